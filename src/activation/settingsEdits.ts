@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Deployment, type Problem, ProblemError, type Result } from "../model/index.js";
 import {
   applyEdits,
@@ -16,16 +17,29 @@ import { type GoodState, type SettingsEditRecord, Store } from "./store.js";
 export interface PlannedEdits {
   readonly edits: readonly SettingsEditRecord[];
   readonly plan: SettingsPlan;
+  /** Files that were not looked at. */
+  readonly unreached: readonly Problem[];
 }
 
-/** Plans the edits that a deployment asks for; changes nothing. */
+const NONE: PlannedEdits = { edits: [], plan: { files: [], problems: [] }, unreached: [] };
+
+/**
+ * Plans the edits that a deployment asks for; changes nothing. A user who stops the processes that work in his files does
+ * not keep a deployment from the host that changes nothing in them.
+ */
 export async function planEdits(
   store: Store,
   { settings }: Deployment,
-  made: readonly SettingsEditRecord[],
+  last: Pick<GoodState, "deployment" | "settings"> | undefined,
 ): Promise<PlannedEdits> {
-  if (settings?.apply !== true) return { edits: [], plan: { files: [], problems: [] } };
-  return planFor(store, settings, made);
+  if (settings?.apply !== true) return NONE;
+  const planned = await planFor(store, settings, last?.settings ?? []);
+  const { problems } = planned.plan;
+  const unreached = problems.filter(({ code }) => code === "files.no-answer");
+  const isNew = !isDeepStrictEqual(settings, last?.deployment.settings);
+  return isNew || unreached.length === 0 || unreached.length < problems.length
+    ? planned
+    : { ...NONE, unreached };
 }
 
 async function planFor(
@@ -40,7 +54,7 @@ async function planFor(
   const edits = plan.files.flatMap(({ role, changes }) =>
     changes.map((change) => ({ role, path: source.files[role], ...change })),
   );
-  return { edits, plan };
+  return { edits, plan, unreached: [] };
 }
 
 /** Edits the files, all or none. */

@@ -1,6 +1,6 @@
 import { type Acting, actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
-import { foreignOwner } from "../asOwner/ownerFile.js";
+import { foreignOwner } from "../asOwner/refused.js";
 import { type Problem, problem, ProblemError, type Result } from "../model/index.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 

@@ -99,7 +99,7 @@ export async function planSettings(
       continue;
     }
     // Two roles may be in one file: the second continues with the result of the first.
-    const before = files.findLast((f) => f.file.target === found.value.target)?.content;
+    const before = files.findLast((f) => isSameFile(f.file, found.value))?.content;
     const edit = planFile(role, found.value, before ?? found.value.content, source.values, ours);
     files.push(edit.planned);
     problems.push(...edit.problems);
@@ -111,9 +111,13 @@ export async function planSettings(
 export async function applyEdits(plan: SettingsPlan): Promise<Result<null>> {
   if (plan.problems.length > 0) return { ok: false, problems: plan.problems };
   const changed = plan.files.filter((file) => file.changed);
-  const last = changed.filter((f, i) => changed.findLastIndex((o) => o.file.target === f.file.target) === i);
+  const last = changed.filter((f, i) => changed.findLastIndex((o) => isSameFile(o.file, f.file)) === i);
   return replaceFiles(last);
 }
+
+/** Where a file really is, is the word of the user who read it: it counts for files of the same user only. */
+const isSameFile = (a: FoundFile, b: FoundFile): boolean =>
+  a.target === b.target && a.acting.uid === b.acting.uid;
 
 /** A file after its changes were undone, the last one first; what stays is reported. */
 export function revertChanges(

@@ -1,28 +1,32 @@
 import { spawn } from "node:child_process";
-import { type Problem, problem, ProblemError } from "../model/problem.js";
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { problem, ProblemError } from "../model/problem.js";
+import { Untrusted } from "../model/untrusted.js";
 import { shown } from "../runtime/actions/permissions.js";
 import { type Acting, identityOf } from "./acting.js";
+import { type Answer, ANSWERS, REFUSAL } from "./answers.js";
 import { type Operation, OPERATIONS, type Operations } from "./operations.js";
+import { type Refusal, Refused } from "./refused.js";
 
 /*
  * What root has to do in trees that others can change (the application's settings, its media) is done by a child
  * process. It takes the identity of the user who can change the tree before it touches anything, so it can do no more
  * than that user can. Requests and answers pass through pipes; root itself opens, changes and starts nothing there. No
- * other code may touch such paths (`__tests__/asOwner/` traces an activation).
+ * other code may touch such paths (`__tests__/asOwner/` traces an activation). The answer is the user's word: `answers.ts`
+ * says what it may be, and nothing else of it is taken.
  */
 
 /** The program that a child runs. Tests, which run from sources, name the bundle. */
 export const ownerProgram = { path: process.argv[1]! };
-
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface Deadline {
   /** How long the child may take, its start included. */
   readonly timeoutMs: number;
 }
 
-/** What a child writes: its answer, or the problems. */
-export type Answered = { readonly answer: unknown } | { readonly problems: readonly Problem[] };
+/** What a child writes: its answer, or why there is none. */
+export type Answered = { readonly answer: unknown } | { readonly refused: Refusal };
 
 /** Does something as a user. Rejects with a ProblemError. */
 export async function asOwner<K extends Operation>(
@@ -30,64 +34,101 @@ export async function asOwner<K extends Operation>(
   request: Parameters<Operations[K]>[0],
   { uid, path }: Acting,
   { timeoutMs }: Deadline = { timeoutMs: 30_000 },
-): Promise<Awaited<ReturnType<Operations[K]>>> {
-  type Answer = Awaited<ReturnType<Operations[K]>>;
+): Promise<Answer<K>> {
   if (uid === process.geteuid!()) {
-    return (OPERATIONS[operation] as (given: typeof request) => Promise<Answer>)(request);
+    return (OPERATIONS[operation] as (given: typeof request) => Promise<Answer<K>>)(request);
   }
   const { gid, groups } = await identityOf(uid);
-  const args = ["as-owner", String(uid), String(gid), groups.join(",")];
-  const outcome = await runChild(args, JSON.stringify({ operation, request }), timeoutMs);
+  const { schema, bytesMax, valuesMax } = ANSWERS[operation](request);
+  const outcome = await runChild({
+    args: ["as-owner", String(uid), String(gid), groups.join(",")],
+    input: JSON.stringify({ operation, request }),
+    timeoutMs: silent.has(uid) ? Math.min(timeoutMs, AGAIN_MS) : timeoutMs,
+    bytesMax,
+  });
   if ("failed" in outcome) {
-    const message = `could not be reached as user ${uid}, who can change it: ${outcome.failed}`;
-    throw new ProblemError([problem("files.no-answer", shown(path), message)]);
+    if (outcome.isLate) silent.add(uid);
+    throw noAnswer(uid, path, outcome.failed);
   }
-  if ("problems" in outcome) throw new ProblemError(outcome.problems);
-  return outcome.answer as Answer;
+  silent.delete(uid);
+  const told = outcome.told.opened(
+    z.union([z.strictObject({ answer: schema }), z.strictObject({ refused: REFUSAL })]),
+    valuesMax,
+  );
+  if (told === undefined) throw noAnswer(uid, path, "the answer is none to what was asked");
+  if ("answer" in told) return told.answer as Answer<K>;
+  const { label } = request as { readonly label?: string };
+  throw new Refused(told.refused, operation === "replace" ? "write" : "read", label ?? shown(path), uid);
 }
 
+/** Users who did not answer in time. They could hold up each of a hundred questions. */
+const silent = new Set<number>();
+/** How long they have the next time. */
+const AGAIN_MS = 5_000;
+
+function noAnswer(uid: number, path: string, why: string): ProblemError {
+  const message = `could not be reached as user ${uid}, who can change it: ${why}`;
+  const fix = `Processes of user ${uid} can hold this up: end them (ps -o pid,stat,args -u ${uid}), and try again.`;
+  return new ProblemError([problem("files.no-answer", shown(path), message, { fix })]);
+}
+
+interface Run {
+  readonly args: readonly string[];
+  readonly input: string;
+  readonly timeoutMs: number;
+  readonly bytesMax: number;
+}
+
+type Ran = { readonly told: Untrusted } | { readonly failed: string; readonly isLate?: boolean };
+
 /** Waits only for the answer: a child that hangs on a file system may not even end when it is killed. */
-function runChild(
-  args: readonly string[],
-  input: string,
-  timeoutMs: number,
-): Promise<Answered | { readonly failed: string }> {
+function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
   return new Promise((resolve) => {
     // A separate session, so that only this process gets a Ctrl-C. The user gets nothing of our environment. io_uring
-    // would keep root's rights after setuid(2).
+    // would keep root's rights after setuid(2). What it says besides its answer is the user's, and of no use to root.
     const child = spawn(process.execPath, [ownerProgram.path, ...args], {
       cwd: "/",
       env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", UV_USE_IO_URING: "0" },
-      stdio: ["pipe", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "ignore"],
       detached: true,
     });
     const output: Buffer[] = [];
-    let [bytes, complaint] = [0, ""];
-    const end = (outcome: Answered | { readonly failed: string }): void => {
+    let bytes = 0;
+    const end = (outcome: Ran): void => {
       clearTimeout(timer);
       child.kill("SIGKILL");
-      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+      for (const stream of [child.stdin, child.stdout]) stream.destroy();
       child.unref();
       resolve(outcome);
     };
-    const timer = setTimeout(() => end({ failed: `no answer within ${timeoutMs / 1000} s` }), timeoutMs);
+    const timer = setTimeout(() => {
+      const stopped = isStopped(child.pid) ? `, process ${child.pid}, is stopped` : "";
+      const late = `no answer within ${timeoutMs / 1000} s`;
+      end({
+        failed: stopped === "" ? late : `${late}: the process that works there${stopped}`,
+        isLate: true,
+      });
+    }, timeoutMs);
     child.stdin.on("error", () => undefined);
     child.stdout.on("data", (data: Buffer) => {
       bytes += data.length;
-      if (bytes > ANSWER_BYTES_MAX) end({ failed: "the answer is too long" });
+      if (bytes > bytesMax) end({ failed: "the answer is too long" });
       else output.push(data);
     });
-    child.stderr.on("data", (data: Buffer) => (complaint = (complaint + data.toString()).slice(-400)));
     child.on("error", ({ message }) => end({ failed: message }));
-    child.on("close", () => end(answerOf(Buffer.concat(output).toString("utf8"), complaint)));
+    child.on("close", (code, signal) => {
+      if (bytes > 0) end({ told: new Untrusted(Buffer.concat(output)) });
+      else end({ failed: `it ended without an answer (${signal ?? `exit code ${code}`})` });
+    });
     child.stdin.end(input);
   });
 }
 
-function answerOf(output: string, complaint: string): Answered | { readonly failed: string } {
+/** Whether a process has got a SIGSTOP (proc(5), stat). */
+function isStopped(pid: number | undefined): boolean {
   try {
-    return JSON.parse(output) as Answered;
+    return /\) [Tt] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
-    return { failed: complaint.trim() === "" ? "it ended without an answer" : complaint.trim() };
+    return false;
   }
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { ProblemError } from "../model/problem.js";
 import { isWithoutDebugger } from "../runtime/process/noDebugger.js";
 import type { Answered } from "./asOwner.js";
 import { type Operation, OPERATIONS } from "./operations.js";
+import { Refused } from "./refused.js";
 
 /** A child of `asOwner`: becomes the user that its arguments name, and answers the one request on standard input. */
 export async function runAsOwner([uid, gid, groups = ""]: readonly string[]): Promise<void> {
@@ -48,7 +48,7 @@ async function answered(act: () => Promise<unknown>): Promise<Answered> {
   try {
     return { answer: await act() };
   } catch (error) {
-    if (error instanceof ProblemError) return { problems: error.problems };
+    if (error instanceof Refused) return { refused: error.refusal };
     throw error;
   }
 }

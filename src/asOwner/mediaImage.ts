@@ -32,7 +32,7 @@ export async function findImage({ directory }: { readonly directory: string }): 
 /** An installation has its icons near the top; searching everything would take long and find no more. */
 const FOLDERS_MAX = 500;
 
-const IMAGE = /\.(?:png|svg|gif|jpe?g|ico|webp)$/i;
+export const IMAGE = /\.(?:png|svg|gif|jpe?g|ico|webp)$/i;
 
 async function list(folder: string) {
   try {

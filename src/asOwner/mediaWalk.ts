@@ -1,10 +1,9 @@
 import type { BigIntStats } from "node:fs";
 import { lstat, readdir, readlink, realpath } from "node:fs/promises";
 import { posix } from "node:path";
-import { chmodCommand, fsPath, shown } from "../runtime/actions/permissions.js";
-import { systemReason } from "../runtime/load/systemReason.js";
+import { fsPath } from "../runtime/actions/permissions.js";
 import { howShared, ROOT } from "./acting.js";
-import type { ModeChange } from "./modes.js";
+import { errnoOf } from "./refused.js";
 
 /*
  * Checks trees of media with the rights of the user who runs it: see `asOwner.ts`. Root enters no directory that others
@@ -12,19 +11,15 @@ import type { ModeChange } from "./modes.js";
  */
 
 /** A file or directory that others cannot read as they should. */
-export interface MediaViolation {
+export interface Finding {
   readonly path: string;
   readonly part: Part;
   readonly kind: "directory" | "file";
-  /** Four octal digits. */
-  readonly mode: string;
-  readonly lacks: "read" | "execute" | "read and execute";
-  /** The command that fixes it. */
-  readonly fix: string;
+  readonly mode: number;
   /** It is outside the tree, and a link in the tree leads to it: it is never changed. */
   readonly outside: boolean;
-  /** Why activation would not fix it itself. */
-  readonly notFixable?: string;
+  /** Why activation would not fix it itself: it has other hard links, or this other user owns it. */
+  readonly held?: "links" | number;
 }
 
 export type Part = "media" | "avatars";
@@ -44,16 +39,13 @@ export interface WalkRequest {
   readonly entriesMax: number;
 }
 
-export interface WalkAnswer {
-  /** The first thousand. */
-  readonly violations: readonly MediaViolation[];
-  readonly violationCount: number;
-  /** Changes that fix them, where that is possible. */
-  readonly changes: readonly ModeChange[];
+/** In codes and numbers: `mediaFindings.ts` has the words. */
+export interface Walked {
+  readonly findings: readonly Finding[];
   readonly looked: number;
   readonly complete: boolean;
-  /** What could not be checked, and why; the first thousand. */
-  readonly unseen: readonly { readonly path: string; readonly why: string }[];
+  /** What could not be checked, and why, as the number of a system error; the first thousand. */
+  readonly unseen: readonly { readonly path: string; readonly why: number | "links" }[];
   /** What another user has to check. */
   readonly handedOver: readonly MediaTask[];
 }
@@ -71,11 +63,9 @@ class Walk {
   readonly looked = new Set<string>();
   readonly walked = new Set<string>();
   readonly roots: string[];
-  readonly violations: MediaViolation[] = [];
-  readonly changes: ModeChange[] = [];
-  readonly unseen: { path: string; why: string }[] = [];
+  readonly findings: Finding[] = [];
+  readonly unseen: { path: string; why: number | "links" }[] = [];
   readonly handedOver: MediaTask[] = [];
-  violationCount = 0;
   complete = true;
   private readonly self = process.geteuid!();
 
@@ -97,7 +87,7 @@ class Walk {
 
   notSeen(path: string, error: unknown): void {
     if (this.unseen.length < SHOWN_MAX)
-      this.unseen.push({ path: shown(path), why: systemReason(error as Error) });
+      this.unseen.push({ path, why: error instanceof TooManyLinks ? "links" : errnoOf(error) });
   }
 
   /** Checks one file or directory; false if the limit is reached. */
@@ -111,39 +101,26 @@ class Walk {
     this.left--;
     this.looked.add(path);
     const mode = Number(found.mode & 0o7777n);
-    const needed = isDirectory ? READ | EXECUTE : READ;
-    const lacking = needed & ~mode;
-    if (lacking === 0) return true;
-    this.violationCount++;
-    const notFixable = place.outside ? undefined : this.whyNotFixable(found);
-    const violation: MediaViolation = {
-      path: shown(path),
-      ...place,
-      kind: isDirectory ? "directory" : "file",
-      mode: mode.toString(8).padStart(4, "0"),
-      lacks: lacking === READ ? "read" : lacking === EXECUTE ? "execute" : "read and execute",
-      fix: chmodCommand(isDirectory ? "o+rx" : "o+r", path),
-      ...(notFixable === undefined ? {} : { notFixable }),
-    };
-    if (this.violations.length < SHOWN_MAX) this.violations.push(violation);
-    if (!place.outside && notFixable === undefined) {
-      this.changes.push({ path, from: mode, to: mode | needed });
-    }
+    const kind = isDirectory ? "directory" : "file";
+    if ((NEEDED[kind] & ~mode) === 0) return true;
+    const held = place.outside ? undefined : this.held(found);
+    this.findings.push({ path, ...place, kind, mode, ...(held === undefined ? {} : { held }) });
     return true;
   }
 
-  private whyNotFixable(found: BigIntStats): string | undefined {
-    if (found.isFile() && found.nlink > 1n) return "it has other hard links, which may be outside";
-    if (this.self !== ROOT && Number(found.uid) !== this.self) return `it belongs to user ${found.uid}`;
-    return undefined;
+  private held(found: BigIntStats): Finding["held"] {
+    if (found.isFile() && found.nlink > 1n) return "links";
+    return this.self !== ROOT && Number(found.uid) !== this.self ? Number(found.uid) : undefined;
   }
 }
 
-const READ = 0o4;
-const EXECUTE = 0o1;
+class TooManyLinks extends Error {}
+
+/** What others need: to read, and to search directories. */
+export const NEEDED = { directory: 0o5, file: 0o4 } as const;
 
 /** Checks trees, the paths to them and what links in them lead to; changes nothing. */
-export async function walkMedia({ tasks, roots, entriesMax }: WalkRequest): Promise<WalkAnswer> {
+export async function walkMedia({ tasks, roots, entriesMax }: WalkRequest): Promise<Walked> {
   const walk = new Walk(roots, entriesMax);
   const trees: { at: string; task: MediaTask }[] = [];
   for (const task of tasks.filter(({ kind }) => kind === "tree")) {
@@ -158,8 +135,8 @@ export async function walkMedia({ tasks, roots, entriesMax }: WalkRequest): Prom
     if (task.kind === "below") await checkTree(walk, task.path, task);
     if (task.kind === "link") await follow(walk, task.path, task);
   }
-  const { violations, violationCount, changes, looked, complete, unseen, handedOver } = walk;
-  return { violations, violationCount, changes, looked: looked.size, complete, unseen, handedOver };
+  const { findings, looked, complete, unseen, handedOver } = walk;
+  return { findings, looked: looked.size, complete, unseen, handedOver };
 }
 
 /** The real path of a tree, if it is there. */
@@ -185,7 +162,7 @@ async function walkTo(walk: Walk, path: string, { part, outside }: Place): Promi
       const here = posix.join(at, name);
       const found = await stats(here);
       if (found.isSymbolicLink()) {
-        if (++links > LINKS_MAX) throw new Error("too many symbolic links");
+        if (++links > LINKS_MAX) throw new TooManyLinks();
         const target = (await readlink(fsPath(here), "buffer")).toString("latin1");
         if (target.startsWith("/")) at = "/";
         rest.unshift(...target.split("/"));

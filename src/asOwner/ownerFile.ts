@@ -4,9 +4,8 @@ import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { type Problem, problem, ProblemError } from "../model/problem.js";
 import { fsPath } from "../runtime/actions/permissions.js";
-import { systemReason } from "../runtime/load/systemReason.js";
+import { type Doing, errnoOf, type Refusal, Refused, SETTINGS_BYTES_MAX } from "./refused.js";
 
 /* Reads and replaces one small file, with the rights of the user who runs it: see `asOwner.ts`. */
 
@@ -28,24 +27,18 @@ export interface ReadAnswer {
   readonly links: number;
 }
 
-/** A settings file is small; anything larger is something else. */
-const SETTINGS_BYTES_MAX = 4 * 1024 * 1024;
-
 /** How `openRegular` opens a file: without waiting for it, and without following a link in its place. */
 const CAREFULLY = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 export async function readOwnerFile({ path, label }: ReadRequest): Promise<ReadAnswer> {
-  return explained("files.unreadable", label, "cannot be read", async () => {
+  return explained("read", label, async () => {
     const target = await realpath(fsPath(path), "buffer");
     const file = await open(target, constants.O_RDONLY | CAREFULLY);
     try {
       const found = await file.stat({ bigint: true });
-      if (!found.isFile()) throw unreadable(label, "is not a regular file", "Give the path of a file.");
+      if (!found.isFile()) throw refused({ why: "not-regular" }, "read", label);
       const content = await readUpTo(file, SETTINGS_BYTES_MAX);
-      if (content === undefined) {
-        const fix = "Give the path of a settings file.";
-        throw unreadable(label, `is larger than ${SETTINGS_BYTES_MAX} bytes`, fix);
-      }
+      if (content === undefined) throw refused({ why: "too-large" }, "read", label);
       return {
         target: target.toString("latin1"),
         content: content.toString("base64"),
@@ -71,9 +64,8 @@ async function readUpTo(file: FileHandle, bytesMax: number): Promise<Buffer | un
   }
 }
 
-function unreadable(path: string, message: string, fix: string): ProblemError {
-  return new ProblemError([problem("files.unreadable", path, message, { fix })]);
-}
+const refused = (refusal: Refusal, doing: Doing, label: string): Refused =>
+  new Refused(refusal, doing, label, process.geteuid!());
 
 export interface ReplaceRequest {
   readonly label: string;
@@ -91,7 +83,7 @@ export interface ReplaceRequest {
 export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ version: string }> {
   const { label, version } = request;
   const target = fsPath(request.target).toString();
-  return explained("settings.write-failed", label, "cannot be written", async () => {
+  return explained("write", label, async () => {
     const now = await stat(target, { bigint: true });
     refuseChanged(label, now, version);
     refuseForeign(label, now);
@@ -138,10 +130,7 @@ function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
 }
 
 function refuseChanged(label: string, now: BigIntStats, version: string): void {
-  if (versionOf(now) === version) return;
-  throw new ProblemError([
-    problem("settings.changed-meanwhile", label, "was changed by somebody else meanwhile"),
-  ]);
+  if (versionOf(now) !== version) throw refused({ why: "changed" }, "write", label);
 }
 
 /**
@@ -150,13 +139,7 @@ function refuseChanged(label: string, now: BigIntStats, version: string): void {
  */
 function refuseForeign(label: string, { uid }: BigIntStats): void {
   const self = process.geteuid!();
-  if (self !== 0 && Number(uid) !== self) throw new ProblemError([foreignOwner(label, Number(uid), self)]);
-}
-
-export function foreignOwner(label: string, uid: number, directoryUid: number): Problem {
-  const message = `belongs to user ${uid}, and its directory to user ${directoryUid}`;
-  const fix = `Give both to the same user, for example: chown ${directoryUid} ${label}`;
-  return problem("files.foreign-owner", label, message, { fix });
+  if (self !== 0 && Number(uid) !== self) throw refused({ why: "foreign", uid: Number(uid) }, "write", label);
 }
 
 interface Found {
@@ -181,10 +164,7 @@ async function copyAttributes(
   // A group with the same permissions as everyone makes no difference.
   const groupMatters = ((mode >> 3n) & 7n) !== (mode & 7n);
   if (now.uid === uid && now.mode === mode && (now.gid === gid || !groupMatters)) return;
-  const fix = `Let user ${uid} be a member of group ${gid}, or change the group: chgrp $(id -g ${uid}) ${label}`;
-  throw new ProblemError([
-    problem("settings.write-failed", label, "would not keep its owner, group and mode", { fix }),
-  ]);
+  throw refused({ why: "attributes", uid: Number(uid), gid: Number(gid) }, "write", label);
 }
 
 async function syncDirectory(path: string): Promise<void> {
@@ -192,16 +172,11 @@ async function syncDirectory(path: string): Promise<void> {
   await directory.sync().finally(() => directory.close());
 }
 
-async function explained<T>(
-  code: "files.unreadable" | "settings.write-failed",
-  label: string,
-  what: string,
-  act: () => Promise<T>,
-): Promise<T> {
+async function explained<T>(doing: Doing, label: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
-    if (error instanceof ProblemError) throw error;
-    throw new ProblemError([problem(code, label, `${what} ${systemReason(error as Error)}`)]);
+    if (error instanceof Refused) throw error;
+    throw refused({ why: "system", errno: errnoOf(error) }, doing, label);
   }
 }

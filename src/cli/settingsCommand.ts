@@ -100,7 +100,7 @@ async function showSettings(flags: SettingsFlags, output: Output): Promise<numbe
 
 async function planOf(flags: SettingsFlags): Promise<PlannedEdits> {
   const source = await sourceOf(flags);
-  if (!source.ok) return { edits: [], plan: { files: [], problems: source.problems } };
+  if (!source.ok) return { edits: [], plan: { files: [], problems: source.problems }, unreached: [] };
   return planByHand(rootOf(flags), source.value);
 }
 

@@ -1,13 +1,15 @@
 import { dirname } from "node:path";
 import { type Acting, actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
-import { type MediaTask, type MediaViolation, SHOWN_MAX, type WalkAnswer } from "../asOwner/mediaWalk.js";
-import type { ModeChange } from "../asOwner/modes.js";
+import { described, type MediaViolation, type WalkAnswer } from "../asOwner/mediaFindings.js";
+import { type MediaTask, SHOWN_MAX, type Walked, walkMedia } from "../asOwner/mediaWalk.js";
+import { keptText, type ModeChange, PERMISSIONS } from "../asOwner/modes.js";
+import { Realm } from "../asOwner/realm.js";
 import { ProblemError } from "../model/index.js";
 import { shown } from "../runtime/actions/permissions.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 
-export type { MediaViolation } from "../asOwner/mediaWalk.js";
+export type { MediaViolation } from "../asOwner/mediaFindings.js";
 export type { ModeChange } from "../asOwner/modes.js";
 
 /**
@@ -29,7 +31,7 @@ export interface MediaOptions {
 }
 
 /** `changes` fix the violations, as far as they can be fixed. */
-export type MediaPermissions = Omit<WalkAnswer, "handedOver">;
+export type MediaPermissions = WalkAnswer;
 
 const ENTRIES_MAX = 200_000;
 /** A large tree on a slow disk takes its time. */
@@ -42,9 +44,14 @@ export async function checkMediaPermissions(options: MediaOptions): Promise<Medi
     treeOf("media", options.directory),
     ...(options.avatarDirectory === undefined ? [] : [treeOf("avatars", options.avatarDirectory)]),
   ];
-  const actings = (await Promise.all(trees.map((task) => seen.acting(task)))).filter(
-    (acting) => acting !== undefined,
-  );
+  const ways = await Promise.all(trees.map(async (task) => ({ task, acting: await seen.acting(task) })));
+  const actings = ways.flatMap(({ acting }) => (acting === undefined ? [] : [acting]));
+  // What only root can change on the way is no one else's word.
+  for (const { task, acting } of ways) {
+    if (acting === undefined || acting.uid === process.geteuid!()) continue;
+    const request = { tasks: [task], roots: [], entriesMax: seen.left };
+    seen.add(described({ ...(await walkMedia(request)), looked: 0 }));
+  }
   const owners = new Set(actings.map(({ uid }) => uid));
   // Trees of one owner are checked together; with several owners, each has to know where the other trees are.
   const roots =
@@ -59,8 +66,10 @@ function treeOf(part: MediaTask["part"], directory: string): MediaTask {
   return { path: Buffer.from(directory).toString("latin1"), part, kind: "tree", outside: false };
 }
 
+/** A place is believed only of a user who decides about it. */
 async function realPath(acting: Acting): Promise<string | null> {
-  return asOwner("realPath", { path: acting.path }, acting).catch(() => null);
+  const told = await asOwner("realPath", { path: acting.path }, acting).catch(() => null);
+  return told !== null && (await new Realm(acting.uid).includes(told)) ? told : null;
 }
 
 /** Checks each tree as its owner. Returns what another user still has to check. */
@@ -84,13 +93,21 @@ async function look(
     const request = { tasks: theirs, roots, entriesMax: seen.left };
     try {
       const answer = await asOwner("walkMedia", request, acting, DEADLINE);
-      seen.add(answer);
+      seen.add(await judged(answer, acting.uid));
       handedOver.push(...answer.handedOver);
     } catch (error) {
       for (const task of theirs) seen.notSeen(task, error);
     }
   }
   return handedOver;
+}
+
+async function judged(answer: Walked, uid: number): Promise<WalkAnswer> {
+  if (uid === process.geteuid!()) return described(answer);
+  const realm = new Realm(uid);
+  const theirs = new Set<string>();
+  for (const { path } of answer.findings) if (await realm.includes(path)) theirs.add(path);
+  return described(answer, { uid, decidesAbout: (path) => theirs.has(path) });
 }
 
 /** The combined findings of several walks. */
@@ -131,7 +148,9 @@ class Seen {
       if (this.violations.has(violation.path)) again++;
       else if (this.violations.size < SHOWN_MAX) this.violations.set(violation.path, violation);
     }
-    for (const change of answer.changes) this.changes.set(change.path, change);
+    for (const change of answer.changes) {
+      if (!this.changes.has(change.path)) this.changes.set(change.path, change);
+    }
     this.violationCount += answer.violationCount - again;
     this.looked += answer.looked;
     this.complete &&= answer.complete;
@@ -164,24 +183,22 @@ export interface ChangedMode extends ModeChange {
   readonly why?: string;
 }
 
-/** Changes permissions, each as the user who can change the path; permissions that are not as expected stay. */
+/**
+ * Changes permissions, each as the user who reported it, who may have lied: of what this process has seen itself, as the
+ * user who can change the path. Permissions that are not as expected stay.
+ */
 export async function changeModes(changes: readonly ModeChange[]): Promise<ChangedMode[]> {
-  const actings = new Map<string, Promise<Acting | Error>>();
-  const actingIn = (directory: string): Promise<Acting | Error> => {
-    const known = actings.get(directory) ?? actingOn(directory).catch((error: Error) => error);
-    actings.set(directory, known);
-    return known;
-  };
   const outcomes: ChangedMode[] = [];
   const byOwner = new Map<number, { acting: Acting; changes: ModeChange[] }>();
+  const known = new Map<string, Promise<Acting | Error>>();
+  const actingIn = (directory: string): Promise<Acting | Error> => {
+    const acting = known.get(directory) ?? actingOn(directory).catch((error: Error) => error);
+    known.set(directory, acting);
+    return acting;
+  };
   for (const change of changes) {
-    const inside = await actingIn(dirname(change.path));
-    // The owner of a directory can change it anyway; a file in a directory that only root can change is safe for root
-    // to touch.
-    const acting =
-      inside instanceof Error || inside.uid !== process.geteuid!()
-        ? inside
-        : await actingOn(change.path).catch((error: Error) => error);
+    const { path, uid } = change;
+    const acting = uid === undefined ? await actingOf(path, actingIn) : { uid, path };
     if (acting instanceof Error) {
       outcomes.push({ ...change, why: acting.message });
       continue;
@@ -191,15 +208,38 @@ export async function changeModes(changes: readonly ModeChange[]): Promise<Chang
     group.changes.push(change);
   }
   for (const { acting, changes: theirs } of byOwner.values()) {
-    const reasons: readonly (string | null)[] = await asOwner(
-      "changeModes",
-      { changes: theirs },
-      acting,
-      DEADLINE,
-    ).catch((error: Error) => theirs.map(() => error.message));
-    outcomes.push(
-      ...theirs.map((change, i) => ({ ...change, ...(reasons[i] === null ? {} : { why: reasons[i]! }) })),
-    );
+    outcomes.push(...(await changedAs(acting, theirs)));
   }
   return outcomes;
+}
+
+/**
+ * The owner of a directory can change it anyway; a file in a directory that only root can change is safe for root to
+ * touch.
+ */
+async function actingOf(
+  path: string,
+  actingIn: (directory: string) => Promise<Acting | Error>,
+): Promise<Acting | Error> {
+  const inside = await actingIn(dirname(path));
+  if (inside instanceof Error || inside.uid !== process.geteuid!()) return inside;
+  return actingOn(path).catch((error: Error) => error);
+}
+
+async function changedAs(acting: Acting, changes: readonly ModeChange[]): Promise<ChangedMode[]> {
+  // No one else has to know whose word they are.
+  const asked = changes.map(({ path, from, to }) => ({
+    path,
+    from: from & PERMISSIONS,
+    to: to & PERMISSIONS,
+  }));
+  try {
+    const kept = await asOwner("changeModes", { changes: asked }, acting, DEADLINE);
+    return changes.map((change, i) => {
+      const why = kept[i]!;
+      return why === null ? change : { ...change, why: keptText(why) };
+    });
+  } catch (error) {
+    return changes.map((change) => ({ ...change, why: (error as Error).message }));
+  }
 }

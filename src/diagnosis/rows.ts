@@ -173,6 +173,9 @@ function askMediaPermissions(evidence: Evidence, failed: ReadonlySet<string>): V
       fixes(lacking) || "See the path in the proxy's error log, and chmod it.",
     );
   }
+  // A tree whose owner does not answer is not one that is in order.
+  if (media !== undefined && media.looked === 0 && media.unseen.length > 0)
+    return unknown(media.unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
   if (media !== undefined) return ok(`${media.looked} files and directories are readable by others`);
   return outage(evidence, failed) ?? notSeen(evidence, "Permissions of all media files");
 }

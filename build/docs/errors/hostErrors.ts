@@ -74,7 +74,10 @@ export const HOST_ERRORS = {
     "files.no-answer",
     "Portico works on the application's files as the user who owns them, and that took too long or could not be started.",
     "/srv/sync/conf",
-    "could not be reached as user 998, who can change it: no answer within 60 s",
+    "could not be reached as user 998, who can change it: no answer within 30 s",
+    {
+      fix: "Processes of user 998 can hold this up: end them (ps -o pid,stat,args -u 998), and try again.",
+    },
   ),
   ...seen(
     "files.certificate-expires-soon",

@@ -1,0 +1,120 @@
+import { posix } from "node:path";
+import { getSystemErrorMap } from "node:util";
+import { z } from "zod";
+import { IMAGE, type ImageAnswer } from "./mediaImage.js";
+import { NEEDED, SHOWN_MAX, type Walked } from "./mediaWalk.js";
+import type { Kept } from "./modes.js";
+import type { Operation, Operations } from "./operations.js";
+import type { ReadAnswer } from "./ownerFile.js";
+import { type Refusal, SETTINGS_BYTES_MAX } from "./refused.js";
+
+/*
+ * What a child of `asOwner` may answer. The user that it has become can do with it what he likes, so its answer is his word:
+ * what is not in these schemas, or more than they allow, is no answer. They hold numbers, names of reasons, and paths; no
+ * text for people.
+ */
+
+export type Answer<K extends Operation> = Awaited<ReturnType<Operations[K]>>;
+
+export interface AnswerLimits<T> {
+  readonly schema: z.ZodType<T>;
+  readonly bytesMax: number;
+  readonly valuesMax: number;
+}
+
+const ID = z.int().min(0).max(0xffff_ffff);
+const ERRNO = z.int().refine((errno) => getSystemErrorMap().has(errno));
+const PATH_BYTES_MAX = 4_096;
+/** One char a byte. */
+const BYTES = z
+  .string()
+  .max(PATH_BYTES_MAX)
+  .regex(/^[\x01-\xff]+$/);
+const PATH = BYTES.refine((path) => path.startsWith("/") && posix.normalize(path) === path);
+const VERSION = z
+  .string()
+  .max(200)
+  .regex(/^\d+(?::-?\d+){4}$/);
+
+const IMAGE_PATH = BYTES.refine(
+  (path) => IMAGE.test(path) && path.split("/").every((name) => !["", ".", ".."].includes(name)),
+);
+
+const READ: z.ZodType<ReadAnswer> = z.strictObject({
+  target: PATH,
+  content: z
+    .string()
+    .max(Math.ceil(SETTINGS_BYTES_MAX / 3) * 4)
+    .regex(/^[\w+/]*={0,2}$/),
+  version: VERSION,
+  uid: ID,
+  links: z.int().min(0),
+});
+
+const FINDING = z
+  .strictObject({
+    path: PATH,
+    part: z.enum(["media", "avatars"]),
+    kind: z.enum(["directory", "file"]),
+    mode: z.int().min(0).max(0o7777),
+    outside: z.boolean(),
+    held: z.union([z.literal("links"), ID]).optional(),
+  })
+  .refine(({ kind, mode }) => (NEEDED[kind] & ~mode) !== 0);
+
+/** Only root hands over: a user enters what he can, and leaves the rest. */
+const NOTHING_HANDED_OVER = z.array(z.never()).max(0);
+
+const walked = (entriesMax: number): z.ZodType<Walked> =>
+  z.strictObject({
+    findings: z.array(FINDING).max(entriesMax),
+    looked: z.int().min(0).max(entriesMax),
+    complete: z.boolean(),
+    unseen: z.array(z.strictObject({ path: PATH, why: z.union([ERRNO, z.literal("links")]) })).max(SHOWN_MAX),
+    handedOver: NOTHING_HANDED_OVER,
+  }) as z.ZodType<Walked>;
+
+const IMAGE_ANSWER: z.ZodType<ImageAnswer> = z.strictObject({
+  image: IMAGE_PATH.nullable(),
+  handedOver: NOTHING_HANDED_OVER,
+});
+
+const KEPT: z.ZodType<Kept | null> = z.union([z.null(), ERRNO, z.enum(["replaced", "links", "changed"])]);
+
+export const REFUSAL: z.ZodType<Refusal> = z.union([
+  z.strictObject({ why: z.literal("system"), errno: ERRNO }),
+  z.strictObject({ why: z.enum(["not-regular", "too-large", "changed"]) }),
+  z.strictObject({ why: z.literal("foreign"), uid: ID }),
+  z.strictObject({ why: z.literal("attributes"), uid: ID, gid: ID }),
+]);
+
+const KIBIBYTE = 1 << 10;
+const MEBIBYTE = 1 << 20;
+const FEW = 20;
+
+const small = <T>(schema: z.ZodType<T>): AnswerLimits<T> => ({
+  schema,
+  bytesMax: 64 * KIBIBYTE,
+  valuesMax: FEW,
+});
+
+/** How the answer to a request has to look. */
+export const ANSWERS: {
+  readonly [K in Operation]: (request: Parameters<Operations[K]>[0]) => AnswerLimits<Answer<K>>;
+} = {
+  read: () => ({ schema: READ, bytesMax: 6 * MEBIBYTE, valuesMax: FEW }),
+  replace: () => small(z.strictObject({ version: VERSION })),
+  sweep: () => small(z.null()),
+  realPath: () => small(PATH.nullable()),
+  findImage: () => small(IMAGE_ANSWER),
+  changeModes: ({ changes }) => ({
+    schema: z.array(KEPT).length(changes.length),
+    bytesMax: KIBIBYTE + changes.length * 16,
+    valuesMax: FEW + changes.length,
+  }),
+  walkMedia: ({ entriesMax }) => ({
+    schema: walked(entriesMax),
+    bytesMax: 64 * MEBIBYTE,
+    valuesMax: FEW + (entriesMax + SHOWN_MAX) * 7,
+  }),
+};
