@@ -146,7 +146,7 @@ test("no secret and no certificate is in the stack; a front end without ACME has
 
 test("names that are not public are refused where they come from", () => {
   const problems = renderProblems(frontEnd({ address: "192.168.1.10" }));
-  expect(problems).toEqual(["acme.private-name files/Proxy/https.tls.acme.names[0]"]);
+  expect(problems).toEqual(["acme.private-name files/Proxy/Listeners/https.tls.acme.names[0]"]);
   expect(codesOf(() => acme({ names: ["localhost"] }))).toEqual([
     "acme.private-name TlsMaterial.acme.names[0]",
   ]);
@@ -174,7 +174,7 @@ test("a type of key that the policy excludes is reported at the listener", () =>
   const material = acme({ keyType: "ecdsa-p256" });
   const host = { address: "8.8.8.8", publicName: "files.example.org" };
   expect(renderProblems(frontEnd(host, material))).toEqual([
-    "acme.key-type files/Proxy/https.tls.acme.keyType",
+    "acme.key-type files/Proxy/Listeners/https.tls.acme.keyType",
   ]);
   const mode = Mode.tls({ material, policy: TlsPolicy.mozillaIntermediate() });
   expect(renderProblems(frontEnd(host, material, { mode }))).toEqual([]);
@@ -185,7 +185,7 @@ test("a certificate of a virtual server without an https listener would not be u
   const proxy = new ReverseProxy(stack, "proxy", { host: new Host(stack, "host", { address: "8.8.8.8" }) });
   const http = proxy.addListener("http", { port: 80 });
   const add = () => proxy.addVirtualServer("s", { serverNames: ["_"], listeners: [http], tls: acme() });
-  expect(codesOf(add)).toEqual(["config.tls-unexpected stack/proxy/s.tls"]);
+  expect(codesOf(add)).toEqual(["config.tls-unexpected stack/proxy/VirtualServers/s.tls"]);
 });
 
 test("activation requires certificates only on request", () => {

@@ -126,7 +126,7 @@ test.each([
     expect(proxy.problems).toMatchObject([
       {
         code: "tls.bad-policy",
-        path: "stack/proxy/https.tls.policy",
+        path: "stack/proxy/Listeners/https.tls.policy",
         message: `excludes ${name} keys, and the certificate ${at(`${kind}.pem`)} has one`,
         fix: expect.stringContaining("Use `TlsPolicy.mozillaIntermediate()`"),
       },

@@ -52,7 +52,7 @@ test("overrides apply, and problems name the constructs", () => {
   proxy.addConfigOverride("timeouts.drainMs", 60_000);
   expect(renderProxyConfig(stack).timeouts.drainMs).toBe(60_000);
   server.addRoute("again", { path: "/", action: Action.respond(204) });
-  expect(proxy.problems.map(({ path }) => path)).toEqual(["stack/proxy/site/again.path"]);
+  expect(proxy.problems.map(({ path }) => path)).toEqual(["stack/proxy/VirtualServers/site/again.path"]);
 });
 
 test("a single limit or timeout is a setting, and no prop that does not exist is", () => {

@@ -610,7 +610,7 @@ describe("composition", () => {
         "    see:      cdktf-portico/docs/errors.md#hostbad-name",
     );
     expect(said.map((text) => text.slice(0, text.indexOf(": ")))).toContain(
-      "stack/files/Proxy/redirect.serverNames[0]",
+      "stack/files/Proxy/VirtualServers/redirect.serverNames[0]",
     );
     const settings = synthesizedFile(
       files,

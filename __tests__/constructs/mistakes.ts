@@ -288,56 +288,86 @@ const listener = (props: Wrong) => (s: Site) => s.proxy.addListener("l", props);
 const tls = (more: Wrong) =>
   listener({ port: 443, tls: { material: TlsMaterial.fromFiles(FILES), ...more } });
 const listeners = of("a listener", [
-  ["without props", listener(undefined), "config.missing-field", "stack/proxy/l"],
-  ["without port", listener({}), "config.missing-field", "stack/proxy/l.port"],
-  ["on a string", listener({ port: "443" }), "config.wrong-type", "stack/proxy/l.port"],
-  ["on port 0", listener({ port: 0 }), "config.out-of-range", "stack/proxy/l.port"],
-  ["on port 65536", listener({ port: 65_536 }), "config.out-of-range", "stack/proxy/l.port"],
-  ["on half a port", listener({ port: 80.5 }), "config.wrong-type", "stack/proxy/l.port"],
-  ["with `host`", listener({ port: 81, host: "::" }), "config.unknown-field", "stack/proxy/l.host"],
+  ["without props", listener(undefined), "config.missing-field", "stack/proxy/Listeners/l"],
+  ["without port", listener({}), "config.missing-field", "stack/proxy/Listeners/l.port"],
+  ["on a string", listener({ port: "443" }), "config.wrong-type", "stack/proxy/Listeners/l.port"],
+  ["on port 0", listener({ port: 0 }), "config.out-of-range", "stack/proxy/Listeners/l.port"],
+  ["on port 65536", listener({ port: 65_536 }), "config.out-of-range", "stack/proxy/Listeners/l.port"],
+  ["on half a port", listener({ port: 80.5 }), "config.wrong-type", "stack/proxy/Listeners/l.port"],
+  ["with `host`", listener({ port: 81, host: "::" }), "config.unknown-field", "stack/proxy/Listeners/l.host"],
   [
     "with a name for an address",
     listener({ port: 81, address: "localhost" }),
     "config.bad-address",
-    "stack/proxy/l.address",
+    "stack/proxy/Listeners/l.address",
   ],
-  ["with brackets", listener({ port: 81, address: "[::1]" }), "config.bad-address", "stack/proxy/l.address"],
-  ["with `tls: true`", listener({ port: 443, tls: true }), "config.wrong-type", "stack/proxy/l.tls"],
+  [
+    "with brackets",
+    listener({ port: 81, address: "[::1]" }),
+    "config.bad-address",
+    "stack/proxy/Listeners/l.address",
+  ],
+  [
+    "with `tls: true`",
+    listener({ port: 443, tls: true }),
+    "config.wrong-type",
+    "stack/proxy/Listeners/l.tls",
+  ],
   [
     "without material",
     listener({ port: 443, tls: {} }),
     "config.missing-field",
-    "stack/proxy/l.tls.material",
+    "stack/proxy/Listeners/l.tls.material",
   ],
-  ["with paths for material", tls({ material: FILES }), "config.wrong-type", "stack/proxy/l.tls.material"],
-  ["with the name of a policy", tls({ policy: "modern" }), "config.wrong-type", "stack/proxy/l.tls.policy"],
-  ["with `ciphers`", tls({ ciphers: "HIGH" }), "config.unknown-field", "stack/proxy/l.tls.ciphers"],
+  [
+    "with paths for material",
+    tls({ material: FILES }),
+    "config.wrong-type",
+    "stack/proxy/Listeners/l.tls.material",
+  ],
+  [
+    "with the name of a policy",
+    tls({ policy: "modern" }),
+    "config.wrong-type",
+    "stack/proxy/Listeners/l.tls.policy",
+  ],
+  ["with `ciphers`", tls({ ciphers: "HIGH" }), "config.unknown-field", "stack/proxy/Listeners/l.tls.ciphers"],
   [
     "with published port 0",
     listener({ port: 81, publishedPort: 0 }),
     "config.out-of-range",
-    "stack/proxy/l.publishedPort",
+    "stack/proxy/Listeners/l.publishedPort",
   ],
   [
     "with PROXY protocol from nobody",
     listener({ port: 81, proxyProtocol: { from: [] } }),
     "config.out-of-range",
-    "stack/proxy/l.proxyProtocol.from",
+    "stack/proxy/Listeners/l.proxyProtocol.from",
   ],
   [
     "with PROXY protocol from a name",
     listener({ port: 81, proxyProtocol: { from: ["balancer"] } }),
     "config.bad-address",
-    "stack/proxy/l.proxyProtocol.from[0]",
+    "stack/proxy/Listeners/l.proxyProtocol.from[0]",
   ],
   [
     "with `proxyProtocol: true`",
     listener({ port: 81, proxyProtocol: true }),
     "config.wrong-type",
-    "stack/proxy/l.proxyProtocol",
+    "stack/proxy/Listeners/l.proxyProtocol",
   ],
-  ["with HTTP/2 `yes`", listener({ port: 81, http2: "yes" }), "config.wrong-type", "stack/proxy/l.http2"],
-  ["with a space in its name", listener({ port: 81, name: "a b" }), "config.bad-name", "stack/proxy/l.name"],
+  [
+    "with HTTP/2 `yes`",
+    listener({ port: 81, http2: "yes" }),
+    "config.wrong-type",
+    "stack/proxy/Listeners/l.http2",
+  ],
+  [
+    "with a space in its name",
+    listener({ port: 81, name: "a b" }),
+    "config.bad-name",
+    "stack/proxy/Listeners/l.name",
+  ],
   [
     "directly below a stack",
     (s) => new Listener(s.stack, "l", { port: 81 }),
@@ -348,10 +378,10 @@ const listeners = of("a listener", [
     "on a port that is taken",
     listener({ port: 80, address: "192.0.2.10" }),
     "config.port-conflict",
-    "stack/proxy/l",
+    "stack/proxy/Listeners/l",
   ],
-  ["on the same port", listener({ port: 80 }), "config.duplicate-listener", "stack/proxy/l"],
-  ["without a default server", listener({ port: 81 }), "config.no-default-server", "stack/proxy/l"],
+  ["on the same port", listener({ port: 80 }), "config.duplicate-listener", "stack/proxy/Listeners/l"],
+  ["without a default server", listener({ port: 81 }), "config.no-default-server", "stack/proxy/Listeners/l"],
   [
     "on the SSH server's port",
     (s) => {
@@ -359,15 +389,15 @@ const listeners = of("a listener", [
       s.proxy.addVirtualServer("v", { serverNames: ["_"], listeners: [l], default: true });
     },
     "config.port-conflict",
-    "stack/proxy/l.port",
+    "stack/proxy/Listeners/l.port",
   ],
 ]);
 
 const upstream = (props: Wrong) => (s: Site) => s.proxy.addUpstream("u", props);
 const url = (value: unknown) => upstream({ url: value });
-const AT_URL = "stack/proxy/u.url";
+const AT_URL = "stack/proxy/Upstreams/u.url";
 const upstreams = of("an upstream", [
-  ["without props", upstream(undefined), "config.missing-field", "stack/proxy/u"],
+  ["without props", upstream(undefined), "config.missing-field", "stack/proxy/Upstreams/u"],
   ["without url", upstream({}), "config.missing-field", AT_URL],
   ["over https", url("https://10.0.0.1"), "config.bad-url", AT_URL],
   ["without scheme", url("10.0.0.1:80"), "config.bad-url", AT_URL],
@@ -379,32 +409,37 @@ const upstreams = of("an upstream", [
   ["with port 99999", url("http://10.0.0.1:99999"), "config.bad-url", AT_URL],
   ["with an IPv6 address without brackets", url("http://::1:80"), "config.bad-url", AT_URL],
   ["that is a number", url(8000), "config.wrong-type", AT_URL],
-  ["by `host`", upstream({ host: "10.0.0.1" }), "config.unknown-field", "stack/proxy/u.host"],
+  ["by `host`", upstream({ host: "10.0.0.1" }), "config.unknown-field", "stack/proxy/Upstreams/u.host"],
   [
     "with `readTimeout`",
     upstream({ url: "http://a", readTimeout: 1 }),
     "config.unknown-field",
-    "stack/proxy/u.readTimeout",
+    "stack/proxy/Upstreams/u.readTimeout",
   ],
   [
     "with a timeout of 0",
     upstream({ url: "http://a", readTimeoutMs: 0 }),
     "config.out-of-range",
-    "stack/proxy/u.readTimeoutMs",
+    "stack/proxy/Upstreams/u.readTimeoutMs",
   ],
   [
     "with a timeout of 60s",
     upstream({ url: "http://a", readTimeoutMs: "60s" }),
     "config.wrong-type",
-    "stack/proxy/u.readTimeoutMs",
+    "stack/proxy/Upstreams/u.readTimeoutMs",
   ],
   [
     "with too many idle connections",
     upstream({ url: "http://a", idleConnectionsMax: 1e6 }),
     "config.out-of-range",
-    "stack/proxy/u.idleConnectionsMax",
+    "stack/proxy/Upstreams/u.idleConnectionsMax",
   ],
-  ["with a bad name", upstream({ url: "http://a", name: "a/b" }), "config.bad-name", "stack/proxy/u.name"],
+  [
+    "with a bad name",
+    upstream({ url: "http://a", name: "a/b" }),
+    "config.bad-name",
+    "stack/proxy/Upstreams/u.name",
+  ],
   ["that is the proxy itself", url("http://127.0.0.1:80"), "config.proxy-loop", AT_URL],
   ["that is the proxy by localhost", url("http://localhost"), "config.proxy-loop", AT_URL],
   ["that is the proxy by the host's address", url("http://192.0.2.10"), "config.proxy-loop", AT_URL],
@@ -421,56 +456,61 @@ const upstreams = of("an upstream", [
     "of a name that is taken",
     upstream({ url: "http://a", name: "app" }),
     "config.duplicate-name",
-    "stack/proxy/u.name",
+    "stack/proxy/Upstreams/u.name",
   ],
 ]);
 
 const server = (props: Wrong) => (s: Site) =>
   s.proxy.addVirtualServer("v", { listeners: [s.http], ...props });
 const servers = of("a virtual server", [
-  ["without names", server({}), "config.missing-field", "stack/proxy/v.serverNames"],
-  ["with no names", server({ serverNames: [] }), "config.out-of-range", "stack/proxy/v.serverNames"],
+  ["without names", server({}), "config.missing-field", "stack/proxy/VirtualServers/v.serverNames"],
+  [
+    "with no names",
+    server({ serverNames: [] }),
+    "config.out-of-range",
+    "stack/proxy/VirtualServers/v.serverNames",
+  ],
   [
     "with one name as a string",
     server({ serverNames: "a.example" }),
     "config.wrong-type",
-    "stack/proxy/v.serverNames",
+    "stack/proxy/VirtualServers/v.serverNames",
   ],
   [
     "with `serverName`",
     server({ serverName: "a.example" }),
     "config.unknown-field",
-    "stack/proxy/v.serverName",
+    "stack/proxy/VirtualServers/v.serverName",
   ],
   [
     "with capitals",
     server({ serverNames: ["A.example"] }),
     "config.bad-server-name",
-    "stack/proxy/v.serverNames[0]",
+    "stack/proxy/VirtualServers/v.serverNames[0]",
   ],
   [
     "with a port",
     server({ serverNames: ["a.example:80"] }),
     "config.bad-server-name",
-    "stack/proxy/v.serverNames[0]",
+    "stack/proxy/VirtualServers/v.serverNames[0]",
   ],
   [
     "with a wildcard",
     server({ serverNames: ["*.example"] }),
     "config.bad-server-name",
-    "stack/proxy/v.serverNames[0]",
+    "stack/proxy/VirtualServers/v.serverNames[0]",
   ],
   [
     "with IPv6 in brackets",
     server({ serverNames: ["[::1]"] }),
     "config.bad-server-name",
-    "stack/proxy/v.serverNames[0]",
+    "stack/proxy/VirtualServers/v.serverNames[0]",
   ],
   [
     "with HSTS and no TLS",
     server({ serverNames: ["a"], hsts: {} }),
     "config.hsts-without-tls",
-    "stack/proxy/v.hsts",
+    "stack/proxy/VirtualServers/v.hsts",
   ],
   [
     "with HSTS and a self-signed certificate",
@@ -484,49 +524,49 @@ const servers = of("a virtual server", [
       });
     },
     "config.hsts-self-signed",
-    "stack/proxy/v.hsts",
+    "stack/proxy/VirtualServers/v.hsts",
   ],
   [
     "with a field that is the connection's",
     server({ serverNames: ["a"], responseHeaders: { set: { Connection: "close" } } }),
     "config.reserved-response-field",
-    "stack/proxy/v.responseHeaders.set.Connection",
+    "stack/proxy/VirtualServers/v.responseHeaders.set.Connection",
   ],
   [
     "without listeners",
     server({ serverNames: ["a"], listeners: undefined }),
     "config.missing-field",
-    "stack/proxy/v.listeners",
+    "stack/proxy/VirtualServers/v.listeners",
   ],
   [
     "with no listeners",
     server({ serverNames: ["a"], listeners: [] }),
     "config.out-of-range",
-    "stack/proxy/v.listeners",
+    "stack/proxy/VirtualServers/v.listeners",
   ],
   [
     "with a name for a listener",
     server({ serverNames: ["a"], listeners: ["http"] }),
     "config.wrong-type",
-    "stack/proxy/v.listeners[0]",
+    "stack/proxy/VirtualServers/v.listeners[0]",
   ],
   [
     "with a port for a listener",
     server({ serverNames: ["a"], listeners: [{ port: 80 }] }),
     "config.wrong-type",
-    "stack/proxy/v.listeners[0]",
+    "stack/proxy/VirtualServers/v.listeners[0]",
   ],
   [
     "that is a default twice",
     server({ serverNames: ["a"], default: true }),
     "config.duplicate-default-server",
-    "stack/proxy/v.default",
+    "stack/proxy/VirtualServers/v.default",
   ],
   [
     "with `default: 1`",
     server({ serverNames: ["a"], default: 1 }),
     "config.wrong-type",
-    "stack/proxy/v.default",
+    "stack/proxy/VirtualServers/v.default",
   ],
   [
     "with a name that is taken",
@@ -535,7 +575,7 @@ const servers = of("a virtual server", [
       s.proxy.addVirtualServer("w", { serverNames: ["a"], listeners: [s.http] });
     },
     "config.duplicate-server-name",
-    "stack/proxy/w.serverNames[0]",
+    "stack/proxy/VirtualServers/w.serverNames[0]",
   ],
   [
     "directly below a stack",
@@ -547,7 +587,7 @@ const servers = of("a virtual server", [
 
 const route = (props: Wrong) => (s: Site) =>
   s.server.addRoute("r", { action: Action.respond(200), ...props });
-const AT_ROUTE = "stack/proxy/site/r";
+const AT_ROUTE = "stack/proxy/VirtualServers/site/r";
 const routes = of("a route", [
   ["without path", route({}), "config.missing-field", `${AT_ROUTE}.path`],
   ["with a relative path", route({ path: "a" }), "config.bad-route-path", `${AT_ROUTE}.path`],
@@ -1043,7 +1083,7 @@ const tlsParts = of("TLS", [
     "a policy upside down",
     policy({ ...SPELLED, minVersion: "TLSv1.3", maxVersion: "TLSv1.2" }),
     "config.out-of-range",
-    "stack/proxy/l.tls.policy.minVersion",
+    "stack/proxy/Listeners/l.tls.policy.minVersion",
   ],
   [
     "a policy with `curve`",
@@ -1055,7 +1095,7 @@ const tlsParts = of("TLS", [
     "a policy without curves",
     policy({ ...SPELLED, curves: [] }),
     "config.out-of-range",
-    "stack/proxy/l.tls.policy.curves",
+    "stack/proxy/Listeners/l.tls.policy.curves",
   ],
 ]);
 
@@ -1154,13 +1194,13 @@ const fronts = of("a front end", [
     "with an https upstream",
     front({ upstreams: { web: { url: "https://x" } } }),
     "config.bad-url",
-    "stack/files/Proxy/web.url",
+    "stack/files/Proxy/Upstreams/web.url",
   ],
   [
     "with a bad timeout",
     front({ upstreams: { web: { readTimeoutMs: 0 } } }),
     "config.out-of-range",
-    "stack/files/Proxy/web.readTimeoutMs",
+    "stack/files/Proxy/Upstreams/web.readTimeoutMs",
   ],
   [
     "with a body timeout of 0",
@@ -1405,13 +1445,13 @@ const units = of("units", [
     "with a space in the key's path",
     serviceOf("/var/log/p", { ...FILES, key: "/my keys/k.pem" }),
     "unit.bad-value",
-    "stack/p/l.tls.key",
+    "stack/p/Listeners/l.tls.key",
   ],
   [
     "with a colon in the certificate's path",
     serviceOf("/var/log/p", { ...FILES, certificate: "/tls/c:1.pem" }),
     "unit.bad-value",
-    "stack/p/l.tls.certificate",
+    "stack/p/Listeners/l.tls.certificate",
   ],
   ["with a version for Node", service({ nodeRuntime: "24" }), "config.wrong-type", "stack/s.nodeRuntime"],
   [
@@ -1624,7 +1664,7 @@ const references = of("a reference", [
     "a variable in place of a port",
     (s) => listener({ port: variable(s) })(s),
     "config.wrong-type",
-    "stack/proxy/l.port",
+    "stack/proxy/Listeners/l.port",
   ],
   [
     "a variable in place of a limit",
@@ -1690,7 +1730,7 @@ const contradictions = of("what does not go together", [
       other.addVirtualServer("v", { serverNames: ["_"], listeners: [l], default: true });
     },
     "config.port-conflict",
-    "stack/p/l.port",
+    "stack/p/Listeners/l.port",
   ],
   [
     "a further name that is the host's",
@@ -1708,7 +1748,7 @@ const contradictions = of("what does not go together", [
     "a name twice",
     server({ serverNames: ["a", "a"] }),
     "config.duplicate-server-name",
-    "stack/proxy/v.serverNames[1]",
+    "stack/proxy/VirtualServers/v.serverNames[1]",
   ],
   [
     "an IPv6 gateway without an IPv6 address",
@@ -1769,14 +1809,25 @@ const shapes = of("", [
     "a route with an empty id",
     (s) => s.server.addRoute("", { path: "/r", action: Action.respond(200) }),
     "config.wrong-type",
-    "stack/proxy/site.addRoute",
+    "stack/proxy/VirtualServers/site.addRoute",
   ],
-  ["a port that is a big integer", listener({ port: 80n }), "config.wrong-type", "stack/proxy/l.port"],
+  [
+    "an upstream with the id of another",
+    (s) => s.proxy.addUpstream("app", { url: "http://127.0.0.1:3001" }),
+    "config.duplicate-id",
+    "stack/proxy/Upstreams/app",
+  ],
+  [
+    "a port that is a big integer",
+    listener({ port: 80n }),
+    "config.wrong-type",
+    "stack/proxy/Listeners/l.port",
+  ],
   [
     "a port from a variable that is not set",
     listener({ port: Number(undefined) }),
     "config.wrong-type",
-    "stack/proxy/l.port",
+    "stack/proxy/Listeners/l.port",
   ],
   ["an upstream that is a URL object", url(new URL("http://a")), "config.wrong-type", AT_URL],
   ["a mode's name for a mode's options", mode("strict"), "config.wrong-type", "Mode.tls"],
@@ -1998,7 +2049,7 @@ const shapes = of("", [
     "an action for another one, from a variable that is not set",
     (s) => s.server.routes[0]!.replaceAction(wrong(undefined)),
     "config.missing-field",
-    "stack/proxy/site/app.replaceAction.action",
+    "stack/proxy/VirtualServers/site/app.replaceAction.action",
   ],
   [
     "a certificate by ACME with `mail`",
@@ -2023,7 +2074,12 @@ const shapes = of("", [
 const elsewhere = of("what other proxies do", [
   ["TLS to an upstream", upstream({ url: "https://app:8443" }), "config.bad-url", AT_URL],
   ["a Unix socket", upstream({ url: "unix:/run/app.sock" }), "config.bad-url", AT_URL],
-  ["several servers", upstream({ servers: ["a", "b"] }), "config.unknown-field", "stack/proxy/u.servers"],
+  [
+    "several servers",
+    upstream({ servers: ["a", "b"] }),
+    "config.unknown-field",
+    "stack/proxy/Upstreams/u.servers",
+  ],
   [
     "a rewrite",
     act((s) => Action.proxy(s.app, wrong({ rewrite: "/x" }))),
@@ -2049,15 +2105,20 @@ const elsewhere = of("what other proxies do", [
     `${AT_ROUTE}.allow`,
   ],
   ["a pattern as a path", route({ path: "~ [.]php$" }), "config.bad-route-path", `${AT_ROUTE}.path`],
-  ["compression", server({ gzip: true }), "config.unknown-field", "stack/proxy/v.gzip"],
-  ["error pages", server({ error_page: "/e.html" }), "config.unknown-field", "stack/proxy/v.error_page"],
+  ["compression", server({ gzip: true }), "config.unknown-field", "stack/proxy/VirtualServers/v.gzip"],
+  [
+    "error pages",
+    server({ error_page: "/e.html" }),
+    "config.unknown-field",
+    "stack/proxy/VirtualServers/v.error_page",
+  ],
   [
     "wildcards",
     server({ serverNames: ["*.example.org"] }),
     "config.bad-server-name",
-    "stack/proxy/v.serverNames[0]",
+    "stack/proxy/VirtualServers/v.serverNames[0]",
   ],
-  ["HTTP/3", listener({ port: 8443, http3: true }), "config.unknown-field", "stack/proxy/l.http3"],
+  ["HTTP/3", listener({ port: 8443, http3: true }), "config.unknown-field", "stack/proxy/Listeners/l.http3"],
 ]);
 
 export const MISTAKES: readonly Mistake[] = [

@@ -40,7 +40,7 @@ describe("addConfigOverride", () => {
     [
       "virtualServers[0].routes[0].action.status",
       99,
-      "stack/proxy/site/r.action.status",
+      "stack/proxy/VirtualServers/site/r.action.status",
       "config.out-of-range",
     ],
     ["limits", { headBytesMax: 1 }, "stack/proxy.limits.headBytesMax", "config.out-of-range"],
@@ -102,9 +102,9 @@ describe("addConfigOverride", () => {
       routes: [],
     });
     expect(proxy.problems.map(({ path, message }) => `${path} ${message.split(", by")[0]}`)).toEqual([
-      "stack/proxy.virtualServers[1].serverNames[0] is also at stack/proxy/site.serverNames[0]",
-      "stack/proxy.virtualServers[0].routes[1].name is already the name of stack/proxy/site/r",
-      "stack/proxy.virtualServers[0].routes[1].path has the same path and match as stack/proxy/site/r",
+      "stack/proxy.virtualServers[1].serverNames[0] is also at stack/proxy/VirtualServers/site.serverNames[0]",
+      "stack/proxy.virtualServers[0].routes[1].name is already the name of stack/proxy/VirtualServers/site/r",
+      "stack/proxy.virtualServers[0].routes[1].path has the same path and match as stack/proxy/VirtualServers/site/r",
       "stack/proxy.upstreams[0].url is this proxy's own listener http",
     ]);
   });
@@ -116,8 +116,11 @@ describe("addConfigOverride", () => {
     paths.forEach((path, i) => proxy.addConfigOverride(path, values[i]));
     expect(proxy.problems.map(({ path, message }) => [path, /, by .*/.exec(message)?.[0]])).toEqual([
       ["stack/proxy.timeouts.drainMs", ', by addConfigOverride("timeouts", …)'],
-      ["stack/proxy/site.serverNames[0]", ', by addConfigOverride("virtualServers[0].serverNames[0]", …)'],
-      ["stack/proxy/site.server", ', by addConfigOverride("virtualServers[0].server", …)'],
+      [
+        "stack/proxy/VirtualServers/site.serverNames[0]",
+        ', by addConfigOverride("virtualServers[0].serverNames[0]", …)',
+      ],
+      ["stack/proxy/VirtualServers/site.server", ', by addConfigOverride("virtualServers[0].server", …)'],
     ]);
   });
 
@@ -162,7 +165,7 @@ describe("routes", () => {
     const { route } = proxyWithRoute();
     const { action } = route;
     expect(problemsOf(() => route.replaceAction(Action.respond(99)))).toMatchObject([
-      { path: "stack/proxy/site/r.action.status" },
+      { path: "stack/proxy/VirtualServers/site/r.action.status" },
     ]);
     expect(problemsOf(() => route.replaceAction(undefined as never))).toMatchObject([
       { code: "config.missing-field" },
@@ -243,7 +246,7 @@ describe("two proxies of one host", () => {
       problems.filter(({ code }) => code === "config.port-conflict"),
     );
     expect(conflicts.map(({ path, message }) => [path, message])).toEqual(
-      clash ? [["stack/other/l.port", "is taken by stack/one/l on the same host"]] : [],
+      clash ? [["stack/other/Listeners/l.port", "is taken by stack/one/Listeners/l on the same host"]] : [],
     );
   });
 });

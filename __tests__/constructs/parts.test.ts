@@ -510,7 +510,7 @@ describe("values that are known only at apply", () => {
       action: Action.staticFiles(Lazy.stringValue({ produce: () => "srv" })),
     });
     expect(proxy.problems.map((p) => [p.code, p.path])).toEqual([
-      ["config.bad-file-path", "stack/proxy/site/bad.action.directory"],
+      ["config.bad-file-path", "stack/proxy/VirtualServers/site/bad.action.directory"],
     ]);
   });
 
@@ -561,25 +561,25 @@ describe("a part is refused where it is made", () => {
       "a listener with a bad port",
       (s) => s.proxy.addListener("x", { port: 65_536 }),
       "config.out-of-range",
-      "proxy/x.port",
+      "proxy/Listeners/x.port",
     ],
     [
       "a listener with a broken port",
       (s) => s.proxy.addListener("x", { port: 80.5 }),
       "config.wrong-type",
-      "proxy/x.port",
+      "proxy/Listeners/x.port",
     ],
     [
       "a listener by name",
       (s) => s.proxy.addListener("x", { port: 80, address: "localhost" }),
       "config.bad-address",
-      "proxy/x.address",
+      "proxy/Listeners/x.address",
     ],
     [
       "a listener with a bad name",
       (s) => s.proxy.addListener("x", { port: 80, name: "a b" }),
       "config.bad-name",
-      "proxy/x.name",
+      "proxy/Listeners/x.name",
     ],
     [
       "a listener with a relative key",
@@ -607,7 +607,7 @@ describe("a part is refused where it is made", () => {
           },
         }),
       "config.out-of-range",
-      "proxy/x.tls.policy.minVersion",
+      "proxy/Listeners/x.tls.policy.minVersion",
     ],
     [
       "a listener without proxy",
@@ -619,49 +619,49 @@ describe("a part is refused where it is made", () => {
       "an upstream over https",
       (s) => s.proxy.addUpstream("x", { url: "https://a" }),
       "config.bad-url",
-      "proxy/x.url",
+      "proxy/Upstreams/x.url",
     ],
     [
       "an upstream with a path",
       (s) => s.proxy.addUpstream("x", { url: "http://a/b" }),
       "config.bad-url",
-      "proxy/x.url",
+      "proxy/Upstreams/x.url",
     ],
     [
       "an endless timeout",
       (s) => s.proxy.addUpstream("x", { url: "http://a", readTimeoutMs: 2 ** 31 }),
       "config.out-of-range",
-      "proxy/x.readTimeoutMs",
+      "proxy/Upstreams/x.readTimeoutMs",
     ],
     [
       "a misspelt prop",
       (s) => s.proxy.addUpstream("x", { url: "http://a", readTimeout: 1 } as never),
       "config.unknown-field",
-      "proxy/x.readTimeout",
+      "proxy/Upstreams/x.readTimeout",
     ],
     [
       "a server without names",
       (s) => s.proxy.addVirtualServer("x", { serverNames: [], listeners: [s.http] }),
       "config.out-of-range",
-      "proxy/x.serverNames",
+      "proxy/VirtualServers/x.serverNames",
     ],
     [
       "a server without listeners",
       (s) => s.proxy.addVirtualServer("x", { serverNames: ["a"], listeners: [] }),
       "config.out-of-range",
-      "proxy/x.listeners",
+      "proxy/VirtualServers/x.listeners",
     ],
     [
       "a server name in upper case",
       (s) => s.proxy.addVirtualServer("x", { serverNames: ["A"], listeners: [s.http] }),
       "config.bad-server-name",
-      "proxy/x.serverNames[0]",
+      "proxy/VirtualServers/x.serverNames[0]",
     ],
     [
       "a server name with a port",
       (s) => s.proxy.addVirtualServer("x", { serverNames: ["a:80"], listeners: [s.http] }),
       "config.bad-server-name",
-      "proxy/x.serverNames[0]",
+      "proxy/VirtualServers/x.serverNames[0]",
     ],
   ];
   const routes: [string, RouteProps, string, string][] = [
@@ -720,7 +720,7 @@ describe("a part is refused where it is made", () => {
     const [problem] = problemsOf(() => server.addRoute("x", props));
     expect(problem).toMatchObject({
       code,
-      path: `stack/proxy/site/x.${path}`,
+      path: `stack/proxy/VirtualServers/site/x.${path}`,
       fix: expect.stringMatching(/./),
     });
   });

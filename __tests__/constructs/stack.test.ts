@@ -250,9 +250,9 @@ describe("warnings for settings that work but are probably not intended", () => 
     more.addRoute("all", { path: "/", action: Action.respond(204) });
     expect(warnings(stack)).toEqual([
       expect.stringMatching(/^stack\/files\/Proxy: trustedProxies has ::\/0: whatever a client/),
-      expect.stringMatching(/^stack\/files\/Proxy\/idle: No route goes to this upstream/),
-      expect.stringMatching(/^stack\/files\/Proxy\/empty: .*404/),
-      expect.stringMatching(/^stack\/files\/Proxy\/more: HTTP\/2 is offered over TLS only/),
+      expect.stringMatching(/^stack\/files\/Proxy\/Listeners\/more: HTTP\/2 is offered over TLS only/),
+      expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/idle: No route goes to this upstream/),
+      expect.stringMatching(/^stack\/files\/Proxy\/VirtualServers\/empty: .*404/),
     ]);
     // Each once, however often the app is synthesized.
     expect(warnings(stack)).toHaveLength(4);
@@ -265,7 +265,7 @@ describe("warnings for settings that work but are probably not intended", () => 
     frontEnd({ mode: Mode.plain({ proxyProtocol }) }, "files", stack);
     expect(warnings(stack)).toEqual([
       expect.stringMatching(
-        /^stack\/files\/Proxy\/http: proxyProtocol\.from has 0\.0\.0\.0\/0 and ::ffff:0:0\/96: every/,
+        /^stack\/files\/Proxy\/Listeners\/http: proxyProtocol\.from has 0\.0\.0\.0\/0 and ::ffff:0:0\/96: every/,
       ),
     ]);
   });
@@ -281,7 +281,9 @@ describe("warnings for settings that work but are probably not intended", () => 
     expect(warned("files.example.org")).toEqual([]);
     expect(warned(undefined, ["files.example.org"])).toEqual([]);
     expect(warned()).toEqual([
-      expect.stringMatching(/^stack\/files\/Proxy\/application: `hsts` has no effect here: browsers ignore/),
+      expect.stringMatching(
+        /^stack\/files\/Proxy\/VirtualServers\/application: `hsts` has no effect here: browsers ignore/,
+      ),
     ]);
   });
 
@@ -306,12 +308,16 @@ describe("warnings for settings that work but are probably not intended", () => 
       ports: [later],
     });
     expect(warnings(stack)).toEqual([
-      expect.stringMatching(/^stack\/files\/Proxy\/webdav: This upstream has the URL of web:/),
+      expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/webdav: This upstream has the URL of web:/),
       expect.stringMatching(
-        /^stack\/files\/Proxy\/application\/glob: .* has a literal `\*`: paths are not patterns/,
+        /^stack\/files\/Proxy\/VirtualServers\/application\/glob: .* has a literal `\*`: paths are not patterns/,
       ),
-      expect.stringMatching(/^stack\/files\/Proxy\/application\/named: .* has a literal `:`:/),
-      expect.stringMatching(/^stack\/files\/Proxy\/application\/braces: .* has a literal `\{`:/),
+      expect.stringMatching(
+        /^stack\/files\/Proxy\/VirtualServers\/application\/named: .* has a literal `:`:/,
+      ),
+      expect.stringMatching(
+        /^stack\/files\/Proxy\/VirtualServers\/application\/braces: .* has a literal `\{`:/,
+      ),
       expect.stringMatching(/^stack\/shut: The SSH server's port 22 is not open:/),
     ]);
   });
@@ -357,9 +363,11 @@ describe("warnings for settings that work but are probably not intended", () => 
       frontEnd({ host: local }, "signed", stack);
       expect(warnings(stack)).toEqual([
         expect.stringMatching(
-          /^stack\/files\/Proxy\/https: The certificate .*cert\.pem does not cover files\.example\.net:/,
+          /^stack\/files\/Proxy\/Listeners\/https: The certificate .*cert\.pem does not cover files\.example\.net:/,
         ),
-        expect.stringMatching(/^stack\/files\/Proxy\/own: .* does not cover own\.example\.com:/),
+        expect.stringMatching(
+          /^stack\/files\/Proxy\/VirtualServers\/own: .* does not cover own\.example\.com:/,
+        ),
       ]);
     } finally {
       rmSync(folder, { recursive: true });

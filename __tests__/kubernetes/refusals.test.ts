@@ -134,7 +134,11 @@ describe("props", () => {
       { labels: { "app.kubernetes.io/name": "files" } },
       "kubernetes.bad-name stack/files.labels.app.kubernetes.io/name",
     ],
-    ["an https listener without a Secret", { tls: undefined }, "kubernetes.no-volume stack/proxy/https.tls"],
+    [
+      "an https listener without a Secret",
+      { tls: undefined },
+      "kubernetes.no-volume stack/proxy/Listeners/https.tls",
+    ],
   ])("%s", (_, props, problem) => {
     expect(refused(props)).toEqual([problem]);
   });
@@ -298,17 +302,17 @@ describe("a proxy that pods cannot run", () => {
     [
       "a listener on a privileged port",
       (one) => addServer(one, { port: 80 }),
-      "kubernetes.privileged-port stack/proxy/more.port",
+      "kubernetes.privileged-port stack/proxy/Listeners/more.port",
     ],
     [
       "a listener on an address of a host",
       (one) => addServer(one, { port: 8080, address: "192.0.2.10" }),
-      "kubernetes.bad-address stack/proxy/more.address",
+      "kubernetes.bad-address stack/proxy/Listeners/more.address",
     ],
     [
       "a listener whose name a Service does not accept",
       (one) => addServer(one, { port: 8080, name: "More_Listeners" }),
-      "kubernetes.bad-name stack/proxy/more.name",
+      "kubernetes.bad-name stack/proxy/Listeners/more.name",
     ],
     [
       "a health listener that the kubelet does not reach",
@@ -333,12 +337,12 @@ describe("a proxy that pods cannot run", () => {
     [
       "an upstream on loopback",
       (one) => route(one, Action.proxy(one.addUpstream("local", { url: "http://127.0.0.1:8000" }))),
-      "kubernetes.loopback-upstream stack/proxy/local.url",
+      "kubernetes.loopback-upstream stack/proxy/Upstreams/local.url",
     ],
     [
       "files that no volume has",
       (one) => route(one, Action.staticFiles("/srv/other")),
-      "kubernetes.no-volume stack/proxy/site/more.action",
+      "kubernetes.no-volume stack/proxy/VirtualServers/site/more.action",
     ],
     [
       "a log file",
@@ -366,7 +370,7 @@ describe("a proxy that pods cannot run", () => {
         addServer(one, { port: 8444, publishedPort: 443, tls: { material } });
         addServer(one, { port: 8080, publishedPort: 80 }, "http");
       },
-      "kubernetes.acme stack/proxy/more.tls",
+      "kubernetes.acme stack/proxy/Listeners/more.tls",
     ],
   ])("%s", (_, change, problem) => {
     expect(refused({}, change)).toEqual([problem]);
@@ -392,7 +396,7 @@ describe("a proxy that pods cannot run", () => {
 
   test("media of the service without their volume", () => {
     const [first] = refused({}, undefined, (stack) => fileSync(stack).proxy);
-    expect(first).toBe("kubernetes.no-volume stack/sync/Proxy/application/media.action");
+    expect(first).toBe("kubernetes.no-volume stack/sync/Proxy/VirtualServers/application/media.action");
     const volumes = [{ mountPath: "/srv", claimName: "data" }];
     expect(refused({ volumes }, undefined, (stack) => fileSync(stack).proxy)).toEqual([]);
   });

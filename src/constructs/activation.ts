@@ -1,5 +1,6 @@
 import { Lazy, type TerraformResource, TerraformStack } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
+import { freeId } from "./constructIds.js";
 import { type DeploymentInput, DEPLOYMENT_VERSION, parseDeployment } from "../model/deployment.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
 import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
@@ -28,7 +29,7 @@ export class Activation extends Construct {
   private keepalived?: string;
 
   constructor(scope: Construct, id: string, props: ActivationProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, ACTIVATION_PROPS);
     this.props = props;
     this.host = props.service.host;

@@ -1,5 +1,6 @@
 import { Annotations, Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
 import { DATABASE_PORT } from "../model/host.js";
 import { CIDR } from "../model/fields.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
@@ -61,7 +62,7 @@ export class Firewall extends Construct {
   readonly dropIn: HostFile;
 
   constructor(scope: Construct, id: string, props: FirewallProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, FIREWALL_PROPS);
     const { host, path = "/etc/portico/firewall.nft", nftPath = "/usr/sbin/nft" } = props;
     const problems = (): Problem[] =>

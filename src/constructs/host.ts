@@ -1,5 +1,6 @@
 import { Fn } from "cdktf";
 import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
 import { canonicalIpv6, formatProblem, isPort, type Problem, problem } from "../model/index.js";
 import {
   DOMAIN_NAME_LENGTH_MAX,
@@ -46,7 +47,7 @@ export class Host extends Construct implements DeliveryHost {
   readonly props: HostProps;
 
   constructor(scope: Construct, id: string, props: HostProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, HOST_PROPS);
     refuse([...hostProblems(props, this.node.path, isKnown), ...sshPortProblems(props, this.node.path)]);
     this.props = props;

@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { Aspects, Lazy, TerraformAsset, type TerraformResource } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
+import { freeId } from "./constructIds.js";
 import { FILE_ROLES, type FileRole } from "../model/deployment.js";
 import { FILE_PATH, isFilePath } from "../model/filePath.js";
 import { type Problem, problem } from "../model/index.js";
@@ -31,7 +32,7 @@ export class HostFile extends Construct {
   private readonly lateChecks: (() => readonly LateCheck[])[] = [];
 
   constructor(scope: Construct, id: string, props: HostFileProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, HOST_FILE_PROPS);
     const { path, content, source, mode = "0644", role = "other", sensitive = false } = props;
     refuseFile(this.node.path, path, content, source);

@@ -1,4 +1,5 @@
 import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
 import { canonicalAddress, isIpv6, isWildcard, type ListenerInput } from "../model/index.js";
 import { refuseListener } from "./props/checks.js";
 import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
@@ -14,7 +15,7 @@ import {
   text,
 } from "./props/propTable.js";
 import { PROXY_PROTOCOL, type ProxyProtocolOptions } from "./proxyProtocol.js";
-import { proxyOf } from "./proxyScope.js";
+import { proxyOf, scopeOf } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
 import { TlsPolicy } from "./tlsPolicy.js";
@@ -36,7 +37,8 @@ export class Listener extends Construct {
   private readonly props: ListenerProps;
 
   constructor(scope: Construct, id: string, props: ListenerProps) {
-    super(scope, id);
+    const place = scopeOf(scope, "Listeners");
+    super(place, freeId(place, id));
     refuseProps(this, props, LISTENER_PROPS);
     const proxy = proxyOf(this);
     this.props = props;

@@ -1,5 +1,6 @@
 import { Fn, Op } from "cdktf";
 import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
 import {
   type NetworkFileInput,
   type NetworkInterface,
@@ -45,7 +46,7 @@ export class StaticNetwork extends Construct {
   readonly resolverFile?: HostFile;
 
   constructor(scope: Construct, id: string, props: StaticNetworkProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, STATIC_NETWORK_PROPS);
     const { host, name = "05-portico.network", apply = false } = props;
     this.host = host;

@@ -1,4 +1,4 @@
-import type { IConstruct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import { problem } from "../model/index.js";
 import { refuse } from "./props/checks.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
@@ -21,4 +21,13 @@ export function proxyOf(construct: IConstruct): ProxyScope {
     refuse([problem("config.unknown-reference", construct.node.path, "is not below a proxy", more)]);
   }
   return proxy!;
+}
+
+/** Where a proxy has its parts: a scope for each kind, so that a listener and an upstream may have the same id. */
+type Kind = "Listeners" | "Upstreams" | "VirtualServers";
+
+/** @internal The scope of a part: that of its kind if it is added to a proxy, or else the one that was given. */
+export function scopeOf(scope: Construct, kind: Kind): Construct {
+  if (!Construct.isConstruct(scope) || !(PROXY in scope)) return scope;
+  return (scope.node.tryFindChild(kind) as Construct | undefined) ?? new Construct(scope, kind);
 }

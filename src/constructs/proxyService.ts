@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
 import { formatProblem, type Problem, problem, ProblemError } from "../model/index.js";
 import type { SchemaNode } from "../model/config/schema.js";
 import { accepting } from "../model/textRule.js";
@@ -56,7 +57,7 @@ export class ProxyService extends Construct {
   private watching: SystemdUnit | undefined;
 
   constructor(scope: Construct, id: string, props: ProxyServiceProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, PROXY_SERVICE_PROPS);
     refuse(serviceProblems(this.node.path, props));
     this.props = props;

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { Construct, type IConstruct } from "constructs";
+import { freeId } from "./constructIds.js";
 import {
   type CertificateAuthorityInput,
   formatProblem,
@@ -47,7 +48,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
 
   /** @internal */
   constructor(scope: Construct, id: string) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     warnOf(this);
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
   }

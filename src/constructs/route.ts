@@ -1,4 +1,5 @@
 import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
 import type { RouteInput } from "../model/index.js";
 import type { Action } from "./action.js";
 import { problem } from "../model/index.js";
@@ -21,7 +22,7 @@ export class Route extends Construct {
   private readonly props: RouteProps;
 
   constructor(scope: Construct, id: string, props: RouteProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, ROUTE_PROPS);
     refuseStray(this);
     this.props = props;

@@ -2,6 +2,7 @@ import { PrivateKey } from "@cdktf/provider-tls/lib/private-key";
 import { SelfSignedCert } from "@cdktf/provider-tls/lib/self-signed-cert";
 import { Lazy } from "cdktf";
 import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
 import { isIP } from "node:net";
 import { isFilePath } from "../model/filePath.js";
 import { type AcmeCertificateInput, type Problem, problem, ProblemError } from "../model/index.js";
@@ -161,7 +162,7 @@ export class SelfSignedTls extends Construct {
     options: SelfSignedOptions,
     suffix: string,
   ) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     const { host, directory } = context;
     const { validityDays = DEFAULT_VALIDITY_DAYS } = options;
     const { renewalDays = defaultRenewalDays(validityDays) } = options;

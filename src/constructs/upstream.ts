@@ -1,4 +1,6 @@
 import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
+import { scopeOf } from "./proxyScope.js";
 import type { UpstreamInput } from "../model/index.js";
 import { refuseUpstream } from "./props/checks.js";
 import { any, judged, type PropTable, refuseProps } from "./props/propTable.js";
@@ -15,7 +17,8 @@ export class Upstream extends Construct {
   private readonly input: UpstreamInput;
 
   constructor(scope: Construct, id: string, props: UpstreamProps) {
-    super(scope, id);
+    const place = scopeOf(scope, "Upstreams");
+    super(place, freeId(place, id));
     refuseProps(this, props, UPSTREAM_PROPS);
     this.input = { ...props, name: props.name ?? id };
     refuseUpstream(this, this.input);

@@ -1,4 +1,5 @@
 import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
 import { type Problem, problem, type VirtualServerInput } from "../model/index.js";
 import { refuse, refuseVirtualServer } from "./props/checks.js";
 import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
@@ -14,7 +15,7 @@ import {
   refuseProps,
   required,
 } from "./props/propTable.js";
-import { proxyOf } from "./proxyScope.js";
+import { proxyOf, scopeOf } from "./proxyScope.js";
 import {
   HSTS_OPTIONS,
   type HstsOptions,
@@ -40,7 +41,8 @@ export class VirtualServer extends Construct {
   private readonly props: VirtualServerProps;
 
   constructor(scope: Construct, id: string, props: VirtualServerProps) {
-    super(scope, id);
+    const place = scopeOf(scope, "VirtualServers");
+    super(place, freeId(place, id));
     refuseProps(this, props, VIRTUAL_SERVER_PROPS);
     const proxy = proxyOf(this);
     this.props = props;

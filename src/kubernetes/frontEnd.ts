@@ -6,6 +6,7 @@ import { HorizontalPodAutoscalerV2 } from "@cdktf/provider-kubernetes/lib/horizo
 import { NetworkPolicyV1 } from "@cdktf/provider-kubernetes/lib/network-policy-v1";
 import { PodDisruptionBudgetV1 } from "@cdktf/provider-kubernetes/lib/pod-disruption-budget-v1";
 import { ServiceV1 } from "@cdktf/provider-kubernetes/lib/service-v1";
+import { freeId } from "../constructs/constructIds.js";
 import { escapeTemplate } from "../constructs/props/tokens.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
 import { proxyConfigText } from "../render/index.js";
@@ -46,7 +47,7 @@ export class KubernetesFrontEnd extends Construct {
   private readonly isComplete: () => boolean;
 
   constructor(scope: Construct, id: string, props: KubernetesFrontEndProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseFrontEndProps(this, props);
     const { proxy } = props;
     const input = frontEndInput(this, props);

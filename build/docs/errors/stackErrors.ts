@@ -58,6 +58,10 @@ const inCluster = (...props: readonly string[]): string => {
 
 /** Codes of stacks: they come when a construct is made. */
 export const STACK_ERRORS = {
+  "config.duplicate-id": entry(
+    'proxy.addUpstream("app", { url: "http://127.0.0.1:8001" });',
+    "Two constructs in one scope have the same id. Listeners, virtual servers and upstreams of a proxy have a scope for each kind, so only two of one kind can do this.",
+  ),
   "container.no-host": entry(
     'new ContainerProxy(stack, "files").addListener("https", { port: 8443, tls: { material: TlsMaterial.selfSigned() } });',
     "A container has no host that Terraform could put files on: it finds its certificate in a Secret, or on a volume.",

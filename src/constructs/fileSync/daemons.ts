@@ -1,4 +1,5 @@
 import { Construct } from "constructs";
+import { freeId } from "../constructIds.js";
 import { type Problem, problem } from "../../model/index.js";
 import {
   ACCOUNT,
@@ -42,7 +43,7 @@ export class ApplicationDaemons extends Construct {
   readonly webdav?: SystemdUnit;
 
   constructor(scope: Construct, id: string, props: ApplicationDaemonsProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, APPLICATION_DAEMONS_PROPS);
     const { databaseUnit = "mariadb.service", proxyUnit = "portico.service" } = props;
     refuse(unitNameProblems({ databaseUnit, proxyUnit }, this.node.path));

@@ -1,4 +1,5 @@
 import { Construct } from "constructs";
+import { freeId } from "../constructIds.js";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
@@ -54,7 +55,7 @@ export class FileSyncProxy extends Construct {
   readonly routes: FileSyncRoutes;
 
   constructor(scope: Construct, id: string, props: FileSyncProxyProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, FILE_SYNC_PROXY_PROPS);
     const at = (name: string): string => `${this.node.path}.${name}`;
     const { mode, serverNames, mediaDirectory, avatarDirectory } = props;

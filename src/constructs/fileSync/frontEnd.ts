@@ -1,5 +1,6 @@
 import { Annotations, Lazy, TerraformOutput } from "cdktf";
 import { Construct } from "constructs";
+import { freeId } from "../constructIds.js";
 import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../../model/host.js";
 import { canonicalAddress, isLoopback, isWildcard, problem, upstreamAuthority } from "../../model/index.js";
 import { renderDefaultPage } from "../../render/index.js";
@@ -85,7 +86,7 @@ export class FileSyncFrontEnd extends Construct {
   readonly url: string;
 
   constructor(scope: Construct, id: string, props: FileSyncFrontEndProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseFrontEnd(this, props);
     const prefix = props.pathPrefix ?? "sync";
     this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);

@@ -1,5 +1,6 @@
 import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
+import { freeId } from "../constructIds.js";
 import { bracketed, defaultPort, type Problem } from "../../model/index.js";
 import { PUBLIC_NAME } from "../../model/serverName.js";
 import {
@@ -58,7 +59,7 @@ export class ApplicationSettings extends Construct {
   readonly startCommandFile?: HostFile;
 
   constructor(scope: Construct, id: string, props: ApplicationSettingsProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refuseProps(this, props, APPLICATION_SETTINGS_PROPS);
     const input = settingsInput(props);
     const { problems } = checkAroundTokens(input, settingsProblems);

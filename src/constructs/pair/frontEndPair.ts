@@ -1,5 +1,6 @@
 import { DataResource, type TerraformResource } from "cdktf";
 import { Construct } from "constructs";
+import { freeId } from "../constructIds.js";
 import { reachableAt } from "../../model/index.js";
 import {
   type AllowedPort,
@@ -41,7 +42,7 @@ export class FrontEndPair extends Construct {
   readonly keepalivedFiles: readonly [HostFile, HostFile];
 
   constructor(scope: Construct, id: string, props: FrontEndPairProps) {
-    super(scope, id);
+    super(scope, freeId(scope, id));
     refusePair(this, props);
     const { hosts, virtualAddress, publicName, ...rest } = props;
     const {
