@@ -295,6 +295,7 @@ Description=portico finishes or undoes an activation that was cut off
 ConditionPathExists=/var/lib/portico/deployment/journal.json
 RequiresMountsFor=/var/lib/portico/deployment
 After=network.target remote-fs.target web.service
+StartLimitIntervalSec=0
 
 [Service]
 Type=exec
@@ -304,6 +305,7 @@ RuntimeDirectoryMode=0700
 RuntimeDirectoryPreserve=yes
 Restart=on-abnormal
 RestartSec=1
+OOMScoreAdjust=-900
 KillMode=mixed
 TimeoutStopSec=900
 

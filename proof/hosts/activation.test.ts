@@ -386,6 +386,31 @@ describe("whatever happens to its caller, an activation continues to its end:", 
     expect((await deploy(site.base)).code).toBe(0);
   }, 180_000);
 
+  test("killed again and again within seconds, it finishes all the same", async () => {
+    await host.must("touch /run/slow");
+    const asked = slow();
+    await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
+      everyMs: 50,
+    });
+    const unit = await worker();
+    // What systemd asks of the kernel; a container may not lower it.
+    expect(await host.must(`systemctl show -P OOMScoreAdjust ${unit}`)).toBe("-900\n");
+    // systemd's usual limit is five starts in ten seconds.
+    await host.must(`rm /run/slow
+      for kill in 1 2 3 4 5 6 7; do
+        until pid=$(systemctl show -P MainPID ${unit}) && [ "$pid" -ne 0 ]; do sleep 0.05; done
+        kill -9 "$pid"
+        while [ "$(systemctl show -P MainPID ${unit})" = "$pid" ]; do sleep 0.05; done
+      done`);
+    const result = await asked;
+    expect([result.stderr, result.code]).toEqual(["", 0]);
+    expect(result.stdout).toMatch(/\nactivated\n$/);
+    await ended();
+    expect(await active(...everything)).toBe("active active active active active");
+    expect(await host.must("systemctl --failed --plain --no-legend")).toBe("");
+    expect((await deploy(site.base)).code).toBe(0);
+  }, 180_000);
+
   test("a host that shuts down rolls back, and boots as it was before", async () => {
     const before = await traces();
     await host.must("touch /run/slow");

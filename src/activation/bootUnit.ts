@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { DEPLOYMENT_STORE } from "../model/index.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { renderUnit } from "../render/systemdUnit.js";
-import { RECORDS } from "./detached.js";
+import { OOM_SCORE_ADJUST, RECORDS } from "./detached.js";
 import { makeDirectory, placeBytes, placeLink, removeFile, removeIfEmpty } from "./durableFiles.js";
 import { type Programs, runningPrograms } from "./programs.js";
 
@@ -48,6 +48,7 @@ export function bootUnit(programs: Programs, units: readonly string[]): string {
       RequiresMountsFor: DEPLOYMENT_STORE,
       // The boot's own jobs first: a daemon that started in between would run with files that are then replaced.
       After: ["network.target", "remote-fs.target", ...units].join(" "),
+      StartLimitIntervalSec: 0,
     },
     Service: {
       // No unit waits for it, and so it can start units.
@@ -58,6 +59,7 @@ export function bootUnit(programs: Programs, units: readonly string[]): string {
       RuntimeDirectoryPreserve: true,
       Restart: "on-abnormal",
       RestartSec: 1,
+      OOMScoreAdjust: OOM_SCORE_ADJUST,
       KillMode: "mixed",
       TimeoutStopSec: 900,
     },

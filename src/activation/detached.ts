@@ -24,6 +24,12 @@ import { systemdIsHere } from "./systemctl.js";
  * The process that asked follows the record. If none followed a record to its end, the next run shows it.
  */
 
+/**
+ * What changes a host is the last that the kernel kills for want of memory: the host would be between two states. (The
+ * proxy's workers, the database and the application have 0.)
+ */
+export const OOM_SCORE_ADJUST = -900;
+
 /** Where records are: in memory, so that a full disk loses none; they end with a reboot, as the commands do. */
 export const RECORDS = "/run/portico-activation";
 
@@ -117,7 +123,6 @@ async function start(unit: string, command: readonly string[]): Promise<() => Pr
     [
       "systemd-run",
       "--quiet",
-      "--collect",
       `--unit=${unit}`,
       "--description=portico changes this host",
       // A stop or a shutdown signals portico only, which rolls back; processes that it has started end with it.
@@ -126,6 +131,11 @@ async function start(unit: string, command: readonly string[]): Promise<() => Pr
       // If it is killed, it is started again, and first finishes or undoes what was interrupted.
       "--property=Restart=on-abnormal",
       "--property=RestartSec=1",
+      // However often: if systemd gave up, daemons would stay stopped.
+      "--property=StartLimitIntervalSec=0",
+      `--property=OOMScoreAdjust=${OOM_SCORE_ADJUST}`,
+      // The caller is told of a deployment that was refused or rolled back. Any other end stays in `systemctl --failed`.
+      "--property=SuccessExitStatus=1",
       ...(session === undefined ? [] : [`--setenv=SSH_CONNECTION=${session}`]),
       "--",
       ...command,
