@@ -11,7 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import os, { tmpdir } from "node:os";
 import path from "node:path";
 import { formatProblem, otherDeployment } from "../../src/model/index.js";
 import {
@@ -24,6 +24,7 @@ import {
   REMOVE_UPLOAD,
   removeLoginDirectory,
 } from "../../src/render/hostScripts.js";
+import { type Machine, machineScript, rootScript } from "../../src/render/hostSupport.js";
 
 /** The scripts of a delivery, run by a real shell; a small program stands for the runtime. */
 let folder: string;
@@ -44,6 +45,45 @@ function sh(script: string, ...args: string[]) {
     timeout: 30_000,
   });
 }
+
+describe("what a host or a user is not, a script says with its code", () => {
+  const answers: Readonly<Record<string, string>> = {
+    uname: "echo riscv64",
+    sudo: "exit 1",
+    id: "echo 1000",
+  };
+  const withPrograms = (script: string) => {
+    for (const [name, does] of Object.entries(answers))
+      writeFileSync(path.join(folder, name), `#!/bin/sh\n${does}\n`, { mode: 0o755 });
+    return sh(`PATH='${folder}':$PATH\n${script}`);
+  };
+
+  test.each([
+    [
+      machineScript("x86_64"),
+      "host: has another processor than the delivered Node is for [host.other-processor]",
+    ],
+    [rootScript(true), "delivery.user: may not use sudo without a password [delivery.no-root]"],
+    [rootScript(false), "delivery.user: is not root, and the delivery does not use sudo [delivery.no-root]"],
+  ])("%#", (script, says) => {
+    const { status, stderr, stdout } = withPrograms(script);
+    expect([status, stdout, stderr]).toEqual([
+      1,
+      "",
+      expect.stringMatching(/^ {4}fix: {6}\S.*\n {4}see: .*\n$/m),
+    ]);
+    expect(stderr.split("\n")[0]).toBe(says);
+  });
+
+  test("and nothing of one that is as it should be", () => {
+    const machine = os.machine() as Machine;
+    expect(sh(`${machineScript(machine)}\n${rootScript(process.geteuid!() !== 0)}`)).toMatchObject({
+      stdout: "",
+      stderr: "",
+      status: 0,
+    });
+  });
+});
 
 /** Tells what it was asked for; installs itself on activation, and goes away on deactivation, which fails once. */
 const runtimeOf = (installed: string, told: string, store: string, help: string): string => `

@@ -7,6 +7,7 @@ import { FILE_ROLES, type FileRole } from "../model/deployment.js";
 import { FILE_PATH, isFilePath } from "../model/filePath.js";
 import { type Problem, problem } from "../model/index.js";
 import { refuse } from "./props/checks.js";
+import { machineOf } from "./binaryMachine.js";
 import type { Host } from "./host.js";
 import { HOST } from "./props/instances.js";
 import { addPreconditions, type LateCheck, lateCheck, textNode } from "./props/lateChecks.js";
@@ -43,6 +44,7 @@ export class HostFile extends Construct {
     this.sensitive = sensitive;
     const asset =
       source === undefined ? undefined : new TerraformAsset(this, "Asset", { path: resolve(source) });
+    const machine = source !== undefined && role === "node" ? machineOf(source) : undefined;
     const delivered = props.host.delivery.deliver(this, "Resource", {
       host: props.host,
       path: escapeTemplate(path),
@@ -50,6 +52,7 @@ export class HostFile extends Construct {
       sensitive,
       ...(content === undefined ? {} : { content: template(content) }),
       ...(asset === undefined ? {} : { source: asset.path }),
+      ...(machine === undefined ? {} : { machine }),
     });
     this.resource = delivered.resource;
     refuseSecond(this);

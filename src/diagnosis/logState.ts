@@ -31,14 +31,20 @@ export function logFindings(config: ProxyConfig, pid: number, unit: string): Fin
   const user = userOf(pid);
   return [
     ...directories,
-    ...paths.flatMap((path) => fileFindings(path, user, unit)),
+    ...paths.flatMap((path) => fileFindings(path, { pid, user }, unit)),
     ...stillWritten(paths, pid, unit),
   ];
 }
 
 const reopen = (unit: string): string => `systemctl kill --kill-who=main --signal=SIGUSR1 ${unit}`;
 
-function fileFindings(at: string, user: number | undefined, unit: string): Finding[] {
+interface LogWriter {
+  readonly pid: number;
+  /** Undefined if it does not run. */
+  readonly user: number | undefined;
+}
+
+function fileFindings(at: string, { pid, user }: LogWriter, unit: string): Finding[] {
   const found = statSync(at, { throwIfNoEntry: false });
   if (found === undefined)
     return user === undefined ? [] : [{ at, what: "does not exist", fix: reopen(unit) }];
@@ -46,9 +52,19 @@ function fileFindings(at: string, user: number | undefined, unit: string): Findi
     const fix = `Move it away, then ${reopen(unit)}`;
     return [{ at, what: "is a directory", fix }];
   }
-  if (user === undefined || !found.isFile() || found.uid === user) return [];
-  const what = `belongs to user ${found.uid}, and the proxy runs as user ${user}`;
+  if (user === undefined || !found.isFile()) return [];
+  const owner = ownerSeenBy(pid, at, found.uid);
+  if (owner === user) return [];
+  const what = `belongs to user ${owner}, and the proxy runs as user ${user}`;
   return [{ at, what, fix: `${reopen(unit)} (the file is set aside)` }];
+}
+
+/**
+ * Whom a file belongs to as a process sees it. From version 257 on, systemd leaves the directories of a service with a
+ * dynamic user to user 65534, and maps that user to the service's in the mounts of the service alone.
+ */
+function ownerSeenBy(pid: number, at: string, otherwise: number): number {
+  return statSync(`/proc/${pid}/root${at}`, { throwIfNoEntry: false })?.uid ?? otherwise;
 }
 
 function userOf(pid: number): number | undefined {

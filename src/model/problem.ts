@@ -98,6 +98,10 @@ export const PROBLEM_CODES = {
   "host.bad-name": "Give a domain name, or leave it out to use the IPv4 address.",
   "host.ipv6-only": "Give a static IPv4 address as well: IPv6-only hosts are not supported.",
   "host.bad-root": "Give `/`, an absolute path, or a folder relative to the project.",
+  "host.no-systemd": "Deploy to a host that systemd has booted.",
+  "host.old-systemd": "Deploy to Debian 12, Ubuntu 22.04 or later.",
+  "host.other-processor":
+    "Give `NodeRuntime.pinned` the host's `platform`: `linux-x64` for x86_64, `linux-arm64` for aarch64.",
   "host.bad-virtual-address": "Give a free IPv4 address of the network that both hosts are in.",
   "pair.no-ssh": "Give each host `delivery: Delivery.ssh({ … })`: the two exchange a secret over ssh.",
   "network.bad-interface": "Name one interface, or give its MAC address.",
@@ -208,6 +212,8 @@ export const PROBLEM_CODES = {
     'Add `new Activation(this, "activation", { service })` with the host\'s `ProxyService`, which makes files, units and services take effect together.',
   "delivery.second-activation":
     "A host has one `Activation`, for one proxy: give that the virtual servers of both, or take another host.",
+  "delivery.no-root":
+    "Log in as root, or as a user who may use sudo without a password (`NOPASSWD`), with `sudo: true`.",
   "delivery.other-stack": "Define the host and what is delivered to it in one stack.",
   "node.bad-pin": "Give the version, and the hash that `npm view` prints for its package.",
   "node.wrong-hash": "Compare with what `npm view` prints; do not deploy a binary that differs.",

@@ -5,6 +5,7 @@ export * from "./defaultPage.js";
 export * from "./dhParameters.js";
 export * from "./hostPaths.js";
 export * from "./hostScripts.js";
+export * from "./hostSupport.js";
 export * from "./keepalived.js";
 export * from "./logRotation.js";
 export * from "./networkd.js";

@@ -37,6 +37,33 @@ export const HOST_ERRORS = {
     "SERVICE_URL: `from … import *` cannot be edited safely",
   ),
   ...seen(
+    "host.no-systemd",
+    "A delivery found that systemd does not run the host: a container, or another system. Nothing was sent.",
+    "host",
+    "does not run systemd",
+    { fix: "Deploy to a host that systemd has booted: Debian 12, Ubuntu 22.04 or later." },
+  ),
+  ...seen(
+    "host.old-systemd",
+    "A delivery found a systemd that lacks what the units need. Nothing was sent.",
+    "host",
+    "has a systemd that is too old",
+    { received: '"247"', allowed: "systemd 249 or later" },
+  ),
+  ...seen(
+    "host.other-processor",
+    "The Node that is delivered could not run on the host. It was not sent.",
+    "host",
+    "has another processor than the delivered Node is for",
+    { received: '"x86_64"', allowed: "aarch64" },
+  ),
+  ...seen(
+    "delivery.no-root",
+    "The user who logs in can change nothing on the host. Nothing was sent.",
+    "delivery.user",
+    "may not use sudo without a password",
+  ),
+  ...seen(
     "settings.changed-meanwhile",
     "The file was changed by another process between reading and writing. That change stays.",
     "/srv/sync/conf/settings.py",

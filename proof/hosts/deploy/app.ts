@@ -18,6 +18,8 @@ export interface DeployedApp {
   readonly ssh: SshDeliveryOptions;
   readonly runtimeBundle: string;
   readonly nodeCache: string;
+  /** A Node binary, instead of the pinned one. */
+  readonly nodeFile?: string;
   /** Adds a route `/health`. */
   readonly health?: boolean;
   /** A port that nothing listens on for the web application: valid, and wrong. */
@@ -53,10 +55,13 @@ const files = new FileSyncFrontEnd(stack, "files", {
   installDirectory: "/srv/sync",
   service: {
     runtimeBundle: given.runtimeBundle,
-    nodeRuntime: NodeRuntime.pinned({
-      platform: process.arch === "arm64" ? "linux-arm64" : "linux-x64",
-      cacheDirectory: given.nodeCache,
-    }),
+    nodeRuntime:
+      given.nodeFile === undefined
+        ? NodeRuntime.pinned({
+            platform: process.arch === "arm64" ? "linux-arm64" : "linux-x64",
+            cacheDirectory: given.nodeCache,
+          })
+        : NodeRuntime.fromFile(given.nodeFile),
   },
   upstreams: given.brokenUpstream === true ? { web: { url: "http://127.0.0.1:8999" } } : {},
   firewall: {},

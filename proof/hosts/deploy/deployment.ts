@@ -60,6 +60,15 @@ export class Deployment {
     writeFileSync(this.bundle, code.replaceAll('"0.1.0"', JSON.stringify(version)));
   }
 
+  /** The header of a program for a processor that is not the host's. */
+  foreignNode(): string {
+    const file = join(this.workspace.folder, "foreign-node");
+    const header = readFileSync(process.execPath).subarray(0, 64);
+    header.writeUInt16LE(process.arch === "arm64" ? 62 : 183, 18);
+    writeFileSync(file, header);
+    return file;
+  }
+
   synthesize(more: Partial<DeployedApp> = {}): void {
     const { host, ssh } = this;
     const app: DeployedApp = {

@@ -3,6 +3,7 @@ import type { TestHost } from "../harness/index.js";
 /** What changes by itself on a host that runs: clocks, seeds, logs of others. */
 const RESTLESS = [
   "/var/log/*tmp",
+  "/var/log/wtmp.db",
   "/var/log/lastlog",
   "/var/log/journal",
   "/var/lib/systemd",

@@ -5,7 +5,7 @@ import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mustRun, type Result, runCommand, type RunOptions, startCommand, stopCommand } from "./commands.js";
-import { hostImage, refuseMissingTools } from "./image.js";
+import { hostImage, type Release, refuseMissingTools } from "./image.js";
 import { Namespace } from "./namespace.js";
 import { eventually } from "../../kit/waiting.js";
 
@@ -28,13 +28,18 @@ export interface HostOptions {
    * @default - none
    */
   readonly packages?: readonly string[];
+  /**
+   * Release of Debian.
+   * @default - that of the run
+   */
+  readonly release?: Release;
 }
 
 /** Boots a Debian with systemd and sshd, its network configured by systemd-networkd on `eth0`, and waits until it is up. */
 export async function bootHost(options: HostOptions): Promise<TestHost> {
   await refuseMissingTools();
   await sweep();
-  const image = await hostImage(options.packages);
+  const image = await hostImage(options.packages, options.release);
   const host = new TestHost(options);
   try {
     await host.unpack(image);

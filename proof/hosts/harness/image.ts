@@ -4,7 +4,18 @@ import { join } from "node:path";
 import { mustRun, runCommand } from "./commands.js";
 
 const CACHE = join(__dirname, "../../../.cache/host-image");
-const SUITE = "bookworm";
+
+/** Releases of Debian by their names: 11, whose systemd is too old, 12 and 13. */
+export const RELEASES = ["bullseye", "bookworm", "trixie"] as const;
+export type Release = (typeof RELEASES)[number];
+
+/** The release of Debian that the hosts of this run have, unless a test asks for another: `PORTICO_TEST_DEBIAN`. */
+function usualRelease(): Release {
+  const wanted = process.env["PORTICO_TEST_DEBIAN"] ?? "bookworm";
+  const known = RELEASES.find((name) => name === wanted);
+  if (known === undefined) throw new Error(`PORTICO_TEST_DEBIAN=${wanted} is none of ${RELEASES.join(", ")}`);
+  return known;
+}
 
 /** A server as a provider hands it over: systemd, sshd, and what an administrator looks around with. No Node. */
 const PACKAGES = [
@@ -26,8 +37,11 @@ const PACKAGES = [
 /** What the hosts of a pair have besides. */
 export const PAIR_PACKAGES = ["keepalived"];
 
-/** Makes both images, which proof/prepare.ts does before the tests. */
-export const prepareImages = (): Promise<unknown> => hostImage(PAIR_PACKAGES);
+/** Makes all images, which proof/prepare.ts does before the tests; one after the other, since each is a debootstrap. */
+export async function prepareImages(): Promise<void> {
+  await hostImage(PAIR_PACKAGES);
+  for (const release of RELEASES) await hostImage([], release);
+}
 
 /** Raise it when the steps below change, so that nobody gets an older image. */
 const RECIPE = 2;
@@ -62,20 +76,23 @@ const MORE_PACKAGES = inWorkFolder(`
  *
  * @param packages further Debian packages; each set is an image of its own
  */
-export async function hostImage(packages: readonly string[] = []): Promise<string> {
+export async function hostImage(
+  packages: readonly string[] = [],
+  release: Release = usualRelease(),
+): Promise<string> {
   const more = [...new Set(packages)].filter((name) => !PACKAGES.includes(name)).sort();
   const key = createHash("sha256")
-    .update(JSON.stringify([RECIPE, SUITE, PACKAGES, more]))
+    .update(JSON.stringify([RECIPE, release, PACKAGES, more]))
     .digest("hex")
     .slice(0, 12);
-  const tarball = join(CACHE, `${SUITE}-${key}.tar`);
+  const tarball = join(CACHE, `${release}-${key}.tar`);
   if (existsSync(tarball)) return tarball;
   await refuseMissingTools();
   mkdirSync(CACHE, { recursive: true });
   const [script, ...args] =
     more.length === 0
-      ? [DEBIAN, PACKAGES.join(","), SUITE]
-      : [MORE_PACKAGES, more.join(" "), await hostImage()];
+      ? [DEBIAN, PACKAGES.join(","), release]
+      : [MORE_PACKAGES, more.join(" "), await hostImage([], release)];
   // debootstrap mounts into the new tree: in a mount namespace nothing of it is left behind.
   const build = ["unshare", "--mount", "bash", "-euc", script, "build", tarball, ...args];
   // A lock for each image: who waits for one should not wait for the others, too.

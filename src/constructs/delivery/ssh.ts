@@ -18,10 +18,13 @@ import {
   type HostScriptsInput,
   LOGIN_DIRECTORY,
   LOGIN_DIRECTORY_SCRIPT_PATH,
+  machineScript,
   prepareScript,
   REFUSE_OPEN_DIRECTORY,
   removeLoginDirectory,
   REMOVE_UPLOAD,
+  rootScript,
+  systemdScript,
 } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
 import type {
@@ -85,7 +88,10 @@ export class SshDelivery implements DeliveryWay {
       triggersReplace: { deployment: deployment.id, path: file.path, mode: file.mode, sha256 },
       connection: this.connection(file.host),
       dependsOn: [this.staging(file.host, scope)],
-      provisioners: this.upload(scope, deployment, content, sha256),
+      provisioners: [
+        ...(file.machine === undefined ? [] : [inline(machineScript(file.machine))]),
+        ...this.upload(scope, deployment, content, sha256),
+      ],
     });
     return { resource, sha256 };
   }
@@ -146,7 +152,8 @@ export class SshDelivery implements DeliveryWay {
       ...(machineId === undefined ? {} : { triggersReplace: { machine: machineId } }),
       // Kept for the destroy, which cannot look anything up.
       ...(restores ? { input: Object.fromEntries(kept) } : {}),
-      provisioners: restores ? this.restoring(Object.fromEntries(own)).map(onDestroy) : [],
+      // Terraform refuses an empty list.
+      ...(restores ? { provisioners: this.restoring(Object.fromEntries(own)).map(onDestroy) } : {}),
     });
     // Before anything connects.
     addPreconditions(resource, [...lateSshChecks(this.options), ...host.lateChecks()]);
@@ -179,7 +186,9 @@ export class SshDelivery implements DeliveryWay {
     const existing = host.node.tryFindChild("Staging");
     if (existing !== undefined) return existing as DataResource;
     const deployment = this.deployment(host, scope);
-    const make = this.asRoot(heredoc(prepareScript(this.scriptsInput(deployment, host))), [REMOVE_UPLOAD]);
+    const supported = [rootScript(this.options.sudo === true), heredoc(systemdScript())];
+    const script = heredoc(prepareScript(this.scriptsInput(deployment, host)));
+    const make = this.asRoot(script, [REMOVE_UPLOAD, ...supported]);
     return new DataResource(host, "Staging", {
       triggersReplace: { deployment: deployment.id, user: this.options.user ?? "root" },
       provisioners: this.inLoginDirectory(sshFields(this.options, host), make),
@@ -230,9 +239,11 @@ export class SshDelivery implements DeliveryWay {
 
   private asRoot(command: string, before: readonly string[] = []): RemoteExecProvisioner {
     const become = this.options.sudo === true ? "sudo -n " : "";
-    return { type: "remote-exec", inline: ["set -e", ...before, become + command] };
+    return inline("set -e", ...before, become + command);
   }
 }
+
+const inline = (...lines: string[]): RemoteExecProvisioner => ({ type: "remote-exec", inline: lines });
 
 /** Attributes of `self` have such names only. */
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,6 +1,7 @@
 import type { ITerraformDependable, TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
 import type { Problem } from "../../model/index.js";
+import type { Machine } from "../../render/index.js";
 import type { LateCheck } from "../props/lateChecks.js";
 
 /** @internal What a delivery needs from the host it delivers to. */
@@ -49,6 +50,8 @@ export interface DeliveredFile {
   readonly content?: string;
   /** A file next to the synthesized stack. */
   readonly source?: string;
+  /** The processor that it is for, if it is a program that runs on one only. */
+  readonly machine?: Machine;
   /** Whether plans must not show the content. */
   readonly sensitive: boolean;
 }

@@ -1,0 +1,56 @@
+import { formatProblem, type Problem, problem } from "../model/index.js";
+import { quote } from "./hostScripts.js";
+
+/**
+ * What a host has to be, as shell scripts that a delivery runs before it sends anything. They end with status 1 and a
+ * problem as text, or do nothing.
+ */
+
+/** The oldest systemd that does all that the units ask for: the one of Ubuntu 22.04. */
+export const SYSTEMD_MIN = 249;
+
+/** Processors by the names that `uname -m` has for them. */
+export type Machine = "x86_64" | "aarch64";
+
+/** Refuses what has no systemd, or an old one. */
+export function systemdScript(): string {
+  const none = problem("host.no-systemd", "host", "does not run systemd", {
+    fix: "Deploy to a host that systemd has booted: Debian 12, Ubuntu 22.04 or later.",
+  });
+  const old = problem("host.old-systemd", "host", "has a systemd that is too old", {
+    received: "%s",
+    allowed: `systemd ${SYSTEMD_MIN} or later`,
+  });
+  return `[ -d /run/systemd/system ] || ${refusal(none)}
+version=$(systemctl --version | sed -n '1s/^systemd \\([0-9]*\\).*/\\1/p')
+[ "$version" -ge ${SYSTEMD_MIN} ] || ${refusal(old, '"$version"')}
+`;
+}
+
+/** Refuses another processor than the one that a delivered Node is for. */
+export function machineScript(machine: Machine): string {
+  const other = problem(
+    "host.other-processor",
+    "host",
+    "has another processor than the delivered Node is for",
+    {
+      received: "%s",
+      allowed: machine,
+    },
+  );
+  return `[ "$(uname -m)" = ${machine} ] || ${refusal(other, '"$(uname -m)"')}`;
+}
+
+/** Refuses a user who can do nothing as root. */
+export function rootScript(sudo: boolean): string {
+  const path = "delivery.user";
+  const none = sudo
+    ? problem("delivery.no-root", path, "may not use sudo without a password")
+    : problem("delivery.no-root", path, "is not root, and the delivery does not use sudo");
+  return `${sudo ? "sudo -n true 2> /dev/null" : '[ "$(id -u)" -eq 0 ]'} || ${refusal(none)}`;
+}
+
+/** @param value a word of the shell for `%s` in the problem */
+function refusal(found: Problem, value = ""): string {
+  return `{ printf ${quote(`${formatProblem(found)}\\n`)} ${value} >&2; exit 1; }`;
+}
