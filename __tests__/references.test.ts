@@ -131,3 +131,41 @@ test.each([
 ])("of the links in %j, %j are dead", (text, dead) => {
   expect(deadLinks(join(ROOT, "page.md"), text)).toEqual(dead);
 });
+
+describe("the borders of privilege in SECURITY.md", () => {
+  const [, section = ""] = read(join(ROOT, "SECURITY.md")).split("## Borders of privilege\n");
+  const rows = [...section.matchAll(/^\| (?!from |-)([^|]*?) *\|([^|]*)\|([^|]*)\|([^|]*)\|$/gm)].map(
+    ([, from = "", what = "", checks = "", attacks = ""]) => ({ from, what: what.trim(), checks, attacks }),
+  );
+  const named = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, path]) => path!);
+
+  test("are all there", () => {
+    expect(new Set(rows.map(({ from }) => from))).toEqual(
+      new Set([
+        "application's user",
+        "service's user",
+        "pair's other host",
+        "authority",
+        "upstream",
+        "clients",
+        "deployment's uploader",
+        "terminal",
+      ]),
+    );
+  });
+
+  test("each have a file that checks and a test that attacks, and these exist", () => {
+    for (const { from, what, checks, attacks } of rows) {
+      const row = `${from}, ${what}`;
+      const [checking, attacking] = [named(checks), named(attacks)];
+      expect([row, checking.length > 0, attacking.length > 0]).toEqual([row, true, true]);
+      expect([row, checking.filter((path) => !path.startsWith("src/"))]).toEqual([row, []]);
+      expect([row, attacking.filter((path) => !/^(?:__tests__|proof)\/.*\.test\.ts$/.test(path))]).toEqual([
+        row,
+        [],
+      ]);
+      const absent = [...checking, ...attacking].filter((path) => !files.includes(join(ROOT, path)));
+      expect([row, absent]).toEqual([row, []]);
+    }
+  });
+});

