@@ -30,6 +30,7 @@ export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
     platform: "node",
     target: "node20",
     minifySyntax: true,
+    loader: { ".md": "text" },
     // One byte a character: V8 reads and keeps other text at twice the price.
     charset: "ascii",
     legalComments: "none",

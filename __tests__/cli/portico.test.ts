@@ -255,7 +255,7 @@ describe("the bundle", () => {
     expect(statSync(BUNDLE).mode & 0o777).toBe(0o755);
     const text = bytes.toString();
     expect(text.startsWith("#!/usr/bin/env node\n")).toBe(true);
-    expect(text).not.toMatch(/TerraformStack|node_modules\/(?:cdktf|constructs)/);
+    expect(text).not.toMatch(/class TerraformStack|node_modules\/(?:cdktf|constructs)/);
     expect(text).not.toContain(ROOT);
     // Notices of what is bundled.
     expect(text).toMatch(/\/\*! commander [\s\S]*Permission is hereby granted[\s\S]*\/\*! zod /);

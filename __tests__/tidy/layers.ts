@@ -27,6 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "src/runtime",
     "src/render",
     "src/model",
+    "docs/errors.md",
   ],
   "src/testing": ["src/model", "src/render", "src/constructs"],
   "src/index.ts": ["src/constructs", "src/model"],
@@ -42,7 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
  * `index.ts` what it shows of itself.
  */
 const ORDER: Readonly<Record<string, readonly string[]>> = {
-  "src/model": [".", "actions", "config", "deployment.ts", "serving.ts", "index.ts"],
+  "src/model": [".", "actions", "config", "deployment.ts", "serving.ts", "index.ts", "resolution.ts"],
   "src/render": [".", "index.ts", "kubernetes"],
   "src/constructs": ["props", "delivery", ".", "fileSync", "pair", "index.ts"],
   "src/runtime": [

@@ -592,7 +592,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "any number above 0 sorts alike",
   },
   {
-    file: "src/testing/resolve.ts",
+    file: "src/model/resolution.ts",
     line: /const value = line\.slice\(/,
     from: "1",
     why: "what follows the colon is a space",

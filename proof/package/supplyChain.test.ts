@@ -26,7 +26,7 @@ const locked: Record<string, LockEntry> = readJson(join(ROOT, "package-lock.json
 function buildElsewhere(umask: string) {
   const folder = mkdtempSync(join(tmpdir(), "portico-elsewhere-"));
   try {
-    const wanted = ["build", "src", "package.json", "package-lock.json", "tsconfig.json"];
+    const wanted = ["build", "src", "docs/errors.md", "package.json", "package-lock.json", "tsconfig.json"];
     const packages = [...BUNDLED, "esbuild", "@esbuild"].map((name) => `node_modules/${name}`);
     const copy = `cp -R --parents ${[...wanted, ...packages].join(" ")} "${folder}" && cd "${folder}"`;
     const node = `"${process.execPath}" --require "${require.resolve("tsx/cjs")}"`;

@@ -16,14 +16,14 @@ interface ListFlags {
 export function addCertificates(program: Command, output: Output, done: (code: number) => void): void {
   const certificates = withControl(program.command("certificates"))
     .description("show the certificates that the running portico serves, and what becomes of them")
-    .option("--json", "print them as JSON; times are in milliseconds since 1970")
     .addHelpText(
       "after",
       `
 A certificate is from files, by ACME from an authority, or temporary, until the authority has issued the wanted one: then
 it is self-signed, or was issued before for other names.
 For a certificate by ACME, the last failure is shown with its fix, and when the authority is asked again. Where an
-address decides which of several hosts asks (holderAddress), the others wait for it.
+address decides which of several hosts asks (holderAddress), the others wait for it. With --json, times are in
+milliseconds since 1970.
 
 Examples:
   portico certificates
@@ -48,9 +48,10 @@ Examples:
     )
     .action(async (name: string | undefined, _flags: unknown, command: Command) => {
       // Both commands have these options, and commander gives a value to the outer one.
-      const { control, timeout } = command.optsWithGlobals<ListFlags>();
+      const { control, timeout, json: asJson } = command.optsWithGlobals<ListFlags>();
       const request = { command: "renew", ...(name === undefined ? {} : { name }) } as const;
-      done(printOutcome(await askMaster(control, request, timeout * 1000), "renewal", output));
+      const outcome = await askMaster(control, request, timeout * 1000);
+      done(printOutcome(outcome, "renewal", output, asJson));
     });
   // What portico-copies.service of a pair runs; nobody else needs it.
   certificates
@@ -70,7 +71,7 @@ Examples:
 
 async function list({ control, timeout, json: asJson }: ListFlags, output: Output): Promise<number> {
   const outcome = await askMaster(control, { command: "certificates" }, timeout * 1000);
-  if (!outcome.ok) return printOutcome(outcome, "certificates", output);
+  if (!outcome.ok) return printOutcome(outcome, "certificates", output, asJson);
   const { certificates = [] } = outcome.value;
   const now = Date.now();
   const ok = certificates.every(({ source, notAfter }) => source !== "temporary" && notAfter > now);

@@ -3,9 +3,11 @@ import { addActivate } from "./activateCommand.js";
 import { addCertificates } from "./certificatesCommand.js";
 import { addCheck } from "./checkOptions.js";
 import { addDoctor } from "./doctorCommand.js";
+import { addExplain } from "./explainCommand.js";
 import type { Output } from "./output.js";
 import { addPreview } from "./previewOptions.js";
 import { addReload } from "./reloadCommand.js";
+import { addResolve } from "./resolveCommand.js";
 import { addSettings } from "./settingsCommand.js";
 import { addUpgrade } from "./upgradeCommand.js";
 
@@ -15,8 +17,10 @@ export function addCommands(program: Command, output: Output, done: (code: numbe
   addUpgrade(program, output, done);
   addCertificates(program, output, done);
   addCheck(program, output, done);
+  addResolve(program, output, done);
   addPreview(program, output, done);
   addDoctor(program, output, done);
+  addExplain(program, output, done);
   addActivate(program, output, done);
   addSettings(program, output, done);
 }

@@ -4,7 +4,7 @@ import type { ControlOutcome } from "../runtime/process/control.js";
 import { problemCount } from "../runtime/process/masterReport.js";
 import { controlSocket } from "../runtime/process/serve.js";
 import { wholeNumber } from "./options.js";
-import { EXIT, type Output } from "./output.js";
+import { EXIT, json, type Output } from "./output.js";
 
 /** Control socket of the deployed service. */
 export const DEFAULT_CONTROL = "/run/portico/control.sock";
@@ -13,11 +13,21 @@ export const DEFAULT_CONTROL = "/run/portico/control.sock";
 export function withControl(command: Command): Command {
   return command
     .option("--control <FILE>", "socket of the running portico", controlSocket() ?? DEFAULT_CONTROL)
-    .option("--timeout <SECONDS>", "how long to wait for the outcome", wholeNumber(1, 3_600), 85);
+    .option("--timeout <SECONDS>", "how long to wait for the outcome", wholeNumber(1, 3_600), 85)
+    .option("--json", "print the outcome as JSON");
 }
 
 /** Prints what a running portico answered, and returns the exit code. */
-export function printOutcome(outcome: ControlOutcome, what: string, output: Output): number {
+export function printOutcome(
+  outcome: ControlOutcome,
+  what: string,
+  output: Output,
+  asJson: boolean | undefined,
+): number {
+  if (asJson === true) {
+    output.out(json(outcome.ok ? { ok: true, ...outcome.value } : outcome));
+    return outcome.ok ? EXIT.ok : EXIT.failed;
+  }
   if (outcome.ok) {
     output.out(`${outcome.value.message}\n`);
     for (const warning of outcome.value.warnings) output.err(`warning: ${formatProblem(warning)}\n`);

@@ -7,6 +7,7 @@ import { diagnose, unreadable } from "../diagnosis/rows.js";
 import type { DiagnosisRow } from "../diagnosis/verdict.js";
 import { DEPLOYMENT_FILE, isLoopback } from "../model/index.js";
 import { DEFAULT_CONTROL } from "./controlOptions.js";
+import { sourceOf } from "./document.js";
 import { wholeNumber } from "./options.js";
 import { EXIT, json, type Output } from "./output.js";
 import { PASSWORD_VARIABLE } from "./storedSettingsOptions.js";
@@ -74,7 +75,7 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
     insecure: flags.insecure,
     timeoutMs: flags.timeout * 1000,
     control: DEFAULT_CONTROL,
-    ...(flags.config === undefined ? {} : { configFile: flags.config }),
+    ...(flags.config === undefined ? {} : { configFile: sourceOf(flags.config, undefined).file }),
     ...(flags.host === undefined ? {} : { host: flags.host }),
     ...(flags.connect === undefined ? {} : { connect: flags.connect }),
     ...(databasePassword === undefined ? {} : { databasePassword }),

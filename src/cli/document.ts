@@ -2,7 +2,7 @@ import path from "node:path";
 import { parseConfigText } from "../model/config/parse.js";
 import type { ProxyConfig, Result } from "../model/serving.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
-import { readParsed } from "../runtime/load/files.js";
+import { readParsed, STANDARD_INPUT } from "../runtime/load/files.js";
 
 /** Where a host keeps its config. */
 export const DEFAULT_FILE = DEFAULT_HOST_PATHS.config;
@@ -13,9 +13,10 @@ export interface Source {
   readonly root?: string;
 }
 
-/** A file that is given is used as it is; the default one is looked up below the root. */
+/** A file that is given is used as it is, `-` is standard input; the default one is looked up below the root. */
 export function sourceOf(file: string | undefined, root: string | undefined): Source {
   const below = root === undefined ? {} : { root: path.resolve(root) };
+  if (file === "-") return { file: STANDARD_INPUT, ...below };
   return { file: file ?? path.join(below.root ?? "/", DEFAULT_FILE), ...below };
 }
 

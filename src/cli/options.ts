@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 /** The config a command works on: see `sourceOf`. */
 export function withSource(command: Command): Command {
   return command
-    .argument("[FILE]", "the config")
+    .argument("[FILE]", "the config; - is standard input, which is read once")
     .option("--root <DIR>", "folder below which every path of the config is looked up, and the default FILE");
 }
 

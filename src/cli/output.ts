@@ -17,9 +17,26 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 export const STDIO: Output = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
+  out: (text) => void process.stdout.write(coloured(text, process.stdout)),
+  err: (text) => void process.stderr.write(coloured(text, process.stderr)),
 };
+
+/** Starts of lines that readers look for, with the number of their colour (ECMA-48, 8.3.117). */
+const COLOURS: readonly (readonly [start: RegExp, colour: number])[] = [
+  [/^(?:FAIL|\(FAIL\)|error:)/gm, 31],
+  [/^(?:PASS|ok)(?= )/gm, 32],
+  [/^(?:warning:|note:|\?(?= ))/gm, 33],
+  [/^ +(?:fix|cause):/gm, 36],
+];
+
+/** The text in colours where a terminal shows it; Node heeds NO_COLOR and `TERM=dumb`. */
+function coloured(text: string, stream: NodeJS.WriteStream): string {
+  if (!stream.isTTY || !stream.hasColors()) return text;
+  return COLOURS.reduce(
+    (shown, [start, colour]) => shown.replace(start, (found) => `\u001b[${colour}m${found}\u001b[0m`),
+    text,
+  );
+}
 
 /** The same, with control characters escaped, so that no output acts on a terminal. */
 export function escapingControls(output: Output): Output {

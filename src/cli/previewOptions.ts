@@ -7,7 +7,7 @@ import { preview } from "./previewCommand.js";
 interface PreviewFlags {
   root?: string;
   portOffset: number;
-  upstream: Record<string, string>;
+  upstream?: Record<string, string>;
 }
 
 export function addPreview(program: Command, output: Output, done: (code: number) => void): void {
@@ -18,7 +18,6 @@ export function addPreview(program: Command, output: Output, done: (code: number
       "--upstream <NAME=URL>",
       "other address for an upstream; may be given several times",
       collectUpstream,
-      {},
     )
     .addHelpText(
       "after",
@@ -32,13 +31,13 @@ Examples:
   portico preview --upstream web=http://127.0.0.1:18000 --upstream webdav=http://127.0.0.1:18080`,
     )
     .action(async (file: string | undefined, flags: PreviewFlags) => {
-      const options = { portOffset: flags.portOffset, upstreams: flags.upstream };
+      const options = { portOffset: flags.portOffset, upstreams: flags.upstream ?? {} };
       done(await preview(sourceOf(file, flags.root), options, output));
     });
 }
 
 /** What `--upstream` says, given several times. */
-export function collectUpstream(text: string, before: Record<string, string>): Record<string, string> {
+export function collectUpstream(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf("=");
   if (at < 1 || at === text.length - 1)
     throw new InvalidArgumentError("Give NAME=URL, as web=http://127.0.0.1:18000.");

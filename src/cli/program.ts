@@ -4,7 +4,7 @@ import { serve } from "../runtime/process/serve.js";
 import { VERSION } from "../model/version.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { withSource } from "./options.js";
-import { EXIT, type Output, STDIO, escapingControls } from "./output.js";
+import { EXIT, json, type Output, STDIO, escapingControls } from "./output.js";
 
 /** Runs the command line and resolves with the exit code: 0 ok, 1 a problem was found, 2 wrong usage. */
 export async function run(args: readonly string[], to: Output = STDIO): Promise<number> {
@@ -42,7 +42,11 @@ async function createProgram(
   program
     .command("version")
     .description("print the versions of portico, Node.js and OpenSSL")
-    .action(() => output.out(`${versionText()}\n`));
+    .option("--json", "print them as JSON")
+    .action(({ json: asJson }: { json?: boolean }) => {
+      const { node, openssl } = process.versions;
+      output.out(asJson === true ? json({ portico: VERSION, node, openssl }) : `${versionText()}\n`);
+    });
   return program;
 }
 

@@ -23,17 +23,18 @@ interface ReloadOptions {
   readonly control: string;
   readonly timeoutMs: number;
   readonly credentials?: HandOver;
+  readonly json?: boolean;
 }
 
 /** `portico reload`: makes the running portico load the current config and TLS files, and reports the outcome. */
 async function reload(options: ReloadOptions, output: Output): Promise<number> {
   const handedOver = await handOverCredentials(options.credentials);
-  if (!handedOver.ok) return printOutcome(handedOver, "reload", output);
+  if (!handedOver.ok) return printOutcome(handedOver, "reload", output, options.json);
   const set = handedOver.value;
   const outcome = await askMaster(options.control, { command: "reload" }, options.timeoutMs);
   // The next start of a worker or master must not find files that were refused.
   await (outcome.ok ? set?.keep() : set?.takeBack());
-  return printOutcome(outcome, "reload", output);
+  return printOutcome(outcome, "reload", output, options.json);
 }
 
 async function handOverCredentials(credentials?: HandOver): Promise<Result<CredentialSet | undefined>> {
@@ -53,6 +54,7 @@ interface ReloadFlags {
   credential: CredentialSource[];
   credentialDirectory?: string;
   pid?: number;
+  json?: boolean;
 }
 
 export function addReload(program: Command, output: Output, done: (code: number) => void): void {
@@ -79,7 +81,7 @@ Examples:
     );
   command.action(async (flags: ReloadFlags) => {
     const { control, timeout, credential: sources, credentialDirectory: directory, pid } = flags;
-    const options = { control, timeoutMs: timeout * 1000 };
+    const options = { control, timeoutMs: timeout * 1000, json: flags.json };
     if (sources.length === 0) return done(await reload(options, output));
     if (directory === undefined || pid === undefined)
       return command.error("error: option '--credential' needs --credential-directory and --pid");

@@ -8,18 +8,20 @@ export interface UpgradeOptions extends Program {
   /** Path of the master's socket. */
   readonly control: string;
   readonly timeoutMs: number;
+  readonly json?: boolean;
 }
 
 /** `portico upgrade`: hands over from the running portico to the runtime that is installed now. */
 export async function upgrade(options: UpgradeOptions, output: Output): Promise<number> {
-  const { control, timeoutMs, ...program } = options;
+  const { control, timeoutMs, json, ...program } = options;
   const outcome = await askMaster(control, { command: "upgrade", ...program }, timeoutMs);
-  return printOutcome(outcome, "upgrade", output);
+  return printOutcome(outcome, "upgrade", output, json);
 }
 
 interface UpgradeFlags extends Program {
   control: string;
   timeout: number;
+  json?: boolean;
 }
 
 export function addUpgrade(program: Command, output: Output, done: (code: number) => void): void {

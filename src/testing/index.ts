@@ -1,3 +1,3 @@
 export { type SynthesizedFile, synthesizedFile, synthesizedFiles } from "./files.js";
 export { renderProxyConfig } from "./proxyConfig.js";
-export { type Resolution, resolve, type TestRequest } from "./resolve.js";
+export { type Resolution, resolve, type TestRequest } from "./request.js";

@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import { constants } from "node:fs";
 import { access, readFile, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
@@ -20,12 +21,19 @@ export async function readText(
   secret = false,
 ): Promise<{ text: string } | { problem: Problem }> {
   try {
-    return { text: await readFile(file, "utf8") };
+    return { text: await (file === STANDARD_INPUT ? standardInput() : readFile(file, "utf8")) };
   } catch (error) {
     const why = await whyNot(file, error as NodeJS.ErrnoException, secret ? "secret" : "a+r");
     return { problem: problem("files.unreadable", label, why.message, fixOf(why)) };
   }
 }
+
+/** A config that is piped in: a socket, which many parents give, cannot be opened by this name. */
+export const STANDARD_INPUT = "/dev/stdin";
+
+/** It can be read once only, and a reload wants the same text again. */
+const standardInput = (): Promise<string> => (input ??= text(process.stdin));
+let input: Promise<string> | undefined;
 
 /** A warning if a file with a secret is open to more users than have to read it. */
 export async function exposure(file: string, label: string): Promise<Problem[]> {

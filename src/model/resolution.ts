@@ -1,5 +1,4 @@
 import { isIPv6 } from "node:net";
-import type { IConstruct } from "constructs";
 import {
   type ActionConfig,
   type ActionOf,
@@ -30,8 +29,7 @@ import {
   TRACE_REFUSAL,
   type VirtualServerConfig,
   withinRanges,
-} from "../model/index.js";
-import { renderProxyConfig } from "./proxyConfig.js";
+} from "./index.js";
 
 /** A request as a client makes it. */
 export interface TestRequest {
@@ -90,15 +88,8 @@ interface Answerer {
   readonly removedResponseHeaders: readonly string[];
 }
 
-/**
- * What happens to a request, by the rules of the runtime: which virtual server and route take it, what goes
- * upstream, which file is read, where a redirect leads. Nothing is sent and no file is touched, so a static
- * file is named whether it exists or not.
- *
- * @param target a config, or a construct with one proxy
- */
-export function resolve(target: ProxyConfig | IConstruct, request: TestRequest | string): Resolution {
-  const config = "node" in target ? renderProxyConfig(target) : target;
+/** What happens to a request, by the rules of the runtime. Nothing is sent and no file is touched. */
+export function resolution(config: ProxyConfig, request: TestRequest | string): Resolution {
   const asked = withDefaults(typeof request === "string" ? { url: request } : request);
   const url = splitUrl(asked.url);
   const listener = listenerFor(config, url, asked.listener);

@@ -1,0 +1,119 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { type Resolution, resolution, type TestRequest } from "../model/resolution.js";
+import { readDocument, sourceOf } from "./document.js";
+import { EXIT, json, type Output, problemsText } from "./output.js";
+
+interface ResolveFlags {
+  config?: string;
+  root?: string;
+  method: string;
+  header?: Record<string, string[]>;
+  client?: string;
+  listener?: string;
+  json?: boolean;
+}
+
+export function addResolve(program: Command, output: Output, done: (code: number) => void): void {
+  program
+    .command("resolve")
+    .description("say what a config does with a request: virtual server, route, and what goes upstream")
+    .argument("<URL>", "http or https; its path is taken byte for byte")
+    .option("--config <FILE>", "the config (default: that of this host); - is standard input")
+    .option("--root <DIR>", "folder below which the default config is looked up")
+    .option("--method <METHOD>", "method of the request", "GET")
+    .option("--header <NAME:VALUE>", "field of the request; may be given several times", collectField)
+    .option("--client <ADDRESS>", "address that the request comes from (default: 198.51.100.7)")
+    .option("--listener <NAME>", "listener that it comes in through (default: the one that suits the URL)")
+    .option("--json", "print the answer as JSON")
+    .addHelpText(
+      "after",
+      `
+Nothing is sent, and no file is read but the config: a file is named whether it exists or not. The rules are those of
+the running proxy, and of \`resolve\` in unit tests.
+
+Examples:
+  portico resolve https://files.example.org/sync/
+  portico resolve http://192.0.2.10/ --config ./portico.json --json
+  portico resolve https://files.example.org/dav/a --method MOVE --header "Destination: https://files.example.org/dav/b"`,
+    )
+    .action(async (url: string, flags: ResolveFlags) => done(await resolve(url, flags, output)));
+}
+
+async function resolve(url: string, flags: ResolveFlags, output: Output): Promise<number> {
+  const { file } = sourceOf(flags.config, flags.root);
+  const document = await readDocument(file);
+  if (!document.ok) {
+    const { problems } = document;
+    output.out(flags.json === true ? json({ file, ok: false, problems }) : problemsText(file, problems));
+    return EXIT.failed;
+  }
+  const request: TestRequest = {
+    url,
+    method: flags.method,
+    headers: flags.header ?? {},
+    ...(flags.client === undefined ? {} : { clientAddress: flags.client }),
+    ...(flags.listener === undefined ? {} : { listener: flags.listener }),
+  };
+  let resolved: Resolution;
+  try {
+    resolved = resolution(document.value, request);
+  } catch (error) {
+    output.err(`error: ${(error as Error).message}\n`);
+    return EXIT.usage;
+  }
+  output.out(flags.json === true ? json({ file, ok: true, ...resolved }) : text(request, resolved));
+  return EXIT.ok;
+}
+
+function text(request: TestRequest, resolved: Resolution): string {
+  const { listener, virtualServer, route = "none", clientAddress } = resolved;
+  const fields = Object.entries(resolved.responseHeaders).map(([name, value]) => `${name}: ${value}`);
+  const rows: readonly (readonly [label: string, values: readonly string[]])[] = [
+    ["listener", [listener]],
+    ["virtual server", [virtualServer]],
+    ["route", [route]],
+    ["client", [clientAddress]],
+    ["answer", answered(resolved)],
+    ["fields set", fields],
+    ["fields removed", resolved.removedResponseHeaders],
+  ];
+  const lines = rows.flatMap(([label, values]) =>
+    values.map((value, i) => `  ${(i === 0 ? label : "").padEnd(16)}${value}\n`),
+  );
+  return `${request.method} ${request.url}\n${lines.join("")}`;
+}
+
+function answered(resolved: Resolution): readonly string[] {
+  switch (resolved.kind) {
+    case "proxy": {
+      const fields = Object.entries(resolved.headers).map(([name, value]) => `  ${name}: ${value}`);
+      return [
+        `proxied to ${resolved.upstreamUrl} (${resolved.upstream})`,
+        `  ${resolved.requestLine}`,
+        ...fields,
+      ];
+    }
+    case "staticFile":
+      return [`the file ${resolved.file}`];
+    case "redirect":
+      return [`${resolved.status} to ${resolved.location}`];
+    case "respond":
+      return [
+        `${resolved.status}, fixed`,
+        ...resolved.body
+          .trimEnd()
+          .split("\n")
+          .map((line) => `  ${line}`),
+      ];
+    case "error":
+      return [`${resolved.status}, an error page`];
+  }
+}
+
+/** What `--header` says, given several times. */
+function collectField(given: string, before: Record<string, string[]> = {}): Record<string, string[]> {
+  const at = given.indexOf(":");
+  if (at < 1) throw new InvalidArgumentError("Give NAME:VALUE, as Destination:/dav/b.");
+  const name = given.slice(0, at);
+  return { ...before, [name]: [...(before[name] ?? []), given.slice(at + 1).trim()] };
+}
