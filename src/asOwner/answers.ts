@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { getSystemErrorMap } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import { IMAGE, type ImageAnswer } from "./mediaImage.js";
 import { NEEDED, SHOWN_MAX, type Walked } from "./mediaWalk.js";
 import type { Kept } from "./modes.js";

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { z } from "zod";
+import * as z from "zod";
 import { problem, ProblemError } from "../model/problem.js";
 import { Untrusted } from "../model/untrusted.js";
 import { shown } from "../runtime/actions/permissions.js";

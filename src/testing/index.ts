@@ -1,3 +1,4 @@
 export { type SynthesizedFile, synthesizedFile, synthesizedFiles } from "./files.js";
 export { renderProxyConfig } from "./proxyConfig.js";
-export { type Resolution, resolve, type TestRequest } from "./request.js";
+export type { Resolution, TestRequest } from "../model/resolution.js";
+export { resolve } from "./request.js";

@@ -3,8 +3,6 @@ import type { ProxyConfig } from "../model/index.js";
 import { type Resolution, resolution, type TestRequest } from "../model/resolution.js";
 import { renderProxyConfig } from "./proxyConfig.js";
 
-export type { Resolution, TestRequest };
-
 /**
  * What happens to a request, by the rules of the runtime: which virtual server and route take it, what goes
  * upstream, which file is read, where a redirect leads. Nothing is sent and no file is touched, so a static
