@@ -910,6 +910,18 @@ const proxies = of("a proxy", [
     "stack/p.trustedProxies[0]",
   ],
   [
+    "that trusts everyone",
+    proxy({ trustedProxies: ["10.0.0.1", "0.0.0.0/0"] }),
+    "config.everyone-trusted",
+    "stack/p.trustedProxies",
+  ],
+  [
+    "whose listener believes everyone",
+    (s) => s.proxy.addListener("l", { port: 8080, proxyProtocol: { from: ["::/0"] } }),
+    "config.everyone-trusted",
+    "stack/proxy/Listeners/l.proxyProtocol.from",
+  ],
+  [
     "whose clients are named in another syntax",
     proxy({ clientAddressField: "Forwarded" }),
     "config.bad-header",
@@ -1537,6 +1549,7 @@ const firewall = (props: Wrong) => (s: Site) =>
 const settings = (props: Wrong) => (s: Site) =>
   new ApplicationSettings(s.stack, "a", { host: s.host, scheme: "https", ...props });
 const others = of("", [
+  ["a firewall without SSH", firewall({ ports: [80, 443] }), "firewall.locks-out", "stack/w.ports"],
   ["a file of mode 644", file({ mode: "644" }), "config.wrong-type", "stack/f.mode"],
   ["a file of mode 0o644", file({ mode: 0o644 }), "config.wrong-type", "stack/f.mode"],
   ["a file at a relative path", file({ path: "f" }), "config.bad-file-path", "stack/f.path"],

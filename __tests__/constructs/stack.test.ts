@@ -8,7 +8,6 @@ import {
   Activation,
   Delivery,
   FileSyncFrontEnd,
-  Firewall,
   Host,
   HostFile,
   Mode,
@@ -232,13 +231,9 @@ describe("warnings for settings that work but are probably not intended", () => 
     expect(warnings(stack)).toEqual([]);
   });
 
-  test("an upstream without a route, a virtual server without routes, HTTP/2 without TLS, everyone trusted", () => {
+  test("an upstream without a route, a virtual server without routes, HTTP/2 without TLS", () => {
     const stack = newStack();
-    const { proxy, listeners } = frontEnd(
-      { mode: Mode.plain(), proxy: { trustedProxies: ["10.0.0.0/8", "10.0.0.0/08", "10.0.0.1", "::/0"] } },
-      "files",
-      stack,
-    );
+    const { proxy, listeners } = frontEnd({ mode: Mode.plain() }, "files", stack);
     proxy.addUpstream("idle", { url: "http://10.0.0.1" });
     proxy.addVirtualServer("empty", { serverNames: ["empty.example"], listeners: [listeners.http] });
     const plain = proxy.addListener("more", { port: 81, http2: true });
@@ -249,25 +244,13 @@ describe("warnings for settings that work but are probably not intended", () => 
     });
     more.addRoute("all", { path: "/", action: Action.respond(204) });
     expect(warnings(stack)).toEqual([
-      expect.stringMatching(/^stack\/files\/Proxy: trustedProxies has ::\/0: whatever a client/),
       expect.stringMatching(/^stack\/files\/Proxy\/Listeners\/more: HTTP\/2 is offered over TLS only/),
       expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/idle: No route goes to this upstream/),
       expect.stringMatching(/^stack\/files\/Proxy\/VirtualServers\/empty: .*404/),
     ]);
     // Each once, however often the app is synthesized.
-    expect(warnings(stack)).toHaveLength(4);
+    expect(warnings(stack)).toHaveLength(3);
     expect(plain.render()).toEqual({ name: "more", address: "0.0.0.0", port: 81, protocol: "http" });
-  });
-
-  test("everyone names clients by the PROXY protocol", () => {
-    const stack = newStack();
-    const proxyProtocol = { from: ["10.0.0.0/8", "0.0.0.0/0", "::ffff:0:0/96", "::ffff:10.0.0.0/104"] };
-    frontEnd({ mode: Mode.plain({ proxyProtocol }) }, "files", stack);
-    expect(warnings(stack)).toEqual([
-      expect.stringMatching(
-        /^stack\/files\/Proxy\/Listeners\/http: proxyProtocol\.from has 0\.0\.0\.0\/0 and ::ffff:0:0\/96: every/,
-      ),
-    ]);
   });
 
   test("HSTS for a host that has only an address", () => {
@@ -287,9 +270,9 @@ describe("warnings for settings that work but are probably not intended", () => 
     ]);
   });
 
-  test("a path that looks like a pattern, two daemons with one URL, a firewall that blocks SSH", () => {
+  test("a path that looks like a pattern, two daemons with one URL", () => {
     const stack = newStack();
-    const { application, host } = frontEnd(
+    const { application } = frontEnd(
       { upstreams: { webdav: { url: "http://127.0.0.1:8000" } } },
       "files",
       stack,
@@ -298,15 +281,6 @@ describe("warnings for settings that work but are probably not intended", () => 
     application.addRoute("named", { path: "/pictures/:id", action: Action.respond(204) });
     application.addRoute("braces", { path: "/pictures/{id}", action: Action.respond(204) });
     application.addRoute("colon", { path: "/a:b", action: Action.respond(204) });
-    new Firewall(stack, "shut", { host, ports: [80] });
-    new Firewall(stack, "open", { host, path: "/etc/open.nft", unitDirectory: "/etc/open", ports: [80, 22] });
-    const later = new TerraformVariable(stack, "port", { type: "number" }).numberValue;
-    new Firewall(stack, "later", {
-      host,
-      path: "/etc/later.nft",
-      unitDirectory: "/etc/later",
-      ports: [later],
-    });
     expect(warnings(stack)).toEqual([
       expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/webdav: This upstream has the URL of web:/),
       expect.stringMatching(
@@ -318,7 +292,6 @@ describe("warnings for settings that work but are probably not intended", () => 
       expect.stringMatching(
         /^stack\/files\/Proxy\/VirtualServers\/application\/braces: .* has a literal `\{`:/,
       ),
-      expect.stringMatching(/^stack\/shut: The SSH server's port 22 is not open:/),
     ]);
   });
 

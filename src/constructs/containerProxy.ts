@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Construct } from "constructs";
 import { problem } from "../model/index.js";
 import { CONTAINER_PATHS, dhParametersPem } from "../render/index.js";
-import { hostPathProblems, refuse, refuseProxy } from "./props/checks.js";
+import { hostPathProblems, refuse } from "./props/checks.js";
 import { refuseOptions, refuseProps, required, text } from "./props/propTable.js";
-import { PROXY_SETTINGS, type ProxySettings, ReverseProxyBase } from "./reverseProxyBase.js";
+import { PROXY_SETTINGS, type ProxySettings, refuseSettings, ReverseProxyBase } from "./reverseProxyBase.js";
 import type { TlsPlace } from "./tlsMaterial.js";
 
 /**
@@ -19,7 +19,7 @@ export class ContainerProxy extends ReverseProxyBase {
   constructor(scope: Construct, id: string, props: ContainerProxyProps = {}) {
     super(scope, id);
     refuseProps(this, props, PROXY_SETTINGS);
-    refuseProxy(this, { version: 1, ...props });
+    refuseSettings(this, props);
     this.own = props;
   }
 
@@ -44,7 +44,7 @@ export class ContainerProxy extends ReverseProxyBase {
    * @returns whether it has them now: it runs in one way, and what was given before stays
    */
   give(settings: ProxySettings): boolean {
-    refuseProxy(this, { version: 1, ...settings });
+    refuseSettings(this, settings);
     this.given ??= settings;
     return isDeepStrictEqual(this.given, settings);
   }

@@ -1,4 +1,4 @@
-import { Annotations, Fn, Op, Token } from "cdktf";
+import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { DATABASE_PORT } from "../model/host.js";
@@ -65,11 +65,13 @@ export class Firewall extends Construct {
     super(scope, freeId(scope, id));
     refuseProps(this, props, FIREWALL_PROPS);
     const { host, path = "/etc/portico/firewall.nft", nftPath = "/usr/sbin/nft" } = props;
-    const problems = (): Problem[] =>
-      checkAroundTokens(firewallInput(props), firewallProblems).problems.map((p) => ({
+    const problems = (): Problem[] => [
+      ...checkAroundTokens(firewallInput(props), firewallProblems).problems.map((p) => ({
         ...p,
         path: `${this.node.path}.${p.path}`,
-      }));
+      })),
+      ...sshPortProblems(this, props),
+    ];
     const { ports, loopbackPorts } = props;
     const late = typeof ports === "function" || typeof loopbackPorts === "function";
     if (late) this.node.addValidation({ validate: () => problems().map(formatProblem) });
@@ -78,7 +80,6 @@ export class Firewall extends Construct {
       ...hostPathProblems({ path: props.path }, this.node.path),
       ...programProblems(nftPath, this.node.path),
     ]);
-    if (!late) warnOfSshPort(this, props);
     const content = (): string => renderAroundTokens(firewallRules(props), renderFirewall);
     this.ruleSet = new HostFile(this, "RuleSet", { host, path, content, role: "firewall" });
     this.ruleSet.checkLate(() => lateFirewallChecks(this.node.path, firewallInput(props)));
@@ -158,14 +159,16 @@ function programProblems(nftPath: string, at: string): Problem[] {
   return [problem("config.bad-file-path", `${at}.nftPath`, "is not the path of a program", more)];
 }
 
-function warnOfSshPort(firewall: Firewall, { host, ports, allowed = [] }: FirewallProps): void {
+/** Rules that shut out whoever looks after the host. */
+function sshPortProblems({ node }: Firewall, props: FirewallProps): Problem[] {
+  const { host, ports, allowed = [], acceptLockOut = false } = props;
   const { sshPort } = host;
-  const open = [...now(ports), ...allowed.map(({ port }) => port)];
-  if (sshPort === undefined || !isKnown([sshPort, ...open]) || open.includes(sshPort)) return;
-  Annotations.of(firewall).addWarning(
-    `The SSH server's port ${sshPort} is not open: it will no longer be possible to log in over the network. ` +
-      "Add it to `ports` or `allowed`, or set the host's `sshPort` (`false` if there is no SSH server).",
-  );
+  const tcp = allowed.filter(({ protocol }) => protocol !== "udp");
+  const open = [...now(ports), ...tcp.map(({ port }) => port)];
+  if (acceptLockOut || sshPort === undefined || !isKnown([sshPort, ...open]) || open.includes(sshPort))
+    return [];
+  const message = `leaves out the SSH server's port ${sshPort}: nobody could log in over the network any more`;
+  return [problem("firewall.locks-out", `${node.path}.ports`, message, { received: now(ports) })];
 }
 
 const PEER = { pattern: `^${IPV4_PATTERN}$`, allowed: "the IPv4 address of the other host" };
@@ -181,8 +184,8 @@ export interface FirewallProps {
   /** The host to protect. */
   readonly host: Host;
   /**
-   * TCP ports that are open to everyone. If the SSH server's port is neither here nor in `allowed`, it is no
-   * longer possible to log in over the network.
+   * TCP ports that are open to everyone. Rules that leave out the SSH server's port, here and in `allowed`, are refused
+   * without `acceptLockOut` (`firewall.locks-out`).
    */
   readonly ports: Ports;
   /**
@@ -195,6 +198,11 @@ export interface FirewallProps {
    * @default - none
    */
   readonly allowed?: readonly AllowedPort[];
+  /**
+   * Whether the SSH server's port may stay closed to the network, as on a host with a console of its own.
+   * @default false
+   */
+  readonly acceptLockOut?: boolean;
   /**
    * IPv4 addresses of hosts that share a virtual address with this one: their VRRP advertisements pass (IP protocol
    * 112). A `FrontEndPair` sets it.
@@ -231,6 +239,7 @@ export const FIREWALL_PROPS: PropTable<FirewallProps> = {
   allowed: listOf(
     fields<AllowedPort>({ port: required(number), protocol: choice("tcp", "udp"), from: listOf(text) }),
   ),
+  acceptLockOut: flag,
   vrrpPeers: listOf(text),
   dhcpClient: flag,
   path: text,

@@ -1,14 +1,14 @@
 import type { Construct, IConstruct } from "constructs";
 import { type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
-import { hostPathProblems, refuse, refuseProxy } from "./props/checks.js";
+import { hostPathProblems, refuse } from "./props/checks.js";
 import { dhParametersFile } from "./dhParametersFile.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { proxyOf } from "./proxyScope.js";
-import { PROXY_SETTINGS, type ProxySettings, ReverseProxyBase } from "./reverseProxyBase.js";
+import { PROXY_SETTINGS, type ProxySettings, refuseSettings, ReverseProxyBase } from "./reverseProxyBase.js";
 import type { TlsPlace } from "./tlsMaterial.js";
 import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
 
@@ -36,7 +36,7 @@ export class ReverseProxy extends ReverseProxyBase {
     refuseProps(this, props, REVERSE_PROXY_PROPS);
     refuse(hostPathProblems(props.paths, `${this.node.path}.paths`));
     const { host, paths, ...settings } = props;
-    refuseProxy(this, { version: 1, ...settings });
+    refuseSettings(this, settings);
     this.host = host;
     this.paths = { ...DEFAULT_HOST_PATHS, ...paths };
     const { logDirectory } = this.paths;

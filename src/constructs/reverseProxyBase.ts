@@ -11,11 +11,11 @@ import {
 import { type AcmeOptions, authorityName, authorityOf } from "./acme.js";
 import { excludedKeyProblems } from "./certificatesHere.js";
 import { type ConfigOverride, lostOverrides, overridden, overridePathProblems } from "./configOverrides.js";
-import { configProblems, refuse } from "./props/checks.js";
+import { configProblems, refuse, refuseProxy } from "./props/checks.js";
 import { atConstructs } from "./constructPaths.js";
 import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { Listener, type ListenerProps } from "./listener.js";
-import { any, type PropTable, refuseId, refuseOptions, required, text } from "./props/propTable.js";
+import { any, flag, type PropTable, refuseId, refuseOptions, required, text } from "./props/propTable.js";
 import type {
   HealthListener,
   ProxyLimits,
@@ -25,6 +25,7 @@ import type {
 } from "./proxySettings.js";
 import { PROXY, type ProxyScope } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
+import { everyoneProblems, trustedEveryoneProblems } from "./trustedEveryone.js";
 import { settleTokens } from "./props/tokens.js";
 import { Upstream, type UpstreamProps } from "./upstream.js";
 import { warnOf } from "./warnings.js";
@@ -114,7 +115,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   /** The config that the constructs make, without overrides. */
   private get rendered(): ProxyConfigInput {
     return {
-      ...this.settings,
+      ...configSettings(this.settings),
       version: 1,
       ...(this.authorities.length === 0 ? {} : { certificateAuthorities: this.certificateAuthorities }),
       listeners: this.listeners.map((listener) => listener.render(this.certificatesOf(listener))),
@@ -135,6 +136,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
       ...problems.map((p) => this.asOverridden(atConstructs(p, this), p.path)),
       ...this.placeProblems(),
       ...excludedKeyProblems(this),
+      ...(this.settings.trustEveryone === true ? [] : trustedEveryoneProblems(this)),
       ...lostOverrides(this.rendered, this.overrides).map(({ path }) =>
         problem(
           "config.unknown-reference",
@@ -263,10 +265,17 @@ export interface ProxySettings {
   readonly workers?: "auto" | number;
   /**
    * Addresses and CIDR ranges of HTTP proxies in front of this one. Only their forwarding fields are trusted, and the
-   * client of their requests is the one that `clientAddressField` names.
+   * client of their requests is the one that `clientAddressField` names. A range with every address is refused without
+   * `trustEveryone` (`config.everyone-trusted`).
    * @default - none
    */
   readonly trustedProxies?: readonly string[];
+  /**
+   * Whether `trustedProxies`, and `proxyProtocol.from` of listeners, may have every address (`0.0.0.0/0`, `::/0`). Only
+   * where something else keeps everyone but those proxies away: what a client says about itself is believed.
+   * @default false
+   */
+  readonly trustEveryone?: boolean;
   /**
    * Field in which trusted proxies name the client: the last address in it that is not in `trustedProxies`. With
    * something else than an address there, the client is the proxy. Any but the default needs `trustedProxies`.
@@ -301,10 +310,23 @@ export interface ProxySettings {
   readonly ticketKeys?: SharedTicketKeys;
 }
 
+/** @internal Refuses settings of a proxy as a whole. */
+export function refuseSettings(construct: IConstruct, settings: ProxySettings): void {
+  const { trustEveryone = false, trustedProxies } = settings;
+  refuseProxy(construct, { version: 1, ...configSettings(settings) });
+  if (!trustEveryone) refuse(everyoneProblems(`${construct.node.path}.trustedProxies`, trustedProxies));
+}
+
+/** Settings without those that are for the stack only. */
+function configSettings({ trustEveryone, ...settings }: ProxySettings): Omit<ProxySettings, "trustEveryone"> {
+  return settings;
+}
+
 /** @internal */
 export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   workers: any,
   trustedProxies: any,
+  trustEveryone: flag,
   clientAddressField: any,
   logs: any,
   limits: any,

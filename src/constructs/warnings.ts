@@ -1,20 +1,18 @@
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { Annotations, Aspects } from "cdktf";
+import { Aspects } from "cdktf";
 import type { IConstruct } from "constructs";
-import { plainRange } from "../model/addressRanges.js";
 import { coversName } from "../model/certificateName.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import { certificateHere } from "./certificatesHere.js";
 import type { Listener } from "./listener.js";
 import { isKnown } from "./props/tokens.js";
-import type { ProxyConfigInput } from "../model/index.js";
+import { warn } from "./warn.js";
 import type { Upstream } from "./upstream.js";
 import type { TlsFiles } from "./tlsMaterial.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 interface WarnedProxy extends IConstruct {
-  readonly config: ProxyConfigInput;
   readonly listeners: readonly Listener[];
   readonly upstreams: readonly Upstream[];
   readonly virtualServers: readonly VirtualServer[];
@@ -46,55 +44,35 @@ function warnOfParts(proxy: WarnedProxy): void {
     proxy.virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action.upstream)),
   );
   for (const upstream of proxy.upstreams.filter((u) => !used.has(u))) {
-    Annotations.of(upstream).addWarning(
-      "No route goes to this upstream: `Action.proxy(upstream)` in a route uses it.",
-    );
+    warn(upstream, "No route goes to this upstream: `Action.proxy(upstream)` in a route uses it.");
   }
   for (const route of proxy.virtualServers.flatMap(({ routes }) => routes)) {
     const pattern = isKnown(route.path) ? /\*|\/[:{]/.exec(route.path)?.[0].replace("/", "") : undefined;
     if (pattern === undefined) continue;
-    Annotations.of(route).addWarning(
+    warn(
+      route,
       `The path ${route.path} has a literal \`${pattern}\`: paths are not patterns. ` +
         'With `match: "segment"` a path answers for everything below it, with `match: "exact"` for itself alone.',
     );
   }
   for (const server of proxy.virtualServers.filter(({ routes }) => routes.length === 0)) {
-    Annotations.of(server).addWarning("This virtual server has no routes, so it answers 404 to everything.");
+    warn(server, "This virtual server has no routes, so it answers 404 to everything.");
   }
   for (const server of proxy.virtualServers.filter(({ asksForHsts }) => asksForHsts)) {
     const names = [...server.serverNames, ...server.listeners.flatMap((one) => proxy.namesOn(one))];
     const real = names.filter((name) => name !== CATCH_ALL);
     if (real.length === 0 || !real.every((name) => isKnown(name) && isIP(name) !== 0)) continue;
-    Annotations.of(server).addWarning(
+    warn(
+      server,
       "`hsts` has no effect here: browsers ignore it for addresses (RFC 6797, 8.1.1). Give the host a `publicName`.",
     );
   }
-  const everyone = everyoneIn(proxy.config.trustedProxies);
-  if (everyone !== undefined) {
-    Annotations.of(proxy).addWarning(
-      `trustedProxies has ${everyone}: whatever a client says about itself is trusted. ` +
-        "Give the addresses of the proxies in front of this one.",
-    );
-  }
-}
-
-/** Ranges that have every address of a family. */
-function everyoneIn(ranges: readonly string[] = []): string | undefined {
-  const found = ranges.filter((range) => Number(plainRange(range).split("/")[1]) === 0);
-  return found.length === 0 ? undefined : found.join(" and ");
 }
 
 function warnOfListener(proxy: WarnedProxy, listener: Listener): void {
-  const { tls, tlsFiles, asksForHttp2, proxyProtocol } = listener;
-  const everyone = everyoneIn(proxyProtocol?.from);
-  if (everyone !== undefined) {
-    Annotations.of(listener).addWarning(
-      `proxyProtocol.from has ${everyone}: every client has to name an address, and is believed. ` +
-        "Give the addresses of the load balancers.",
-    );
-  }
+  const { tls, tlsFiles, asksForHttp2 } = listener;
   if (tls === undefined || tlsFiles === undefined) {
-    if (asksForHttp2) Annotations.of(listener).addWarning("HTTP/2 is offered over TLS only: give `tls`.");
+    if (asksForHttp2) warn(listener, "HTTP/2 is offered over TLS only: give `tls`.");
     return;
   }
   warnOfNames(proxy, listener, tlsFiles, proxy.namesOn(listener));
@@ -111,7 +89,8 @@ function warnOfNames(
   const read = certificateHere(proxy, certificate);
   const missing = read === undefined ? [] : notCovered(read, names);
   if (missing.length === 0) return;
-  Annotations.of(user).addWarning(
+  warn(
+    user,
     `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it there.`,
   );
 }

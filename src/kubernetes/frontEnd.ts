@@ -1,4 +1,4 @@
-import { Annotations } from "cdktf";
+import { warn } from "../constructs/warn.js";
 import { Construct } from "constructs";
 import { ConfigMapV1 } from "@cdktf/provider-kubernetes/lib/config-map-v1";
 import { DeploymentV1 } from "@cdktf/provider-kubernetes/lib/deployment-v1";
@@ -53,7 +53,7 @@ export class KubernetesFrontEnd extends Construct {
     const input = frontEndInput(this, props);
     this.manifests = frontEndManifests(input);
     const warning = imageWarning(props.image);
-    if (warning !== undefined) Annotations.of(this).addWarning(warning);
+    if (warning !== undefined) warn(this, warning);
 
     const [config, runtime] = this.ofKind("ConfigMap");
     this.configMap = this.configMapOf("Config", config!);

@@ -50,6 +50,8 @@ export const PROBLEM_CODES = {
     "Set `includeSubDomains: true` and a `maxAge` of at least 31536000, or leave `preload` out.",
   "config.hsts-self-signed":
     "Use a certificate that browsers trust, or set `force: true` if every client trusts this one.",
+  "config.everyone-trusted":
+    "Give the addresses of the proxies in front of this one; if something else keeps all others away, set `trustEveryone: true`.",
   "config.bad-cipher-string": "Give an OpenSSL cipher string.",
   "config.bad-text": "Remove control characters.",
   "config.duplicate-name": "Give each item of the same kind a different name.",
@@ -107,6 +109,8 @@ export const PROBLEM_CODES = {
   "network.bad-interface": "Name one interface, or give its MAC address.",
   "network.bad-address": "Give what systemd-networkd needs for a static address.",
   "firewall.loopback-port": "Leave the port out: what listens there is reached through the proxy only.",
+  "firewall.locks-out":
+    "Add the port to `ports` or `allowed`, set the host's `sshPort` (`false` if there is no SSH server), or set `acceptLockOut: true`.",
   "unit.fastcgi-start": "Start the web application with `start`, not with `start-fastcgi`.",
   "unit.bad-value": "Give an allowed value, without control characters.",
   "unit.missing-command": "Give the unit a command to start.",

@@ -181,6 +181,10 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
     "Mode.tls({ hsts: {} });",
     "Browsers let nobody past a certificate error on a name that they know by HSTS, so users who made an exception for a self-signed certificate would be locked out.",
   ),
+  "config.everyone-trusted": entry(
+    'new ReverseProxy(stack, "behind", { host, trustedProxies: ["0.0.0.0/0"] });',
+    "With every address in `trustedProxies` or `proxyProtocol.from`, each client may say who it is: its address, its identity, the scheme. Set `trustEveryone` only where something else keeps everyone but your proxies away.",
+  ),
   "pair.no-ssh": entry(
     `new FrontEndPair(stack, "pair", {
   hosts: [
@@ -196,6 +200,10 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   "firewall.loopback-port": entry(
     'new Firewall(stack, "firewall", { host, ports: [22, 80, 8000], loopbackPorts: [8000] });',
     "The port would be open to everyone, although what listens there must be reached through the proxy only.",
+  ),
+  "firewall.locks-out": entry(
+    'new Firewall(stack, "firewall", { host, ports: [80, 443] });',
+    "The host could be reached on its console only. `acceptLockOut` says that this is intended.",
   ),
   "unit.fastcgi-start": entry(
     'new ApplicationSettings(stack, "settings", { host, scheme: "https", startCommand: ["/srv/sync/web.sh", "start-fastcgi"] });',

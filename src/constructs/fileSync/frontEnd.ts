@@ -1,10 +1,11 @@
-import { Annotations, Lazy, TerraformOutput } from "cdktf";
+import { Lazy, TerraformOutput } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../../model/host.js";
 import { canonicalAddress, isLoopback, isWildcard, problem, upstreamAuthority } from "../../model/index.js";
 import { renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
+import { warn } from "../warn.js";
 import type { Activation } from "../activation.js";
 import type { MediaDirectories } from "../activationOptions.js";
 import { ApplicationDaemons } from "./daemons.js";
@@ -194,7 +195,8 @@ export class FileSyncFrontEnd extends Construct {
       if (own === undefined || !isKnown([own, listens]) || isWildcard(listens) || isLoopback(listens))
         continue;
       if (canonicalAddress(own) === canonicalAddress(listens)) continue;
-      Annotations.of(this).addWarning(
+      warn(
+        this,
         `The proxy listens on ${listens} only, and the host's ${name}, which clients are sent to, is ${own}.`,
       );
     }

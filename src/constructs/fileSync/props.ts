@@ -43,7 +43,10 @@ import { isKnown } from "../props/tokens.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
 
 /** @internal */
-export type FrontEndFirewallProps = Omit<FirewallProps, "host" | "ports" | "loopbackPorts" | "unitDirectory">;
+export type FrontEndFirewallProps = Omit<
+  FirewallProps,
+  "acceptLockOut" | "host" | "ports" | "loopbackPorts" | "unitDirectory"
+>;
 
 /** What a front end is made of. The host, the mode, and a directory of the application are required. */
 export interface FileSyncFrontEndProps {
@@ -201,7 +204,9 @@ export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   paths: fields(HOST_PATHS),
   defaultPage: text,
   network: fields(without(STATIC_NETWORK_PROPS, "host")),
-  firewall: fields(without(FIREWALL_PROPS, "host", "ports", "loopbackPorts", "unitDirectory")),
+  firewall: fields(
+    without(FIREWALL_PROPS, "host", "ports", "loopbackPorts", "unitDirectory", "acceptLockOut"),
+  ),
   daemons: fields(without(APPLICATION_DAEMONS_PROPS, "host", "unitDirectory")),
   activation: fields<FileSyncActivationProps>({
     units: fields<ApplicationUnits>({

@@ -1,5 +1,5 @@
-import { Annotations } from "cdktf";
 import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
+import { warn } from "../warn.js";
 import type { Listener, ListenerProps } from "../listener.js";
 import type { Mode } from "./mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
@@ -102,7 +102,8 @@ export function addUpstreams(
   for (const [i, upstream] of all.entries()) {
     const same = all.slice(0, i).find(({ url }) => url === upstream.url);
     if (same === undefined) continue;
-    Annotations.of(upstream).addWarning(
+    warn(
+      upstream,
       `This upstream has the URL of ${same.node.id}: each of the application's daemons needs its own port.`,
     );
   }

@@ -1,0 +1,26 @@
+import type { IConstruct } from "constructs";
+import { plainRange } from "../model/addressRanges.js";
+import { type Problem, problem, type ProxyConfigInput } from "../model/index.js";
+import { isKnown } from "./props/tokens.js";
+
+/** Lists of trusted addresses with everyone in them: whatever a client says about itself is believed then. */
+export function trustedEveryoneProblems(
+  proxy: IConstruct & { readonly config: ProxyConfigInput; readonly listeners: readonly IConstruct[] },
+): Problem[] {
+  const { trustedProxies, listeners } = proxy.config;
+  return [
+    ...everyoneProblems(`${proxy.node.path}.trustedProxies`, trustedProxies),
+    ...listeners.flatMap(({ proxyProtocol }, i) =>
+      everyoneProblems(`${proxy.listeners[i]!.node.path}.proxyProtocol.from`, proxyProtocol?.from),
+    ),
+  ];
+}
+
+/** The same of one list, at the path of its prop. */
+export function everyoneProblems(path: string, ranges: readonly string[] = []): Problem[] {
+  const everyone = ranges.filter((range) => isKnown(range) && Number(plainRange(range).split("/")[1]) === 0);
+  if (everyone.length === 0) return [];
+  const message = "has every address of a family: whatever a client says about itself is believed";
+  const more = { received: everyone, allowed: "addresses of proxies in front of this one" };
+  return [problem("config.everyone-trusted", path, message, more)];
+}
