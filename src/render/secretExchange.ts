@@ -1,72 +1,101 @@
 /**
- * A secret that two hosts share: made on the first one, and brought to the second through the machine that runs
+ * A secret that two hosts share: whichever of them has it gives it to the other one, through the machine that runs
  * Terraform. It is in no file there, in no plan and in no state.
  */
 
 /** Directory on a host of what it shares with another one; a destroy removes it. Only root can enter it. */
 export const SHARED_DIRECTORY = "/var/lib/portico/shared";
 
-/** On the host that makes the secret; prints it. */
-const makeScript = (file: string): string => `set -eu; umask 077
-[ -d ${SHARED_DIRECTORY} ] || install -d -m 0755 /var/lib/portico && install -d -m 0700 ${SHARED_DIRECTORY}
-if [ ! -s ${file} ]; then
-  head -c 32 /dev/urandom | base64 > ${file}.new
-  mv ${file}.new ${file}
-fi
-cat ${file}`;
+/** On a host; prints the secret if it is there. */
+const readScript = (file: string): string => `[ ! -s ${file} ] || cat ${file}`;
 
-/** On the other one, with the secret on its standard input. */
+/** On a host, with the secret on its standard input. */
 const takeScript = (file: string): string => `set -eu; umask 077
 [ -d ${SHARED_DIRECTORY} ] || install -d -m 0755 /var/lib/portico && install -d -m 0700 ${SHARED_DIRECTORY}
 cat > ${file}.new
 [ -s ${file}.new ]
 if cmp -s ${file}.new ${file}; then rm ${file}.new; else mv ${file}.new ${file}; fi`;
 
-/**
- * For `/bin/sh` on the machine that runs Terraform, which needs OpenSSH's client. The logins are in the environment:
- * `FIRST_HOST`, `SECOND_BASTION_USER` and so on, so that nothing of them is read by a shell.
- */
-export function secretExchangeScript(file: string): string {
-  return `set -eu
-umask 077
-command -v ssh > /dev/null || { echo "ssh is not installed here: the hosts of a pair exchange a secret by it" >&2; exit 1; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-value() { eval "printf '%s' \\"\\\${$1-}\\""; }
+/** Shell functions that write OpenSSH's configuration from the environment, and give keys to the agent. */
+const LOGIN = `value() { eval "printf '%s' \\"\\\${$1-}\\""; }
 
-# login NAME PREFIX: how to reach one host, as ssh_config(5) has it
+# key PREFIX: prints a private key, if there is one
+key() {
+  if [ -n "$(value "$1_PRIVATE_KEY_FILE")" ]; then cat "$(value "$1_PRIVATE_KEY_FILE")"
+  elif [ -n "$(value "$1_PRIVATE_KEY")" ]; then printf '%s\\n' "$(value "$1_PRIVATE_KEY")"; fi
+}
+
+# login NAME PREFIX OWNER: how to reach one host, as ssh_config(5) has it; a bastion may have the key of the host behind it
 login() {
   own="$work/$1"
   printf 'Host %s\\n  HostName %s\\n  Port %s\\n' "$1" "$(value "$2_HOST")" "$(value "$2_PORT")"
   printf '  User %s\\n  BatchMode yes\\n  ConnectTimeout 30\\n' "$(value "$2_USER")"
-  key=$(value "$2_HOST_KEY")
-  if [ -n "$key" ]; then
+  known=$(value "$2_HOST_KEY")
+  if [ -n "$known" ]; then
     # The server's own key, or that of an authority that signed it.
-    printf '* %s\\n@cert-authority * %s\\n' "$key" "$key" > "$own.known"
+    printf '* %s\\n@cert-authority * %s\\n' "$known" "$known" > "$own.known"
     printf '  StrictHostKeyChecking yes\\n  UserKnownHostsFile "%s"\\n  GlobalKnownHostsFile none\\n' "$own.known"
   else
     printf '  StrictHostKeyChecking no\\n  UserKnownHostsFile none\\n  GlobalKnownHostsFile none\\n  LogLevel ERROR\\n'
   fi
-  if [ -n "$(value "$2_PRIVATE_KEY_FILE")" ]; then
-    cat "$(value "$2_PRIVATE_KEY_FILE")" > "$own.key"
-  elif [ -n "$(value "$2_PRIVATE_KEY")" ]; then
-    printf '%s\\n' "$(value "$2_PRIVATE_KEY")" > "$own.key"
+  from=$2
+  if [ -z "$(value "$2_PRIVATE_KEY_FILE")$(value "$2_PRIVATE_KEY")" ]; then from=$3; fi
+  if [ -n "$(value "\${from}_PRIVATE_KEY_FILE")$(value "\${from}_PRIVATE_KEY")" ]; then
+    # The public key names one of the agent's.
+    key "$from" | ssh-keygen -y -P '' -f /dev/stdin > "$own.pub" 2> /dev/null || {
+      echo "the private key for $(value "$2_HOST") is none without a passphrase, as Terraform needs it" >&2
+      exit 1
+    }
+    key "$from" | ssh-add -q -
+    printf '  IdentityFile "%s"\\n  IdentitiesOnly yes\\n  IdentityAgent "%s"\\n' "$own.pub" "$SSH_AUTH_SOCK"
+  elif [ "$(value "$3_AGENT")" = false ] || [ -z "$USER_AGENT" ]; then
+    printf '  IdentityAgent none\\n'
+  else
+    printf '  IdentityAgent "%s"\\n' "$USER_AGENT"
   fi
-  if [ -f "$own.key" ]; then printf '  IdentityFile "%s"\\n' "$own.key"; fi
   if [ -n "$(value "$2_CERTIFICATE")" ]; then
     printf '%s\\n' "$(value "$2_CERTIFICATE")" > "$own-cert.pub"
     printf '  CertificateFile "%s"\\n' "$own-cert.pub"
   fi
-  if [ "$(value "$2_AGENT")" = false ]; then printf '  IdentityAgent none\\n'; fi
   if [ -n "$(value "$2_BASTION_HOST")" ]; then
     printf '  ProxyJump %s-bastion\\n' "$1"
-    login "$1-bastion" "$2_BASTION"
+    login "$1-bastion" "$2_BASTION" "$2"
   fi
 }
-{ login first FIRST; login second SECOND; } > "$work/config"
+`;
 
-secret=$(ssh -F "$work/config" first "$FIRST_BECOME /bin/sh -c '${makeScript(file)}'" < /dev/null)
-[ -n "$secret" ]
-printf '%s\\n' "$secret" | ssh -F "$work/config" second "$SECOND_BECOME /bin/sh -c '${takeScript(file)}'"
+/**
+ * For `/bin/sh` on the machine that runs Terraform, which needs OpenSSH's client. The script itself is in `EXCHANGE`, and
+ * the logins are in the environment: `FIRST_HOST`, `SECOND_BASTION_USER` and so on, so that nothing of them is read by a
+ * shell. Keys are in no file but their own: an agent has them, which ends with the script, however that ends. (A trap
+ * would not do: Terraform kills what it interrupts.)
+ */
+export function secretExchangeScript(file: string): string {
+  return `set -eu
+umask 077
+if [ -z "\${EXCHANGE_DIRECTORY-}" ]; then
+  for program in ssh ssh-agent ssh-add ssh-keygen; do
+    command -v $program > /dev/null || { echo "$program is not installed here: the hosts of a pair exchange a secret by OpenSSH's client" >&2; exit 1; }
+  done
+  EXCHANGE_DIRECTORY=$(mktemp -d)
+  export EXCHANGE_DIRECTORY USER_AGENT="\${SSH_AUTH_SOCK-}"
+  exec ssh-agent -a "$EXCHANGE_DIRECTORY/agent" /bin/sh -c "$EXCHANGE"
+fi
+work=$EXCHANGE_DIRECTORY
+trap 'rm -rf "$work"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+${LOGIN}{ login first FIRST FIRST; login second SECOND SECOND; } > "$work/config"
+
+first() { ssh -F "$work/config" first "$FIRST_BECOME /bin/sh -c '$1'"; }
+second() { ssh -F "$work/config" second "$SECOND_BECOME /bin/sh -c '$1'"; }
+read_it='${readScript(file)}'
+take_it='${takeScript(file)}'
+secret=$(first "$read_it" < /dev/null)
+[ -n "$secret" ] || secret=$(second "$read_it" < /dev/null)
+[ -n "$secret" ] || secret=$(head -c 32 /dev/urandom | base64)
+printf '%s\\n' "$secret" | first "$take_it"
+printf '%s\\n' "$secret" | second "$take_it"
 `;
 }
