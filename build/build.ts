@@ -6,7 +6,7 @@ import { buildBundle } from "./bundle.js";
 import { DIST, NATIVE_TSC, NATIVE_TSC_ENVIRONMENT, ROOT } from "./paths.js";
 
 /**
- * `npm run build`: the bundle first (everything else waits for it), then the schema, then the library.
+ * `npm run build`: the bundle first (everything else waits for it), then the schema, the man page and the library.
  * With `--bundle [FILE]` the bundle alone.
  */
 async function main(): Promise<void> {
@@ -14,6 +14,7 @@ async function main(): Promise<void> {
   await step("dist/portico.mjs", async () => kilobytes((await buildBundle(file)).bytes));
   if (option === "--bundle") return;
   await step("dist/portico.schema.json", () => kilobytes(buildSchema()));
+  await step("dist/portico.1", buildManPage);
   await step("dist/lib", buildLibrary);
 }
 
@@ -29,6 +30,13 @@ function buildSchema(): number {
   mkdirSync(DIST, { recursive: true });
   writeFileSync(path.join(DIST, "portico.schema.json"), text);
   return Buffer.byteLength(text);
+}
+
+async function buildManPage(): Promise<string> {
+  const { manPage } = await import("./manPage.js");
+  const text = await manPage();
+  writeFileSync(path.join(DIST, "portico.1"), text);
+  return kilobytes(Buffer.byteLength(text));
 }
 
 /** Compiles the library; files of sources that are gone must not stay behind in the package. */

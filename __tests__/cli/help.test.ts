@@ -30,6 +30,7 @@ const COMMANDS = [
   "settings",
   "settings apply",
   "settings show",
+  "completion",
   "version",
 ];
 

@@ -5,6 +5,7 @@ import { layOut } from "../../demo/layOut.js";
 import { freePortOffset } from "../../demo/previewProcess.js";
 import { deadLinks } from "../kit/links.js";
 import { codeBlocks } from "../kit/markdown.js";
+import { testWith } from "../kit/testWith.js";
 import { Consumer } from "./consumer.js";
 
 /** The package as users install it: the packed tarball, in projects of every usual kind. */
@@ -121,6 +122,31 @@ test("the Containerfile finds in the package what it copies", () => {
   const sizes = copied!.split(" ").map((file) => statSync(join(own, file)).size);
   expect(sizes.length).toBe(2);
   expect(Math.min(...sizes)).toBeGreaterThan(1000);
+});
+
+test("the man page names every command of the help", () => {
+  const own = join(consumer.folder, "node_modules/cdktf-portico");
+  const { man } = JSON.parse(readFileSync(join(own, "package.json"), "utf8"));
+  const page = readFileSync(join(own, man), "utf8");
+  const help = consumer.run(process.execPath, [join(own, "dist/portico.mjs"), "--help"]);
+  const names = [
+    ...help
+      .split("\nCommands:\n")[1]!
+      .split("\n\n")[0]!
+      .matchAll(/^ {2}(\w+)/gm),
+  ].map(([, name]) => name!);
+  expect(names).toContain("resolve");
+  const sections = [...page.matchAll(/^\.SS portico (\w+)/gm)].map(([, name]) => name!);
+  expect([...new Set(sections)]).toEqual(names.filter((name) => name !== "help"));
+});
+
+testWith("mandoc")("mandoc finds no error in the man page", () => {
+  const page = join(consumer.folder, "node_modules/cdktf-portico/dist/portico.1");
+  const { status, stdout, stderr } = consumer.spawn("mandoc", ["-W", "error", "-T", "ascii", page]);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  const text = stdout.replace(/.\u0008/g, "");
+  expect(text).toContain("portico certificates renew NAME");
+  expect(text).toContain("--port-offset N");
 });
 
 test("every link of a page in the package leads to a file and a heading in the package", () => {

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { addActivate } from "./activateCommand.js";
 import { addCertificates } from "./certificatesCommand.js";
 import { addCheck } from "./checkOptions.js";
+import { addCompletion } from "./completionCommand.js";
 import { addDoctor } from "./doctorCommand.js";
 import { addExplain } from "./explainCommand.js";
 import type { Output } from "./output.js";
@@ -23,4 +24,5 @@ export function addCommands(program: Command, output: Output, done: (code: numbe
   addExplain(program, output, done);
   addActivate(program, output, done);
   addSettings(program, output, done);
+  addCompletion(program, output);
 }

@@ -17,7 +17,7 @@ interface DoctorFlags {
   config?: string;
   host?: string;
   connect?: string;
-  publicAddress: string[];
+  publicAddress?: string[];
   mediaPath?: string;
   insecure: boolean;
   timeout: number;
@@ -39,7 +39,6 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
       "--public-address <ADDRESS>",
       "address by which the host is reached from outside; may be given several times",
       publicAddress,
-      [],
     )
     .option("--media-path <PATH>", "image below the media route (default: one found in the media directory)")
     .option("--no-insecure", "verify the certificate (a self-signed one fails)")
@@ -71,7 +70,7 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
   const options: DiagnosisOptions = {
     deploymentFile: flags.deployment,
     place: flags.elsewhere === true ? "elsewhere" : "host",
-    publicAddresses: flags.publicAddress,
+    publicAddresses: flags.publicAddress ?? [],
     insecure: flags.insecure,
     timeoutMs: flags.timeout * 1000,
     control: DEFAULT_CONTROL,
@@ -126,7 +125,7 @@ function summary(rows: readonly DiagnosisRow[]): string {
   return `${rows.length} rows: ${count("ok")} ok, ${count("failed")} failed${symptoms}${unknown}`;
 }
 
-function publicAddress(value: string, all: string[]): string[] {
+function publicAddress(value: string, all: string[] = []): string[] {
   if (isIP(value) === 0) throw new InvalidArgumentError("give an IP address");
   if (isLoopback(value))
     throw new InvalidArgumentError("only the host itself can reach that: give the public address");

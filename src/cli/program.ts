@@ -20,7 +20,8 @@ export async function run(args: readonly string[], to: Output = STDIO): Promise<
   }
 }
 
-async function createProgram(
+/** The command line; without a `first` word, all of it. */
+export async function createProgram(
   first: string | undefined,
   output: Output,
   done: (code: number) => void,

@@ -51,7 +51,7 @@ async function handOverCredentials(credentials?: HandOver): Promise<Result<Crede
 interface ReloadFlags {
   control: string;
   timeout: number;
-  credential: CredentialSource[];
+  credential?: CredentialSource[];
   credentialDirectory?: string;
   pid?: number;
   json?: boolean;
@@ -65,7 +65,6 @@ export function addReload(program: Command, output: Output, done: (code: number)
       "--credential <NAME:FILE>",
       "TLS file to hand over first; may be given several times",
       collectCredential,
-      [],
     )
     .option("--credential-directory <DIR>", "where handed-over files are put")
     .option("--pid <PID>", "the running portico, whose user may read them", Number)
@@ -80,7 +79,7 @@ Examples:
   portico reload --control ${DEFAULT_CONTROL}`,
     );
   command.action(async (flags: ReloadFlags) => {
-    const { control, timeout, credential: sources, credentialDirectory: directory, pid } = flags;
+    const { control, timeout, credential: sources = [], credentialDirectory: directory, pid } = flags;
     const options = { control, timeoutMs: timeout * 1000, json: flags.json };
     if (sources.length === 0) return done(await reload(options, output));
     if (directory === undefined || pid === undefined)
@@ -90,7 +89,10 @@ Examples:
 }
 
 /** What `--credential` says, given several times. */
-export function collectCredential(text: string, before: readonly CredentialSource[]): CredentialSource[] {
+export function collectCredential(
+  text: string,
+  before: readonly CredentialSource[] = [],
+): CredentialSource[] {
   const at = text.indexOf(":");
   if (at < 1 || at === text.length - 1) {
     throw new InvalidArgumentError("Give NAME:FILE, as privkey.pem:/etc/portico/tls/privkey.pem.");
