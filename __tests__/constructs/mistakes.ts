@@ -1548,6 +1548,79 @@ const firewall = (props: Wrong) => (s: Site) =>
   new Firewall(s.stack, "w", { host: s.host, ports: [22, 80], ...props });
 const settings = (props: Wrong) => (s: Site) =>
   new ApplicationSettings(s.stack, "a", { host: s.host, scheme: "https", ...props });
+const serves = (directory: string) => (s: Site) =>
+  s.server.addRoute("r", { path: "/r", action: Action.staticFiles(directory) });
+const served = (directory: string) => (s: Site) => {
+  serves(directory)(s);
+  new ProxyService(s.stack, "service", { proxy: s.proxy, runtimeBundle: __filename });
+};
+const AT_SERVED = `${AT_ROUTE}.action`;
+const harmful = of("harm", [
+  ["the whole host as files", serves("/"), "config.private-directory", AT_SERVED],
+  ["the keys as files", serves("/etc/portico/tls"), "config.private-directory", AT_SERVED],
+  ["the directory of the keys as files", serves("/etc/portico"), "config.private-directory", AT_SERVED],
+  ["root's home as files", serves("/root/www"), "config.private-directory", AT_SERVED],
+  [
+    "the files around a key of one's own",
+    (s) => {
+      const material = TlsMaterial.fromFiles({ certificate: "/srv/tls/c.pem", key: "/srv/tls/k.pem" });
+      s.proxy.addListener("l", { port: 443, tls: { material } });
+      serves("/srv/tls")(s);
+    },
+    "config.private-directory",
+    AT_SERVED,
+  ],
+  [
+    "media with the whole application in it",
+    (s) => s.frontEnd({ mediaDirectory: "/srv" }),
+    "config.private-directory",
+    "stack/files/Proxy/VirtualServers/application/media.action",
+  ],
+  [
+    "media with the settings in it",
+    (s) =>
+      s.frontEnd({
+        mediaDirectory: "/srv/conf",
+        activation: { settings: { files: { webApplication: "/srv/conf/settings.py" } } },
+      }),
+    "config.private-directory",
+    "stack/files/Proxy/VirtualServers/application/media.action",
+  ],
+  ["files below /tmp", served("/tmp/files"), "unit.no-access", AT_SERVED],
+  ["/var/tmp as files", served("/var/tmp"), "unit.no-access", AT_SERVED],
+  [
+    "a log where the unit may not write",
+    (s) => {
+      const accessLog = { path: "/srv/log/a.log" };
+      s.server.addRoute("r", { path: "/r", action: Action.respond(204), accessLog });
+      new ProxyService(s.stack, "service", { proxy: s.proxy, runtimeBundle: __filename });
+    },
+    "unit.no-access",
+    "stack/proxy",
+  ],
+  [
+    "a virtual server with the application's name on https",
+    (s) => {
+      const files = s.frontEnd({ mode: Mode.tls() });
+      files.proxy.addVirtualServer("mine", {
+        serverNames: ["mine.example", "192.0.2.20"],
+        listeners: [files.listeners.https!],
+      });
+    },
+    "config.duplicate-server-name",
+    "stack/files/Proxy/VirtualServers/mine.serverNames[1]",
+  ],
+  [
+    "another action for a route that was removed",
+    (s) => {
+      const route = s.server.addRoute("r", { path: "/r", action: Action.respond(204) });
+      route.remove();
+      route.replaceAction(Action.respond(410));
+    },
+    "config.unknown-reference",
+    `${AT_ROUTE}.replaceAction`,
+  ],
+]);
 const others = of("", [
   ["a firewall without SSH", firewall({ ports: [80, 443] }), "firewall.locks-out", "stack/w.ports"],
   ["a file of mode 644", file({ mode: "644" }), "config.wrong-type", "stack/f.mode"],
@@ -2148,6 +2221,7 @@ export const MISTAKES: readonly Mistake[] = [
   ...responses,
   ...modes,
   ...units,
+  ...harmful,
   ...others,
   ...references,
   ...contradictions,

@@ -30,6 +30,7 @@ import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./pro
 import type { NodeRuntime } from "./nodeRuntime.js";
 import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ReverseProxy } from "./reverseProxy.js";
+import { unreachable } from "./servedDirectories.js";
 import { SystemdUnit } from "./systemdUnit.js";
 import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./props/tokens.js";
 
@@ -242,7 +243,12 @@ export class ProxyService extends Construct {
         const message = "is a path that systemd would split in portico.service";
         return formatProblem(problem("unit.bad-value", at, message, { received, allowed }));
       });
-    return [...bad, ...this.sameNames()];
+    return [...bad, ...this.sameNames(), ...this.problems.map(formatProblem)];
+  }
+
+  /** @internal What the unit keeps the proxy from. */
+  get problems(): readonly Problem[] {
+    return unreachable(this.props.proxy, this.logs);
   }
 
   private sameNames(): string[] {

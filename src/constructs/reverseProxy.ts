@@ -9,6 +9,7 @@ import { HOST } from "./props/instances.js";
 import { fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { proxyOf } from "./proxyScope.js";
 import { PROXY_SETTINGS, type ProxySettings, refuseSettings, ReverseProxyBase } from "./reverseProxyBase.js";
+import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsPlace } from "./tlsMaterial.js";
 import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
 
@@ -21,6 +22,8 @@ export class ReverseProxy extends ReverseProxyBase {
   readonly host: Host;
   /** Where its files are on the host. */
   readonly paths: HostPaths;
+  /** @internal Files and directories on the host that no route may serve, besides the proxy's own. */
+  readonly privateFiles: string[] = [];
   /** The config file. */
   readonly configFile: HostFile;
   /** @internal */
@@ -70,7 +73,28 @@ export class ReverseProxy extends ReverseProxyBase {
 
   /** @internal */
   protected override placeProblems(): readonly Problem[] {
-    return [...this.sshPortProblems(), ...this.takenPortProblems()];
+    return [...this.sshPortProblems(), ...this.takenPortProblems(), ...this.privateDirectoryProblems()];
+  }
+
+  /** Routes that would serve keys, secrets or settings. */
+  private privateDirectoryProblems(): Problem[] {
+    const { config, tlsDirectory, settingsDirectory } = this.paths;
+    const keys = this.usedTlsFiles.flatMap(([, files]) => [
+      files.key,
+      ...Object.values(files.authorityFiles ?? {}),
+    ]);
+    const files = [
+      ...keys,
+      this.ticketKeysFile,
+      config,
+      tlsDirectory,
+      settingsDirectory,
+      ...this.privateFiles,
+    ];
+    return privateDirectoryProblems(
+      servedBy(this.virtualServers.flatMap(({ routes }) => routes)),
+      files.filter((file) => file !== undefined),
+    );
   }
 
   /** Listeners on the port of the host's SSH server. */

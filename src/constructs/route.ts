@@ -2,7 +2,7 @@ import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import type { RouteInput } from "../model/index.js";
 import type { Action } from "./action.js";
-import { problem } from "../model/index.js";
+import { type Problem, problem } from "../model/index.js";
 import { refuse, refuseRoute } from "./props/checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
 import type { AccessLogFile, AccessLogStream, ErrorLogFile, ErrorLogStream } from "./proxySettings.js";
@@ -40,6 +40,7 @@ export class Route extends Construct {
   /** Replaces the action, also on a route that a `FileSyncFrontEnd` made. A refused action changes nothing. */
   replaceAction(action: Action): void {
     refuseOptions(`${this.node.path}.replaceAction`, { action }, { action: required(ACTION) });
+    refuse(this.removedProblems());
     refuseRoute(this, { ...this.render(), action: action.render() });
     this.answer = action;
   }
@@ -49,6 +50,17 @@ export class Route extends Construct {
    */
   remove(): void {
     this.node.scope?.node.tryRemoveChild(this.node.id);
+  }
+
+  /** A removed route answers nothing any more, whatever its action. */
+  private removedProblems(): Problem[] {
+    const { node } = this;
+    if (node.scope?.node.tryFindChild(node.id) === this) return [];
+    const fix = "Replace the action before the route is removed, or add a new route.";
+    const more = { allowed: "a route that is still there", fix };
+    return [
+      problem("config.unknown-reference", `${node.path}.replaceAction`, "is called after `remove()`", more),
+    ];
   }
 
   /** @internal Its section of the config. */

@@ -52,6 +52,7 @@ export const PROBLEM_CODES = {
     "Use a certificate that browsers trust, or set `force: true` if every client trusts this one.",
   "config.everyone-trusted":
     "Give the addresses of the proxies in front of this one; if something else keeps all others away, set `trustEveryone: true`.",
+  "config.private-directory": "Serve a directory of its own for what everyone may read.",
   "config.bad-cipher-string": "Give an OpenSSL cipher string.",
   "config.bad-text": "Remove control characters.",
   "config.duplicate-name": "Give each item of the same kind a different name.",
@@ -112,6 +113,7 @@ export const PROBLEM_CODES = {
   "firewall.locks-out":
     "Add the port to `ports` or `allowed`, set the host's `sshPort` (`false` if there is no SSH server), or set `acceptLockOut: true`.",
   "unit.fastcgi-start": "Start the web application with `start`, not with `start-fastcgi`.",
+  "unit.no-access": "Choose a place that the service can reach.",
   "unit.bad-value": "Give an allowed value, without control characters.",
   "unit.missing-command": "Give the unit a command to start.",
   "unit.secret-in-environment":

@@ -30,11 +30,15 @@ function problemOf(cause: string): portico.Problem {
     const names = { ...portico, KubernetesFrontEnd, TerraformStack, TerraformVariable, stack, ...parts };
     // The page shows this text, so this text is what runs.
     new Function(...Object.keys(names), cause)(...Object.values(names));
-    const [late] = stack.node
-      .findAll()
-      .flatMap((one) =>
+    const all = stack.node.findAll();
+    const [late] = [
+      ...all.flatMap((one) =>
         one instanceof KubernetesFrontEnd || one instanceof portico.Host ? one.problems : [],
-      );
+      ),
+      ...all.flatMap((one) =>
+        one instanceof portico.ReverseProxy || one instanceof portico.ProxyService ? one.problems : [],
+      ),
+    ];
     if (late !== undefined) return late;
   } catch (error) {
     if (error instanceof portico.ProblemError && error.problems.length === 1) return error.problems[0]!;
@@ -185,6 +189,10 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
     'new ReverseProxy(stack, "behind", { host, trustedProxies: ["0.0.0.0/0"] });',
     "With every address in `trustedProxies` or `proxyProtocol.from`, each client may say who it is: its address, its identity, the scheme. Set `trustEveryone` only where something else keeps everyone but your proxies away.",
   ),
+  "config.private-directory": entry(
+    'server.addRoute("etc", { path: "/etc", action: Action.staticFiles("/etc/portico/tls") });',
+    "Everyone on the network could read keys, secrets or settings as far as their permissions allow it, or will allow it one day.",
+  ),
   "pair.no-ssh": entry(
     `new FrontEndPair(stack, "pair", {
   hosts: [
@@ -208,6 +216,11 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   "unit.fastcgi-start": entry(
     'new ApplicationSettings(stack, "settings", { host, scheme: "https", startCommand: ["/srv/sync/web.sh", "start-fastcgi"] });',
     "The proxy speaks HTTP to the web application, but the application's FastCGI variant does not.",
+  ),
+  "unit.no-access": entry(
+    `server.addRoute("shared", { path: "/shared", action: Action.staticFiles("/tmp/shared") });
+new ProxyService(stack, "service", { proxy, runtimeBundle: process.execPath });`,
+    "The unit of the proxy lets it write in its log directory only, and gives it empty directories of its own in place of /tmp and /var/tmp.",
   ),
   "unit.bad-value": entry(
     'new SystemdUnit(stack, "unit", { host, name: "app.service", unit: { Service: { ExecStart: { command: ["bin/app"] } } } });',

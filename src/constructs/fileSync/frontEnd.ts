@@ -2,9 +2,17 @@ import { Lazy, TerraformOutput } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../../model/host.js";
-import { canonicalAddress, isLoopback, isWildcard, problem, upstreamAuthority } from "../../model/index.js";
+import {
+  canonicalAddress,
+  formatProblem,
+  isLoopback,
+  isWildcard,
+  problem,
+  upstreamAuthority,
+} from "../../model/index.js";
 import { renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
+import { settingsFiles, takenNameProblems } from "./claims.js";
 import { warn } from "../warn.js";
 import type { Activation } from "../activation.js";
 import type { MediaDirectories } from "../activationOptions.js";
@@ -108,6 +116,8 @@ export class FileSyncFrontEnd extends Construct {
     this.defaultServer = servers.defaultServer;
     this.redirect = servers.redirect;
     this.application = servers.application;
+    this.node.addValidation({ validate: () => takenNameProblems(this).map(formatProblem) });
+    this.proxy.privateFiles.push(...settingsFiles(props));
     this.media = {
       directory: props.mediaDirectory ?? `${props.installDirectory}/media`,
       avatarDirectory: props.avatarDirectory,

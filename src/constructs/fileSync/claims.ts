@@ -1,0 +1,38 @@
+import type { IConstruct } from "constructs";
+import { type Problem, problem } from "../../model/index.js";
+import { isKnown } from "../props/tokens.js";
+import type { VirtualServer } from "../virtualServer.js";
+import type { FileSyncFrontEndProps } from "./props.js";
+
+/** What belongs to the application, and what nothing else of the stack may take. */
+
+/** @internal Virtual servers with a name of the application, which would get its requests. */
+export function takenNameProblems(frontEnd: {
+  readonly application: VirtualServer;
+  readonly serverNames: readonly string[];
+  readonly proxy: IConstruct & { readonly virtualServers: readonly VirtualServer[] };
+}): Problem[] {
+  const { application, serverNames } = frontEnd;
+  const rivals = frontEnd.proxy.virtualServers.filter(
+    (server) =>
+      server !== application && server.listeners.some((listener) => application.listeners.includes(listener)),
+  );
+  return rivals.flatMap((server) =>
+    server.serverNames.flatMap((name, i) => {
+      if (!isKnown(name) || !serverNames.includes(name)) return [];
+      const message = `is a name of the application: its requests would no longer get to ${application.node.path}`;
+      const fix = "Add routes to `application`, or give the virtual server a name of its own.";
+      const more = { received: name, allowed: "names that are not the application's", fix };
+      return [
+        problem("config.duplicate-server-name", `${server.node.path}.serverNames[${i}]`, message, more),
+      ];
+    }),
+  );
+}
+
+/** @internal Files and directories of the application that have its secrets. */
+export function settingsFiles({ installDirectory, activation }: FileSyncFrontEndProps): string[] {
+  const given = Object.values(activation?.settings?.files ?? {});
+  const files = given.filter((file) => typeof file === "string");
+  return installDirectory === undefined ? files : [installDirectory, ...files];
+}

@@ -1,0 +1,74 @@
+import type { IConstruct } from "constructs";
+import { type Problem, problem } from "../model/index.js";
+import { isKnown } from "./props/tokens.js";
+import type { HostPaths } from "../render/index.js";
+import type { Route } from "./route.js";
+import type { VirtualServer } from "./virtualServer.js";
+
+/** A directory of a route. */
+interface Served {
+  readonly route: Pick<Route, "node">;
+  readonly directory: string;
+}
+
+/** What routes serve from directories. */
+export const servedBy = (routes: readonly Route[]): Served[] =>
+  routes.flatMap((route) => {
+    const { directory } = route.action;
+    return directory === undefined || !isKnown(directory) ? [] : [{ route, directory }];
+  });
+
+/** Whether a path is that of the directory, or below it. */
+export const isWithin = (path: string, directory: string): boolean =>
+  path === directory || path.startsWith(directory.endsWith("/") ? directory : `${directory}/`);
+
+/** Directories of which everything is private: of the system, and of those who administer it. */
+const PRIVATE = ["/etc", "/root", "/proc", "/sys", "/dev", "/boot", "/run/portico", "/var/lib/portico"];
+
+/**
+ * Directories that would be served with what nobody may read.
+ *
+ * @param files private files on the host: keys, secrets, settings
+ */
+export function privateDirectoryProblems(served: readonly Served[], files: readonly string[]): Problem[] {
+  return served.flatMap(({ route, directory }) => {
+    const inside = [...files.filter(isKnown), ...PRIVATE].find((path) => isWithin(path, directory));
+    const around = PRIVATE.find((path) => isWithin(directory, path));
+    if (inside === undefined && around === undefined) return [];
+    const message = inside === undefined ? `is below ${around}` : `has ${inside} in it`;
+    const more = { received: directory, allowed: "a directory with nothing but what everyone may read" };
+    return [problem("config.private-directory", `${route.node.path}.action`, message, more)];
+  });
+}
+
+interface HostedProxy extends IConstruct {
+  readonly paths: HostPaths;
+  readonly virtualServers: readonly VirtualServer[];
+}
+
+/** What the unit of a proxy keeps it from: it writes in its log directory only, and has a /tmp of its own. */
+export function unreachable(proxy: HostedProxy, logs: readonly string[]): Problem[] {
+  const { logDirectory } = proxy.paths;
+  const outside = logs.filter((path) => isKnown([path, logDirectory]) && !isWithin(path, logDirectory));
+  return [
+    ...outside.map((received) =>
+      problem("unit.no-access", proxy.node.path, "has a log file where the service may not write", {
+        received,
+        allowed: `files below ${logDirectory}`,
+        fix: "Give a path below the log directory, or another log directory as `paths.logDirectory`.",
+      }),
+    ),
+    ...hiddenDirectoryProblems(servedBy(proxy.virtualServers.flatMap(({ routes }) => routes))),
+  ];
+}
+
+/** Directories that the unit of the proxy sees as empty (systemd.exec(5), PrivateTmp=). */
+function hiddenDirectoryProblems(served: readonly Served[]): Problem[] {
+  return served.flatMap(({ route, directory }) => {
+    const hidden = ["/tmp", "/var/tmp"].find((path) => isWithin(directory, path));
+    if (hidden === undefined) return [];
+    const message = `is below ${hidden}, where the service has an empty directory of its own (PrivateTmp=)`;
+    const more = { received: directory, allowed: "a directory elsewhere, such as /srv/files" };
+    return [problem("unit.no-access", `${route.node.path}.action`, message, more)];
+  });
+}
