@@ -14,6 +14,7 @@ import {
   statSync,
   symlinkSync,
   writeFileSync,
+  utimesSync,
 } from "node:fs";
 import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -446,13 +447,32 @@ describe("a write that fails rolls back, and is named:", () => {
   test("a disk with space but no inodes left", async () => {
     site.deliver(one);
     await site.activate();
-    await withMount("/usr/share/zzz", "size=64k,nr_inodes=1", () =>
-      expectRollBack(
-        { ...two, "/usr/share/zzz/file": { role: "other", content: "x" } },
-        site.at("/usr/share/zzz/file"),
-        /^cannot be written \(28: No space left on device\)$/,
-      ),
-    );
+    await withMount("/usr/share/zzz", "size=64k,nr_inodes=1", async () => {
+      const good = site.snapshot();
+      site.deliver({ ...two, "/usr/share/zzz/file": { role: "other", content: "x" } });
+      expect(await problemsOf(site.activate())).toMatchObject([
+        {
+          code: "activation.no-room",
+          path: site.at("/usr/share/zzz"),
+          message: "is on a file system that can hold 0 more files, and the deployment needs 3",
+        },
+      ]);
+      expect(site.snapshot()).toEqual(good);
+    });
+  });
+
+  test("uploads of a state that was lost are gone after a week", async () => {
+    for (const [name, days] of [
+      ["lost", 8],
+      ["recent", 6],
+    ] as const) {
+      site.write(`/var/lib/portico/incoming/${name}/upload`, "x");
+      const then = Date.now() / 1000 - days * 86_400;
+      utimesSync(site.at(`/var/lib/portico/incoming/${name}`), then, then);
+    }
+    site.deliver(one);
+    await site.activate();
+    expect(readdirSync(site.at("/var/lib/portico/incoming")).sort()).toEqual(["one", "recent"]);
   });
 
   test("a full disk, among the files: found before anything is started", async () => {

@@ -384,6 +384,7 @@ describe("delivery over ssh", () => {
     const activation = dataResource(synthesized, "files_Activation");
     expect(activation.provisioner.at(-1)["remote-exec"].inline).toEqual([
       "set -e",
+      expect.stringMatching(/^find \.portico\/incoming .* -delete \|\| true$/),
       // What sudo drops of the session's environment.
       expect.stringMatching(/^sudo -n \/bin\/sh -eu \S+\/activate\.sh "\$SSH_CONNECTION"$/),
     ]);

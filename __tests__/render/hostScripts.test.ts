@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import os, { tmpdir } from "node:os";
@@ -17,10 +18,12 @@ import { formatProblem, otherDeployment } from "../../src/model/index.js";
 import {
   activateScript,
   deactivateScript,
+  LOGIN_DIRECTORY,
   LOGIN_DIRECTORY_SCRIPT_PATH,
   prepareScript,
   quote,
   REFUSE_OPEN_DIRECTORY,
+  REMOVE_ENDED_SCRIPTS,
   REMOVE_UPLOAD,
   removeLoginDirectory,
 } from "../../src/render/hostScripts.js";
@@ -45,6 +48,26 @@ function sh(script: string, ...args: string[]) {
     timeout: 30_000,
   });
 }
+
+test("of scripts that have ended nothing is left, and those that run or come in stay", () => {
+  const scripts = path.join(folder, LOGIN_DIRECTORY);
+  mkdirSync(scripts, { recursive: true });
+  for (const [name, content, age] of [
+    ["ended.sh", "", 120],
+    ["coming-in.sh", "", 0],
+    ["running.sh", "sleep 1", 120],
+    ["upload", "", 120],
+  ] as const) {
+    writeFileSync(path.join(scripts, name), content);
+    utimesSync(path.join(scripts, name), Date.now() / 1000 - age, Date.now() / 1000 - age);
+  }
+  expect(sh(`cd '${folder}' && ${REMOVE_ENDED_SCRIPTS}`)).toMatchObject({
+    status: 0,
+    stdout: "",
+    stderr: "",
+  });
+  expect(readdirSync(scripts).sort()).toEqual(["coming-in.sh", "running.sh", "upload"]);
+});
 
 describe("what a host or a user is not, a script says with its code", () => {
   const answers: Readonly<Record<string, string>> = {

@@ -19,7 +19,7 @@ import type { WantedCertificate } from "../../src/model/serving.js";
 import { copiesOf, takeCopies } from "../../src/runtime/acme/copies.js";
 import { isOtherKey, type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
 import { CertificateSharing } from "../../src/runtime/acme/sharing.js";
-import { issue, type CertificateOptions } from "../../proof/kit/certificates.js";
+import { issue, type CertificateOptions, type Issued } from "../../proof/kit/certificates.js";
 import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { freePort } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
@@ -46,9 +46,23 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-copies-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const textOf = async (options: CertificateOptions = {}): Promise<string> => {
-  const { key, cert } = await issue({ names, type: "ec", ...options });
+/** One that signs what hosts get, and a stranger of the same name. */
+let ca: Issued;
+let stranger: Issued;
+const newIssuer = (name: string, issuer?: Issued): Promise<Issued> =>
+  issue({ name, type: "ec", ca: true, ...(issuer === undefined ? {} : { issuer }) });
+beforeAll(async () => {
+  ca = await newIssuer("ca");
+  stranger = await newIssuer("ca");
+});
+const selfIssued = async (): Promise<string> => {
+  const { key, cert } = await issue({ names, type: "ec" });
   return key + cert;
+};
+
+const textOf = async (options: CertificateOptions = {}): Promise<string> => {
+  const { key, cert } = await issue({ names, type: "ec", issuer: ca, ...options });
+  return key + cert + (options.issuer ?? ca).cert;
 };
 const certificates = (text: unknown): object => ({ certificates: { [WANTED.id]: text } });
 const place = (host: string): string => join(folder, host, "certificates", WANTED.id, "certificate.pem");
@@ -84,6 +98,18 @@ describe("what a host takes", () => {
     expect((await take(certificates(newer))).taken).toHaveLength(1);
     keep("here", await textOf({ from: -5, to: -1 }));
     expect((await take(certificates(await textOf({ from: -9 })))).taken).toHaveLength(1);
+  });
+
+  test("is one of another issuer that the config names as a root, by way of another one", async () => {
+    keep("here", await textOf({ from: -10 }));
+    const roots = join(folder, "roots.pem");
+    writeFileSync(roots, stranger.cert);
+    const between = await newIssuer("between", stranger);
+    const message = certificates(await textOf({ issuer: between }));
+    const wanted = { ...WANTED, authority: { ...AUTHORITY, roots } };
+    const takeIt = () => takeCopies(join(folder, "here"), [wanted], message, Date.now());
+    expect((await take(message)).taken).toEqual([]);
+    expect((await takeIt()).taken).toHaveLength(1);
   });
 
   test("is the key of an account, unless there is one", async () => {
@@ -183,6 +209,22 @@ describe("a host that was taken over gets nothing in:", () => {
     ["a certificate that has expired", own({ from: -9, to: -1 }), /expired on/],
     ["one that would be newer than all others", own({ from: 2 }), /not valid before/],
     ["an older one", own({ from: -20 }), undefined],
+    ["one for years", own({ to: 400 }), /valid for more than 398 days/],
+    [
+      "one that it issued to itself",
+      async () => certificates(await selfIssued()),
+      /nor one of the authority's roots/,
+    ],
+    [
+      "one of a stranger with the issuer's name",
+      async () => certificates(await textOf({ issuer: stranger })),
+      /nor one of the authority's roots/,
+    ],
+    [
+      "one of a stranger with the issuer's own certificate behind it",
+      async () => certificates((await textOf({ issuer: stranger })) + ca.cert),
+      /nor one of the authority's roots/,
+    ],
     [
       "a certificate that is not wanted",
       async () => ({ certificates: { "ca-ffffffffffffffff": await textOf() } }),

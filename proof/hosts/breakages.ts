@@ -482,6 +482,20 @@ const LOG_FILES: readonly Breakage[] = [
     rows: [],
     heals: "itself",
   },
+  {
+    name: "logrotate is not installed",
+    breaks: "mv /usr/sbin/logrotate /root/",
+    rows: ["rotation"],
+    says: /nothing rotates the logs[^]*\/usr\/sbin\/logrotate: does not exist[^]*apt-get install logrotate/,
+    heals: "mv /root/logrotate /usr/sbin/",
+  },
+  {
+    name: "the timer of logrotate is off",
+    breaks: "systemctl disable --now logrotate.timer",
+    rows: ["rotation"],
+    says: /logrotate\.timer: is inactive: nothing starts logrotate/,
+    heals: "systemctl enable --now logrotate.timer",
+  },
 ];
 
 const APPLICATION: readonly Breakage[] = [
@@ -724,6 +738,16 @@ const ACTIVATION: readonly Breakage[] = [
     down: ["default page"],
     heals: "chown 0 /usr/share/portico",
     thenAgain: true,
+  },
+  {
+    name: "an apply while /run is full",
+    breaks: "fallocate -l $(($(stat -f -c '%a*%S' /run) - 8192)) /run/full",
+    tries: {
+      command: `${incoming}; ${upload}`,
+      says: /\/run\S*: is on a file system that has \d+ KiB left, and the deployment needs \d+ KiB \[activation\.no-room\]/,
+    },
+    rows: ["space"],
+    heals: "rm /run/full",
   },
   {
     name: "an apply while IPv6 is switched off",

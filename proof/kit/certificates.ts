@@ -36,6 +36,8 @@ export interface CertificateOptions {
   readonly to?: number;
   /** Who signs; by default the certificate itself. */
   readonly issuer?: Issued;
+  /** Whether it may sign others. */
+  readonly ca?: boolean;
 }
 
 /** A certificate with a new key, as PEM. */
@@ -48,6 +50,7 @@ export async function issue(options: CertificateOptions = {}): Promise<Issued> {
     from = -1,
     to = 30,
     issuer,
+    ca = false,
   } = options;
   const key = options.key === undefined ? await newKey(type, bits) : createPrivateKey(options.key);
   const signer = issuer === undefined ? key : createPrivateKey(issuer.key);
@@ -59,7 +62,7 @@ export async function issue(options: CertificateOptions = {}): Promise<Issued> {
     to: at(to),
     publicKey: createPublicKey(key).export({ type: "spki", format: "der" }),
     signer,
-    extensions: names.length === 0 ? [] : [alternativeNames(names)],
+    extensions: [...(names.length === 0 ? [] : [alternativeNames(names)]), ...(ca ? [MAY_SIGN] : [])],
   });
   return { key: key.export({ type: "pkcs8", format: "pem" }) as string, cert, name };
 }
@@ -131,6 +134,9 @@ export function alternativeNames(names: readonly string[]): Buffer {
   );
   return der.sequence(der.oid("551d11"), der.octets(der.sequence(...general)));
 }
+
+/** RFC 5280, 4.2.1.9. */
+const MAY_SIGN = der.sequence(der.oid("551d13"), der.octets(der.sequence(Buffer.from([0x01, 0x01, 0xff]))));
 
 /** RFC 5280, 4.2.1.1. */
 export const authorityKeyIdentifier = (hex: string): Buffer =>

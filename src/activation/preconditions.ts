@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { readFile, stat, statfs } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { actingOn, ROOT } from "../asOwner/acting.js";
 import { endpoint, isIpv6, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
@@ -7,7 +7,6 @@ import { quote } from "../render/hostScripts.js";
 import { listenOwner } from "../runtime/listen/listenOwner.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
-import { sameState } from "./fileState.js";
 import type { Step } from "./serviceSteps.js";
 import { keptFiles, type Store } from "./store.js";
 
@@ -107,48 +106,3 @@ export function contentsToKeep(
   for (const { to } of files) if (to.kind === "file") wanted.add(to.sha256);
   return new Map([...replaced, ...[...delivered.contents].filter(([sha256]) => wanted.has(sha256))]);
 }
-
-/**
- * File systems without enough space for what will be written: contents to keep, and new files next to those they
- * replace.
- */
-export async function missingRoom(
-  store: Store,
-  delivered: Delivered,
-  files: readonly FileChange[],
-): Promise<Problem[]> {
-  const needs = new Map<number, { at: string; bytes: number }>();
-  const need = async (path: string, source: string): Promise<void> => {
-    const at = await existing(path);
-    const { dev } = await stat(at);
-    const sum = needs.get(dev) ?? { at, bytes: MARGIN_BYTES };
-    needs.set(dev, { ...sum, bytes: sum.bytes + (await stat(source)).size });
-  };
-  for (const [sha256, path] of contentsToKeep(store, delivered, files)) {
-    if (!(await store.has(sha256))) await need(store.at(), path);
-  }
-  for (const { path, to, now } of files) {
-    const content = to.kind === "file" ? delivered.contents.get(to.sha256) : undefined;
-    if (content !== undefined && !sameState(now, to)) await need(dirname(store.onHost(path)), content);
-  }
-  const problems: Problem[] = [];
-  for (const { at, bytes } of needs.values()) {
-    const { bavail, bsize } = await statfs(at);
-    const left = bavail * bsize;
-    if (left >= bytes) continue;
-    const message = `is on a file system that has ${kibibytes(left)} left, and the deployment needs ${kibibytes(bytes)}`;
-    problems.push(problem("activation.no-room", at, message));
-  }
-  return problems;
-}
-
-/** The nearest parent directory that exists. */
-async function existing(path: string): Promise<string> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isDirectory() === true ? path : existing(dirname(path));
-}
-
-/** For the journal, and for the file system itself. */
-const MARGIN_BYTES = 1 << 15;
-
-const kibibytes = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`;

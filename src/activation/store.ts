@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { ModeChange } from "../diagnosis/mediaPermissions.js";
 import {
   type DeployedFile,
@@ -10,6 +10,7 @@ import {
   type DeploymentIdentity,
   type DeploymentSettings,
   type FileRole,
+  INCOMING_DIRECTORY,
   problem,
   ProblemError,
 } from "../model/index.js";
@@ -217,6 +218,18 @@ export class Store {
     for (const name of await readdir(incoming)) {
       if (/^[0-9a-f]{64}$/.test(name)) await rm(join(incoming, name), { force: true });
     }
+    await this.sweepUploads(basename(incoming));
+  }
+
+  /** Uploads of other deployments that nobody has touched for long: the state that knows their names was lost. */
+  private async sweepUploads(own: string): Promise<void> {
+    const all = this.onHost(INCOMING_DIRECTORY);
+    for (const name of await readdir(all).catch(() => [])) {
+      if (name === own) continue;
+      const found = await lstat(join(all, name)).catch(() => undefined);
+      if (found !== undefined && Date.now() - found.mtimeMs > UPLOADS_KEPT_MS)
+        await rm(join(all, name), { recursive: true, force: true });
+    }
   }
 
   /** Forgets the last good state. */
@@ -247,6 +260,9 @@ export class Store {
     throw new ProblemError([problem("activation.damaged-store", this.at(name), message)]);
   }
 }
+
+/** An apply that failed may be tried again for so long. */
+const UPLOADS_KEPT_MS = 7 * 24 * 3_600_000;
 
 const COMMAND = `#!/bin/sh
 { IFS= read -r node && IFS= read -r runtime; } < "$(dirname "$0")"/programs

@@ -34,6 +34,8 @@ export interface Evidence {
   readonly drift?: Drift;
   /** Log files of the config. */
   readonly logs?: readonly Finding[];
+  /** What keeps the logs from being rotated; undefined if nothing was deployed that rotates them. */
+  readonly rotation?: readonly Finding[];
   /** Addresses of this machine's interfaces, in canonical form. */
   readonly ownAddresses?: ReadonlySet<string>;
   /** File systems that are full or nearly so. */

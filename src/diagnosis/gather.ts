@@ -35,6 +35,7 @@ import { logFindings } from "./logState.js";
 import { mediaFileOf } from "./mediaFile.js";
 import { checkMediaPermissions } from "./mediaPermissions.js";
 import { probe, type ProbeOptions } from "./probe.js";
+import { rotationFindings } from "./rotation.js";
 import { scarceSpace } from "./space.js";
 
 export interface DiagnosisOptions extends ProbeOptions {
@@ -237,6 +238,7 @@ async function hostEvidence(
     healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
   ]);
   const unit = units?.proxy;
+  const rotation = deployment === undefined ? undefined : await rotationFindings(deployment);
   await missingPieces();
   const lacking = piecesText();
   const kills = unit === undefined || unit.mainPid === 0 ? 0 : memoryKills(`/proc/${unit.mainPid}`);
@@ -244,6 +246,7 @@ async function hostEvidence(
     ownAddresses: ownAddresses(),
     logs: logFindings(config, unit?.mainPid ?? 0, unit?.name ?? "portico.service"),
     space: await scarceSpace([...FILLED, ...logPaths(config).map((path) => dirname(path))]),
+    ...(rotation === undefined ? {} : { rotation }),
     ...(options.activated === undefined ? {} : { drift: options.activated.drift }),
     configProblems: loaded.ok ? [] : loaded.problems,
     configWarnings: loaded.ok ? loaded.value.warnings : [],

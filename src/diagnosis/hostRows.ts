@@ -26,6 +26,13 @@ export const SERVING_QUESTIONS: readonly Question[] = [
   { id: "firewall", title: "The packet filter is loaded as delivered", ask: askFirewall },
 ];
 
+/** Asked only where the deployment has its logs rotated. */
+export const ROTATION_QUESTION: Question = {
+  id: "rotation",
+  title: "The logs are rotated",
+  ask: (evidence) => judged(evidence, evidence.rotation, "nothing rotates the logs, and they fill the disk"),
+};
+
 /** Asked only where the config has a health listener. */
 export const HEALTH_QUESTION: Question = {
   id: "health",

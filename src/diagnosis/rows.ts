@@ -10,6 +10,7 @@ import {
   HOST_QUESTIONS,
   MEMORY_QUESTION,
   NODE_QUESTION,
+  ROTATION_QUESTION,
   SERVING_QUESTIONS,
 } from "./hostRows.js";
 import {
@@ -31,9 +32,11 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const node = evidence.missingPieces === undefined ? [] : [NODE_QUESTION];
   const acme = evidence.certificates === undefined ? [] : CERTIFICATE_QUESTIONS;
   const health = evidence.health === undefined ? [] : [HEALTH_QUESTION];
+  const rotation = evidence.rotation === undefined ? [] : [ROTATION_QUESTION];
   const memory = evidence.memoryKills === undefined ? [] : [MEMORY_QUESTION];
   const questions = [
     ...QUESTIONS,
+    ...rotation,
     ...memory,
     ...health,
     ...acme,

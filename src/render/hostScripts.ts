@@ -39,6 +39,12 @@ export const LOGIN_DIRECTORY_SCRIPT_PATH = `:|install -d -m 0700 .portico ${LOGI
 export const REMOVE_UPLOAD = `rm -f ${quote(parentOf(LOGIN_DIRECTORY_SCRIPT_PATH))}`;
 
 /**
+ * Removes scripts of Terraform that have ended: it leaves an empty file of each. One that is just being uploaded is empty
+ * as well.
+ */
+export const REMOVE_ENDED_SCRIPTS = `find ${LOGIN_DIRECTORY} -maxdepth 1 -name '*.sh' -size 0 -mmin +1 -delete || true`;
+
+/**
  * Removes all that an apply leaves in the home directory of the user who logs in, unless another deployment has its
  * uploads on the host: its scripts run there too.
  */

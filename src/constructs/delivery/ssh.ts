@@ -21,6 +21,7 @@ import {
   machineScript,
   prepareScript,
   REFUSE_OPEN_DIRECTORY,
+  REMOVE_ENDED_SCRIPTS,
   removeLoginDirectory,
   REMOVE_UPLOAD,
   rootScript,
@@ -113,7 +114,7 @@ export class SshDelivery implements DeliveryWay {
         // A separate script: Terraform prints all of an inline one when it fails.
         ...this.upload(scope, deployment, { content: script }, "activate.sh"),
         // sudo keeps no variable that says where the session comes from.
-        this.asRoot(`/bin/sh -eu ${places.incoming}/activate.sh "$SSH_CONNECTION"`),
+        this.asRoot(`/bin/sh -eu ${places.incoming}/activate.sh "$SSH_CONNECTION"`, [REMOVE_ENDED_SCRIPTS]),
       ],
     });
     dependOn(resource, () => [this.staging(host, scope), ...activation.dependsOn()]);

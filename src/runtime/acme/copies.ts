@@ -12,6 +12,7 @@ import {
 } from "./certificateFile.js";
 import { HOUR_MS } from "./clock.js";
 import type { KeyType, WantedCertificate } from "./face.js";
+import { isOfIssuer, LIFE_DAYS_MAX, livesTooLong } from "./issuers.js";
 import { readJson, writeJson } from "./stateFiles.js";
 import { keyPem } from "./x509.js";
 
@@ -125,7 +126,7 @@ async function takeAccount(file: string, sent: string): Promise<boolean> {
 
 async function takeCertificate(
   folder: string,
-  { names, keyType }: WantedCertificate,
+  { names, keyType, authority }: WantedCertificate,
   sent: string,
   now: number,
 ): Promise<boolean> {
@@ -141,6 +142,12 @@ async function takeCertificate(
   const here = await readCertificate(folder);
   // The same one, or one that the other host gets in its turn.
   if (here !== undefined && timesOf(here).to > now && timesOf(here).from >= from) return false;
+  if (livesTooLong(found, here))
+    throw new Refusal(`it is valid for more than ${LIFE_DAYS_MAX} days, until ${new Date(to).toISOString()}`);
+  if (!(await isOfIssuer(found, here, authority)))
+    throw new Refusal(
+      "neither the issuer of the certificate that it would replace signed it, nor one of the authority's roots",
+    );
   await writeCertificate(folder, found);
   return true;
 }

@@ -107,7 +107,8 @@ const PASSING = new Set([
  * @param notAfter end of the certificate that there is
  */
 export function retryTime(now: number, wished: number | undefined, notAfter = Infinity): number | undefined {
-  const most = Math.min(RETRY_MOST_MS, Math.max(HOUR_MS, (notAfter - now) / 2));
+  const left = notAfter - now;
+  const most = left <= 0 ? HOUR_MS : Math.min(RETRY_MOST_MS, Math.max(MINUTE_MS, left / 2));
   return wished === undefined ? undefined : Math.min(wished, now + most);
 }
 
