@@ -57,8 +57,8 @@ test("permissions of media: only missing ones, over several activations, and bac
     site.write("/opt/sync/media/a.png", "x", 0o600);
     site.write("/opt/sync/media/b.png", "x", 0o640);
     const deployment = (fix: boolean) => ({ media: { directory, fix } }) as Deployment;
-    expect(await planModes(deployment(false))).toEqual([]);
-    const first = await planModes(deployment(true));
+    expect((await planModes(deployment(false))).changes).toEqual([]);
+    const first = (await planModes(deployment(true))).changes;
     expect(first.map(formatMode)).toEqual([
       `${directory}/a.png: mode 0604 instead of 0600`,
       `${directory}/b.png: mode 0644 instead of 0640`,
@@ -66,11 +66,11 @@ test("permissions of media: only missing ones, over several activations, and bac
     const lines: string[] = [];
     const report = (line: string): void => void lines.push(line);
     await makeModes(first, report);
-    expect(await planModes(deployment(true))).toEqual([]);
+    expect((await planModes(deployment(true))).changes).toEqual([]);
     // A later generation: one that is new, one that somebody has closed again.
     site.write("/opt/sync/media/c.png", "x", 0o400);
     chmodSync(site.at("/opt/sync/media/b.png"), 0o600);
-    const second = await planModes(deployment(true));
+    const second = (await planModes(deployment(true))).changes;
     rmSync(site.at("/opt/sync/media/c.png"));
     await makeModes(second, report);
     expect(lines.splice(0)).toEqual([

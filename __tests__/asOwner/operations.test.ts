@@ -8,6 +8,7 @@ import { runAsOwner } from "../../src/asOwner/child.js";
 import { findImage } from "../../src/asOwner/mediaImage.js";
 import { described } from "../../src/asOwner/mediaFindings.js";
 import { type MediaTask, realPathOf, walkMedia, type WalkRequest } from "../../src/asOwner/mediaWalk.js";
+import { namesIn } from "../../src/asOwner/names.js";
 import { changeModes, type ModeChange } from "../../src/asOwner/modes.js";
 import {
   readOwnerFile,
@@ -396,6 +397,16 @@ describe("media:", () => {
       })),
       handedOver: [],
     });
+  });
+
+  test("of a directory with more names than there is room for, some are taken", async () => {
+    for (const name of ["ü", "b", "a"]) file(name);
+    const ue = Buffer.from("ü").toString("latin1");
+    expect(await namesIn(base, 3)).toEqual({ names: ["a", "b", ue], isAll: true });
+    const { names, isAll } = await namesIn(base, 2);
+    expect([names.length, isAll]).toEqual([2, false]);
+    await expect(namesIn(at("absent"))).rejects.toMatchObject({ errno: -2 });
+    expect(leftOpen()).toEqual([]);
   });
 
   test("the real path of a tree", async () => {

@@ -274,6 +274,7 @@ test("what lies behind a directory that others can change is not reached, and ea
     looked: 0,
     complete: true,
     unseen: ["app/media", "app/avatars"].map((name) => ({ path: at(name), why })),
+    unreached: [],
   });
   const change = { path: at("app/media/img/logo.png"), from: 0o644, to: 0o645 };
   expect(await changeModes([change])).toEqual([{ ...change, why: expect.stringContaining(why) }]);

@@ -116,7 +116,9 @@ async function makePlan(
   const now = new Map([...(await observeAll(store, pathsOf(last))), ...delivered.now]);
   const files = fileChanges(delivered, last, now);
   const settings = await planEdits(store, deployment, last);
-  const media = systemd ? await planModes(deployment) : [];
+  const { changes: media, unreached } = systemd
+    ? await planModes(deployment)
+    : { changes: [], unreached: [] };
   const units = await statusOf(unitsInQuestion(deployment, last?.deployment), systemd);
   const checked = await checkStaged(store, delivered, systemd);
   const brought = deliveredUnits(deployment.files).map(({ unit }) => unit);
@@ -152,7 +154,7 @@ async function makePlan(
   const written = files.filter(({ to }) => to.kind !== "absent").map(({ path }) => path);
   const directories = missingDirectories(store, written);
   const drift = loaded === undefined ? [] : staleReasons(loaded);
-  const warnings = [...checked.warnings, ...settings.unreached];
+  const warnings = [...checked.warnings, ...settings.unreached, ...unreached];
   return { files, directories, settings, media, steps, units, warnings, drift };
 }
 

@@ -1,11 +1,18 @@
 import type { Report } from "./report.js";
 import { changeModes, checkMediaPermissions, type ModeChange } from "../diagnosis/mediaPermissions.js";
-import type { Deployment } from "../model/index.js";
+import type { Deployment, Problem } from "../model/index.js";
 import { shown } from "../runtime/actions/permissions.js";
 
+/** What is to be done about permissions, and where nothing could be found out. */
+export interface PlannedModes {
+  readonly changes: readonly ModeChange[];
+  readonly unreached: readonly Problem[];
+}
+
 /** The permissions (service 2.8) that media lack, if a deployment asks for them; changes nothing. */
-export async function planModes({ media }: Deployment): Promise<readonly ModeChange[]> {
-  return media?.fix === true ? (await checkMediaPermissions(media)).changes : [];
+export async function planModes({ media }: Deployment): Promise<PlannedModes> {
+  if (media?.fix !== true) return { changes: [], unreached: [] };
+  return checkMediaPermissions(media);
 }
 
 /** Sets permissions; the expected responses show what could not be set. */

@@ -1,5 +1,4 @@
 import { posix } from "node:path";
-import { getSystemErrorMap } from "node:util";
 import * as z from "zod";
 import { IMAGE, type ImageAnswer } from "./mediaImage.js";
 import { NEEDED, SHOWN_MAX, type Walked } from "./mediaWalk.js";
@@ -23,8 +22,10 @@ export interface AnswerLimits<T> {
 }
 
 const ID = z.int().min(0).max(0xffff_ffff);
-const ERRNO = z.int().refine((errno) => getSystemErrorMap().has(errno));
-const PATH_BYTES_MAX = 4_096;
+/** As Linux has them, whether Node knows them or not. */
+const ERRNO = z.int().min(-4_095).max(-1);
+/** The system takes 4,096 bytes; a name that is one too many is reported with its path. */
+const PATH_BYTES_MAX = 8_192;
 /** One char a byte. */
 const BYTES = z
   .string()
@@ -70,7 +71,9 @@ const walked = (entriesMax: number): z.ZodType<Walked> =>
     findings: z.array(FINDING).max(entriesMax),
     looked: z.int().min(0).max(entriesMax),
     complete: z.boolean(),
-    unseen: z.array(z.strictObject({ path: PATH, why: z.union([ERRNO, z.literal("links")]) })).max(SHOWN_MAX),
+    unseen: z
+      .array(z.strictObject({ path: BYTES, why: z.union([ERRNO, z.literal("links")]) }))
+      .max(SHOWN_MAX),
     handedOver: NOTHING_HANDED_OVER,
   }) as z.ZodType<Walked>;
 

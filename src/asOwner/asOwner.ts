@@ -96,19 +96,18 @@ function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
     let bytes = 0;
     const end = (outcome: Ran): void => {
       clearTimeout(timer);
+      clearInterval(looks);
       child.kill("SIGKILL");
       for (const stream of [child.stdin, child.stdout]) stream.destroy();
       child.unref();
       resolve(outcome);
     };
-    const timer = setTimeout(() => {
-      const stopped = isStopped(child.pid) ? `, process ${child.pid}, is stopped` : "";
-      const late = `no answer within ${timeoutMs / 1000} s`;
-      end({
-        failed: stopped === "" ? late : `${late}: the process that works there${stopped}`,
-        isLate: true,
-      });
-    }, timeoutMs);
+    const late = (failed: string): void => end({ failed, isLate: true });
+    const timer = setTimeout(() => late(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
+    // Nobody else than the user would stop it, and it need not be waited for.
+    const looks = setInterval(() => {
+      if (isStopped(child.pid)) late(`the process that works there, process ${child.pid}, was stopped`);
+    }, LOOK_MS);
     child.stdin.on("error", () => undefined);
     child.stdout.on("data", (data: Buffer) => {
       bytes += data.length;
@@ -123,6 +122,8 @@ function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
     child.stdin.end(input);
   });
 }
+
+const LOOK_MS = 2_000;
 
 /** Whether a process has got a SIGSTOP (proc(5), stat). */
 function isStopped(pid: number | undefined): boolean {

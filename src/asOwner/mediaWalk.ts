@@ -1,8 +1,9 @@
 import type { BigIntStats } from "node:fs";
-import { lstat, readdir, readlink, realpath } from "node:fs/promises";
+import { lstat, readlink, realpath } from "node:fs/promises";
 import { posix } from "node:path";
 import { fsPath } from "../runtime/actions/permissions.js";
 import { howShared, ROOT } from "./acting.js";
+import { namesIn } from "./names.js";
 import { errnoOf } from "./refused.js";
 
 /*
@@ -79,6 +80,11 @@ class Walk {
   /** Whether this process can enter a directory without being redirected elsewhere. */
   mayEnter({ uid, mode }: BigIntStats): boolean {
     return this.self !== ROOT || (Number(uid) === ROOT && howShared({ mode }) !== "shared");
+  }
+
+  /** Whether a link on the way is one that this process follows: in `/tmp`, everyone can make one. */
+  mayBeLed({ uid }: BigIntStats): boolean {
+    return this.self !== ROOT || Number(uid) === ROOT;
   }
 
   isWithin(path: string): boolean {
@@ -161,7 +167,7 @@ async function walkTo(walk: Walk, path: string, { part, outside }: Place): Promi
       if (name === "" || name === ".") continue;
       const here = posix.join(at, name);
       const found = await stats(here);
-      if (found.isSymbolicLink()) {
+      if (found.isSymbolicLink() && walk.mayBeLed(found)) {
         if (++links > LINKS_MAX) throw new TooManyLinks();
         const target = (await readlink(fsPath(here), "buffer")).toString("latin1");
         if (target.startsWith("/")) at = "/";
@@ -169,7 +175,7 @@ async function walkTo(walk: Walk, path: string, { part, outside }: Place): Promi
       } else {
         at = here;
         walk.check(at, found, place);
-        if (!found.isDirectory() || walk.mayEnter(found)) continue;
+        if (!found.isSymbolicLink() && (!found.isDirectory() || walk.mayEnter(found))) continue;
         const kind = outside ? "link" : "below";
         walk.handedOver.push({ path: posix.join(at, ...rest), part, kind, outside });
         return undefined;
@@ -229,8 +235,9 @@ async function follow(walk: Walk, link: string, { part }: Place): Promise<void> 
 
 async function list(walk: Walk, directory: string): Promise<string[]> {
   try {
-    const names = await readdir(fsPath(directory), { encoding: "buffer" });
-    return names.map((name) => name.toString("latin1")).sort();
+    const { names, isAll } = await namesIn(directory);
+    if (!isAll) walk.complete = false;
+    return names;
   } catch (error) {
     walk.notSeen(directory, error);
     return [];

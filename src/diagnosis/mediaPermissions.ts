@@ -5,7 +5,7 @@ import { described, type MediaViolation, type WalkAnswer } from "../asOwner/medi
 import { type MediaTask, SHOWN_MAX, type Walked, walkMedia } from "../asOwner/mediaWalk.js";
 import { keptText, type ModeChange, PERMISSIONS } from "../asOwner/modes.js";
 import { Realm } from "../asOwner/realm.js";
-import { ProblemError } from "../model/index.js";
+import { type Problem, ProblemError } from "../model/index.js";
 import { shown } from "../runtime/actions/permissions.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 
@@ -31,7 +31,10 @@ export interface MediaOptions {
 }
 
 /** `changes` fix the violations, as far as they can be fixed. */
-export type MediaPermissions = WalkAnswer;
+export interface MediaPermissions extends WalkAnswer {
+  /** Users who gave no answer about their files. */
+  readonly unreached: readonly Problem[];
+}
 
 const ENTRIES_MAX = 200_000;
 /** A large tree on a slow disk takes its time. */
@@ -96,6 +99,7 @@ async function look(
       seen.add(await judged(answer, acting.uid));
       handedOver.push(...answer.handedOver);
     } catch (error) {
+      if (error instanceof ProblemError) seen.unreached.push(...error.problems);
       for (const task of theirs) seen.notSeen(task, error);
     }
   }
@@ -114,6 +118,7 @@ async function judged(answer: Walked, uid: number): Promise<WalkAnswer> {
 class Seen {
   private readonly violations = new Map<string, MediaViolation>();
   private readonly changes = new Map<string, ModeChange>();
+  readonly unreached: Problem[] = [];
   private readonly unseen: { path: string; why: string }[] = [];
   private readonly known = new Set<string>();
   private violationCount = 0;
@@ -174,6 +179,7 @@ class Seen {
       looked: this.looked,
       complete: this.complete,
       unseen: this.unseen.slice(0, SHOWN_MAX),
+      unreached: this.unreached,
     };
   }
 }
