@@ -1,5 +1,8 @@
 export * from "./constructs/index.js";
+export type { DeepReadonly } from "./model/deepReadonly.js";
+export type { DeploymentInput, FileRole } from "./model/deployment.js";
 export type { DnsRecord, PortForward } from "./model/host.js";
+export type { KeyType } from "./model/tlsPolicy.js";
 export {
   formatProblem,
   parseConfig,

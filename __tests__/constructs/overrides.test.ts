@@ -1,5 +1,6 @@
 import { overridePathProblems } from "../../src/constructs/configOverrides.js";
-import { Action, Host, ReverseProxy } from "../../src/index.js";
+import { Action, Host, ReverseProxy, TlsMaterial } from "../../src/index.js";
+import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
 function proxyWithRoute() {
@@ -142,7 +143,110 @@ describe("addConfigOverride", () => {
   );
 });
 
+test("an override may name items of lists by their names, and a problem says so", () => {
+  const { stack, proxy } = proxyWithRoute();
+  proxy.addUpstream("app", { url: "http://127.0.0.1:8000" });
+  proxy.addUpstream("1", { url: "http://127.0.0.1:8001" });
+  proxy.addConfigOverride("virtualServers[site].routes[r].sendTimeoutMs", 7000);
+  proxy.addConfigOverride("upstreams[app].queueTimeoutMs", 5000);
+  // A name goes before an index.
+  proxy.addConfigOverride("upstreams[1].queueTimeoutMs", 6000);
+  expect(renderProxyConfig(proxy)).toMatchObject({
+    upstreams: [
+      { name: "1", queueTimeoutMs: 6000 },
+      { name: "app", queueTimeoutMs: 5000 },
+    ],
+    virtualServers: [{ routes: [{ sendTimeoutMs: 7000 }] }],
+  });
+  synthesize(stack);
+  proxy.addConfigOverride("virtualServers[site].routes[s].sendTimeoutMs", 1);
+  proxy.addConfigOverride("virtualServers[site].routes[r].action.status", 99);
+  expect(proxy.problems.map(({ code, path, message }) => [code, path, /, by .*/.exec(message)?.[0]])).toEqual(
+    [
+      [
+        "config.out-of-range",
+        "stack/proxy/VirtualServers/site/r.action.status",
+        ', by addConfigOverride("virtualServers[site].routes[r].action.status", …)',
+      ],
+      ["config.unknown-reference", "stack/proxy.addConfigOverride", undefined],
+    ],
+  );
+  expect(problemsOf(() => proxy.addConfigOverride("listeners[http].port", 1))).toMatchObject([
+    { code: "config.unknown-field", fix: expect.stringMatching(/^Give it to the Listener:/) },
+  ]);
+});
+
+describe("virtual servers", () => {
+  test("can be reached through further listeners, also those of a front end", () => {
+    const stack = newStack();
+    const files = frontEnd({}, "files", stack);
+    const tls = { material: TlsMaterial.fromFiles({ certificate: "/c.pem", key: "/k.pem" }) };
+    const inside = files.proxy.addListener("inside", { port: 8443, tls });
+    const before = files.application.listeners;
+    files.application.addListeners(inside, ...before);
+    synthesize(stack);
+    expect(files.application.listeners).toEqual([...before, inside]);
+    const asked = { url: "https://192.0.2.10:8443/sync/", listener: "inside" };
+    expect(resolve(stack, asked)).toMatchObject({
+      listener: "inside",
+      virtualServer: "application",
+      route: "web",
+    });
+  });
+
+  test("keep their listeners if a further one is refused", () => {
+    const { proxy, server } = proxyWithRoute();
+    const material = TlsMaterial.selfSigned();
+    const https = proxy.addListener("https", { port: 443, tls: { material } });
+    const files = { certificate: "/c.pem", key: "/k.pem" };
+    const trusted = proxy.addListener("trusted", {
+      port: 444,
+      tls: { material: TlsMaterial.fromFiles(files) },
+    });
+    const strict = proxy.addVirtualServer("strict", { serverNames: ["b"], listeners: [trusted], hsts: {} });
+    expect(problemsOf(() => strict.addListeners(https))).toMatchObject([
+      { code: "config.hsts-self-signed", path: "stack/proxy/VirtualServers/strict.hsts" },
+    ]);
+    expect(problemsOf(() => server.addListeners("http" as never))).toMatchObject([
+      { code: "config.wrong-type", path: "stack/proxy/VirtualServers/site.addListeners.listeners[0]" },
+    ]);
+    expect(strict.listeners).toEqual([trusted]);
+    expect(server.listeners.map(({ name }) => name)).toEqual(["http"]);
+  });
+});
+
 describe("routes", () => {
+  test("can get other limits, also those of a front end; what is left out stays", () => {
+    const stack = newStack();
+    const files = frontEnd({}, "files", stack);
+    const routeOf = () =>
+      files.proxy.config.virtualServers
+        .find(({ name }) => name === "application")!
+        .routes.find(({ name }) => name === "web")!;
+    const before = routeOf();
+    files.routes.web.configure({ requestBodyBytesMax: 1024, sendTimeoutMs: undefined, accessLog: "off" });
+    const { sendTimeoutMs: _, ...rest } = before;
+    expect(routeOf()).toEqual({ ...rest, requestBodyBytesMax: 1024, accessLog: "off" });
+    synthesize(stack);
+    const request = { method: "POST", headers: { "Content-Length": "1025" } };
+    expect(resolve(stack, { url: "https://192.0.2.10/sync/", ...request })).toMatchObject({ status: 413 });
+  });
+
+  test("keep their limits if one is refused", () => {
+    const { route, proxy } = proxyWithRoute();
+    const before = proxy.config;
+    for (const [changes, at] of [
+      [{ sendTimeoutMs: 1000, requestBodyBytesMax: -1 }, "r.requestBodyBytesMax"],
+      [{ path: "/b" }, "r.configure.path"],
+      [undefined, "r.configure"],
+    ] as const) {
+      expect(problemsOf(() => route.configure(changes as never))).toMatchObject([
+        { path: `stack/proxy/VirtualServers/site/${at}` },
+      ]);
+    }
+    expect(proxy.config).toEqual(before);
+  });
+
   test("can get another action and be removed, also those of a front end", () => {
     const stack = newStack();
     const files = frontEnd({}, "files", stack);
@@ -201,7 +305,7 @@ test.each<[string, string[], string]>([
       ".a",
       "a..b",
       "a[]",
-      "a[x]",
+      "a[x y]",
       "[0]",
       "a[0]b",
       " a",

@@ -14,6 +14,7 @@ import {
   renderProxyConfig,
   type Resolution,
   resolve,
+  resolveAs,
   synthesizedFile,
   synthesizedFiles,
   type TestRequest,
@@ -438,4 +439,15 @@ test("files are described across stacks", () => {
     ["${var.v}", "undefined"],
     [undefined, "string"],
   ]);
+});
+
+test("resolveAs gives an answer of the kind that is asked for, and says what answers instead", () => {
+  const stack = newStack();
+  frontEnd({}, "files", stack);
+  const web = "https://192.0.2.10/sync/";
+  expect(resolveAs("proxy", stack, web).headers["x-forwarded-proto"]).toBe("https");
+  expect(resolveAs("redirect", stack, { url: "http://192.0.2.10/sync/" }).location).toBe(web);
+  expect(() => resolveAs("staticFile", stack, web)).toThrow(
+    /^https:\/\/192\.0\.2\.10\/sync\/ is not answered by staticFile, but so: \{[^]*"kind": "proxy"/,
+  );
 });

@@ -2,7 +2,7 @@ import { type Problem, problem, type ProxyConfigInput } from "../model/index.js"
 
 /** A field of a config that is set, or deleted by `undefined`, after all constructs have rendered. */
 export interface ConfigOverride {
-  /** Field path as in error messages: `virtualServers[0].routes[1].sendTimeoutMs`. */
+  /** Field path: `virtualServers[0].routes[1].sendTimeoutMs`, or with names, `upstreams[web].url`. */
   readonly path: string;
   readonly value: unknown;
 }
@@ -11,13 +11,13 @@ export interface ConfigOverride {
 const FOLLOWED_SECRET = /^ticketKeys(?:\.file)?$/;
 
 /** Sockets, credentials and the firewall are made from the listeners themselves. */
-const FOLLOWED = /^listeners(?:\[\d+\](?:\.(?:address|port|protocol|tls(?!\.policy)).*)?)?$/;
+const FOLLOWED = /^listeners(?:\[[\w.-]+\](?:\.(?:address|port|protocol|tls(?!\.policy)).*)?)?$/;
 
 /** What is wrong with the path of an override, whatever the config. */
 export function overridePathProblems(at: string, path: string): Problem[] {
-  if (!/^\w+(?:\.[\w$-]+|\[\d+\])*$/.test(path)) {
+  if (!/^\w+(?:\.[\w$-]+|\[[\w.-]+\])*$/.test(path)) {
     const allowed =
-      "field names with dots, indexes of lists in brackets: virtualServers[0].routes[1].sendTimeoutMs";
+      "field names with dots, items of lists by name or index in brackets: virtualServers[application].routes[web].sendTimeoutMs";
     return [problem("config.unknown-field", at, "is not the path of a field", { received: path, allowed })];
   }
   const secret = FOLLOWED_SECRET.test(path);
@@ -47,22 +47,41 @@ export function lostOverrides(
   });
 }
 
-type Step = string | number;
+/** A field by its name, or an item of a list by its index or name. */
+type Step = string | { readonly item: string };
 
 const steps = (path: string): Step[] =>
-  [...path.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([name, index]) =>
-    index === undefined ? name : Number(index),
-  );
+  [...path.matchAll(/\[([\w.-]+)\]|[^.[\]]+/g)].map(([name, item]) => (item === undefined ? name : { item }));
+
+/** A name goes before an index, since a name may have digits only; -1 if there is none. */
+function indexOf(list: readonly unknown[], item: string): number {
+  const named = list.findIndex((one) => (one as { name?: unknown } | null)?.name === item);
+  return named === -1 && /^\d+$/.test(item) ? Number(item) : named;
+}
+
+/** The path with indexes in place of names, as problems of the config have it. */
+export function indexedPath(config: ProxyConfigInput, path: string): string {
+  let node: unknown = config;
+  return steps(path)
+    .map((step) => {
+      const key = typeof step === "string" || !Array.isArray(node) ? step : indexOf(node, step.item);
+      node = typeof key === "object" ? undefined : (node as Record<string, unknown> | undefined)?.[key];
+      return typeof key === "number" ? `[${key}]` : typeof key === "string" ? `.${key}` : `[${key.item}]`;
+    })
+    .join("")
+    .slice(1);
+}
 
 /** A copy with one value set; undefined if a list is too short for it, or a text or number is in the way. */
 function set(node: unknown, [step, ...rest]: readonly Step[], value: unknown): unknown {
   if (step === undefined) return value;
-  if (typeof step === "number") {
-    if (!Array.isArray(node) || step > node.length || (step === node.length && rest.length > 0))
-      return undefined;
-    if (rest.length === 0 && value === undefined) return node.filter((_, i) => i !== step);
-    const item = set(node[step], rest, value);
-    return item === undefined ? undefined : Object.assign([...(node as unknown[])], { [step]: item });
+  if (typeof step === "object") {
+    if (!Array.isArray(node)) return undefined;
+    const index = indexOf(node, step.item);
+    if (index === -1 || index > node.length || (index === node.length && rest.length > 0)) return undefined;
+    if (rest.length === 0 && value === undefined) return node.filter((_, i) => i !== index);
+    const item = set(node[index], rest, value);
+    return item === undefined ? undefined : Object.assign([...(node as unknown[])], { [index]: item });
   }
   if (node !== undefined && (typeof node !== "object" || node === null || Array.isArray(node)))
     return undefined;

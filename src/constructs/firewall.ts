@@ -177,7 +177,7 @@ const RANGE = { ...CIDR, never: "%", allowed: "an IP address or a CIDR range suc
 const now = (ports: Ports): readonly number[] => (typeof ports === "function" ? ports() : ports);
 
 /** Ports, or a function that gives them when the app is synthesized. */
-type Ports = readonly number[] | (() => readonly number[]);
+export type Ports = readonly number[] | (() => readonly number[]);
 
 /** What a packet filter lets through. */
 export interface FirewallProps {

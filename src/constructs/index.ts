@@ -17,13 +17,23 @@ export type {
 } from "./fileSync/servers.js";
 export * from "./pair/frontEndPair.js";
 export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
-export type { FileSyncActivationProps, FileSyncFrontEndProps } from "./fileSync/props.js";
+export type {
+  FileSyncActivationProps,
+  FileSyncFrontEndProps,
+  FrontEndFirewallProps,
+} from "./fileSync/props.js";
 export * from "./firewall.js";
 export * from "./host.js";
 export * from "./hostFile.js";
 export * from "./listener.js";
 export { type LocalDeliveryOptions } from "./delivery/local.js";
-export { type ListenOptions, Mode, type PlainOptions, type TlsOptions } from "./fileSync/mode.js";
+export {
+  type HttpsOptions,
+  type ListenOptions,
+  Mode,
+  type PlainOptions,
+  type TlsOptions,
+} from "./fileSync/mode.js";
 export * from "./network.js";
 export type { NodePlatform } from "./nodeDownload.js";
 export * from "./nodeRuntime.js";
@@ -52,6 +62,7 @@ export {
   type UnitCommand,
   type UnitDocument,
   type UnitSection,
+  type UnitSectionName,
   type UnitSpecifiers,
   type UnitValue,
   type UnitVariable,

@@ -10,7 +10,13 @@ import {
 } from "../model/index.js";
 import { type AcmeOptions, authorityName, authorityOf } from "./acme.js";
 import { excludedKeyProblems } from "./certificatesHere.js";
-import { type ConfigOverride, lostOverrides, overridden, overridePathProblems } from "./configOverrides.js";
+import {
+  type ConfigOverride,
+  indexedPath,
+  lostOverrides,
+  overridden,
+  overridePathProblems,
+} from "./configOverrides.js";
 import { configProblems, refuse, refuseProxy } from "./props/checks.js";
 import { atConstructs } from "./constructPaths.js";
 import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
@@ -78,7 +84,8 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
    * `name` and `tls.policy` can be set: sockets, credentials and the firewall are made from the listener
    * itself. Nor can the file of `ticketKeys`.
    *
-   * @param path the field as errors of `portico check` name it: `virtualServers[0].routes[1].sendTimeoutMs`
+   * @param path the field, items of lists by name or index: `virtualServers[application].routes[web].sendTimeoutMs`, or
+   * as errors of `portico check` have it, `virtualServers[0].routes[1].sendTimeoutMs`
    * @param value the new value; `undefined` deletes the field. May contain tokens.
    */
   addConfigOverride(path: string, value: unknown): void {
@@ -153,9 +160,10 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
 
   /** Adds to a problem that an override set its field. */
   private asOverridden(p: Problem, field: string): Problem {
-    const override = this.overrides.find(
-      ({ path }) => field === path || (field.startsWith(path) && /^[.[]/.test(field.slice(path.length))),
-    );
+    const override = this.overrides.find(({ path: written }) => {
+      const path = indexedPath(this.rendered, written);
+      return field === path || (field.startsWith(path) && /^[.[]/.test(field.slice(path.length)));
+    });
     if (override === undefined) return p;
     return { ...p, message: `${p.message}, by addConfigOverride(${JSON.stringify(override.path)}, …)` };
   }

@@ -19,7 +19,7 @@ export class Route extends Construct {
   /** Path it answers for. */
   readonly path: string;
   private answer: Action;
-  private readonly props: RouteProps;
+  private props: RouteProps;
 
   constructor(scope: Construct, id: string, props: RouteProps) {
     super(scope, freeId(scope, id));
@@ -43,6 +43,16 @@ export class Route extends Construct {
     refuse(this.removedProblems());
     refuseRoute(this, { ...this.render(), action: action.render() });
     this.answer = action;
+  }
+
+  /**
+   * Changes limits, timeouts, response fields and logs, also on a route that a `FileSyncFrontEnd` made; what is left out
+   * stays, and `undefined` is the default again. Refused changes change nothing.
+   */
+  configure(changes: RouteChanges): void {
+    refuseOptions(`${this.node.path}.configure`, changes, ROUTE_CHANGES);
+    refuseRoute(this, { ...this.render(), ...changes });
+    this.props = { ...this.props, ...changes };
   }
 
   /**
@@ -124,17 +134,24 @@ export interface RouteProps {
   readonly errorLog?: "off" | ErrorLogFile | ErrorLogStream;
 }
 
-const ROUTE_PROPS: PropTable<RouteProps> = {
-  path: judged,
-  match: any,
-  action: required(ACTION),
-  name: any,
+/** What may change of a route that is there already: everything but what it takes, what answers, and its name. */
+export type RouteChanges = Omit<RouteProps, "path" | "match" | "action" | "name">;
+
+const ROUTE_CHANGES: PropTable<RouteChanges> = {
   requestBodyBytesMax: any,
   requestBodyTimeoutMs: any,
   sendTimeoutMs: any,
   responseHeaders: any,
   accessLog: any,
   errorLog: any,
+};
+
+const ROUTE_PROPS: PropTable<RouteProps> = {
+  path: judged,
+  match: any,
+  action: required(ACTION),
+  name: any,
+  ...ROUTE_CHANGES,
 };
 
 /** Refuses a route outside a virtual server: it would never answer anything. */

@@ -12,6 +12,7 @@ import {
   listOf,
   type PropTable,
   refuseId,
+  refuseOptions,
   refuseProps,
   required,
 } from "./props/propTable.js";
@@ -32,13 +33,12 @@ export class VirtualServer extends Construct {
   readonly name: string;
   /** Names that clients ask for, the main one first. */
   readonly serverNames: readonly string[];
-  /** Listeners that it is reached through. */
-  readonly listeners: readonly Listener[];
   /** Its own certificate; undefined if it has that of its listeners. */
   readonly tls?: TlsMaterial;
   /** Files of its own certificate. */
   readonly tlsFiles?: TlsFiles;
   private readonly props: VirtualServerProps;
+  private reachedThrough: readonly Listener[];
 
   constructor(scope: Construct, id: string, props: VirtualServerProps) {
     const place = scopeOf(scope, "VirtualServers");
@@ -48,13 +48,27 @@ export class VirtualServer extends Construct {
     this.props = props;
     this.name = props.name ?? id;
     this.serverNames = props.serverNames;
-    this.listeners = props.listeners;
+    this.reachedThrough = props.listeners;
     refuse(unusedTls(this.node.path, props));
     this.tls = props.tls;
     this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls, this);
-    const secure = this.listeners.some(({ protocol }) => protocol === "https");
-    refuseVirtualServer(this, this.render(), secure);
-    this.refuseSelfSignedHsts();
+    this.refuseOn(props.listeners);
+  }
+
+  /** Listeners that it is reached through. */
+  get listeners(): readonly Listener[] {
+    return this.reachedThrough;
+  }
+
+  /**
+   * Has it answer on further listeners as well, also if a `FileSyncFrontEnd` made it: a port for the network inside. One
+   * that it has already changes nothing, and so do refused ones.
+   */
+  addListeners(...listeners: readonly Listener[]): void {
+    refuseOptions(`${this.node.path}.addListeners`, { listeners }, { listeners: LISTENERS });
+    const all = [...new Set([...this.reachedThrough, ...listeners])];
+    this.refuseOn(all);
+    this.reachedThrough = all;
   }
 
   /** Adds a route and returns it. */
@@ -85,10 +99,14 @@ export class VirtualServer extends Construct {
     };
   }
 
-  private refuseSelfSignedHsts(): void {
+  /** Refuses what it would be on these listeners. */
+  private refuseOn(listeners: readonly Listener[]): void {
+    const secure = listeners.some(({ protocol }) => protocol === "https");
+    const names = listeners.map(({ name }) => name);
+    refuseVirtualServer(this, { ...this.render(), listeners: names, routes: [] }, secure);
     const { hsts } = this.props;
     if (hsts === undefined) return;
-    const materials = this.tls === undefined ? this.listeners.map(({ tls }) => tls?.material) : [this.tls];
+    const materials = this.tls === undefined ? listeners.map(({ tls }) => tls?.material) : [this.tls];
     refuse(selfSignedHstsProblems(`${this.node.path}.hsts`, hsts, materials));
   }
 }
@@ -150,9 +168,11 @@ function unusedTls(path: string, { tls, listeners }: VirtualServerProps): Proble
   ];
 }
 
+const LISTENERS = required(listOf(LISTENER));
+
 const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
   serverNames: judged,
-  listeners: required(listOf(LISTENER)),
+  listeners: LISTENERS,
   tls: TLS_MATERIAL,
   default: flag,
   versionTokens: flag,

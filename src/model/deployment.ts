@@ -202,6 +202,7 @@ export type Deployment = DeepReadonly<z.output<typeof deploymentSchema>>;
 /** A deployment as it may be written: defaults left out. */
 export type DeploymentInput = DeepReadonly<z.input<typeof deploymentSchema>>;
 export type DeployedFile = Deployment["files"][number];
+/** What a file of a deployment is; decides what activation does when it changes. */
 export type FileRole = (typeof FILE_ROLES)[number];
 export type DeploymentServices = Deployment["services"];
 export type DeploymentSettings = NonNullable<Deployment["settings"]>;

@@ -57,7 +57,8 @@ export interface TestRequest {
 /** What answers a request, and how it answers. */
 export type Resolution = Answerer & Answered;
 
-type Answered =
+/** How a request is answered; `kind` tells which fields there are. */
+export type Answered =
   | {
       readonly kind: "proxy";
       readonly upstream: string;
@@ -72,10 +73,13 @@ type Answered =
   | { readonly kind: "respond"; readonly status: number; readonly body: string }
   | { readonly kind: "error"; readonly status: number };
 
-interface Answerer {
+/** What answers a request: fields of every resolution. */
+export interface Answerer {
+  /** Name of the listener that takes it. */
   readonly listener: string;
+  /** Name of the virtual server that answers. */
   readonly virtualServer: string;
-  /** Undefined if no route matched. */
+  /** Name of the route; undefined if none matched. */
   readonly route?: string;
   /** The client's address, for logs and upstreams: the one that a trusted proxy names, else where the request comes from. */
   readonly clientAddress: string;

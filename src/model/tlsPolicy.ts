@@ -88,6 +88,7 @@ export function tlsPolicySettings(policy: TlsPolicyName | TlsPolicySettings): Na
 /** Types of keys that certificates by ACME may have. */
 export const KEY_TYPES = ["ecdsa-p256", "rsa-2048", "rsa-3072", "rsa-4096"] as const;
 
+/** Type and size of a key. */
 export type KeyType = (typeof KEY_TYPES)[number];
 
 /** The type of key for a certificate that a policy's clients can use: the smaller and faster one, if it is allowed. */

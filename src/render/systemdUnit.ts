@@ -5,6 +5,7 @@ import { accepting, type TextRule } from "../model/textRule.js";
 /** A unit file: sections in order, directives in order. */
 export type UnitDocument = { readonly [section in UnitSectionName]?: UnitSection };
 
+/** Name of a section of a unit. */
 export type UnitSectionName = (typeof SECTIONS)[number];
 
 const SECTIONS = ["Unit", "Service", "Socket", "Timer", "Path", "Mount", "Install"] as const;

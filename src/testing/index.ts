@@ -1,4 +1,4 @@
 export { type SynthesizedFile, synthesizedFile, synthesizedFiles } from "./files.js";
 export { renderProxyConfig } from "./proxyConfig.js";
-export type { Resolution, TestRequest } from "../model/resolution.js";
-export { resolve } from "./request.js";
+export type { Answered, Answerer, Resolution, TestRequest } from "../model/resolution.js";
+export { resolve, resolveAs } from "./request.js";

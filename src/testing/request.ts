@@ -13,3 +13,21 @@ import { renderProxyConfig } from "./proxyConfig.js";
 export function resolve(target: ProxyConfig | IConstruct, request: TestRequest | string): Resolution {
   return resolution("node" in target ? renderProxyConfig(target) : target, request);
 }
+
+/**
+ * The same for a request that is known to be answered in one way, typed as that: `resolveAs("proxy", stack, url).headers`
+ * needs no check of `kind`.
+ *
+ * @param kind the kind of answer: `proxy`, `staticFile`, `redirect`, `respond` or `error`
+ * @throws Error that says what answers instead, if it is of another kind
+ */
+export function resolveAs<K extends Resolution["kind"]>(
+  kind: K,
+  target: ProxyConfig | IConstruct,
+  request: TestRequest | string,
+): Extract<Resolution, { readonly kind: K }> {
+  const found = resolve(target, request);
+  if (found.kind === kind) return found as Extract<Resolution, { readonly kind: K }>;
+  const asked = typeof request === "string" ? request : request.url;
+  throw new Error(`${asked} is not answered by ${kind}, but so: ${JSON.stringify(found, undefined, 2)}`);
+}

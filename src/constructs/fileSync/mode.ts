@@ -132,8 +132,9 @@ export interface TlsOptions extends ListenOptions {
   readonly publicPort?: number;
 }
 
-/** @internal */
+/** What a TLS listener is made of: the options that were given, and its port. */
 export interface HttpsOptions extends TlsOptions {
+  /** Port the host listens on for TLS. */
   readonly httpsPort: number;
 }
 

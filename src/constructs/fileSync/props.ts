@@ -42,7 +42,7 @@ import type { ResponseHeaders } from "../responseHeaders.js";
 import { isKnown } from "../props/tokens.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
 
-/** @internal */
+/** Props of a `Firewall` without those that the front end knows. */
 export type FrontEndFirewallProps = Omit<
   FirewallProps,
   "acceptLockOut" | "host" | "ports" | "loopbackPorts" | "unitDirectory"

@@ -52,10 +52,11 @@ export interface LoadOptions {
    * @default "problem"
    */
   readonly logs?: "problem" | "warning";
-  /** What there is of the certificates that authorities are to issue; by default they are left out. */
+  /** @internal What there is of the certificates that authorities are to issue; by default they are left out. */
   readonly issued?: FindIssued;
 }
 
+/** Finds the certificates that authorities have issued so far. */
 export type FindIssued = (wanted: readonly WantedCertificate[]) => Promise<readonly CertificateContents[]>;
 
 /** A config and everything needed to serve it; plain JSON, so that it can be sent to workers. */
