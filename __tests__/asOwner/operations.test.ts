@@ -8,7 +8,7 @@ import { runAsOwner } from "../../src/asOwner/child.js";
 import { findImage } from "../../src/asOwner/mediaImage.js";
 import { described } from "../../src/asOwner/mediaFindings.js";
 import { type MediaTask, realPathOf, walkMedia, type WalkRequest } from "../../src/asOwner/mediaWalk.js";
-import { namesIn } from "../../src/asOwner/names.js";
+import { entriesIn } from "../../src/asOwner/entries.js";
 import { changeModes, type ModeChange } from "../../src/asOwner/modes.js";
 import {
   readOwnerFile,
@@ -402,10 +402,11 @@ describe("media:", () => {
   test("of a directory with more names than there is room for, some are taken", async () => {
     for (const name of ["ü", "b", "a"]) file(name);
     const ue = Buffer.from("ü").toString("latin1");
-    expect(await namesIn(base, 3)).toEqual({ names: ["a", "b", ue], isAll: true });
-    const { names, isAll } = await namesIn(base, 2);
-    expect([names.length, isAll]).toEqual([2, false]);
-    await expect(namesIn(at("absent"))).rejects.toMatchObject({ errno: -2 });
+    const entries = ["a", "b", ue].map((name) => ({ name, isFile: true, isDirectory: false }));
+    expect(await entriesIn(base, 3)).toEqual({ entries, isAll: true });
+    const { entries: some, isAll } = await entriesIn(base, 2);
+    expect([some.length, isAll]).toEqual([2, false]);
+    await expect(entriesIn(at("absent"))).rejects.toMatchObject({ errno: -2 });
     expect(leftOpen()).toEqual([]);
   });
 

@@ -1,7 +1,8 @@
-import { lstat, readdir } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { posix } from "node:path";
 import { fsPath } from "../runtime/actions/permissions.js";
 import { howShared, ROOT } from "./acting.js";
+import { type Entry, entriesIn } from "./entries.js";
 
 export interface ImageAnswer {
   /** Path of an image below the directory. */
@@ -17,12 +18,12 @@ export async function findImage({ directory }: { readonly directory: string }): 
   for (let visited = 0; visited < FOLDERS_MAX && folders.length > 0; visited++) {
     const folder = folders.shift()!;
     const entries = await list(posix.join(directory, folder));
-    const image = entries.find((entry) => entry.isFile() && IMAGE.test(entry.name.toString("latin1")));
+    const image = entries.find((entry) => entry.isFile && IMAGE.test(entry.name));
     if (image !== undefined) {
-      return { image: posix.join(folder, image.name.toString("latin1")), handedOver };
+      return { image: posix.join(folder, image.name), handedOver };
     }
-    for (const entry of entries.filter((e) => e.isDirectory())) {
-      const below = posix.join(folder, entry.name.toString("latin1"));
+    for (const entry of entries.filter((e) => e.isDirectory)) {
+      const below = posix.join(folder, entry.name);
       ((await mayEnter(posix.join(directory, below))) ? folders : handedOver).push(below);
     }
   }
@@ -34,13 +35,11 @@ const FOLDERS_MAX = 500;
 
 export const IMAGE = /\.(?:png|svg|gif|jpe?g|ico|webp)$/i;
 
-async function list(folder: string) {
-  try {
-    const entries = await readdir(fsPath(folder), { withFileTypes: true, encoding: "buffer" });
-    return entries.sort((a, b) => Buffer.compare(a.name, b.name));
-  } catch {
-    return [];
-  }
+async function list(folder: string): Promise<readonly Entry[]> {
+  return entriesIn(folder).then(
+    ({ entries }) => entries,
+    () => [],
+  );
 }
 
 async function mayEnter(path: string): Promise<boolean> {

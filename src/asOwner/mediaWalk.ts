@@ -3,7 +3,7 @@ import { lstat, readlink, realpath } from "node:fs/promises";
 import { posix } from "node:path";
 import { fsPath } from "../runtime/actions/permissions.js";
 import { howShared, ROOT } from "./acting.js";
-import { namesIn } from "./names.js";
+import { entriesIn } from "./entries.js";
 import { errnoOf } from "./refused.js";
 
 /*
@@ -235,9 +235,9 @@ async function follow(walk: Walk, link: string, { part }: Place): Promise<void> 
 
 async function list(walk: Walk, directory: string): Promise<string[]> {
   try {
-    const { names, isAll } = await namesIn(directory);
+    const { entries, isAll } = await entriesIn(directory);
     if (!isAll) walk.complete = false;
-    return names;
+    return entries.map(({ name }) => name);
   } catch (error) {
     walk.notSeen(directory, error);
     return [];
