@@ -1,4 +1,4 @@
-import { TerraformVariable, type TerraformStack } from "cdktf";
+import { Fn, TerraformVariable, TerraformStack } from "cdktf";
 import { Construct } from "constructs";
 import {
   Action,
@@ -23,6 +23,7 @@ import {
   Upstream,
   VirtualServer,
 } from "../../src/index.js";
+import { renderProxyConfig, resolve, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
 import { newStack } from "../../proof/kit/stacks.js";
 
 /**
@@ -2207,6 +2208,99 @@ const elsewhere = of("what other proxies do", [
   ["HTTP/3", listener({ port: 8443, http3: true }), "config.unknown-field", "stack/proxy/Listeners/l.http3"],
 ]);
 
+const PROXY_OVERRIDE = "stack/proxy.addConfigOverride.value";
+class StackOfTheFork extends TerraformStack {}
+// As the library of a class is noted by jsii.
+Object.defineProperty(StackOfTheFork, Symbol.for("jsii.rtti"), { value: { fqn: "cdktn.TerraformStack" } });
+const withoutCompiler = of("without a compiler", [
+  [
+    "a stack of cdktn beside cdktf",
+    (s) => new Host(new StackOfTheFork(s.stack, "fork"), "h", { address: "192.0.2.9" }),
+    "config.wrong-type",
+    "stack/fork/h",
+  ],
+  [
+    "all listeners of a front end in the place of a list",
+    (s) =>
+      s.proxy.addVirtualServer("v", {
+        serverNames: ["a.example"],
+        listeners: wrong(s.frontEnd({}).listeners),
+      }),
+    "config.wrong-type",
+    "stack/proxy/VirtualServers/v.listeners",
+  ],
+  [
+    "names that Terraform knows as a list",
+    (s) => server({ serverNames: Fn.split(",", s.unknown) })(s),
+    "config.wrong-type",
+    "stack/proxy/VirtualServers/v.serverNames",
+  ],
+  [
+    "an override with a construct",
+    (s) => s.proxy.addConfigOverride("upstreams[0].queueTimeoutMs", s.app),
+    "config.wrong-type",
+    PROXY_OVERRIDE,
+  ],
+  [
+    "an override with a construct inside",
+    (s) => s.proxy.addConfigOverride("upstreams[0]", { url: s.app }),
+    "config.wrong-type",
+    `${PROXY_OVERRIDE}.url`,
+  ],
+  [
+    "`resolve` of nothing",
+    () => resolve(wrong(undefined), "http://a/"),
+    "config.missing-field",
+    "resolve(target)",
+  ],
+  ["`resolve` of null", () => resolve(wrong(null), "http://a/"), "config.wrong-type", "resolve(target)"],
+  ["`resolve` of a path", () => resolve(wrong("stack"), "http://a/"), "config.wrong-type", "resolve(target)"],
+  ["`resolve` of other data", () => resolve(wrong({}), "http://a/"), "config.wrong-type", "resolve(target)"],
+  [
+    "`resolve` without a request",
+    (s) => resolve(s.stack, wrong(undefined)),
+    "config.missing-field",
+    "resolve(…, request)",
+  ],
+  ["`resolve` with a number", (s) => resolve(s.stack, wrong(5)), "config.wrong-type", "resolve(…, request)"],
+  [
+    "`resolve` with a URL object",
+    (s) => resolve(s.stack, wrong(new URL("http://a/"))),
+    "config.wrong-type",
+    "resolve(…, request)",
+  ],
+  [
+    "`renderProxyConfig` of nothing",
+    () => renderProxyConfig(wrong(undefined)),
+    "config.missing-field",
+    "renderProxyConfig(target)",
+  ],
+  [
+    "`renderProxyConfig` of data",
+    () => renderProxyConfig(wrong({})),
+    "config.wrong-type",
+    "renderProxyConfig(target)",
+  ],
+  [
+    "`synthesizedFiles` of nothing",
+    () => synthesizedFiles(wrong(undefined)),
+    "config.missing-field",
+    "synthesizedFiles(target)",
+  ],
+  [
+    "`synthesizedFile` of nothing",
+    () => synthesizedFile(wrong(undefined), "/a"),
+    "config.missing-field",
+    "synthesizedFile(target)",
+  ],
+  [
+    "`synthesizedFile` without a path",
+    (s) => synthesizedFile(s.stack, wrong(undefined)),
+    "config.missing-field",
+    "synthesizedFile(…, path)",
+  ],
+]);
+
 export const MISTAKES: readonly Mistake[] = [
   ...hosts,
   ...deliveries,
@@ -2227,4 +2321,5 @@ export const MISTAKES: readonly Mistake[] = [
   ...contradictions,
   ...shapes,
   ...elsewhere,
+  ...withoutCompiler,
 ];

@@ -90,7 +90,11 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
    */
   addConfigOverride(path: string, value: unknown): void {
     const at = `${this.node.path}.addConfigOverride`;
-    refuseOptions(at, { path }, { path: required(text) });
+    refuseOptions<{ path: string; value?: unknown }>(
+      at,
+      { path, value },
+      { path: required(text), value: any },
+    );
     refuse(overridePathProblems(at, path));
     this.overrides.push({ path, value });
   }

@@ -171,7 +171,7 @@ function unusedTls(path: string, { tls, listeners }: VirtualServerProps): Proble
 const LISTENERS = required(listOf(LISTENER));
 
 const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
-  serverNames: judged,
+  serverNames: { ...judged, eachItem: true },
   listeners: LISTENERS,
   tls: TLS_MATERIAL,
   default: flag,

@@ -276,9 +276,18 @@ export class ProblemError extends Error {
 
 const SHOWN_MAX = 120;
 
+/** What is not plain data, such as a construct, is named: it would be shown with all that it holds, and may hold itself. */
+function plainly(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const prototype = Object.getPrototypeOf(value) as { constructor: { name: string } } | null;
+  const name = prototype?.constructor.name ?? "";
+  return name === "" || name === "Object" ? value : `an instance of ${name}`;
+}
+
 function show(value: unknown): string {
   // JSON has neither NaN nor big integers.
-  const json = typeof value === "number" || typeof value === "bigint" ? undefined : JSON.stringify(value);
+  const json =
+    typeof value === "number" || typeof value === "bigint" ? undefined : JSON.stringify(value, plainly);
   const text = json ?? String(value);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
 }

@@ -1,6 +1,7 @@
 import { TerraformStack, Testing } from "cdktf";
 import type { IConstruct } from "constructs";
 import { HostFile } from "../constructs/index.js";
+import { constructGiven, textGiven } from "./targets.js";
 
 /** A file that a stack puts onto a host, as the synthesized stack has it: overrides and aspects included. */
 export interface SynthesizedFile {
@@ -24,7 +25,9 @@ export interface SynthesizedFile {
 
 /** Every file below a construct, sorted by path. */
 export function synthesizedFiles(scope: IConstruct): readonly SynthesizedFile[] {
-  const files = scope.node.findAll().filter((construct) => construct instanceof HostFile);
+  const files = constructGiven("synthesizedFiles", scope)
+    .node.findAll()
+    .filter((construct) => construct instanceof HostFile);
   const stacks = new Map<TerraformStack, Synthesized>();
   const described = files.map((file) => {
     const stack = TerraformStack.of(file);
@@ -42,8 +45,9 @@ export function synthesizedFiles(scope: IConstruct): readonly SynthesizedFile[] 
 
 /** The file at a path on the host; if there is none, it throws and lists the files that exist. */
 export function synthesizedFile(scope: IConstruct, path: string): SynthesizedFile {
-  const files = synthesizedFiles(scope);
-  const file = files.find((f) => f.path === path);
+  const wanted = textGiven("synthesizedFile(…, path)", path);
+  const files = synthesizedFiles(constructGiven("synthesizedFile", scope));
+  const file = files.find((f) => f.path === wanted);
   if (file !== undefined) return file;
   throw new Error(`No file ${path} is synthesized. There is:\n${files.map((f) => `  ${f.path}`).join("\n")}`);
 }

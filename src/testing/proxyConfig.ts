@@ -2,6 +2,7 @@ import type { IConstruct } from "constructs";
 import { ReverseProxyBase } from "../constructs/index.js";
 import { checkAroundTokens } from "../constructs/props/tokens.js";
 import { parseConfig, ProblemError, type ProxyConfig } from "../model/index.js";
+import { constructGiven } from "./targets.js";
 
 /**
  * The config that a proxy writes, as the host reads it: parsed, with every default filled in.
@@ -13,10 +14,13 @@ import { parseConfig, ProblemError, type ProxyConfig } from "../model/index.js";
  * @throws ProblemError with every problem, if the host would refuse the config
  */
 export function renderProxyConfig(target: IConstruct): ProxyConfig {
-  const { problems, placeholder } = checkAroundTokens(proxyIn(target).config, (config) => {
-    const result = parseConfig(config);
-    return result.ok ? [] : result.problems;
-  });
+  const { problems, placeholder } = checkAroundTokens(
+    proxyIn(constructGiven("renderProxyConfig", target)).config,
+    (config) => {
+      const result = parseConfig(config);
+      return result.ok ? [] : result.problems;
+    },
+  );
   // As in the file, undefined fields are left out.
   const result = parseConfig(JSON.parse(JSON.stringify(placeholder)));
   if (problems.length > 0) throw new ProblemError(problems);

@@ -1,7 +1,8 @@
-import type { IConstruct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import type { ProxyConfig } from "../model/index.js";
 import { type Resolution, resolution, type TestRequest } from "../model/resolution.js";
 import { renderProxyConfig } from "./proxyConfig.js";
+import { configGiven, requestGiven } from "./targets.js";
 
 /**
  * What happens to a request, by the rules of the runtime: which virtual server and route take it, what goes
@@ -11,7 +12,8 @@ import { renderProxyConfig } from "./proxyConfig.js";
  * @param target a config, or a construct with one proxy
  */
 export function resolve(target: ProxyConfig | IConstruct, request: TestRequest | string): Resolution {
-  return resolution("node" in target ? renderProxyConfig(target) : target, request);
+  const config = Construct.isConstruct(target) ? renderProxyConfig(target) : configGiven("resolve", target);
+  return resolution(config, requestGiven("resolve", request));
 }
 
 /**

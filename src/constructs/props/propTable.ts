@@ -3,6 +3,7 @@ import { Construct, type IConstruct } from "constructs";
 import { unknownNameFix } from "../../model/notSupported.js";
 import { type Problem, problem } from "../../model/index.js";
 import { refuse } from "./checks.js";
+import { libraryProblems } from "./library.js";
 
 /**
  * What props and options are made of. TypeScript reports a name that does not exist or is missing. For JavaScript,
@@ -39,7 +40,7 @@ export type PropTable<P> = {
 
 /** Refuses props that do not fit the table; problems are at the construct's path. */
 export function refuseProps<P extends object>(construct: IConstruct, props: P, table: PropTable<P>): void {
-  refuse(propProblems(construct.node.path, props, table));
+  refuse([...libraryProblems(construct), ...propProblems(construct.node.path, props, table)]);
 }
 
 /** The same for the options of a static method, which has no construct yet: `Mode.tls`. */

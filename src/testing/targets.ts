@@ -1,0 +1,40 @@
+import { Construct, type IConstruct } from "constructs";
+import { ProblemError, problem, type ProxyConfig } from "../model/index.js";
+import type { TestRequest } from "../model/resolution.js";
+
+/** What a helper is called with, if it is what it takes; in JavaScript no compiler says otherwise. */
+export function constructGiven(helper: string, target: unknown): IConstruct {
+  if (Construct.isConstruct(target)) return target;
+  return refuse(`${helper}(target)`, target, "a construct: a stack, a front end or a proxy");
+}
+
+export function configGiven(helper: string, target: unknown): ProxyConfig {
+  if (isObject(target) && "listeners" in target && "virtualServers" in target) return target as ProxyConfig;
+  return refuse(`${helper}(target)`, target, "a construct, or a config that `renderProxyConfig` returned");
+}
+
+export function requestGiven(helper: string, request: unknown): TestRequest | string {
+  if (typeof request === "string" || (isObject(request) && typeof request["url"] === "string"))
+    return request as unknown as TestRequest | string;
+  return refuse(`${helper}(…, request)`, request, "a URL as a string, or an object with `url`");
+}
+
+export function textGiven(place: string, value: unknown): string {
+  return typeof value === "string" ? value : refuse(place, value, "a string");
+}
+
+function refuse(place: string, received: unknown, allowed: string): never {
+  throw new ProblemError([
+    received === undefined
+      ? problem("config.missing-field", place, "is missing", { allowed, fix: `Give ${allowed}.` })
+      : problem("config.wrong-type", place, `is not ${allowed}`, {
+          received,
+          allowed,
+          fix: `Give ${allowed}.`,
+        }),
+  ]);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
