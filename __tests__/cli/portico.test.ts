@@ -12,6 +12,7 @@ import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
 import { run } from "../../src/cli/program.js";
+import { fixesUntil } from "../../src/model/nodeReleases.js";
 import { VERSION } from "../../src/model/version.js";
 import { siteConfig, type SiteOptions } from "../../proof/kit/siteConfig.js";
 
@@ -93,8 +94,9 @@ describe("usage", () => {
   });
 
   test.each(["version", "--version"])("%s", async (arg) => {
+    const fixes = fixesUntil(process.versions.node, Date.now());
     expect((await portico(arg)).out).toBe(
-      `portico ${VERSION} (Node.js ${process.versions.node}, OpenSSL ${process.versions.openssl})\n`,
+      `portico ${VERSION} (Node.js ${process.versions.node}: ${fixes}, OpenSSL ${process.versions.openssl})\n`,
     );
   });
 });

@@ -11,3 +11,4 @@ export { canDetach, RecordWriter, runDetached } from "./detached.js";
 export { lastingPrograms, type Programs, runningPrograms } from "./programs.js";
 export { recoverHost } from "./recovery.js";
 export { deactivate, type Deactivated, type DeactivationOptions } from "./deactivate.js";
+export { missingRecordRoom } from "./room.js";

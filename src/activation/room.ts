@@ -48,6 +48,10 @@ export async function missingRoom(
   return (await Promise.all([...needs.values()].map(lacking))).flat();
 }
 
+/** Why a run could not record what it does: nobody would see how it ends. */
+export const missingRecordRoom = async (): Promise<Problem[]> =>
+  lacking({ at: await existing(RECORDS), ...MARGIN });
+
 /** Keys and certificates, which a reload copies to `/run`. */
 async function handedOver({ deployment, contents }: Delivered): Promise<number> {
   const sizes = deployment.files

@@ -9,6 +9,7 @@ import {
   type Deactivated,
   formatPlan,
   lastingPrograms,
+  missingRecordRoom,
   type Programs,
   recoverHost,
   RecordWriter,
@@ -124,6 +125,8 @@ async function toItsEnd<F extends ActivateFlags>(
   if (flags.record === undefined) {
     const detach = flags.dryRun !== true && canDetach(resolve(flags.root));
     if (!detach) return command(flags, output);
+    const inTheWay = await missingRecordRoom();
+    if (inTheWay.length > 0) return refused(new ProblemError(inTheWay), flags, output);
     return runDetached(await programs(), process.argv.slice(2), output);
   }
   const record = new RecordWriter(flags.record, output);

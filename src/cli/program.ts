@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { Command, CommanderError } from "commander";
 import { serve } from "../runtime/process/serve.js";
+import { fixesUntil } from "../model/nodeReleases.js";
 import { VERSION } from "../model/version.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { withSource } from "./options.js";
@@ -46,7 +47,11 @@ export async function createProgram(
     .option("--json", "print them as JSON")
     .action(({ json: asJson }: { json?: boolean }) => {
       const { node, openssl } = process.versions;
-      output.out(asJson === true ? json({ portico: VERSION, node, openssl }) : `${versionText()}\n`);
+      output.out(
+        asJson === true
+          ? json({ portico: VERSION, node, openssl, nodeFixes: fixesUntil(node, Date.now()) })
+          : `${versionText()}\n`,
+      );
     });
   return program;
 }
@@ -90,5 +95,7 @@ Examples:
 }
 
 function versionText(): string {
-  return `portico ${VERSION} (Node.js ${process.versions.node}, OpenSSL ${process.versions.openssl})`;
+  const { node, openssl } = process.versions;
+  const fixes = fixesUntil(node, Date.now());
+  return `portico ${VERSION} (Node.js ${node}${fixes === undefined ? "" : `: ${fixes}`}, OpenSSL ${openssl})`;
 }
