@@ -1556,7 +1556,32 @@ const served = (directory: string) => (s: Site) => {
   new ProxyService(s.stack, "service", { proxy: s.proxy, runtimeBundle: __filename });
 };
 const AT_SERVED = `${AT_ROUTE}.action`;
+const spelled = (more: Wrong) => () => TlsPolicy.custom({ ...SPELLED, ...more });
 const harmful = of("harm", [
+  [
+    "a cipher that does not exist",
+    spelled({ ciphers: "NOPE" }),
+    "tls.bad-policy",
+    "TlsPolicy.custom.ciphers",
+  ],
+  [
+    "a cipher that does not exist among others",
+    spelled({ ciphers: "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA255:!NOPE" }),
+    "tls.bad-policy",
+    "TlsPolicy.custom.ciphers",
+  ],
+  [
+    "a suite of TLS 1.3 that does not exist",
+    spelled({ ciphers: "TLS_AES_128_GCM_SHA257" }),
+    "tls.bad-policy",
+    "TlsPolicy.custom.ciphers",
+  ],
+  [
+    "a group that does not exist",
+    spelled({ curves: ["X25519MLKEM768", "X25519", "secp384r2"] }),
+    "tls.bad-policy",
+    "TlsPolicy.custom.curves[2]",
+  ],
   ["the whole host as files", serves("/"), "config.private-directory", AT_SERVED],
   ["the keys as files", serves("/etc/portico/tls"), "config.private-directory", AT_SERVED],
   ["the directory of the keys as files", serves("/etc/portico"), "config.private-directory", AT_SERVED],

@@ -8,6 +8,7 @@ import {
   Activation,
   Delivery,
   FileSyncFrontEnd,
+  Firewall,
   Host,
   HostFile,
   Mode,
@@ -251,6 +252,54 @@ describe("warnings for settings that work but are probably not intended", () => 
     // Each once, however often the app is synthesized.
     expect(warnings(stack)).toHaveLength(3);
     expect(plain.render()).toEqual({ name: "more", address: "0.0.0.0", port: 81, protocol: "http" });
+  });
+
+  test("a segment route that takes over a prefix route, a secret in a field", () => {
+    const stack = newStack();
+    const { application, upstreams } = frontEnd({}, "files", stack);
+    application.addRoute("mine", { path: "/sync", action: Action.respond(204) });
+    application.addRoute("exact", { path: "/sync", match: "exact", action: Action.respond(204) });
+    const setHeaders = { "X-Office": "1", Authorization: "Bearer x" };
+    application.addRoute("office", { path: "/office", action: Action.proxy(upstreams.web, { setHeaders }) });
+    expect(warnings(stack)).toEqual([
+      expect.stringMatching(
+        /application\/mine: This route takes \/sync and everything below it from stack\/.*\/web, which/,
+      ),
+      expect.stringMatching(/application\/office: setHeaders has Authorization, and everyone .* can read/),
+    ]);
+  });
+
+  test.each([
+    ["admin@example.org", true],
+    ["admin@mail.example.com", true],
+    ["admin@host.test", true],
+    ["admin@myexample.org", false],
+    ["admin@example.org.uk", false],
+  ])("an address for messages of the authority that is an example's: %s", (email, isExample) => {
+    const stack = newStack();
+    const material = TlsMaterial.acme({ email, agreeToTerms: true });
+    const host = { address: "192.0.2.10", publicName: "files.example.org" };
+    frontEnd({ mode: Mode.tls({ material }), host }, "files", stack);
+    const expected = expect.stringMatching(/^stack\/files\/Proxy: The address .* is an example's/);
+    expect(warnings(stack)).toEqual(isExample ? [expected] : []);
+  });
+
+  test("a firewall by hand that leaves out ports of listeners, those that come later included", () => {
+    const stack = newStack();
+    const host = new Host(stack, "host", { address: "192.0.2.10" });
+    const allowed = [{ port: 8443, from: ["10.0.0.0/8"] }];
+    new Firewall(stack, "firewall", { host, ports: [22, 80], allowed });
+    const { proxy } = frontEnd({ host }, "files", stack);
+    const more = [
+      proxy.addListener("internal", { port: 8443 }),
+      proxy.addListener("local", { port: 9000, address: "127.0.0.1" }),
+    ];
+    const server = proxy.addVirtualServer("more", { serverNames: ["_"], listeners: more, default: true });
+    server.addRoute("all", { path: "/", action: Action.respond(204) });
+    frontEnd({ host: { address: "192.0.2.11" } }, "elsewhere", stack);
+    expect(warnings(stack)).toEqual([
+      expect.stringMatching(/^stack\/firewall: The port 443 of stack\/.*\/https is not open: no client/),
+    ]);
   });
 
   test("HSTS for a host that has only an address", () => {

@@ -61,7 +61,8 @@ const targets = [
 
 test.each(targets)("%s", async (line) => {
   const [method, target] = line.split(" ") as [string, string];
-  const said = resolve(proxy.config, { method, url: `http://Files.example.org:8000${target}` });
+  const listener = proxy.config.listeners[0]!.name;
+  const said = resolve(proxy.config, { method, url: `http://Files.example.org:8000${target}`, listener });
   const request = `${line} HTTP/1.1\r\nHost: Files.example.org:8000\r\nConnection: close\r\n\r\n`;
   const { status, headers, body } = await exchange(proxy.port, request);
   if (said.kind === "staticFile" && status === 301) {

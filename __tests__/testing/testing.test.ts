@@ -45,7 +45,7 @@ describe("resolve in plain mode", () => {
     // Service 4.1 and 5.1.
     ["http://192.0.2.10/sync/", "application/web proxy web GET /sync/ HTTP/1.1"],
     ["http://192.0.2.10/sync", "application/web proxy web GET /sync HTTP/1.1"],
-    ["http://192.0.2.10:8080/sync/?a=/../b", "application/web proxy web GET /sync/?a=/../b HTTP/1.1"],
+    ["http://192.0.2.10:80/sync/?a=/../b", "application/web proxy web GET /sync/?a=/../b HTTP/1.1"],
     ["http://192.0.2.10/syncdav/a%20b", "application/webdav proxy webdav GET /syncdav/a%20b HTTP/1.1"],
     ["http://192.0.2.10/synchttp/files/x", "application/fileServer proxy fileServer GET /files/x HTTP/1.1"],
     ["http://192.0.2.10/synchttp", "application/fileServer proxy fileServer GET / HTTP/1.1"],
@@ -153,8 +153,12 @@ describe("resolve in TLS mode", () => {
     expect(resolve(tls, "https://[2001:db8::10]/sync/").listener).toBe("https6");
     expect(resolve(tls, "https://files.example.org/sync/").listener).toBe("https");
     expect(resolve(tls, { url: "http://files.example.org/sync/", listener: "http6" }).listener).toBe("http6");
-    // A router may map another port to the listener.
-    expect(resolve(tls, "https://files.example.org:9443/sync/").listener).toBe("https");
+    // A router may map another port to the listener, which the config does not say here.
+    const mapped = { url: "https://files.example.org:9443/sync/", listener: "https" };
+    expect(resolve(tls, mapped).listener).toBe("https");
+    expect(() => resolve(tls, mapped.url)).toThrow(
+      "No listener takes https://files.example.org:9443: there is http (http, port 80), ",
+    );
     expect(() => resolve(plain, "https://192.0.2.10/")).toThrow(
       "No listener takes https://192.0.2.10: there is http (http, port 80).",
     );
@@ -211,7 +215,7 @@ describe("upstream headers", () => {
       headers: { "X-Forwarded-For": "1.2.3.4", Accept: ["a", "b"] },
       clientAddress: "198.51.100.9",
     };
-    expect(headers({ url: "https://files.example.org:8443/sync/", ...request })).toEqual({
+    expect(headers({ url: "https://files.example.org:8443/sync/", listener: "https", ...request })).toEqual({
       host: "files.example.org:8443",
       "x-real-ip": "198.51.100.9",
       "x-forwarded-for": "1.2.3.4, 198.51.100.9",

@@ -1,3 +1,5 @@
+import type { IConstruct } from "constructs";
+import { warn } from "./warn.js";
 import type { CertificateAuthorityInput, ProxyConfigInput } from "../model/index.js";
 import { KEY_TYPES, type KeyType } from "../model/tlsPolicy.js";
 import { DEFAULT_DIRECTORY } from "../model/config/tls.js";
@@ -108,6 +110,17 @@ export function refuseAcme(method: string, options: AcmeOptions): void {
     ...partProblems(config, "listeners[0].tls.acme", method),
   ]);
 }
+
+/** @internal Let's Encrypt refuses addresses of names that are kept for examples (RFC 2606, RFC 6761). */
+export function warnOfExampleAddress(scope: IConstruct, { email }: AcmeOptions): void {
+  if (!isKnown(email) || !EXAMPLE_ADDRESS.test(email)) return;
+  warn(
+    scope,
+    `The address ${email} is an example's, and authorities refuse it: give \`email\` one that you read.`,
+  );
+}
+
+const EXAMPLE_ADDRESS = /[@.](?:example(?:\.(?:com|net|org))?|test|invalid|localhost)$/;
 
 /** @internal The authority's section of the config, without its name. */
 export function authorityOf(options: AcmeOptions): Omit<CertificateAuthorityInput, "name"> {

@@ -1,5 +1,9 @@
-import { Fn, Op, Token } from "cdktf";
-import { Construct } from "constructs";
+import { Aspects, Fn, Op, Token } from "cdktf";
+import { Construct, type IConstruct } from "constructs";
+import { isLoopback } from "../model/index.js";
+import { Listener } from "./listener.js";
+import { proxyOf } from "./proxyScope.js";
+import { warn } from "./warn.js";
 import { freeId } from "./constructIds.js";
 import { DATABASE_PORT } from "../model/host.js";
 import { CIDR } from "../model/fields.js";
@@ -80,6 +84,7 @@ export class Firewall extends Construct {
       ...hostPathProblems({ path: props.path }, this.node.path),
       ...programProblems(nftPath, this.node.path),
     ]);
+    warnOfClosedListeners(this, props);
     const content = (): string => renderAroundTokens(firewallRules(props), renderFirewall);
     this.ruleSet = new HostFile(this, "RuleSet", { host, path, content, role: "firewall" });
     this.ruleSet.checkLate(() => lateFirewallChecks(this.node.path, firewallInput(props)));
@@ -158,6 +163,34 @@ function programProblems(nftPath: string, at: string): Problem[] {
   const more = { received: nftPath, allowed: "an absolute path of letters, digits and ./_-+@:,=" };
   return [problem("config.bad-file-path", `${at}.nftPath`, "is not the path of a program", more)];
 }
+
+/** Listeners that the rules keep clients from; they may be added after the firewall. */
+function warnOfClosedListeners(firewall: Firewall, { host, ports, allowed = [] }: FirewallProps): void {
+  let warned = false;
+  const visit = (node: IConstruct): void => {
+    if (node !== firewall || warned) return;
+    warned = true;
+    const open = [...now(ports), ...allowed.map(({ port }) => port)];
+    const listeners = node.node.root.node.findAll().filter((one) => one instanceof Listener);
+    const closed = listeners.filter(
+      (one) =>
+        listensOn(one, host) &&
+        isKnown([one.port, one.address, ...open]) &&
+        !isLoopback(one.address) &&
+        !open.includes(one.port),
+    );
+    for (const { node: at, port } of closed) {
+      warn(
+        firewall,
+        `The port ${port} of ${at.path} is not open: no client reaches it. Add it to \`ports\` or \`allowed\`.`,
+      );
+    }
+  };
+  Aspects.of(firewall).add({ visit });
+}
+
+const listensOn = (listener: Listener, host: Host): boolean =>
+  (proxyOf(listener) as { readonly host?: Host }).host === host;
 
 /** Rules that shut out whoever looks after the host. */
 function sshPortProblems({ node }: Firewall, props: FirewallProps): Problem[] {

@@ -8,7 +8,7 @@ import { isFilePath } from "../model/filePath.js";
 import { type AcmeCertificateInput, type Problem, problem, ProblemError } from "../model/index.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import { CONTAINER_PATHS } from "../render/index.js";
-import { type AcmeOptions, refuseAcme } from "./acme.js";
+import { type AcmeOptions, refuseAcme, warnOfExampleAddress } from "./acme.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
 import { dhParametersFile } from "./dhParametersFile.js";
 import type { Host } from "./host.js";
@@ -274,7 +274,8 @@ class AcmeMaterial extends TlsMaterial {
     super();
   }
 
-  override bind(_: Construct, context: TlsContext): TlsFiles {
+  override bind(scope: Construct, context: TlsContext): TlsFiles {
+    warnOfExampleAddress(scope, this.options);
     const { names, keyType, roots, externalAccountBinding } = this.options;
     const authority = context.addAuthority(this.options);
     const served = (): string[] => context.serverNames().filter((name) => name !== CATCH_ALL);

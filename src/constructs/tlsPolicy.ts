@@ -8,6 +8,8 @@ import {
   required,
   text,
 } from "./props/propTable.js";
+import { policyWordProblems } from "./tlsPolicyWords.js";
+import { refuse } from "./props/checks.js";
 import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
 
 /** What a TLS listener negotiates. A closed choice: take one of the static methods. */
@@ -34,9 +36,13 @@ export class TlsPolicy {
     return new TlsPolicy("mozilla-modern");
   }
 
-  /** A custom policy. Whether OpenSSL knows the names is checked where they are used; one that it does not is refused. */
+  /**
+   * A custom policy. Names of ciphers and groups that OpenSSL does not know are refused (`tls.bad-policy`): here, and on
+   * the host by its own OpenSSL.
+   */
   static custom(settings: TlsPolicyOptions): TlsPolicy {
     refuseOptions("TlsPolicy.custom", settings, TLS_POLICY_OPTIONS);
+    refuse(policyWordProblems(settings));
     return new TlsPolicy({ preferServerCiphers: true, sessionTimeoutSeconds: 600, ...settings });
   }
 

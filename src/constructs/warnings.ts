@@ -9,6 +9,7 @@ import type { Listener } from "./listener.js";
 import { isKnown } from "./props/tokens.js";
 import { warn } from "./warn.js";
 import type { Upstream } from "./upstream.js";
+import type { Route } from "./route.js";
 import type { TlsFiles } from "./tlsMaterial.js";
 import type { VirtualServer } from "./virtualServer.js";
 
@@ -55,6 +56,7 @@ function warnOfParts(proxy: WarnedProxy): void {
         'With `match: "segment"` a path answers for everything below it, with `match: "exact"` for itself alone.',
     );
   }
+  for (const { routes } of proxy.virtualServers) routes.forEach((route) => warnOfRoute(route, routes));
   for (const server of proxy.virtualServers.filter(({ routes }) => routes.length === 0)) {
     warn(server, "This virtual server has no routes, so it answers 404 to everything.");
   }
@@ -68,6 +70,30 @@ function warnOfParts(proxy: WarnedProxy): void {
     );
   }
 }
+
+function warnOfRoute(route: Route, all: readonly Route[]): void {
+  const { path, match, action } = route.render();
+  const taken = all.find((one) => one !== route && one.path === path && one.render().match === "prefix");
+  if ((match ?? "segment") === "segment" && taken !== undefined) {
+    warn(
+      route,
+      `This route takes ${path} and everything below it from ${taken.node.path}, which has the same path as a prefix. ` +
+        "Give it a path of its own, or use `replaceAction` of the other route.",
+    );
+  }
+  const secret = Object.keys((action.type === "proxy" && action.setHeaders) || {}).find((name) =>
+    SECRET_FIELD.test(name),
+  );
+  if (secret === undefined) return;
+  warn(
+    route,
+    `setHeaders has ${secret}, and everyone on the host can read the config: do not give a secret here. ` +
+      "Let the upstream tell this proxy by its address, or have a proxy on the upstream's side add the field.",
+  );
+}
+
+/** Request fields that carry secrets. */
+const SECRET_FIELD = /^(?:proxy-)?authorization$|^cookie$|secret|token|password|api-?key|credential/i;
 
 function warnOfListener(proxy: WarnedProxy, listener: Listener): void {
   const { tls, tlsFiles, asksForHttp2 } = listener;

@@ -49,7 +49,8 @@ export interface TestRequest {
   readonly clientAddress?: string;
   /**
    * Listener that the connection comes in through.
-   * @default - the one with the URL's scheme and port, at the address that is its host, or else of its family
+   * @default - the one with the URL's scheme and port, at the address that is its host, or else of its family; a port
+   * that the URL names and no listener has is an error
    */
   readonly listener?: string;
 }
@@ -254,9 +255,10 @@ function listenerFor(config: ProxyConfig, url: SplitUrl, name: string | undefine
   );
   const host = parseHost(url.authority);
   const port = Number(host?.port || defaultPort(url.scheme));
-  // Where something in front maps ports and the config does not say how, no listener may have the requested port.
+  // Where something in front maps ports and the config does not say how, no listener may have the scheme's own port.
   const taking = all.filter((l) => clientPort(l) === port);
-  const onPort = taking.length > 0 ? taking : all;
+  const isAsked = name === undefined && host?.port !== undefined && host.port !== "";
+  const onPort = taking.length > 0 || isAsked ? taking : all;
   const ipv6 = host !== undefined && isIPv6(host.serverName);
   const found =
     onPort.find((l) => canonicalAddress(l.address) === host?.serverName) ??

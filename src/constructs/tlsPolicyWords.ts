@@ -1,0 +1,66 @@
+import { getCurves } from "node:crypto";
+import { createSecureContext, getCiphers, type SecureContextOptions } from "node:tls";
+import { nearest } from "../model/nearest.js";
+import { type Problem, problem } from "../model/index.js";
+import { isKnown } from "./props/tokens.js";
+
+/** Ciphers and groups of a policy that no OpenSSL is likely to know. The host checks them by its own. */
+export function policyWordProblems({
+  ciphers,
+  curves,
+}: {
+  readonly ciphers: string;
+  readonly curves: readonly string[];
+}): Problem[] {
+  const at = "TlsPolicy.custom";
+  // What is excluded may be unknown, and OpenSSL joins words with `+`.
+  const words = isKnown(ciphers) ? ciphers.split(/[:, ]/).filter((word) => /^\w/.test(word)) : [];
+  const unknown = words.filter((word) => !knowsCipher(word));
+  return [
+    ...unknown.map((received) => unknownWord(`${at}.ciphers`, "a cipher", received, getCiphers())),
+    ...curves.flatMap((curve, i) =>
+      !isKnown(curve) || knows({ ecdhCurve: curve }) || LATER.test(curve)
+        ? []
+        : [unknownWord(`${at}.curves[${i}]`, "a key exchange group", curve, GROUPS)],
+    ),
+  ];
+}
+
+function unknownWord(path: string, kind: string, received: string, known: readonly string[]): Problem {
+  const near = nearest(received, known);
+  const name = known === GROUPS ? near : near?.toUpperCase();
+  const fix = name === undefined ? {} : { fix: `Did you mean \`${name}\`?` };
+  const allowed = known === GROUPS ? GROUPS.join(", ") : "names of `openssl ciphers`";
+  return problem("tls.bad-policy", path, `has ${kind} that OpenSSL does not know`, {
+    received,
+    allowed,
+    ...fix,
+  });
+}
+
+const knowsCipher = (word: string): boolean =>
+  word.startsWith("TLS_") ? getCiphers().includes(word.toLowerCase()) : knows({ ciphers: word });
+
+function knows(options: SecureContextOptions): boolean {
+  try {
+    createSecureContext({ ca: [], ...options });
+    return true;
+  } catch {
+    // Node 20 leaves what OpenSSL said in the thread's queue of errors; a context that succeeds empties it.
+    createSecureContext({ ca: [] });
+    return false;
+  }
+}
+
+/** Groups that resist quantum computers, which the OpenSSL of this machine may be too old for. */
+const LATER = /^(?:X25519|X448|SecP256r1|SecP384r1)?MLKEM(?:512|768|1024)$/;
+
+const GROUPS = [
+  "X25519MLKEM768",
+  "X25519",
+  "X448",
+  "P-256",
+  "P-384",
+  "P-521",
+  ...getCurves().filter((one) => /^(?:secp(?:384|521)r1|prime256v1)$/.test(one)),
+];
