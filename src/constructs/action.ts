@@ -39,7 +39,7 @@ export abstract class Action {
     return new StaticFilesAction(directory, options);
   }
 
-  /** A redirect to the same path and query at another scheme, port or host. */
+  /** A redirect to another scheme, port, host or path. */
   static redirect(options: RedirectOptions = {}): Action {
     refuseOptions("Action.redirect", options, REDIRECT_OPTIONS);
     return new RedirectAction(options);
@@ -172,6 +172,12 @@ export interface RedirectOptions {
    * @default - the host that the client asked for
    */
   readonly host?: string;
+  /**
+   * Path of the Location, as it is sent: encoded, with a query if need be (`/sync/`). The request's own path and query are
+   * left out.
+   * @default - path and query that the client asked for, byte for byte
+   */
+  readonly path?: string;
 }
 
 /** What a fixed answer contains besides its status. */
@@ -249,6 +255,12 @@ const PROXY_OPTIONS: PropTable<ProxyOptions> = {
 
 const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = { index: any, symlinks: any, cacheControl: any };
 
-const REDIRECT_OPTIONS: PropTable<RedirectOptions> = { status: any, scheme: any, port: any, host: any };
+const REDIRECT_OPTIONS: PropTable<RedirectOptions> = {
+  status: any,
+  scheme: any,
+  port: any,
+  host: any,
+  path: any,
+};
 
 const RESPOND_OPTIONS: PropTable<RespondOptions> = { contentType: any, body: any };

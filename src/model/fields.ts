@@ -147,6 +147,12 @@ export const routePath = (description: string, example?: string) =>
 const NOT_SETTABLE: readonly string[] = [...HOP_BY_HOP, "host", "expect"];
 const TOKEN = "^[!#$%&'*+.^`|~0-9A-Za-z-]+$";
 
+export const redirectPath = (description: string, example?: string) =>
+  text("config.bad-redirect-path", "a path as URLs have it: `/` first, encoded, a query if need be, no `#`", {
+    pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$",
+    lengthMax: 2048,
+  }).meta(described(description, example));
+
 export const headerName = text(
   "config.bad-header",
   "a field name that is a token, and not Host or a field of the connection or the framing",

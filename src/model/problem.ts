@@ -54,6 +54,7 @@ export const PROBLEM_CODES = {
     "Give the addresses of the proxies in front of this one; if something else keeps all others away, set `trustEveryone: true`.",
   "config.private-directory": "Serve a directory of its own for what everyone may read.",
   "config.bad-cipher-string": "Give an OpenSSL cipher string.",
+  "config.bad-redirect-path": "Encode other characters (`%20` for a space); give another host as `host`.",
   "config.bad-text": "Remove control characters.",
   "config.duplicate-name": "Give each item of the same kind a different name.",
   "config.duplicate-id": "Choose another id.",
@@ -72,7 +73,7 @@ export const PROBLEM_CODES = {
   "config.no-default-server": "Set `default: true` on the virtual server that answers for unknown names.",
   "config.duplicate-route": "Keep only one route for the path.",
   "config.shadowed-route": "Remove the route that can never match, or change one of the paths.",
-  "config.redirect-loop": "Redirect to a scheme, port or host that does not redirect back.",
+  "config.redirect-loop": "Redirect to a scheme, port, host or path that does not redirect back.",
   "config.body-not-allowed": "Leave the body out, or answer with another status.",
   "config.proxy-loop": "Point the upstream at the application, not at a listener of this proxy.",
   "config.no-trusted-proxies":

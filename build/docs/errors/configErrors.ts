@@ -131,6 +131,11 @@ export const CONFIG_ERRORS = {
       "A route's path is compared with the request's path after decoding and resolving, so it must have that form itself.",
     example: withField("virtualServers[1].routes[0].path", "files/"),
   },
+  "config.bad-redirect-path": {
+    means:
+      "The path of a redirect goes into `Location` as it is, so it must be written as URLs have it. Scheme, host and port have fields of their own.",
+    example: withField("virtualServers[1].routes[0].action", { type: "redirect", path: "sync/" }),
+  },
   "config.bad-header": {
     means:
       "The field name is not a token, the value has characters that would end the line, or the field is one that only the proxy may set: `Host`, and those of framing and connection.",

@@ -2,13 +2,15 @@ import { isIPv4 } from "node:net";
 import { defaultPort, type Scheme, urlAuthority } from "../authority.js";
 import { CATCH_ALL } from "../serverName.js";
 
-/** Where a redirect leads: to another scheme, port or host. */
+/** Where a redirect leads: to another scheme, port, host or path. */
 export interface RedirectGoal {
   readonly scheme: Scheme;
   /** Undefined for the scheme's own. */
   readonly port?: number | undefined;
   /** Undefined for the one that was asked for. */
   readonly host?: string | undefined;
+  /** Undefined for the path and query that were asked for. */
+  readonly path?: string | undefined;
 }
 
 /** Port a redirect leads to: its own, or its scheme's. */
@@ -29,13 +31,13 @@ export const leadsTo = (goal: RedirectGoal, listener: Published & { readonly pro
 /**
  * The `Location` of a redirect.
  *
- * The target goes out byte for byte: what the client asked for there is what it asks for next (nginx's
+ * Without a path of its own, the target goes out byte for byte: what the client asked for there is what it asks for next (nginx's
  * `return 301 https://$host$request_uri`). It holds no control bytes, or the protocol would have refused it.
  *
  * @param host host that the client asked for, by {@link hostAsked}
  */
 export function redirectLocation(goal: RedirectGoal, host: string, target: string): string {
-  return `${goal.scheme}://${urlAuthority(goal.scheme, goal.host ?? host, redirectPort(goal))}${target}`;
+  return `${goal.scheme}://${urlAuthority(goal.scheme, goal.host ?? host, redirectPort(goal))}${goal.path ?? target}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { DeepReadonly } from "../deepReadonly.js";
-import { port, serverName } from "../fields.js";
+import { port, redirectPath, serverName } from "../fields.js";
 import type { ActionKind } from "./kind.js";
 
 export const redirectFields = z
@@ -19,8 +19,12 @@ export const redirectFields = z
       "Host of the Location. Without it, the host that the client asked for.",
       "files.example.org",
     ).optional(),
+    path: redirectPath(
+      "Path of the Location, as it is sent, with a query if need be; that of the request is left out. Without it, the path and query that the client asked for, byte for byte.",
+      "/sync/",
+    ).optional(),
   })
-  .describe("A redirect to the same path and query at another scheme, port or host.");
+  .describe("A redirect to another scheme, port, host or path.");
 
 /** Where it leads a request is in `location.ts`. */
 export const redirect: ActionKind<DeepReadonly<z.output<typeof redirectFields>>> = {

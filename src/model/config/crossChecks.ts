@@ -12,6 +12,7 @@ import { answerFieldProblems } from "./answerFieldChecks.js";
 import { type Problem, problem } from "../problem.js";
 import { Router } from "./router.js";
 import { CATCH_ALL } from "../serverName.js";
+import { normalisePath } from "../target.js";
 import { listenerLedTo } from "./redirects.js";
 import { tlsPolicySettings } from "../tlsPolicy.js";
 import { trustProblems } from "./trustChecks.js";
@@ -312,14 +313,19 @@ function redirectLoops(config: ProxyConfig): Problem[] {
 function loops(config: ProxyConfig, router: Router, host: string, start: RouteConfig): boolean {
   const seen = new Set<string>();
   let name = host;
+  let { path } = start;
   for (let goal = redirectGoalOf(start.action); goal !== undefined;) {
     const next = listenerLedTo(goal, config);
     if (next === undefined) return false;
     name = goal.host ?? name;
-    const place = `${next.name} ${name}`;
+    // A path that is refused leads nowhere.
+    const led = goal.path === undefined ? path : normalisePath(goal.path);
+    if (led === undefined) return false;
+    path = led;
+    const place = `${next.name} ${name} ${path}`;
     if (seen.has(place)) return true;
     seen.add(place);
-    const route = router.route(router.virtualServer(next.name, name), start.path);
+    const route = router.route(router.virtualServer(next.name, name), path);
     goal = route && redirectGoalOf(route.action);
   }
   return false;

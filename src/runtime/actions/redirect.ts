@@ -2,7 +2,7 @@ import { type ActionOf, hostAsked, redirectLocation } from "../../model/serving.
 import { sendPage } from "../exchange/errorPages.js";
 import type { Action, Exchange } from "../exchange/exchange.js";
 
-/** Sends the client to the same target under another scheme, host or port (decisions 1.5: port 80 in TLS mode). */
+/** Sends the client to another scheme, host, port or path (decisions 1.5: port 80 in TLS mode). */
 export class RedirectAction implements Action {
   constructor(private readonly config: ActionOf<"redirect">) {}
 
