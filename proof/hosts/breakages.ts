@@ -747,6 +747,7 @@ const ACTIVATION: readonly Breakage[] = [
       says: /\/run\S*: is on a file system that has \d+ KiB left, and the deployment needs \d+ KiB \[activation\.no-room\]/,
     },
     rows: ["space"],
+    says: /a file system is full[^]*\/run: 0 MiB are left/,
     heals: "rm /run/full",
   },
   {
