@@ -43,7 +43,9 @@ const blocks = (title: string, language: string): string[] => codeBlocks("README
 
 const [main = ""] = blocks("The smallest deployment", "ts");
 
-/** The README's examples go on from the smallest deployment, with values of resources that a user has. */
+const HOST_KEY = "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
+
+/** The examples of README and pages go on from the smallest deployment, with values of resources that a user has. */
 const EXAMPLES = {
   "main.ts": main,
   "larger.ts":
@@ -56,6 +58,15 @@ const EXAMPLES = {
   "ssh.ts":
     'import { Delivery, NodeRuntime } from "cdktf-portico";\n' +
     continued(blocks("To a host over ssh", "ts")[0]!),
+  "containers.ts": codeBlocks("docs/containers.md", "ts")[0]!,
+  "response-headers.ts": continued(
+    codeBlocks("docs/response-headers.md", "ts")[0]!.replace(/^import .*\n/, ""),
+  ).replace("{ FileSyncFrontEnd, Mode }", "{ FILE_SYNC_RESPONSE_HEADERS, FileSyncFrontEnd, Mode }"),
+  "pair.ts":
+    'import { Delivery, FrontEndPair, TlsMaterial } from "cdktf-portico";\n' +
+    continued(
+      codeBlocks("docs/pair.md", "ts")[0]!.replace("(this,", "(stack,").replaceAll("AAAA…", HOST_KEY),
+    ),
 };
 
 function continued(added: string): string {
@@ -256,6 +267,13 @@ describe("the README", () => {
     const [json] = blocks("The smallest deployment", "json");
     expect(JSON.parse(json!)).toMatchObject({ language: "typescript", app: "npx tsx main.ts" });
   });
+
+  test.each(["containers.ts", "response-headers.ts", "pair.ts"] as const)(
+    "the page's %s synthesizes",
+    (name) => {
+      expect(failed[name]).toBeUndefined();
+    },
+  );
 
   test("the additions of a larger stack synthesize", () => {
     expect(failed["larger.ts"]).toBeUndefined();
