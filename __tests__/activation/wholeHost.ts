@@ -69,6 +69,7 @@ export class WholeHost {
     host.write("root/package.json", '{ "type": "module" }');
     await build({
       entryPoints: [path.join(__dirname, "hostEntry.ts")],
+      loader: { ".md": "text" },
       bundle: true,
       platform: "node",
       format: "esm",
