@@ -89,6 +89,7 @@ describe("a pair is refused", () => {
       ".virtualRouterId",
     ],
     ["with a time that VRRP cannot say", { advertisementMs: 25 }, "config.out-of-range", ".advertisementMs"],
+    ["without a host that it does not have", { without: "b" as "first" }, "config.not-one-of", ".without"],
     ["with a port that is none", { copyPort: 0 }, "config.out-of-range", ".copyPort"],
     [
       "with a program of no path",
@@ -332,4 +333,41 @@ describe("in Terraform", () => {
     pairOf(more, stack);
     expect(dataOf(stack)("TicketKeys")).toBeUndefined();
   });
+});
+
+describe("without one of the hosts", () => {
+  type Resources = Record<
+    string,
+    { provisioner?: unknown; connection?: unknown; triggers_replace?: unknown }
+  >;
+  const resources = (without?: "first" | "second"): Resources => {
+    const stack = newStack();
+    pairOf({ without }, stack);
+    return synthesize(stack).resource.terraform_data as Resources;
+  };
+  const isOf = (host: string) => (id: string) =>
+    id.startsWith(`pair_${host}`) || id.startsWith(`pair_${host}Host`);
+
+  test.each([
+    ["first", "First", "Second"],
+    ["second", "Second", "First"],
+  ] as const)(
+    "%s: nothing connects to it, and the other one gets all it gets otherwise",
+    (without, gone, there) => {
+      const [whole, left] = [resources(), resources(without)];
+      // Nothing is created or destroyed, so what was delivered is still known.
+      expect(Object.keys(left)).toEqual(Object.keys(whole));
+      for (const [id, { provisioner, connection }] of Object.entries(left).filter(([id]) => isOf(gone)(id))) {
+        expect([id, provisioner, connection]).toEqual([id, undefined, undefined]);
+      }
+      for (const id of Object.keys(left).filter(isOf(there))) expect(left[id]).toEqual(whole[id]);
+      // Once it is back, what depends on this is delivered again.
+      const staging = Object.keys(left).find((id) => id.startsWith(`pair_${gone}Host_Staging`))!;
+      expect(left[staging]!.triggers_replace).not.toEqual(whole[staging]!.triggers_replace);
+      const exchange = Object.entries(left).find(([id]) => id.startsWith("pair_TicketKeys"))![1];
+      const script = JSON.stringify(exchange.provisioner);
+      expect(script).toContain(`"$work/config\\" ${there.toLowerCase()} `);
+      expect(script).not.toContain(`"$work/config\\" ${without} `);
+    },
+  );
 });

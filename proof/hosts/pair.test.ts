@@ -137,6 +137,38 @@ run("a pair of hosts", () => {
   }, 60_000);
 
   test(
+    "one host is gone: the other is changed alone, and gives it everything when it is back, empty",
+    async () => {
+      const [first, second] = pair.hosts;
+      const release = async ({ address }: TestHost): Promise<string> => {
+        const asked = `curl -sI -m 5 http://${address}/ -H 'Host: other.example'`;
+        return /portico\/(\S+)/.exec((await pair.outside.run(asked)).stdout)?.[1] ?? "none";
+      };
+      const key = await second.must("cat /var/lib/portico/shared/ticket-key");
+      const network = await first.outside();
+      // The second one, which the first is the way to, goes on alone.
+      await network.must("ip link set host down");
+      await pair.synthesize({ version: "0.1.2", without: "first", direct: true });
+      await pair.must("apply -input=false -auto-approve");
+      expect([await release(first), await release(second)]).toEqual(["none", "0.1.2"]);
+      expect(await pair.must("plan -input=false -detailed-exitcode")).toContain("No changes.");
+
+      await first.must(
+        `/var/lib/portico/deployment/command deactivate --purge && rm -rf /var/lib/portico /root/.portico`,
+      );
+      await network.must("ip link set host up");
+      await pair.synthesize({ version: "0.1.2" });
+      await pair.must("apply -input=false -auto-approve");
+      await pair.settled();
+      expect([await release(first), await release(second)]).toEqual(["0.1.2", "0.1.2"]);
+      for (const host of pair.hosts)
+        expect(await host.must("cat /var/lib/portico/shared/ticket-key")).toBe(key);
+      expect(await pair.must("plan -input=false -detailed-exitcode")).toContain("No changes.");
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
     "a destroy leaves nothing",
     async () => {
       await pair.must("destroy -auto-approve");

@@ -42,14 +42,20 @@ export class PairHosts {
   }
 
   /** @param version another one makes another runtime */
-  async synthesize({ version, acme }: { version?: string } & Pick<PairApp, "acme"> = {}): Promise<void> {
+  async synthesize({
+    version,
+    acme,
+    without,
+    direct = false,
+  }: { version?: string; direct?: boolean } & Pick<PairApp, "acme" | "without"> = {}): Promise<void> {
     await copyOfBundle(this.bundle);
     if (version !== undefined) {
       const code = readFileSync(this.bundle, "utf8");
       writeFileSync(this.bundle, code.replaceAll('"0.1.0"', JSON.stringify(version)));
     }
     const app: PairApp = {
-      hosts: await this.logins(),
+      hosts: await this.logins(direct),
+      ...(without && { without }),
       virtualAddress: VIRTUAL,
       runtimeBundle: this.bundle,
       ...(acme && { acme }),
@@ -58,8 +64,8 @@ export class PairHosts {
     this.workspace.terraform("init", "-input=false");
   }
 
-  /** One as root; the other as a user with sudo, through the first. */
-  private async logins(): Promise<PairApp["hosts"]> {
+  /** One as root; the other as a user with sudo, through the first unless that is gone. */
+  private async logins(direct: boolean): Promise<PairApp["hosts"]> {
     const [first, second] = this.hosts;
     const hostKey = (host: TestHost): Promise<string> => host.must("cat /etc/ssh/ssh_host_ecdsa_key.pub");
     const root = { privateKeyFile: first.sshKey, hostKey: await hostKey(first) };
@@ -74,7 +80,11 @@ export class PairHosts {
       { address: first.address, ssh: { ...root, whenDestroyed } },
       {
         address: second.address,
-        ssh: { ...deploy, bastion: { ...root, address: first.address }, whenDestroyed },
+        ssh: {
+          ...deploy,
+          ...(direct ? {} : { bastion: { ...root, address: first.address } }),
+          whenDestroyed,
+        },
       },
     ];
   }

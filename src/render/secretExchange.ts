@@ -16,6 +16,10 @@ cat > ${file}.new
 [ -s ${file}.new ]
 if cmp -s ${file}.new ${file}; then rm ${file}.new; else mv ${file}.new ${file}; fi`;
 
+/** Runs a script on a host as root; the script is in a variable. */
+const onHost = (name: string, script: string): string =>
+  `ssh -F "$work/config" ${name} "$${name.toUpperCase()}_BECOME /bin/sh -c '$${script}'"`;
+
 /** Shell functions that write OpenSSH's configuration from the environment, and give keys to the agent. */
 const LOGIN = `value() { eval "printf '%s' \\"\\\${$1-}\\""; }
 
@@ -70,7 +74,10 @@ login() {
  * shell. Keys are in no file but their own: an agent has them, which ends with the script, however that ends. (A trap
  * would not do: Terraform kills what it interrupts.)
  */
-export function secretExchangeScript(file: string): string {
+export function secretExchangeScript(
+  file: string,
+  hosts: readonly ("first" | "second")[] = ["first", "second"],
+): string {
   return `set -eu
 umask 077
 if [ -z "\${EXCHANGE_DIRECTORY-}" ]; then
@@ -86,16 +93,12 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-${LOGIN}{ login first FIRST FIRST; login second SECOND SECOND; } > "$work/config"
-
-first() { ssh -F "$work/config" first "$FIRST_BECOME /bin/sh -c '$1'"; }
-second() { ssh -F "$work/config" second "$SECOND_BECOME /bin/sh -c '$1'"; }
+${LOGIN}{ ${hosts.map((name) => `login ${name} ${name.toUpperCase()} ${name.toUpperCase()}`).join("; ")}; } > "$work/config"
 read_it='${readScript(file)}'
 take_it='${takeScript(file)}'
-secret=$(first "$read_it" < /dev/null)
-[ -n "$secret" ] || secret=$(second "$read_it" < /dev/null)
+secret=
+${hosts.map((name) => `[ -n "$secret" ] || secret=$(${onHost(name, "read_it")} < /dev/null)`).join("\n")}
 [ -n "$secret" ] || secret=$(head -c 32 /dev/urandom | base64)
-printf '%s\\n' "$secret" | first "$take_it"
-printf '%s\\n' "$secret" | second "$take_it"
+${hosts.map((name) => `printf '%s\\n' "$secret" | ${onHost(name, "take_it")}`).join("\n")}
 `;
 }

@@ -13,6 +13,7 @@ import {
 export interface PairApp {
   readonly hosts: readonly { readonly address: string; readonly ssh: SshDeliveryOptions }[];
   readonly virtualAddress: string;
+  readonly without?: "first" | "second";
   readonly runtimeBundle: string;
   /** A private authority that issues the certificate; without one it is in files. */
   readonly acme?: { readonly directory: string; readonly roots: string };
@@ -37,6 +38,7 @@ const pair = new FrontEndPair(stack, "pair", {
     delivery: Delivery.ssh(ssh),
   })),
   virtualAddress: given.virtualAddress,
+  without: given.without,
   mode: Mode.tls({ material }),
   installDirectory: "/srv/sync",
   service: { runtimeBundle: given.runtimeBundle, nodePath: "/srv/sync/bin/node" },

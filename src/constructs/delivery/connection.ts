@@ -101,7 +101,7 @@ export interface SshDeliveryOptions extends SshLogin {
   readonly scriptPath?: string;
   /**
    * Distinguishes this machine from another one at the same address, such as the id of a cloud instance. When
-   * it changes, everything is delivered again.
+   * it changes, everything is delivered again; nothing is removed from the machine before, which may be gone.
    * @default - none
    */
   readonly machineId?: string;

@@ -56,6 +56,11 @@ export class Delivery {
     return this.way.problemsOf(host);
   }
 
+  /** @internal The same delivery to a host that nothing may connect to: resources are made, and do nothing. */
+  leftOut(): Delivery {
+    return new Delivery(this.way.leftOut());
+  }
+
   /** @internal */
   login(host: DeliveryHost): Login | undefined {
     return this.way.login(host);

@@ -70,6 +70,10 @@ export class LocalDelivery implements DeliveryWay {
     return [];
   }
 
+  leftOut(): this {
+    return this;
+  }
+
   login(): undefined {
     return undefined;
   }

@@ -1,9 +1,9 @@
 import {
   DataResource,
+  type TerraformMetaArguments,
   type FileProvisioner,
   Fn,
   type RemoteExecProvisioner,
-  type SSHProvisionerConnection,
   TerraformLocal,
   type TerraformResource,
   TerraformSelf,
@@ -58,19 +58,27 @@ const placesOf = (id: string) => ({
 /**
  * @internal Made by `Delivery.ssh`.
  *
- *     Deployment   one per host; removes everything on destroy
- *     Staging      one per host; makes the directories for scripts and uploads, which no other user can enter
+ *     Deployment   one per host; its id is the deployment's identity, and its destroy removes everything
+ *     Staging      one per machine; makes the directories for scripts and uploads, which no other user can enter
  *     file …       one each; uploads the content, under its hash, when it changes
  *     activation   uploads the document that says what goes where, and runs `portico activate`
  *
- * Everything depends on the first, so it is the last to be destroyed; replacing it delivers everything again.
+ * Everything depends on the first, so it is the last to be destroyed. Replacing the second delivers everything again, and
+ * removes nothing. To a host that is left out nothing connects: its resources are there, and do nothing.
  */
 export class SshDelivery implements DeliveryWay {
   readonly needsActivation = true;
   private readonly activated = new WeakSet<DeliveryHost>();
 
-  constructor(private readonly options: SshDeliveryOptions) {
+  constructor(
+    private readonly options: SshDeliveryOptions,
+    private readonly isLeftOut = false,
+  ) {
     refuse(sshProblems(options));
+  }
+
+  leftOut(): SshDelivery {
+    return new SshDelivery(this.options, true);
   }
 
   onThisMachine(): undefined {
@@ -86,13 +94,16 @@ export class SshDelivery implements DeliveryWay {
     const deployment = this.deployment(file.host, scope);
     const { content, sha256 } = contentOf(scope, file);
     const resource = new DataResource(scope, "Resource", {
-      triggersReplace: { deployment: deployment.id, path: file.path, mode: file.mode, sha256 },
-      connection: this.connection(file.host),
-      dependsOn: [this.staging(file.host, scope)],
-      provisioners: [
+      triggersReplace: {
+        uploads: this.staging(file.host, scope).id,
+        path: file.path,
+        mode: file.mode,
+        sha256,
+      },
+      ...this.connecting(file.host, [
         ...(file.machine === undefined ? [] : [inline(machineScript(file.machine))]),
         ...this.upload(scope, deployment, content, sha256),
-      ],
+      ]),
     });
     return { resource, sha256 };
   }
@@ -107,17 +118,16 @@ export class SshDelivery implements DeliveryWay {
     // The hash is in the script: as part of the command it would be sensitive, and Terraform would show no output.
     const script = activateScript(places, { node, runtime, document: sha256, withoutAddress });
     const resource = new DataResource(scope, "Resource", {
-      triggersReplace: { deployment: deployment.id, document: sha256 },
-      connection: this.connection(host),
-      provisioners: [
+      triggersReplace: { uploads: this.staging(host, scope).id, document: sha256 },
+      ...this.connecting(host, [
         ...this.upload(scope, deployment, { content: document.asString }, sha256),
         // A separate script: Terraform prints all of an inline one when it fails.
         ...this.upload(scope, deployment, { content: script }, "activate.sh"),
         // sudo keeps no variable that says where the session comes from.
         this.asRoot(`/bin/sh -eu ${places.incoming}/activate.sh "$SSH_CONNECTION"`, [REMOVE_ENDED_SCRIPTS]),
-      ],
+      ]),
     });
-    dependOn(resource, () => [this.staging(host, scope), ...activation.dependsOn()]);
+    dependOn(resource, () => activation.dependsOn());
     return resource;
   }
 
@@ -129,7 +139,7 @@ export class SshDelivery implements DeliveryWay {
         ...openSshVariables(fields, prefix),
         [`${prefix}_BECOME`]: sudo ? "sudo -n" : "",
       }),
-      deployment: this.deployment(host, host),
+      machine: this.staging(host, host),
     };
   }
 
@@ -144,13 +154,12 @@ export class SshDelivery implements DeliveryWay {
   }
 
   private newDeployment(host: DeliveryHost): DataResource {
-    const { whenDestroyed = "restore", machineId } = this.options;
-    const restores = whenDestroyed !== "keep";
+    const { whenDestroyed = "restore" } = this.options;
+    const restores = whenDestroyed !== "keep" && !this.isLeftOut;
     const fields = Object.entries(sshFields(this.options, host)).filter(([, value]) => value !== undefined);
     const kept = fields.map(([name, value]) => [snakeCase(name), value]);
     const own = fields.map(([name]) => [name, TerraformSelf.getString(`input.${snakeCase(name)}`)]);
     const resource = new DataResource(host, "Deployment", {
-      ...(machineId === undefined ? {} : { triggersReplace: { machine: machineId } }),
       // Kept for the destroy, which cannot look anything up.
       ...(restores ? { input: Object.fromEntries(kept) } : {}),
       // Terraform refuses an empty list.
@@ -182,17 +191,23 @@ export class SshDelivery implements DeliveryWay {
     return { ...placesOf(id), identity: { id, construct: constructOf(host) }, takeOver };
   }
 
-  /** Replaced for another user, whose home is another directory. */
-  private staging(host: DeliveryHost, scope: IConstruct): TerraformResource {
+  /** Replaced for another machine, for a host that comes back, and for another user, whose home is another directory. */
+  private staging(host: DeliveryHost, scope: IConstruct): DeploymentResource {
     const existing = host.node.tryFindChild("Staging");
     if (existing !== undefined) return existing as DataResource;
     const deployment = this.deployment(host, scope);
     const supported = [rootScript(this.options.sudo === true), heredoc(systemdScript())];
     const script = heredoc(prepareScript(this.scriptsInput(deployment, host)));
     const make = this.asRoot(script, [REMOVE_UPLOAD, ...supported]);
+    const { user = "root", machineId } = this.options;
     return new DataResource(host, "Staging", {
-      triggersReplace: { deployment: deployment.id, user: this.options.user ?? "root" },
-      provisioners: this.inLoginDirectory(sshFields(this.options, host), make),
+      triggersReplace: {
+        deployment: deployment.id,
+        user,
+        ...(machineId === undefined ? {} : { machine: machineId }),
+        ...(this.isLeftOut ? { leftOut: true } : {}),
+      },
+      ...(this.isLeftOut ? {} : { provisioners: this.inLoginDirectory(sshFields(this.options, host), make) }),
     });
   }
 
@@ -211,8 +226,12 @@ export class SshDelivery implements DeliveryWay {
     ];
   }
 
-  private connection(host: DeliveryHost): SSHProvisionerConnection {
-    return sshConnection(sshFields(this.options, host));
+  private connecting(
+    host: DeliveryHost,
+    provisioners: (FileProvisioner | RemoteExecProvisioner)[],
+  ): Pick<TerraformMetaArguments, "connection" | "provisioners"> {
+    if (this.isLeftOut) return {};
+    return { connection: sshConnection(sshFields(this.options, host)), provisioners };
   }
 
   /** Terraform uploads several at a time, and two files may have the same content: so each has its own draft. */

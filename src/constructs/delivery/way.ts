@@ -26,6 +26,8 @@ export interface DeliveryWay {
   deliver(scope: Construct, id: string, file: DeliveredFile): FileResource;
   /** How to log in to a host; undefined if that is not how files get there. */
   login(host: DeliveryHost): Login | undefined;
+  /** The same way to a host that nothing may connect to. */
+  leftOut(): DeliveryWay;
   /** Makes the resources that run `portico activate` and, on destroy, `portico deactivate`. */
   activate(scope: Construct, activation: DeliveredActivation): TerraformResource;
 }
@@ -34,8 +36,8 @@ export interface DeliveryWay {
 export interface Login {
   /** Variables for {@link secretExchangeScript}, by the prefix of their names. */
   readonly variables: (prefix: string) => Readonly<Record<string, string>>;
-  /** What is made before anything connects; another one means another machine. */
-  readonly deployment: TerraformResource & { readonly id: string };
+  /** What is made when a machine is first connected to; another one means another machine, or one that was away. */
+  readonly machine: TerraformResource & { readonly id: string };
 }
 
 /** @internal A file as a delivery gets it. */

@@ -1,4 +1,4 @@
-import { DataResource, type TerraformResource } from "cdktf";
+import { Annotations, DataResource, type TerraformResource } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { reachableAt } from "../../model/index.js";
@@ -40,11 +40,12 @@ export class FrontEndPair extends Construct {
   readonly url: string;
   /** Configuration of keepalived on each host. */
   readonly keepalivedFiles: readonly [HostFile, HostFile];
+  private readonly without: FrontEndPairProps["without"];
 
   constructor(scope: Construct, id: string, props: FrontEndPairProps) {
     super(scope, freeId(scope, id));
     refusePair(this, props);
-    const { hosts, virtualAddress, publicName, ...rest } = props;
+    const { hosts, virtualAddress, publicName, without, ...rest } = props;
     const {
       virtualRouterId = 51,
       advertisementMs = 200,
@@ -53,9 +54,17 @@ export class FrontEndPair extends Construct {
       ...common
     } = rest;
     const [a, b] = hosts as readonly [PairHostProps, PairHostProps];
-    const hostOf = (id: string, { interface: _, ...host }: PairHostProps): Host =>
-      new Host(this, id, { ...host, virtualAddress, publicName });
-    this.hosts = [hostOf("FirstHost", a), hostOf("SecondHost", b)];
+    this.without = without;
+    const hostOf = (id: string, { interface: _, ...host }: PairHostProps, isLeftOut: boolean): Host => {
+      const delivery = isLeftOut ? host.delivery!.leftOut() : host.delivery;
+      return new Host(this, id, { ...host, virtualAddress, publicName, delivery });
+    };
+    this.hosts = [hostOf("FirstHost", a, without === "first"), hostOf("SecondHost", b, without === "second")];
+    if (without !== undefined) {
+      Annotations.of(this).addWarning(
+        `The ${without} host is left out: nothing is delivered to it. Remove \`without\` once it answers again.`,
+      );
+    }
     const open: [AllowedPort[], AllowedPort[]] = [[], []];
     const first = this.addFrontEnd("First", common, this.hosts[0], a, b.address, open[0]);
     const second = this.addFrontEnd(
@@ -129,11 +138,13 @@ export class FrontEndPair extends Construct {
       });
   }
 
-  /** It is made on the first host; neither plan nor state ever has it. */
+  /** Neither plan nor state ever has it. */
   private shareSecret(id: string, file: string): DataResource {
-    const [first, second] = this.hosts.map((host) => host.delivery.login(host)!);
+    const logins = this.hosts.map((host) => host.delivery.login(host)!);
+    const there = (["first", "second"] as const).filter((name) => name !== this.without);
+    const variables = logins.map((login, i) => login.variables(i === 0 ? "FIRST" : "SECOND"));
     return new DataResource(this, id, {
-      triggersReplace: [first!.deployment.id, second!.deployment.id],
+      triggersReplace: logins.map(({ machine }) => machine.id),
       provisioners: [
         {
           type: "local-exec",
@@ -141,9 +152,8 @@ export class FrontEndPair extends Construct {
           // Terraform prints the command.
           command: 'eval "$EXCHANGE"',
           environment: {
-            EXCHANGE: escapeTemplate(secretExchangeScript(file)),
-            ...first!.variables("FIRST"),
-            ...second!.variables("SECOND"),
+            EXCHANGE: escapeTemplate(secretExchangeScript(file, there)),
+            ...Object.assign({}, ...variables),
           },
         },
       ],
@@ -161,6 +171,7 @@ type CommonProps = Omit<
   | "hosts"
   | "virtualAddress"
   | "publicName"
+  | "without"
   | "virtualRouterId"
   | "advertisementMs"
   | "keepalivedPath"

@@ -7,6 +7,7 @@ import { HOST_PROPS, type HostProps } from "../host.js";
 import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
 import { refuse } from "../props/checks.js";
 import {
+  choice,
   fields,
   listOf,
   number,
@@ -38,6 +39,12 @@ export interface FrontEndPairProps extends Omit<FileSyncFrontEndProps, "host" | 
    * are in (`host.bad-virtual-address`).
    */
   readonly virtualAddress: string;
+  /**
+   * Host that is left out, because it is gone or does not answer: nothing connects to it, and the other one is changed
+   * alone. What it got stays in state; once this is removed again, everything is delivered to it. See docs/host-gone.md.
+   * @default - none; both are changed, one after the other
+   */
+  readonly without?: "first" | "second";
   /**
    * Domain name of the pair, in lower case; it replaces the virtual address as server name.
    * @default - the virtual address
@@ -81,6 +88,7 @@ const FRONT_END_PAIR_PROPS: PropTable<FrontEndPairProps> = {
   ...without(FRONT_END_PROPS, "host", "network"),
   hosts: required(listOf(fields(PAIR_HOST_PROPS))),
   virtualAddress: required(text),
+  without: choice("first", "second"),
   publicName: text,
   virtualRouterId: number,
   advertisementMs: number,
