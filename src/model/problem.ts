@@ -269,9 +269,14 @@ export function formatProblem(p: Problem): string {
 
 /** Thrown where bad input cannot be returned: by constructors of the public API. */
 export class ProblemError extends Error {
-  constructor(readonly problems: readonly Problem[]) {
+  /** Every problem that was found. */
+  declare readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
     super(problems.map(formatProblem).join("\n"));
     this.name = "ProblemError";
+    // Node prints what is enumerable after the message of an uncaught error, which says it all already.
+    Object.defineProperty(this, "problems", { value: problems });
   }
 }
 
