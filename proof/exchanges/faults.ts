@@ -53,7 +53,11 @@ export function isExposed(
   exchange: ExchangeScript,
 ): boolean {
   const others = together ? clients : [client];
-  return others.some(({ exchanges }) => exchanges.some((other) => other !== exchange && quits(other)));
+  const earlier = together ? [] : clients.slice(0, clients.indexOf(client));
+  return (
+    others.some(({ exchanges }) => exchanges.some((other) => other !== exchange && quits(other))) ||
+    earlier.some(({ exchanges }) => exchanges.some(({ answer }) => answer.then === "soon"))
+  );
 }
 
 export const isRepeatable = (client: ClientScript, exchange: ExchangeScript): boolean =>

@@ -36,6 +36,8 @@ export class Upstream {
   readonly seen: Seen[] = [];
   private readonly connections = new Set<UpstreamConnection>();
   private expected = new Map<string, Expected>();
+  /** Requests of clients that left, in earlier cases. */
+  private readonly left = new Set<string>();
   /** Opens when answers that are held are under way, and the other when they may go on. */
   holding = new Gate();
   released = new Gate();
@@ -81,8 +83,9 @@ export class Upstream {
 
   lookUp(id: string): Expected {
     const found = this.expected.get(id);
-    if (found === undefined) throw new Violation(`a request of nobody: ${id}`);
-    return found;
+    if (found !== undefined) return found;
+    const message = `a request of nobody: ${id}`;
+    throw this.left.has(id) ? new LateRequest(message) : new Violation(message);
   }
 
   /** What is not at rest: at a message boundary with nothing to answer, or closed. */
@@ -99,6 +102,7 @@ export class Upstream {
 
   /** Nothing is expected any more; what is still open after all is cut. */
   abandon(): void {
+    for (const [id, { client }] of this.expected) if (client.abort !== undefined) this.left.add(id);
     this.expected = new Map();
     for (const connection of this.connections) connection.destroy();
   }
@@ -313,12 +317,18 @@ class UpstreamConnection {
       step();
     } catch (error) {
       if (!(error instanceof Violation)) throw error;
-      this.owner.violations.push(`upstream: ${error.message}`);
-      this.retired = "that broke the rules";
+      if (!(error instanceof LateRequest)) this.owner.violations.push(`upstream: ${error.message}`);
+      this.leaving = true;
       this.socket.destroy();
     }
   }
 }
+
+/**
+ * A request of a client that left in an earlier case. It was sent behind another one whose answer took long, so the proxy
+ * came to it before it could know.
+ */
+class LateRequest extends Violation {}
 
 /** Only where an answer without a body announces one can its end not be known for sure. */
 const announcesBody = ({ framing, bytes }: AnswerScript): boolean => framing === "chunked" || bytes > 0;
