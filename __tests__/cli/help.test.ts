@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
-import { fixesUntil } from "../../src/model/nodeReleases.js";
+import { nodeFixes } from "../../src/model/nodeReleases.js";
 import { VERSION } from "../../src/model/version.js";
 
 /** What each command is called, which options it takes, and what it says of them. */
@@ -54,7 +54,7 @@ test.each([["-h"], ["help"]])("%s is --help", async (...args) => {
 
 test.each([["-V"], ["--version"], ["version"]])("%s", async (...args) => {
   const { node, openssl } = process.versions;
-  const out = `portico ${VERSION} (Node.js ${node}: ${fixesUntil(node, Date.now())}, OpenSSL ${openssl})\n`;
+  const out = `portico ${VERSION} (Node.js ${node}: ${nodeFixes(node, Date.now())?.text}, OpenSSL ${openssl})\n`;
   expect(await portico(...args)).toEqual({ code: 0, out, err: "" });
 });
 

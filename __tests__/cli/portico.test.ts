@@ -12,7 +12,7 @@ import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
 import { run } from "../../src/cli/program.js";
-import { fixesUntil } from "../../src/model/nodeReleases.js";
+import { nodeFixes } from "../../src/model/nodeReleases.js";
 import { VERSION } from "../../src/model/version.js";
 import { siteConfig, type SiteOptions } from "../../proof/kit/siteConfig.js";
 
@@ -94,7 +94,7 @@ describe("usage", () => {
   });
 
   test.each(["version", "--version"])("%s", async (arg) => {
-    const fixes = fixesUntil(process.versions.node, Date.now());
+    const fixes = nodeFixes(process.versions.node, Date.now())?.text;
     expect((await portico(arg)).out).toBe(
       `portico ${VERSION} (Node.js ${process.versions.node}: ${fixes}, OpenSSL ${process.versions.openssl})\n`,
     );

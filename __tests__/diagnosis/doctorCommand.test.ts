@@ -143,9 +143,19 @@ describe("on the host itself", () => {
     writeFileSync(at("deployment.json"), JSON.stringify(deployment));
   });
 
-  /** Rows that are not in order, but for what only systemd and an activation know. */
+  /** Rows that are not in order, but for what only systemd and an activation know, and for the Node of these tests. */
   async function notOk(): Promise<Record<string, string>> {
-    const unseen = ["activation", "files", "units", "proxy", "running", "firewall", "hairpin", "space"];
+    const unseen = [
+      "activation",
+      "files",
+      "units",
+      "proxy",
+      "running",
+      "firewall",
+      "hairpin",
+      "space",
+      "node-fixes",
+    ];
     const { out } = await doctorHere("--json");
     const { rows: all } = JSON.parse(out) as { rows: DiagnosisRow[] };
     return Object.fromEntries(
@@ -167,6 +177,17 @@ describe("on the host itself", () => {
 
   test("everything is in order", async () => {
     expect(await notOk()).toEqual({});
+  });
+
+  test("the Node that runs, and until when it gets fixes, which fails nothing", async () => {
+    const { out } = await doctorHere("--json");
+    const { rows: all } = JSON.parse(out) as { rows: DiagnosisRow[] };
+    const { version } = process;
+    const row = all.find(({ id }) => id === "node-fixes")!;
+    expect(row.evidence.join("\n")).toContain(`Node ${version.slice(1)} (${process.execPath})`);
+    expect(row.status).not.toBe("failed");
+    const warned = row.status === "warning";
+    expect(/\nWARN {3}Node gets fixes\n {9}cause: /.test((await doctorHere()).out)).toBe(warned);
   });
 
   test("the health listener is asked, at loopback if it listens everywhere", async () => {

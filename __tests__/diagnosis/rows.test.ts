@@ -238,6 +238,33 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       ],
     ],
     [
+      "a Node that gets fixes",
+      { node: { version: "24.1.0", path: "/n", fixes: { state: "fixed", text: "fixes until X" } } },
+      {},
+      ["node-fixes", /^Node 24\.1\.0 \(\/n\): fixes until X$/],
+    ],
+    [
+      "a Node whose fixes end soon",
+      { node: { version: "24.1.0", path: "/n", fixes: { state: "ends-soon", text: "fixes until X" } } },
+      { "node-fixes": "warning" },
+      [
+        "node-fixes",
+        /^fixes of this Node end soon\nNode 24\.1\.0 \(\/n\): fixes until X\nDeploy a newer Node: /,
+      ],
+    ],
+    [
+      "a Node that gets none",
+      { node: { version: "20.1.0", path: "/n", fixes: { state: "ended", text: "no fixes since X" } } },
+      { "node-fixes": "warning" },
+      ["node-fixes", /^security defects [^]*: no fixes since X\nDeploy a newer Node: /],
+    ],
+    [
+      "a Node that came later",
+      { node: { version: "99.1.0", path: "/n" } },
+      { "node-fixes": "unknown" },
+      ["node-fixes", /^Node 99\.1\.0 \(\/n\) is newer than this release/],
+    ],
+    [
       "a Node with less",
       { missingPieces: "no such piece" },
       { node: "failed" },
@@ -790,7 +817,8 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
   expect(notOk(rows)).toEqual(expected);
   for (const [id, words] of says) expect(said(rows, id)).toMatch(words);
   for (const { status, fix, cause, because } of rows) {
-    expect([fix !== undefined, cause !== undefined]).toEqual([status === "failed", status === "failed"]);
+    const hasFix = status === "failed" || status === "warning";
+    expect([fix !== undefined, cause !== undefined]).toEqual([hasFix, hasFix]);
     expect(because !== undefined).toBe(status === "explained");
   }
 });

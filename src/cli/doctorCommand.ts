@@ -55,6 +55,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 const HELP = `
 Asks for every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
 and what runs with what was deployed. Nothing is changed. A row that fails names the cause, what was seen, and what to do.
+A row with a warning names what has to be done in time.
 A symptom of another failed row names that row. Run it as root on the host: other users may not be able to see the
 private key, or which unit does what.
 
@@ -100,6 +101,7 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
 
 const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
   ok: "ok     ",
+  warning: "WARN   ",
   failed: "FAIL   ",
   explained: "(FAIL) ",
   unknown: "?      ",
@@ -121,8 +123,9 @@ function summary(rows: readonly DiagnosisRow[]): string {
   const count = (status: DiagnosisRow["status"]): number =>
     rows.filter((row) => row.status === status).length;
   const symptoms = count("explained") === 0 ? "" : `, ${count("explained")} because of it`;
+  const warnings = count("warning") === 0 ? "" : `, ${count("warning")} with a warning`;
   const unknown = count("unknown") === 0 ? "" : `, ${count("unknown")} not seen from here`;
-  return `${rows.length} rows: ${count("ok")} ok, ${count("failed")} failed${symptoms}${unknown}`;
+  return `${rows.length} rows: ${count("ok")} ok, ${count("failed")} failed${symptoms}${warnings}${unknown}`;
 }
 
 function publicAddress(value: string, all: string[] = []): string[] {

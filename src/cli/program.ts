@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { Command, CommanderError } from "commander";
 import { serve } from "../runtime/process/serve.js";
-import { fixesUntil } from "../model/nodeReleases.js";
+import { nodeFixes } from "../model/nodeReleases.js";
 import { VERSION } from "../model/version.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { withSource } from "./options.js";
@@ -49,7 +49,7 @@ export async function createProgram(
       const { node, openssl } = process.versions;
       output.out(
         asJson === true
-          ? json({ portico: VERSION, node, openssl, nodeFixes: fixesUntil(node, Date.now()) })
+          ? json({ portico: VERSION, node, openssl, nodeFixes: nodeFixes(node, Date.now())?.text })
           : `${versionText()}\n`,
       );
     });
@@ -96,6 +96,6 @@ Examples:
 
 function versionText(): string {
   const { node, openssl } = process.versions;
-  const fixes = fixesUntil(node, Date.now());
+  const fixes = nodeFixes(node, Date.now())?.text;
   return `portico ${VERSION} (Node.js ${node}${fixes === undefined ? "" : `: ${fixes}`}, OpenSSL ${openssl})`;
 }

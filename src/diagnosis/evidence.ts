@@ -1,4 +1,5 @@
 import type { Deployment, Problem, ProxyConfig } from "../model/index.js";
+import type { NodeFixes } from "../model/nodeReleases.js";
 import type { ListeningSocket } from "../runtime/node/listeningSockets.js";
 import type { ListedCertificate } from "../runtime/process/certificateList.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
@@ -46,8 +47,18 @@ export interface Evidence {
   readonly health?: ProbeOutcome;
   /** How many of its processes the kernel has killed for want of memory; undefined for none. */
   readonly memoryKills?: number;
+  /** The Node that runs this, which is the deployment's; only on the host. */
+  readonly node?: NodeSeen;
   /** What the proxy uses and this Node lacks; undefined if it has everything. */
   readonly missingPieces?: string;
+}
+
+export interface NodeSeen {
+  /** Such as `24.21.0`. */
+  readonly version: string;
+  readonly path: string;
+  /** Undefined for a major version that is newer than this release of Portico. */
+  readonly fixes?: NodeFixes;
 }
 
 /** Something that is not as it should be, and what to do about it. */

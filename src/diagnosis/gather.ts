@@ -16,6 +16,7 @@ import {
   type Result,
   unbracketed,
 } from "../model/index.js";
+import { nodeFixes } from "../model/nodeReleases.js";
 import { printableValue } from "../model/printable.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { readText } from "../runtime/load/files.js";
@@ -27,7 +28,7 @@ import { listeningSockets } from "../runtime/node/listeningSockets.js";
 import { piecesText } from "../runtime/node/pieces.js";
 import { missingPieces } from "../runtime/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
-import type { Drift, Evidence, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
+import type { Drift, Evidence, NodeSeen, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
 import { expectedResponses, type ProbeRequest } from "./expectedResponses.js";
 import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { judge } from "./liveCheck.js";
@@ -251,6 +252,7 @@ async function hostEvidence(
     configProblems: loaded.ok ? [] : loaded.problems,
     configWarnings: loaded.ok ? loaded.value.warnings : [],
     sockets: listeningSockets(),
+    node: nodeSeen(),
     ...(lacking === undefined ? {} : { missingPieces: lacking }),
     ...(kills === 0 ? {} : { memoryKills: kills }),
     ...(certificates === undefined ? {} : { certificates }),
@@ -259,6 +261,12 @@ async function hostEvidence(
     ...(settings === undefined ? {} : { settings }),
     ...(media === undefined ? {} : { media }),
   };
+}
+
+function nodeSeen(): NodeSeen {
+  const { node: version } = process.versions;
+  const fixes = nodeFixes(version, Date.now());
+  return { version, path: process.execPath, ...(fixes === undefined ? {} : { fixes }) };
 }
 
 /** What asks whether it is ready; a wildcard is asked at loopback. */

@@ -1,7 +1,7 @@
 import { canonicalAddress, endpoint, isLoopback, isWildcard } from "../model/index.js";
 import { KNOWN_VERSIONS } from "../runtime/node/probe.js";
 import type { Evidence, Finding } from "./evidence.js";
-import { explained, failure, notSeen, ok, type Question, unknown, type Verdict } from "./verdict.js";
+import { explained, failure, notSeen, ok, type Question, unknown, type Verdict, warning } from "./verdict.js";
 
 /**
  * Questions about the host as it was deployed: whether files, units, rules, addresses and logs are still as they were.
@@ -53,6 +53,13 @@ export const MEMORY_QUESTION: Question = {
     ),
 };
 
+/** Asked only on the host, where the Node is the deployment's. */
+export const NODE_FIXES_QUESTION: Question = {
+  id: "node-fixes",
+  title: "Node gets fixes",
+  ask: askNodeFixes,
+};
+
 /** Asked only if Node lacks something. */
 export const NODE_QUESTION: Question = {
   id: "node",
@@ -64,6 +71,23 @@ export const NODE_QUESTION: Question = {
       `Deploy a Node version that portico is tested with: ${KNOWN_VERSIONS.join(", ")}.`,
     ),
 };
+
+/** A warning and no failure: an old Node serves as well as before, and only a deployment can change it. */
+function askNodeFixes({ node }: Evidence): Verdict {
+  const { version, path, fixes } = node!;
+  const seen = `Node ${version} (${path})`;
+  if (fixes === undefined) return unknown(`${seen} is newer than this release of Portico.`);
+  const line = `${seen}: ${fixes.text}`;
+  if (fixes.state === "fixed") return ok(line);
+  return warning(
+    fixes.state === "ended"
+      ? "security defects of this Node are not fixed any more"
+      : "fixes of this Node end soon",
+    [line],
+    "Deploy a newer Node: NodeRuntime.pinned(), with `version` and `integrity` for one of your choice, or upgrade the " +
+      "host's own.",
+  );
+}
 
 function askStore(evidence: Evidence): Verdict {
   return judged(evidence, evidence.drift?.store, "an activation was cut off, or its store is damaged");

@@ -9,6 +9,7 @@ import {
   HEALTH_QUESTION,
   HOST_QUESTIONS,
   MEMORY_QUESTION,
+  NODE_FIXES_QUESTION,
   NODE_QUESTION,
   ROTATION_QUESTION,
   SERVING_QUESTIONS,
@@ -30,6 +31,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const failed = new Set<string>();
   const rows: DiagnosisRow[] = [];
   const node = evidence.missingPieces === undefined ? [] : [NODE_QUESTION];
+  const nodeFixes = evidence.node === undefined ? [] : [NODE_FIXES_QUESTION];
   const acme = evidence.certificates === undefined ? [] : CERTIFICATE_QUESTIONS;
   const health = evidence.health === undefined ? [] : [HEALTH_QUESTION];
   const rotation = evidence.rotation === undefined ? [] : [ROTATION_QUESTION];
@@ -40,6 +42,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
     ...memory,
     ...health,
     ...acme,
+    ...nodeFixes,
     ...node,
     ...evidence.responses.map(responseQuestion),
   ];

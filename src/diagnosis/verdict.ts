@@ -5,11 +5,11 @@ export interface DiagnosisRow {
   readonly id: string;
   readonly title: string;
   /**
-   * `explained`: the symptom is there, and another row, which failed, is its cause. `unknown`: it could not be checked
+   * `warning`: it works, and needs something done in time. `explained`: the symptom is there, and another row, which failed, is its cause. `unknown`: it could not be checked
    * from here.
    */
-  readonly status: "ok" | "failed" | "explained" | "unknown";
-  /** Why it failed, in the words of service 6. */
+  readonly status: "ok" | "warning" | "failed" | "explained" | "unknown";
+  /** Why it failed, in the words of service 6, or what the warning is of. */
   readonly cause?: string;
   /** What was seen. */
   readonly evidence: readonly string[];
@@ -27,6 +27,11 @@ export const failure = (cause: string, evidence: readonly string[], fix: string)
   cause,
   evidence,
   fix,
+});
+
+export const warning = (cause: string, evidence: readonly string[], fix: string): Verdict => ({
+  ...failure(cause, evidence, fix),
+  status: "warning",
 });
 
 export const explained = (because: string, ...evidence: string[]): Verdict => ({

@@ -9,14 +9,26 @@ const END_OF_LIFE: Readonly<Record<number, string>> = {
   26: "2029-04-30",
 };
 
+/** Time in which another version can be chosen, tried and deployed. */
+const SOON_DAYS = 90;
+
+/** Until when a version of Node gets fixes. */
+export interface NodeFixes {
+  readonly state: "fixed" | "ends-soon" | "ended";
+  /** For people. */
+  readonly text: string;
+}
+
 /**
- * Until when a version of Node gets fixes, as a text for people; undefined for a major version that came after this
- * release.
+ * Until when a version of Node gets fixes; undefined for a major version that came after this release.
  *
  * @param version such as `24.21.0`
  */
-export function fixesUntil(version: string, now: number): string | undefined {
+export function nodeFixes(version: string, now: number): NodeFixes | undefined {
   const end = END_OF_LIFE[Number.parseInt(version, 10)];
   if (end === undefined) return undefined;
-  return Date.parse(end) < now ? `no fixes since ${end}` : `fixes until ${end}`;
+  // The last day is one with fixes.
+  const days = (Date.parse(end) - now) / 86_400_000 + 1;
+  if (days <= 0) return { state: "ended", text: `no fixes since ${end}` };
+  return { state: days <= SOON_DAYS ? "ends-soon" : "fixed", text: `fixes until ${end}` };
 }
