@@ -126,7 +126,7 @@ test("--json is one document on standard output, and the steps are on standard e
   });
   expect(err).toMatch(/^write files\n/m);
   const gone = await portico("deactivate", "--json");
-  expect([gone.code, JSON.parse(gone.out)]).toEqual([0, { ok: true, problems: [] }]);
+  expect([gone.code, JSON.parse(gone.out)]).toEqual([0, { ok: true, removed: "all", problems: [] }]);
 });
 
 test("a refusal changes nothing, and says so", async () => {

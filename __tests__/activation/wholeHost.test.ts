@@ -16,6 +16,7 @@ import { createServer as createHttpServer, type Server } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Deactivated } from "../../src/activation/deactivate.js";
 import type { SeenDrift } from "../../src/activation/drift.js";
 import { type ExpectedResponse, expectedResponses } from "../../src/diagnosis/expectedResponses.js";
 import type { CheckedResponse } from "../../src/diagnosis/liveCheck.js";
@@ -196,33 +197,36 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
   `);
   const gone = await host.call("deactivate");
   expect(gone).toMatchInlineSnapshot(`
-   {
-     "lines": [
-       "systemctl stop portico.service",
-       "systemctl disable portico.service",
-       "systemctl stop portico.socket",
-       "systemctl disable portico.socket",
-       "systemctl stop firewall.service",
-       "systemctl disable firewall.service",
-       "systemctl stop web.service",
-       "write files",
-       "  /etc/portico/firewall.nft: removed",
-       "  /etc/portico/portico.json: removed",
-       "  /etc/portico/tls/cacert.pem: removed",
-       "  /etc/portico/tls/privkey.pem: removed",
-       "  /etc/systemd/system/firewall.service: removed",
-       "  /etc/systemd/system/portico.service: removed",
-       "  /etc/systemd/system/portico.socket: removed",
-       "  /etc/systemd/system/web.service.d/portico.conf: removed",
-       "  /usr/lib/portico/portico.mjs: removed",
-       "  /usr/share/portico/default/index.html: removed",
-       "  /etc/portico/deployment.json: removed",
-       "systemctl daemon-reload",
-       "systemctl start web.service",
-     ],
-     "value": [],
-   }
-  `);
+{
+  "lines": [
+    "systemctl stop portico.service",
+    "systemctl disable portico.service",
+    "systemctl stop portico.socket",
+    "systemctl disable portico.socket",
+    "systemctl stop firewall.service",
+    "systemctl disable firewall.service",
+    "systemctl stop web.service",
+    "write files",
+    "  /etc/portico/firewall.nft: removed",
+    "  /etc/portico/portico.json: removed",
+    "  /etc/portico/tls/cacert.pem: removed",
+    "  /etc/portico/tls/privkey.pem: removed",
+    "  /etc/systemd/system/firewall.service: removed",
+    "  /etc/systemd/system/portico.service: removed",
+    "  /etc/systemd/system/portico.socket: removed",
+    "  /etc/systemd/system/web.service.d/portico.conf: removed",
+    "  /usr/lib/portico/portico.mjs: removed",
+    "  /usr/share/portico/default/index.html: removed",
+    "  /etc/portico/deployment.json: removed",
+    "systemctl daemon-reload",
+    "systemctl start web.service",
+  ],
+  "value": {
+    "problems": [],
+    "removed": "all",
+  },
+}
+`);
   expect(host.calls()).toMatchInlineSnapshot(`
    [
      "stop portico.service (journal)",
@@ -248,7 +252,7 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
      [],
    ]
   `);
-  expect(await host.call("deactivate")).toEqual({ lines: [] });
+  expect(await host.call("deactivate")).toEqual({ lines: [], value: { removed: "nothing", problems: [] } });
 });
 
 test("a service that does not start: the host is as it was before, with the words of the unit", async () => {
@@ -455,7 +459,7 @@ test("what goes wrong after the host serves does not undo it; what systemd does 
   mkdirSync(host.at(`${UNITS}/sysinit.target.wants`));
   symlinkSync("../firewall.service", host.at(`${UNITS}/sysinit.target.wants/firewall.service`));
   host.write(`${UNITS}/other.target.wants/firewall.service`, "not a link");
-  expect((await host.call("deactivate")).value).toEqual([
+  expect((await host.call<Deactivated>("deactivate")).value.problems).toEqual([
     {
       code: "activation.command-failed",
       path: "systemctl disable portico.service",
@@ -1812,10 +1816,10 @@ describe("detached from its caller", () => {
     ).toEqual([4, "out: one", "two", "out: three"]);
     expect(host.exists(RECORDS)).toBe(true);
     expect(units()).toMatchInlineSnapshot(`
-     [
-       "systemd-run --quiet --collect --unit=portico-activation-ID --description=portico changes this host --property=KillMode=mixed --property=TimeoutStopSec=900 --property=Restart=on-abnormal --property=RestartSec=1 -- NODE /root/program.cjs activate --json --record /run/portico-activation/PID-ID.record",
-     ]
-    `);
+[
+  "systemd-run --quiet --unit=portico-activation-ID --description=portico changes this host --property=KillMode=mixed --property=TimeoutStopSec=900 --property=Restart=on-abnormal --property=RestartSec=1 --property=StartLimitIntervalSec=0 --property=OOMScoreAdjust=-900 --property=SuccessExitStatus=1 -- NODE /root/program.cjs activate --json --record /run/portico-activation/PID-ID.record",
+]
+`);
     expect(host.below(RECORDS)).toEqual([]);
   });
 

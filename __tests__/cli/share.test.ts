@@ -72,9 +72,10 @@ test("each host gives the other what it has, by the config that it has, until it
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   const { id } = wantedCertificates(parsed.value)[0]!;
   const place = (own: Own): string => at(own, "acme/certificates", id, "certificate.pem");
-  const { key, cert } = await issue({ names });
+  const issuer = await issue({ name: "authority", ca: true });
+  const { key, cert } = await issue({ names, issuer });
   mkdirSync(dirname(place("127.0.0.1")), { recursive: true });
-  writeFileSync(place("127.0.0.1"), key + cert);
+  writeFileSync(place("127.0.0.1"), key + cert + issuer.cert);
   // As systemd gives them to a service.
   Object.assign(process.env, { CREDENTIALS_DIRECTORY: folder, STATE_DIRECTORY: at("127.0.0.2") });
   const second = share("127.0.0.2", "--key", "key");
@@ -91,8 +92,8 @@ test("each host gives the other what it has, by the config that it has, until it
   // A config that cannot be used is reported once, and changes nothing: a newer certificate is still given away.
   writeFileSync(at("127.0.0.1.json"), "{");
   await eventually(() => printed["127.0.0.1"].err !== "", undefined, { ms: 10_000 });
-  const newer = await issue({ names });
-  writeFileSync(place("127.0.0.1"), newer.key + newer.cert);
+  const newer = await issue({ names, issuer });
+  writeFileSync(place("127.0.0.1"), newer.key + newer.cert + issuer.cert);
   const copied = (): boolean => readFileSync(place("127.0.0.2"), "utf8").includes(newer.cert.slice(28, 400));
   await eventually(copied, undefined, { ms: 10_000 });
   expect(printed["127.0.0.1"].err).toMatch(

@@ -36,6 +36,9 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
       "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
     worst: ["http://", "a", "\n"],
   },
+  "src/model/resolution.ts /^(https?):\\/\\/([^/?#]+)(.*)/s": {
+    because: "a URL of a test, or of a command line",
+  },
   "src/model/config/parse.ts / at position (\\d+)$/": { because: "text of a JSON error" },
   "src/model/serverName.ts /^[a-z0-9_](?:[a-z0-9_-]|\\.(?!\\.|$))*$/": {
     because: "the alternatives begin with different chars, so there is one way to read a text",

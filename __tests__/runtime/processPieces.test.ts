@@ -899,7 +899,7 @@ describe("the control socket", () => {
     await new Promise((done) => server.close(done));
     return outcome;
   };
-  const problem = { code: "c", path: "", message: "m", fix: "f" };
+  const problem = { code: "later.code", path: "", message: "m", fix: "f" };
 
   test.each<[string, string | undefined, string | undefined]>([
     ["a success", '{"ok":true,"value":{"message":"done"}}\n', undefined],
@@ -910,7 +910,12 @@ describe("the control socket", () => {
     ["problems", `${JSON.stringify({ ok: false, problems: [problem] })}\n`, "m"],
     [
       "a problem without a fix",
-      '{"ok":false,"problems":[{"code":"c","path":"","message":"m"}]}\n',
+      '{"ok":false,"problems":[{"code":"later.code","path":"","message":"m"}]}\n',
+      "the answer cannot be read",
+    ],
+    [
+      "a problem whose code is a line of its own",
+      `${JSON.stringify({ ok: false, problems: [{ ...problem, code: "x\nfix: y" }] })}\n`,
       "the answer cannot be read",
     ],
     ["no problem", '{"ok":false,"problems":[null]}\n', "the answer cannot be read"],
@@ -936,7 +941,7 @@ describe("the control socket", () => {
       socket.resume().write(answer.subarray(0, middle));
       void sleep(20).then(() => socket.end(answer.subarray(middle)));
     });
-    expect(outcome).toEqual({ ok: true, value: { message: "ä" } });
+    expect(outcome).toEqual({ ok: true, value: { message: "ä", warnings: [] } });
   });
 
   test("a master that dies with a request unread gives no answer", async () => {

@@ -44,11 +44,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     to: /^(?:|""|\(name === ""\) && \(name === "\."\))$/,
     why: "such a name leads to the directory that was reached, which is looked at once more; `/` is root's",
   })),
-  ...["mediaImage.ts", "mediaWalk.ts"].map((file) => ({
-    file: `src/asOwner/${file}`,
-    from: /\.sort\(/,
-    why: "on Linux, libuv has sorted them, but does not promise it",
-  })),
   {
     file: "src/asOwner/ownerFile.ts",
     from: "0o600",
@@ -59,12 +54,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     line: /const \{ bytesRead, buffer \} = /,
     from: /^(?:64|1024)$/,
     why: "the size of a piece; what is read is the same",
-  },
-  {
-    file: "src/asOwner/asOwner.ts",
-    line: /^const ANSWER_BYTES_MAX = |let \[bytes, complaint\] = \[0,|bytes > ANSWER_BYTES_MAX/,
-    to: /^\(\d+ \+ 1\)$|>=/,
-    why: "a bound that is far above every answer",
   },
   {
     file: "src/asOwner/asOwner.ts",
@@ -127,11 +116,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     line: /looked < OWNERS_MAX && folders\.length > 0/,
     to: /<= \(OWNERS_MAX\)|>= \(0\)/,
     why: "a bound on a search, in which nothing happens without a folder",
-  },
-  {
-    file: "src/diagnosis/mediaPermissions.ts",
-    from: "actings.set(directory, known);",
-    why: "who acts in a directory is then found out once more for each path",
   },
   {
     file: "src/diagnosis/mediaPermissions.ts",
@@ -376,12 +360,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     line: /^const LISTENER: |port: i \+ 1/,
     from: "1",
     why: "a placeholder: any port would do",
-  },
-  {
-    file: "src/constructs/configOverrides.ts",
-    line: /^const FOLLOWED = /,
-    to: /\[\\d\*\\\]/,
-    why: "a path with an empty index was refused before",
   },
   {
     file: "src/constructs/props/tokens.ts",

@@ -1,7 +1,6 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { printableValue } from "../../model/printable.js";
-import { PROBLEM_CODES } from "../../model/problem.js";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { WorkerHoldings } from "./holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
@@ -184,14 +183,14 @@ const ENDED = "portico ended before it had an answer";
 const ANSWER_CHARACTERS_MAX = 1_048_576;
 
 /**
- * The answer is the service's word, and root asks: a line of it must not look like one of root's own messages, nor have a
- * code that means something else.
+ * The answer is the service's word, and root asks: a line of it must not look like one of root's own messages. A newer
+ * master may have codes that this release does not know.
  */
 function parseOutcome(text: string): ControlOutcome | undefined {
   const outcome = parseJson(text) as ControlOutcome | null | undefined;
   if (outcome?.ok === true && typeof outcome.value?.message === "string") {
     const { value } = outcome;
-    const warnings = parseProblems(value.warnings);
+    const warnings = parseProblems(value.warnings ?? []);
     return warnings && { ok: true, value: { ...value, message: printableValue(value.message), warnings } };
   }
   const problems = outcome?.ok === false ? parseProblems(outcome.problems) : undefined;
@@ -207,11 +206,14 @@ function isProblem(value: unknown): value is Problem {
   const isText = (text: unknown): boolean => typeof text === "string";
   return (
     isText(code) &&
-    Object.hasOwn(PROBLEM_CODES, code as string) &&
+    CODE.test(code as string) &&
     [path, message, fix].every(isText) &&
     [received, allowed].every((text) => text === undefined || isText(text))
   );
 }
+
+/** As all codes are written, and no longer than any will be. */
+const CODE = /^[a-z-]{1,32}\.[a-z0-9-]{1,64}$/;
 
 function onItsLines({ code, path, message, fix, received, allowed }: Problem): Problem {
   return {
