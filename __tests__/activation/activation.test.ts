@@ -22,6 +22,7 @@ import { ActivationFailed, editByHand, planByHand, recoverHost } from "../../src
 import { type DeploymentInput, type Problem, ProblemError } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
 import type { SettingsSource } from "../../src/applicationSettings/index.js";
+import { siteConfig } from "../../proof/kit/siteConfig.js";
 import { blobsOf, CONFIG, document, KEY, sha256, Site, type SiteFiles, siteFiles } from "./site.js";
 
 /** Activation on a folder: files only, the real file system. */
@@ -403,18 +404,18 @@ test("files that the delivery wrote in place: the last good state comes from the
   expect(site.snapshot()).toEqual(good);
 });
 
-describe("a write that fails rolls back, and is named:", () => {
-  /** Mounts a file system of its own on a directory of the host. */
-  async function withMount(at: string, options: string, act: () => Promise<void>): Promise<void> {
-    mkdirSync(site.at(at), { recursive: true });
-    execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", site.at(at)]);
-    try {
-      await act();
-    } finally {
-      execFileSync("umount", [site.at(at)]);
-    }
+/** Mounts a file system of its own on a directory of the host. */
+async function withMount(at: string, options: string, act: () => Promise<void>): Promise<void> {
+  mkdirSync(site.at(at), { recursive: true });
+  execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", site.at(at)]);
+  try {
+    await act();
+  } finally {
+    execFileSync("umount", [site.at(at)]);
   }
+}
 
+describe("a write that fails rolls back, and is named:", () => {
   async function expectRollBack(spoilt: SiteFiles, path: string, message: RegExp): Promise<void> {
     const good = site.snapshot();
     site.deliver(spoilt);
@@ -456,6 +457,24 @@ describe("a write that fails rolls back, and is named:", () => {
           path: site.at("/usr/share/zzz"),
           message: "is on a file system that can hold 0 more files, and the deployment needs 3",
         },
+      ]);
+      expect(site.snapshot()).toEqual(good);
+    });
+  });
+
+  test.each([
+    ["bytes", "size=64k", /has \d+ KiB left/],
+    ["files", "size=1m,nr_inodes=1", /can hold 0 more files/],
+  ])("no room for logs, in %s: found before anything is started", async (_what, options, says) => {
+    site.deliver(one);
+    await site.activate();
+    await withMount("/var/log/zzz", options, async () => {
+      if (options.startsWith("size=64k")) site.write("/var/log/zzz/all", "x".repeat(60_000));
+      const good = site.snapshot();
+      const config = { ...siteConfig({ mode: "tls" }), logs: { error: { path: "/var/log/zzz/error.log" } } };
+      site.deliver({ ...two, [CONFIG]: { role: "config", content: JSON.stringify(config) } });
+      expect(await problemsOf(site.activate())).toMatchObject([
+        { code: "activation.no-room", path: site.at("/var/log/zzz"), message: expect.stringMatching(says) },
       ]);
       expect(site.snapshot()).toEqual(good);
     });
@@ -579,6 +598,19 @@ describe("application settings", () => {
 
   beforeEach(() => {
     for (const [file, content] of Object.entries(original)) site.write(file, content, 0o640);
+  });
+
+  test("no room next to them: found before anything is stopped", async () => {
+    await withMount("/opt/sync/conf", "size=64k", async () => {
+      for (const [file, content] of Object.entries(original)) site.write(file, content, 0o640);
+      site.write("/opt/sync/conf/all", "x".repeat(40_000));
+      const good = site.snapshot();
+      site.deliver(one, wanted("first.example.org"));
+      expect(await problemsOf(site.activate())).toMatchObject([
+        { code: "activation.no-room", path: site.at("/opt/sync/conf") },
+      ]);
+      expect(site.snapshot()).toEqual(good);
+    });
   });
 
   test("are edited and restored with the rest, and their secret is never copied", async () => {

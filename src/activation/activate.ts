@@ -146,7 +146,7 @@ async function makePlan(
     systemd,
   );
   const inTheWay = [
-    ...(await missingRoom(store, delivered, files)),
+    ...(await missingRoom(store, delivered, files, settings.plan)),
     ...(systemd ? await unopenable(delivered, steps) : []),
     ...(systemd ? await foreignDirectories(files.map(({ path }) => path)) : []),
   ];

@@ -1,7 +1,9 @@
-import { stat, statfs } from "node:fs/promises";
+import { readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type Problem, problem } from "../model/index.js";
+import type { SettingsPlan } from "../applicationSettings/index.js";
+import { parseConfigText, type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
+import { logPaths } from "../runtime/load/config.js";
 import type { Delivered } from "./delivered.js";
 import { RECORDS } from "./detached.js";
 import { type FileChange, missingDirectories } from "./fileChanges.js";
@@ -18,12 +20,14 @@ interface Need {
 
 /**
  * File systems without enough space, or without enough files to be made, for what will be written: contents to keep,
- * new files next to those they replace, the records of this run, and what a reload hands to the proxy.
+ * new files next to those they replace, the application's settings, the records of this run, what a reload hands to the
+ * proxy, and logs.
  */
 export async function missingRoom(
   store: Store,
   delivered: Delivered,
   files: readonly FileChange[],
+  settings: SettingsPlan,
 ): Promise<Problem[]> {
   const needs = new Map<number, Need>();
   const need = async (path: string, bytes: number, made: number): Promise<void> => {
@@ -41,6 +45,10 @@ export async function missingRoom(
   }
   const written = files.filter(({ to }) => to.kind !== "absent").map(({ path }) => path);
   for (const directory of missingDirectories(store, written)) await need(store.onHost(directory), 0, 1);
+  // Only asked for how much room there is: whatever its owner has made of the path, that changes nothing.
+  for (const { file, changed, content } of settings.files)
+    if (changed) await need(dirname(file.path), content.length, 0);
+  for (const log of await deliveredLogs(store, delivered)) await need(dirname(log), 0, 0);
   if (changesServices(store.root)) {
     await need(RECORDS, await handedOver(delivered), 0);
     await need(DEFAULT_HOST_PATHS.unitDirectory, 0, 0);
@@ -51,6 +59,15 @@ export async function missingRoom(
 /** Why a run could not record what it does: nobody would see how it ends. */
 export const missingRecordRoom = async (): Promise<Problem[]> =>
   lacking({ at: await existing(RECORDS), ...MARGIN });
+
+/** Log files of the config that is delivered, as paths here; a terminal, a FIFO or `/dev/null` holds none. */
+async function deliveredLogs(store: Store, { deployment, contents }: Delivered): Promise<string[]> {
+  const file = deployment.files.find(({ path }) => path === deployment.config)!;
+  const parsed = parseConfigText(await readFile(contents.get(file.sha256)!, "utf8"));
+  const logs = parsed.ok ? logPaths(parsed.value).map((path) => store.onHost(path)) : [];
+  const found = await Promise.all(logs.map((path) => stat(path).catch(() => undefined)));
+  return logs.filter((_, i) => found[i]?.isFile() ?? true);
+}
 
 /** Keys and certificates, which a reload copies to `/run`. */
 async function handedOver({ deployment, contents }: Delivered): Promise<number> {
