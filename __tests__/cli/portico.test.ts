@@ -356,7 +356,7 @@ describe("preview and check --live", () => {
       `portico preview of ${path.join(root, "etc/portico/portico.json")}`,
       `  http://127.0.0.1:${http}/          instead of port 80 of 0.0.0.0`,
       `  https://127.0.0.1:${https}/         instead of port 443 of 0.0.0.0`,
-      `Ask for it by name: curl -k --resolve files.example.org:${http}:127.0.0.1 http://files.example.org:${http}/`,
+      `Ask for it by name: curl -k --resolve files.example.org:${https}:127.0.0.1 https://files.example.org:${https}/`,
       "Stop it with Ctrl-C.",
     ]);
     const { code, out, err } = await portico("check", ...at);

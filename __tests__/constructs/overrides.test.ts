@@ -232,19 +232,6 @@ describe("routes", () => {
     expect(resolve(stack, { url: "https://192.0.2.10/sync/", ...request })).toMatchObject({ status: 413 });
   });
 
-  test("can lead `/` to the application over https and http, as README has it", () => {
-    const stack = newStack();
-    const files = frontEnd({}, "files", stack);
-    const action = Action.redirect({ path: "/sync/" });
-    files.routes.page.replaceAction(action);
-    files.redirect?.addRoute("root", { path: "/", match: "exact", action });
-    synthesize(stack);
-    for (const scheme of ["https", "http"]) {
-      const location = "https://192.0.2.10/sync/";
-      expect(resolve(stack, `${scheme}://192.0.2.10/`)).toMatchObject({ status: 301, location });
-    }
-  });
-
   test("keep their limits if one is refused", () => {
     const { route, proxy } = proxyWithRoute();
     const before = proxy.config;

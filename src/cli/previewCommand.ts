@@ -40,7 +40,10 @@ export function readyText(file: string, original: ProxyConfig, moved: ProxyConfi
 /** On loopback the server name has to be given too, unless the config has loopback as a server name. */
 function nameHint(config: ProxyConfig): string {
   const name = applicationHost(config);
-  const { address, port, protocol } = config.listeners.find((l) => !isIPv6(l.address))!;
+  // Over http the application's name may lead nowhere but below its own path.
+  const { listeners = [] } = config.virtualServers.find((server) => server.name === "application") ?? {};
+  const onIPv4 = config.listeners.filter((l) => !isIPv6(l.address));
+  const { address, port, protocol } = onIPv4.find((l) => listeners.includes(l.name)) ?? onIPv4[0]!;
   if (name === undefined || name === address) return "";
   return `Ask for it by name: curl -k --resolve ${name}:${port}:${address} ${protocol}://${name}:${port}/\n`;
 }

@@ -3,6 +3,7 @@ export * from "./action.js";
 export * from "./activation.js";
 export type * from "./activationOptions.js";
 export * from "./containerProxy.js";
+export type { FileSyncActivationProps } from "./fileSync/activationProps.js";
 export * from "./fileSync/daemons.js";
 export * from "./fileSync/settings.js";
 export { Delivery } from "./delivery/delivery.js";
@@ -17,11 +18,7 @@ export type {
 } from "./fileSync/servers.js";
 export * from "./pair/frontEndPair.js";
 export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
-export type {
-  FileSyncActivationProps,
-  FileSyncFrontEndProps,
-  FrontEndFirewallProps,
-} from "./fileSync/props.js";
+export type { FileSyncFrontEndProps, FrontEndFirewallProps } from "./fileSync/props.js";
 export * from "./firewall.js";
 export * from "./host.js";
 export * from "./hostFile.js";

@@ -95,6 +95,7 @@ export function expectedResponses(
     ...site.defaultServer(),
     ...site.media(),
     ...site.redirects(),
+    ...site.roots(),
     ...site.login(),
     ...site.serverHeader(),
     ...site.daemon("fileServer"),
@@ -117,6 +118,8 @@ export function applicationHost(config: ProxyConfig): string | undefined {
     real(config.virtualServers.find((v) => v.name === "redirect"))
   );
 }
+
+type RedirectAction = Extract<RouteConfig["action"], { type: "redirect" }>;
 
 class Site {
   private readonly router: Router;
@@ -179,7 +182,23 @@ class Site {
     const route = this.route("web");
     const server = this.config.virtualServers.find((v) => v.name === "redirect");
     if (route === undefined || server === undefined) return [];
-    const path = directoryPath(route);
+    return this.leading(server, directoryPath(route), (_, { scheme }) => `redirect to ${scheme}`);
+  }
+
+  /** `/` of the application's names, where it leads to the application (`rootRedirect`). */
+  roots(): ExpectedResponse[] {
+    const redirect = this.config.virtualServers.find((v) => v.name === "redirect");
+    return [this.application, ...(redirect === undefined ? [] : [redirect])].flatMap((server) =>
+      this.leading(server, "/", ({ protocol }) => `/ over ${protocol}`),
+    );
+  }
+
+  /** One row for each listener of a server that redirects the path; none if it does something else. */
+  private leading(
+    server: VirtualServerConfig,
+    path: string,
+    nameOf: (listener: ListenerConfig, action: RedirectAction) => string,
+  ): ExpectedResponse[] {
     const action = this.router.route(server, path)?.action;
     if (action?.type !== "redirect") return [];
     const { scheme } = action;
@@ -187,11 +206,11 @@ class Site {
       this.options.origin ??
       `${scheme}://${urlAuthority(scheme, unbracketed(action.host ?? this.host), redirectPort(action))}`;
     return this.listenersOf(server).map((listener) => ({
-      name: `redirect to ${scheme}${family(listener)}`,
+      name: `${nameOf(listener, action)}${family(listener)}`,
       subject: "redirect",
       ...this.asked(this.request(listener, path), listener, [
         status(action.status),
-        location(origin + path),
+        location(origin + (action.path ?? path)),
         mediaType("text/html"),
       ]),
     }));

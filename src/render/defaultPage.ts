@@ -1,8 +1,14 @@
 /**
  * The page of the default server, which answers for every name that is not the application's (service 1.3). Users who
  * see it have reached the right machine by a name it does not serve.
+ *
+ * @param applicationUrl a link on the page; of a checked server name and path, so nothing in it is markup
  */
-export function renderDefaultPage(): string {
+export function renderDefaultPage(applicationUrl?: string): string {
+  const where =
+    applicationUrl === undefined
+      ? ""
+      : ` The application is at\n<a href="${applicationUrl}">${applicationUrl}</a>.`;
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -14,7 +20,7 @@ export function renderDefaultPage(): string {
 </head>
 <body>
 <h1>The proxy is running</h1>
-<p>This is the page of its default server. No application is served at this address.</p>
+<p>This is the page of its default server. No application is served at this address.${where}</p>
 </body>
 </html>
 `;

@@ -6,7 +6,7 @@ import type { ProxyService } from "../proxyService.js";
 import type { ApplicationSettings } from "./settings.js";
 import type { ApplicationDaemons } from "./daemons.js";
 import type { Firewall } from "../firewall.js";
-import type { FileSyncActivationProps } from "./props.js";
+import type { FileSyncActivationProps } from "./activationProps.js";
 import type { PortForward } from "../../model/host.js";
 
 /** What an activation takes from its front end. */

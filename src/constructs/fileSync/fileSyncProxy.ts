@@ -10,6 +10,7 @@ import {
   any,
   choice,
   fields,
+  flag,
   listOf,
   number,
   type PropTable,
@@ -28,10 +29,12 @@ import {
   addRoutes,
   addServers,
   addUpstreams,
+  applicationUrl,
   type FileSyncListeners,
   type FileSyncRouteFields,
   type FileSyncRoutes,
   type FileSyncUpstreams,
+  rootRedirect,
 } from "./servers.js";
 
 /**
@@ -78,9 +81,11 @@ export class FileSyncProxy extends Construct {
     this.listeners = addContainerListeners(this.proxy, mode, serverNames);
     this.upstreams = addUpstreams(this.proxy, props.upstreams);
     const { defaultPageDirectory } = CONTAINER_PATHS;
-    this.proxy.addFile(`${defaultPageDirectory}/index.html`, props.defaultPage ?? renderDefaultPage());
-    const page = Action.staticFiles(defaultPageDirectory, { index: ["index.html"] });
     const path = `/${props.pathPrefix ?? "sync"}`;
+    const root = props.rootRedirect === true ? rootRedirect(mode, path) : undefined;
+    const linked = root && applicationUrl(mode, serverName!, path);
+    this.proxy.addFile(`${defaultPageDirectory}/index.html`, props.defaultPage ?? renderDefaultPage(linked));
+    const page = Action.staticFiles(defaultPageDirectory, { index: ["index.html"] });
     const { listeners } = this;
     const servers = addServers(this.proxy, {
       listeners,
@@ -88,6 +93,7 @@ export class FileSyncProxy extends Construct {
       serverNames,
       path,
       page,
+      root,
       responseHeaders: props.responseHeaders,
     });
     this.defaultServer = servers.defaultServer;
@@ -102,7 +108,7 @@ export class FileSyncProxy extends Construct {
       avatarDirectory,
       requestBodyTimeoutMs: props.requestBodyTimeoutMs,
       webdavDestination: props.webdavDestination,
-      page,
+      page: root ?? page,
       responseHeaders: props.routeResponseHeaders,
     });
   }
@@ -152,6 +158,12 @@ export interface FileSyncProxyProps {
    */
   readonly routeResponseHeaders?: FileSyncRouteFields;
   /**
+   * Whether `/` leads to the application, over http and https: a 302, so that browsers forget it when this is turned off.
+   * The default server still answers for other names, and its page links to the application.
+   * @default false - `/` of the application's names is a page over its own scheme, and 404 over http in TLS mode
+   */
+  readonly rootRedirect?: boolean;
+  /**
    * HTML of the default server's page.
    * @default - a page that says no application is served at this address
    */
@@ -178,6 +190,7 @@ const FILE_SYNC_PROXY_PROPS: PropTable<FileSyncProxyProps> = {
   webdavDestination: choice("path", "absolute", "unchanged"),
   responseHeaders: any,
   routeResponseHeaders: ROUTE_FIELDS,
+  rootRedirect: flag,
   defaultPage: text,
   proxy: fields(PROXY_SETTINGS),
 };

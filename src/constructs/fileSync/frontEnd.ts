@@ -26,9 +26,11 @@ import {
   addRoutes,
   addServers,
   addUpstreams,
+  applicationUrl,
   type FileSyncListeners,
   type FileSyncRoutes,
   type FileSyncUpstreams,
+  rootRedirect,
 } from "./servers.js";
 import {
   type FileSyncFrontEndProps,
@@ -112,7 +114,9 @@ export class FileSyncFrontEnd extends Construct {
     const { listeners, mode, serverNames } = this;
     const { responseHeaders } = props;
     const path = `/${prefix}`;
-    const servers = addServers(this.proxy, { listeners, mode, serverNames, path, page, responseHeaders });
+    const root = props.rootRedirect === true ? rootRedirect(mode, path) : undefined;
+    const common = { listeners, mode, serverNames, path };
+    const servers = addServers(this.proxy, { ...common, page, root, responseHeaders });
     this.defaultServer = servers.defaultServer;
     this.redirect = servers.redirect;
     this.application = servers.application;
@@ -124,7 +128,7 @@ export class FileSyncFrontEnd extends Construct {
     };
     this.routes = addRoutes(this.application, this.proxy.paths.logDirectory, {
       upstreams: this.upstreams,
-      base: `/${prefix}`,
+      base: path,
       scheme: this.mode.scheme,
       serverName: this.serverNames[0],
       mediaDirectory: this.media.directory,
@@ -132,13 +136,13 @@ export class FileSyncFrontEnd extends Construct {
       requestBodyTimeoutMs: props.requestBodyTimeoutMs,
       webdavDestination: props.webdavDestination,
       responseHeaders: props.routeResponseHeaders,
-      page,
+      page: root ?? page,
       logs: props.proxy?.logs,
     });
     this.defaultPage = new HostFile(this, "DefaultPage", {
       host: this.host,
       path: `${this.proxy.paths.defaultPageDirectory}/index.html`,
-      content: props.defaultPage ?? renderDefaultPage(),
+      content: props.defaultPage ?? renderDefaultPage(root && applicationUrl(mode, serverNames[0], path)),
       role: "page",
     });
     this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });

@@ -5,12 +5,8 @@ import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { PUBLIC_NAME } from "../../model/serverName.js";
 import { accepting } from "../../model/textRule.js";
 import { type HostPaths, PATH_PREFIX } from "../../render/index.js";
-import type {
-  ApplicationUnits,
-  DatabaseConnection,
-  ResponseProbe,
-  SettingsEditing,
-} from "../activationOptions.js";
+import type { ApplicationUnits, SettingsEditing } from "../activationOptions.js";
+import type { FileSyncActivationProps } from "./activationProps.js";
 import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps } from "./daemons.js";
 import { APPLICATION_SETTINGS_PROPS, type ApplicationSettingsProps } from "./settings.js";
 import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
@@ -132,6 +128,12 @@ export interface FileSyncFrontEndProps {
    */
   readonly paths?: Partial<HostPaths>;
   /**
+   * Whether `/` leads to the application, over http and https: a 302, so that browsers forget it when this is turned off.
+   * The default server still answers for other names, and its page links to the application.
+   * @default false - `/` of the application's names is a page over its own scheme, and 404 over http in TLS mode
+   */
+  readonly rootRedirect?: boolean;
+  /**
    * HTML of the default server's page.
    * @default - a page that says no application is served at this address
    */
@@ -202,6 +204,7 @@ export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
     fileServer: APPLICATION_SETTINGS_PROPS.fileServer,
   }),
   paths: fields(HOST_PATHS),
+  rootRedirect: flag,
   defaultPage: text,
   network: fields(without(STATIC_NETWORK_PROPS, "host")),
   firewall: fields(
@@ -358,42 +361,4 @@ function directoryProblems(props: RouteOptions, at: At): Problem[] {
     };
     return [problem("config.bad-file-path", at(name), "is not the path of a directory", more)];
   });
-}
-
-/** What activation has to know about the application, besides what the front end knows itself. */
-export interface FileSyncActivationProps {
-  /**
-   * Units of the application's daemons, which stop and start when their settings change.
-   * @default - those that `daemons` makes
-   */
-  readonly units?: ApplicationUnits;
-  /**
-   * The application's own settings files, and whether activation edits the items of the front end in place.
-   * @default - the settings are left to you; see the files in /usr/share/portico/application-settings
-   */
-  readonly settings?: SettingsEditing;
-  /**
-   * Whether activation makes media files and their directories readable by others where they are not. It does
-   * so as the user who owns the directories; a destroy undoes it.
-   * @default false
-   */
-  readonly fixMedia?: boolean;
-  /**
-   * The application's database, for checks of the settings stored in it. The password is asked for at run time.
-   * @default - not checked
-   */
-  readonly database?: DatabaseConnection;
-  /**
-   * How the expected responses are checked afterwards.
-   * @default - they have a minute to become as expected; an image is searched for in the media directory
-   */
-  readonly probe?: ResponseProbe;
-  /**
-   * Whether an apply fails, and the host rolls back, unless every certificate of `TlsMaterial.acme` is issued within
-   * three minutes. `false` does not wait: a row says which certificate is still missing and why, and the proxy serves
-   * with a temporary one until it is issued. On a `FrontEndPair` only the host that has the address waits for longer
-   * than ten seconds: the other one gets its certificates from there.
-   * @default false
-   */
-  readonly requireCertificate?: boolean;
 }

@@ -1,3 +1,4 @@
+import { renderOrigin } from "../../render/index.js";
 import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
 import { warn } from "../warn.js";
 import type { Listener, ListenerProps } from "../listener.js";
@@ -45,7 +46,10 @@ export interface FileSyncRoutes {
   readonly media: Route;
   /** Avatars, where the application keeps them outside its media directory. */
   readonly avatars?: Route;
-  /** `/` and nothing below it: the default server's page, so that `/` is answered with 200 for every name. */
+  /**
+   * `/` and nothing below it: the default server's page, so that `/` is answered with 200 for every name; or a redirect
+   * to the application, by `rootRedirect`.
+   */
   readonly page: Route;
 }
 
@@ -121,7 +125,19 @@ export interface FileSyncServersInput {
   /** Path of the web application: `/sync`. */
   readonly path: string;
   readonly page: Action;
+  /** Where `/` leads; undefined if it is a page. */
+  readonly root?: Action;
   readonly responseHeaders?: ResponseHeaders;
+}
+
+/** `/` leads to the application. Not for good: a browser would keep a 301 after the option is turned off. */
+export function rootRedirect({ scheme, publicPort: port }: Mode, path: string): Action {
+  return Action.redirect({ status: 302, scheme, port, path: `${path}/` });
+}
+
+/** Where clients find the application. */
+export function applicationUrl({ scheme, publicPort: port }: Mode, host: string, path: string): string {
+  return `${renderOrigin({ scheme, host, port })}${path}/`;
 }
 
 /** Virtual servers of the front end; `redirect` in TLS mode only. */
@@ -150,6 +166,7 @@ export function addServers(proxy: ReverseProxyBase, input: FileSyncServersInput)
   const redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
   const action = Action.redirect({ status: 301, scheme: "https", port: mode.publicPort });
   redirect.addRoute("https", { path: input.path, match: "prefix", action });
+  if (input.root !== undefined) redirect.addRoute("root", { path: "/", match: "exact", action: input.root });
   const application = proxy.addVirtualServer("application", {
     serverNames: ["_"],
     listeners: https6 === undefined ? [https] : [https, https6],

@@ -1,0 +1,98 @@
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { connect } from "node:http2";
+import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
+import { type FileSyncFrontEndProps, Mode } from "../../src/index.js";
+import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { frontEnd, newStack, synthesize } from "../../proof/kit/stacks.js";
+
+/** `rootRedirect`: where `/` leads, in the config, among the expected responses, and on the wire. */
+
+function made(props: Partial<FileSyncFrontEndProps>) {
+  const stack = newStack();
+  const files = frontEnd(props, "files", stack);
+  const written: { filename: string; content: string }[] = Object.values(
+    synthesize(stack).resource.local_file!,
+  );
+  const page = written.find(({ filename }) => filename.endsWith("/index.html"))!.content;
+  const config = renderProxyConfig(files.proxy);
+  const rows = expectedResponses(config).filter(({ name }) => name.startsWith("/ over"));
+  return { stack, files, config, page, rows };
+}
+
+const NAME = "192.0.2.10";
+
+const PLAIN = { mode: Mode.plain() };
+const TLS = { mode: Mode.tls() };
+
+test.each<[what: string, props: Partial<FileSyncFrontEndProps>, asked: string[], location: string]>([
+  ["plain mode", PLAIN, [`http://${NAME}/`], `http://${NAME}/sync/`],
+  ["TLS mode", TLS, [`http://${NAME}/`, `https://${NAME}/`], `https://${NAME}/sync/`],
+  ["another prefix", { ...TLS, pathPrefix: "cloud" }, [`https://${NAME}/`], `https://${NAME}/cloud/`],
+])("`/` leads to the application: %s", (_, props, asked, location) => {
+  const { stack, files, page, rows } = made({ ...props, rootRedirect: true });
+  for (const url of asked) expect(resolve(stack, url)).toMatchObject({ status: 302, location });
+  expect(files.url).toBe(location);
+  expect(page).toContain(`<a href="${location}">${location}</a>`);
+  expect(rows.map(({ request: { scheme, host, path } }) => `${scheme}://${host}${path}`)).toEqual(
+    expect.arrayContaining(asked),
+  );
+  for (const { expected } of rows) expect(JSON.stringify(expected)).toContain(location);
+});
+
+test.each([
+  ["plain mode", PLAIN],
+  ["TLS mode", TLS],
+])("without it, `/` is a page, and nothing more is expected: %s", (_, props) => {
+  const { page, config, rows } = made(props);
+  expect(rows).toEqual([]);
+  expect(page).not.toContain("href");
+  const roots = config.virtualServers.flatMap(({ name, routes }) =>
+    routes.filter(({ path }) => path === "/").map(({ action }) => `${name}: ${action.type}`),
+  );
+  expect(roots).toEqual(["default: staticFiles", "application: staticFiles"]);
+});
+
+describe("on the wire", () => {
+  let front: EveryProtocol;
+  beforeAll(async () => {
+    const { config } = made({ ...TLS, rootRedirect: true });
+    const routes = config.virtualServers.find(({ name }) => name === "redirect")!.routes;
+    front = await startEveryProtocol({ routes: routes.filter(({ path }) => path === "/") });
+  });
+  afterAll(() => front.close());
+
+  const SEEN = [302, "https://a.example/sync/"];
+
+  test("over HTTP/1.1", async () => {
+    const seen = await new Promise((done, fail) => {
+      const options = {
+        host: "127.0.0.1",
+        port: front.plainPort,
+        headers: { Host: "a.example" },
+        agent: false,
+      };
+      httpRequest(options, (answer: IncomingMessage) => {
+        answer.resume();
+        done([answer.statusCode, answer.headers.location]);
+      })
+        .on("error", fail)
+        .end();
+    });
+    expect(seen).toEqual(SEEN);
+  });
+
+  test("over HTTP/2", async () => {
+    const seen = await new Promise((done, fail) => {
+      const session = connect(`https://127.0.0.1:${front.securePort}`, { rejectUnauthorized: false });
+      session.on("error", fail);
+      const stream = session.request({ ":path": "/", ":authority": "a.example" });
+      stream.on("error", fail).on("response", (head) => {
+        done([head[":status"], head.location]);
+        session.destroy();
+      });
+      stream.end();
+    });
+    expect(seen).toEqual(SEEN);
+  });
+});

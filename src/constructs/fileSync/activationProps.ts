@@ -1,0 +1,44 @@
+import type {
+  ApplicationUnits,
+  DatabaseConnection,
+  ResponseProbe,
+  SettingsEditing,
+} from "../activationOptions.js";
+
+/** What activation has to know about the application, besides what the front end knows itself. */
+export interface FileSyncActivationProps {
+  /**
+   * Units of the application's daemons, which stop and start when their settings change.
+   * @default - those that `daemons` makes
+   */
+  readonly units?: ApplicationUnits;
+  /**
+   * The application's own settings files, and whether activation edits the items of the front end in place.
+   * @default - the settings are left to you; see the files in /usr/share/portico/application-settings
+   */
+  readonly settings?: SettingsEditing;
+  /**
+   * Whether activation makes media files and their directories readable by others where they are not. It does
+   * so as the user who owns the directories; a destroy undoes it.
+   * @default false
+   */
+  readonly fixMedia?: boolean;
+  /**
+   * The application's database, for checks of the settings stored in it. The password is asked for at run time.
+   * @default - not checked
+   */
+  readonly database?: DatabaseConnection;
+  /**
+   * How the expected responses are checked afterwards.
+   * @default - they have a minute to become as expected; an image is searched for in the media directory
+   */
+  readonly probe?: ResponseProbe;
+  /**
+   * Whether an apply fails, and the host rolls back, unless every certificate of `TlsMaterial.acme` is issued within
+   * three minutes. `false` does not wait: a row says which certificate is still missing and why, and the proxy serves
+   * with a temporary one until it is issued. On a `FrontEndPair` only the host that has the address waits for longer
+   * than ten seconds: the other one gets its certificates from there.
+   * @default false
+   */
+  readonly requireCertificate?: boolean;
+}
