@@ -2234,13 +2234,17 @@ const elsewhere = of("what other proxies do", [
 ]);
 
 const PROXY_OVERRIDE = "stack/proxy.addConfigOverride.value";
-class StackOfTheFork extends TerraformStack {}
-// As the library of a class is noted by jsii.
-Object.defineProperty(StackOfTheFork, Symbol.for("jsii.rtti"), { value: { fqn: "cdktn.TerraformStack" } });
+class StackOfAnother extends TerraformStack {}
+/** As the library of a class is noted by jsii. */
+const RTTI = Symbol.for("jsii.rtti");
+const isFork = (TerraformStack as unknown as Record<symbol, { fqn: string }>)[RTTI]!.fqn.startsWith("cdktn.");
+/** The one of cdktf and its fork that is not used. */
+export const OTHER_LIBRARY = isFork ? "cdktf" : "cdktn";
+Object.defineProperty(StackOfAnother, RTTI, { value: { fqn: `${OTHER_LIBRARY}.TerraformStack` } });
 const withoutCompiler = of("without a compiler", [
   [
     "a stack of cdktn beside cdktf",
-    (s) => new Host(new StackOfTheFork(s.stack, "fork"), "h", { address: "192.0.2.9" }),
+    (s) => new Host(new StackOfAnother(s.stack, "fork"), "h", { address: "192.0.2.9" }),
     "config.wrong-type",
     "stack/fork/h",
   ],
