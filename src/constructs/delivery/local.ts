@@ -1,6 +1,4 @@
 import { isAbsolute, normalize, resolve } from "node:path";
-import { File } from "@cdktf/provider-local/lib/file";
-import { SensitiveFile } from "@cdktf/provider-local/lib/sensitive-file";
 import { DataResource, type TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
 import { DEPLOYMENT_FILE } from "../../model/deployment.js";
@@ -8,6 +6,7 @@ import { problem } from "../../model/index.js";
 import { quote } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
 import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
+import { localProvider } from "../providers/local.js";
 import { flag, type PropTable, text } from "../props/propTable.js";
 import { constructOf, deploymentOf } from "./identity.js";
 import { dependOn, onDestroy } from "./provisioning.js";
@@ -89,7 +88,8 @@ export class LocalDelivery implements DeliveryWay {
       directoryPermission: DIRECTORY_MODE,
       ...(file.source === undefined ? { content: file.content } : { source: file.source }),
     };
-    const resource = file.sensitive ? new SensitiveFile(scope, id, config) : new File(scope, id, config);
+    const Resource = file.sensitive ? localProvider.SensitiveFile : localProvider.File;
+    const resource = new Resource(scope, id, config);
     return { resource, sha256: resource.contentSha256 };
   }
 
