@@ -45,6 +45,8 @@ const MOMENTS_MAX = 40;
 /** Byte by byte only so far: what follows is a body. */
 const SINGLE_BYTES_MAX = 250;
 
+/** One for all: each is kept until the end, where Node takes long to free a hundred thousand of them. */
+const secureContext = tls.createSecureContext();
 /** TLS sessions are resumed, as browsers do; a handshake costs more than an exchange. */
 const sessions = new Map<string, Buffer>();
 
@@ -269,6 +271,7 @@ function secured(socket: net.Socket, protocol: "https" | "h2"): tls.TLSSocket {
   const session = sessions.get(protocol);
   const secure = tls.connect({
     socket,
+    secureContext,
     ALPNProtocols: [protocol === "h2" ? "h2" : "http/1.1"],
     rejectUnauthorized: false,
     ...(session === undefined ? {} : { session }),
