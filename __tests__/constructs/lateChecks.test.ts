@@ -176,15 +176,18 @@ test("what is not known in a config is checked by its field, unless it is left o
   expect(first(lateConfigChecks(config, (p) => p))).toEqual([
     [
       "workers: is not one of the values allowed here [config.not-one-of]",
-      '    allowed:  "auto"; or integer from 1 to 256',
+      '    allowed:  "auto"; or a whole number from 1 to 256',
     ],
     [
       `trustedProxies: is not a list, each item ${range} [config.wrong-type]`,
       `    allowed:  a list, each item ${range}`,
     ],
     [`listeners[0].address: is not ${address} [config.bad-address]`, `    allowed:  ${address}`],
-    ["listeners[0].port: is out of range [config.out-of-range]", "    allowed:  integer from 1 to 65535"],
-    ["virtualServers[0].default: is not of type boolean [config.wrong-type]", "    allowed:  boolean"],
+    [
+      "listeners[0].port: is out of range [config.out-of-range]",
+      "    allowed:  a whole number from 1 to 65535",
+    ],
+    ["virtualServers[0].default: is not true or false [config.wrong-type]", "    allowed:  true or false"],
   ]);
   const named = lateConfigChecks(config, (p) => (p.path === "workers" ? { ...p, path: "w" } : undefined));
   expect(first(named).map(([title]) => title)).toEqual([

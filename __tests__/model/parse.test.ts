@@ -403,15 +403,15 @@ describe("parseConfig", () => {
     ["workers", 257, "is too large"],
     ["listeners", [], "has too few items"],
     ["listeners.0.port", undefined, "is missing"],
-    ["listeners.0.port", "80", "is not of type number"],
+    ["listeners.0.port", "80", "is not a number"],
   ])("%s = %j %s", (path, value, message) => {
     expect(problemsOf(broken(path, value)).map((one) => one.message)).toEqual([message]);
   });
 
   test.each([
     ["version", undefined, "1"],
-    ["listeners", undefined, "array"],
-    ["listeners.0.port", undefined, "integer from 1 to 65535"],
+    ["listeners", undefined, "a list"],
+    ["listeners.0.port", undefined, "a whole number from 1 to 65535"],
     ["listeners.0.protocol", undefined, "http, https"],
     ["upstreams.0.url", undefined, "http://HOST:PORT, with nothing after the port"],
     [

@@ -22,7 +22,7 @@ const SPLIT = "an absolute path of letters, digits and ./_-+@,=~%";
 
 const KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 const URL = "http://HOST:PORT, with nothing after the port";
-const PORT = "integer from 1 to 65535";
+const PORT = "a whole number from 1 to 65535";
 const FILE = "an absolute path without `//`";
 const NAME = "a lower-case host name or an IP address";
 
@@ -147,7 +147,7 @@ export const LATE_VALUES: readonly LateValue[] = [
     "daemons/Webdav.unit.Service.Environment[0]",
     "one line without",
   ),
-  value("workers", "number", 2, "0", "proxy.workers", '"auto"; or integer from 1 to 256'),
+  value("workers", "number", 2, "0", "proxy.workers", '"auto"; or a whole number from 1 to 256'),
   value(
     "trusted",
     "list(string)",
@@ -181,7 +181,7 @@ export const LATE_VALUES: readonly LateValue[] = [
     5000,
     "1.5",
     "proxy/Upstreams/other.readTimeoutMs",
-    "integer from 1 to 2147483647",
+    "a whole number from 1 to 2147483647",
   ),
   value(
     "routePath",
@@ -222,7 +222,7 @@ export const LATE_VALUES: readonly LateValue[] = [
     410,
     "600",
     "proxy/VirtualServers/site/gone.action.status",
-    "integer from 200 to 599",
+    "a whole number from 200 to 599",
   ),
   value(
     "line",

@@ -105,7 +105,7 @@ function problemOf(nodes: readonly SchemaNode[], path: string): Problem {
     const list = `a list, each item ${allowedBy(items)}`;
     return problem("config.wrong-type", path, `is not ${list}`, { allowed: list });
   }
-  return problem("config.wrong-type", path, `is not of type ${allowed}`, { allowed });
+  return problem("config.wrong-type", path, `is not ${allowed}`, { allowed });
 }
 
 /** cdktf's operators write a bare 0 as `undefined`. */

@@ -3,7 +3,7 @@ import { CONFIG_VERSION, configSchema, type ProxyConfig } from "./config.js";
 import { crossCheck } from "./crossChecks.js";
 import { badValueFix, unknownNameFix } from "../notSupported.js";
 import { type Problem, type ProblemCode, problem, type Result } from "../problem.js";
-import { allowedAt, fieldNamesAt } from "./schema.js";
+import { allowedAt, fieldNamesAt, typeInWords } from "./schema.js";
 
 /**
  * Unknown input → frozen config with defaults, or every problem at once. Never throws.
@@ -137,8 +137,8 @@ function explain(
       }
       return {
         code: "config.wrong-type",
-        message: `is not of type ${issue.expected}`,
-        allowed: issue.expected,
+        message: `is not ${typeInWords(issue.expected)}`,
+        allowed: typeInWords(issue.expected),
       };
     case "too_small":
       return {

@@ -72,6 +72,21 @@ export function allowedAt(schema: z.ZodType, path: readonly PropertyKey[], docum
   return allowedBy(nodesAt(schema, path, document));
 }
 
+/** Types as JSON Schema and the schema library name them. */
+const TYPES: Readonly<Record<string, string>> = {
+  array: "a list",
+  boolean: "true or false",
+  int: "a whole number",
+  integer: "a whole number",
+  number: "a number",
+  object: "an object",
+  record: "an object",
+  string: "a text",
+};
+
+/** A type as users say it, to follow "is not". */
+export const typeInWords = (type = "object"): string => TYPES[type] ?? type;
+
 /** What a field accepts, in words. */
 export function allowedBy(nodes: readonly SchemaNode[]): string {
   const words = nodes.map((n) => {
@@ -79,9 +94,9 @@ export function allowedBy(nodes: readonly SchemaNode[]): string {
     if (n.enum !== undefined) return n.enum.map((v) => JSON.stringify(v)).join(", ");
     if (n.properties?.type?.const !== undefined)
       return `an object with type ${JSON.stringify(n.properties.type.const)}`;
-    if (n.minimum !== undefined) return `${n.type} from ${n.minimum} to ${n.maximum}`;
+    if (n.minimum !== undefined) return `${typeInWords(n.type)} from ${n.minimum} to ${n.maximum}`;
     return n.properties === undefined
-      ? (n.patternErrorMessage ?? n.type)
+      ? (n.patternErrorMessage ?? typeInWords(n.type))
       : `an object with ${Object.keys(n.properties).join(", ")}`;
   });
   return [...new Set(words)].join("; or ");
