@@ -107,6 +107,9 @@ fi
 `;
 }
 
+/** Terraform gives a terminal to what it runs, but shows its output line by line, and in logs. */
+const WITHOUT_COLOURS = "export NO_COLOR=1";
+
 /**
  * Runs `portico activate` by the Node and the runtime of this very deployment, wherever they are by now: just uploaded,
  * kept by an activation that failed, or in place since an earlier one. The programs it runs with stay in `run` until it
@@ -123,6 +126,7 @@ export function activateScript(
 fi
 `;
   return `${withoutAddress === undefined ? "" : skip}umask 077
+${WITHOUT_COLOURS}
 # Where the session comes in, by which activation sees that a firewall does not shut it out.
 [ -z "$1" ] || export SSH_CONNECTION="$1"
 cd ${quote(incoming)}
@@ -169,7 +173,8 @@ export function deactivateScript(
   { purge }: { readonly purge: boolean },
 ): string {
   const run = `${quote(incoming)}/run`;
-  return `if [ -x ${run}/node ] || [ -x ${quote(store)}/command ]; then
+  return `${WITHOUT_COLOURS}
+if [ -x ${run}/node ] || [ -x ${quote(store)}/command ]; then
   # Copies: the programs go with the rest, and by something a deactivation that was cut off must be carried on.
   if [ ! -x ${run}/node ] || [ ! -f ${run}/portico.mjs ]; then
     { IFS= read -r node && IFS= read -r runtime; } < ${quote(store)}/programs
