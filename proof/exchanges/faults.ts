@@ -30,7 +30,7 @@ export const isOverLimit = ({ to, body }: ExchangeScript): boolean =>
 export const bodyBytesMaxOf = (to: Target): number => TARGETS[to].bodyBytesMax ?? Infinity;
 
 /** A machine that is busy may let any client be silent for longer than the route allows. */
-const mayTimeOut = ({ to, body }: ExchangeScript): boolean =>
+export const mayTimeOut = ({ to, body }: ExchangeScript): boolean =>
   TARGETS[to].bodyTimeoutMs !== undefined && body !== undefined;
 
 /** Whether what the client sends for one exchange is not a request, or one that is refused. */

@@ -18,6 +18,7 @@ import {
   isOverLimit,
   isRefused,
   isRepeatable,
+  mayTimeOut,
   quits,
 } from "./faults.js";
 import { TARGETS } from "./targets.js";
@@ -28,6 +29,7 @@ export function judge(played: Case, clients: readonly Client[], seen: readonly S
   return played.clients.flatMap((script, c) => {
     const client = clients[c]!;
     let over = false;
+    let mayLapse = false;
     const found = script.exchanges.flatMap((exchange, e) => {
       const id = idOf(played.index, c, e);
       const facts: Facts = {
@@ -39,6 +41,7 @@ export function judge(played: Case, clients: readonly Client[], seen: readonly S
         sentWhole: client.whole.has(e),
         seen: seen.filter((one) => one.id === id),
         over,
+        mayLapse,
         forsaken: client.forsaken,
         refused: client.refuses(e) || (played.reloads && script.protocol !== "h2"),
       };
@@ -48,6 +51,7 @@ export function judge(played: Case, clients: readonly Client[], seen: readonly S
           (script.abort === undefined && facts.outcome.end !== "complete") ||
           isBroken(script, exchange) ||
           (exchange.body?.off ?? 0) > 0;
+      mayLapse ||= script.protocol !== "h2" && mayTimeOut(exchange) && exchange.answer.when !== "complete";
       return [...judgeUpstream(facts), ...judgeClient(facts)].map((fault) => `${id}: ${fault}`);
     });
     const more = client.outcomes.slice(script.exchanges.length).flatMap((outcome) => extra(script, outcome));
@@ -66,6 +70,11 @@ interface Facts {
   readonly seen: readonly Seen[];
   /** Over HTTP/1.1: nothing that follows on the connection is read as a request any more. */
   readonly over: boolean;
+  /**
+   * Over HTTP/1.1: an earlier request may have been answered within its body, and then its rest may have been waited for
+   * in vain on a busy machine; the connection closes without a response, for that request has its own.
+   */
+  readonly mayLapse: boolean;
   /** The client ended its side, and was not waited for. */
   readonly forsaken: boolean;
   /** It was told, or could see, that the connection takes no such request any more. */
@@ -190,9 +199,9 @@ function judgeRefusal(facts: Facts): string[] {
 }
 
 function judgeSilence(facts: Facts): string[] {
-  const { exchange, script, over, forsaken, refused } = facts;
+  const { exchange, script, over, mayLapse, forsaken, refused } = facts;
   const { client } = faultsOf(facts.played, script, exchange);
-  return client || over || forsaken || refused ? [] : ["no answer"];
+  return client || over || mayLapse || forsaken || refused ? [] : ["no answer"];
 }
 
 /** Whether the answer may be less than whole. */
