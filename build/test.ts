@@ -13,7 +13,6 @@ const CHECKS: readonly Step[] = [
   ["oxlint", ["oxlint"]],
   ["oxfmt", ["oxfmt", "--check"]],
   ["generated pages", [process.execPath, "--require", "tsx/cjs", "build/docs/main.ts", "--check"]],
-  ["reliability page", [process.execPath, "--require", "tsx/cjs", "proof/report/main.ts", "--check"]],
 ];
 
 type Step = readonly [

@@ -2,13 +2,14 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { ROOT } from "../paths.js";
 import { apiPages } from "./apiPages.js";
+import { breakagesPage } from "./breakagesPage.js";
 import { configPage } from "./configPage.js";
 import { errorsPage } from "./errorsPage.js";
 import { isStale, type Page } from "./page.js";
 
 /** `npm run docs`: writes the pages that come from the sources. With `--check` it says which of them are stale. */
 async function main(): Promise<void> {
-  const pages = [await configPage(), ...(await apiPages()), await errorsPage()];
+  const pages = [await configPage(), ...(await apiPages()), await errorsPage(), await breakagesPage()];
   const stale = pages.filter(isStale);
   const left = leftOver(pages);
   if (process.argv.includes("--check")) {

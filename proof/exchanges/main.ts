@@ -1,14 +1,12 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { numberOption } from "../kit/numberOption.js";
-import { writeResult } from "../kit/results.js";
 import { describe } from "./describe.js";
 import { caseAt } from "./generate.js";
 import { Proxy } from "./proxy.js";
-import { type Finding, playAlone, type Search, search } from "./search.js";
+import { type Finding, playAlone, search } from "./search.js";
 
-/** A shorter run is judged, but not recorded. */
-const FULL_COUNT = 200_000;
+const USUAL_COUNT = 200_000;
 /** Cases that are played at the same time. */
 const LANES = 48;
 
@@ -18,7 +16,7 @@ Clients over HTTP/1.1, TLS and HTTP/2 send requests whose bytes are joined and s
 short and exact, and leave when they like; the upstream answers early, late, wrongly and with everything an upgrade may be
 answered with. Nothing may reach the upstream that nobody sent, and nobody may get what is not theirs.
 
-  --count N      exchanges (default ${FULL_COUNT}; shorter runs are not recorded)
+  --count N      exchanges (default ${USUAL_COUNT})
   --seed N       which (default: printed)
   --only N       only the case of that number, alone, with its script
   --findings N   how many findings are enough (default 5)
@@ -28,7 +26,7 @@ answered with. Nothing may reach the upstream that nobody sent, and nobody may g
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      count: { type: "string", default: String(FULL_COUNT) },
+      count: { type: "string", default: String(USUAL_COUNT) },
       seed: { type: "string" },
       only: { type: "string" },
       findings: { type: "string", default: "5" },
@@ -63,7 +61,6 @@ async function main(): Promise<void> {
     const found = result.findings.length + result.broken.length;
     console.log(`${found} findings`);
     process.exitCode = found > 0 ? 1 : 0;
-    if (count >= FULL_COUNT) record(seed, seconds, result);
   } finally {
     await proxy.stop();
   }
@@ -86,22 +83,6 @@ function report({ index, faults, least, alone }: Finding, seed: number): string 
     `again: npm run exchanges -- --seed ${seed} --only ${index}`,
     "",
   ].join("\n");
-}
-
-function record(seed: number, seconds: number, result: Search): void {
-  const { exchanges, cases, protocols, heldMs } = result;
-  const findings = [...result.findings, ...result.broken];
-  writeResult({
-    name: "exchanges",
-    passed: findings.length === 0,
-    seed,
-    seconds,
-    exchanges,
-    cases,
-    "exchanges by protocol": protocols,
-    "the loop stood still at most, ms": Math.round(heldMs),
-    findings: findings.length,
-  });
 }
 
 void main();

@@ -17,7 +17,6 @@ import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { ROOT } from "../../build/paths.js";
 import { numberOption } from "../kit/numberOption.js";
-import { writeResult } from "../kit/results.js";
 import { distilled, faultOf, fuzz, type FuzzRun } from "./fuzzer.js";
 import { HITS, instrument } from "./instrument.js";
 import type { FuzzTarget } from "./target.js";
@@ -29,13 +28,10 @@ import type { FuzzTarget } from "./target.js";
  */
 const CORPUS = join(ROOT, "proof/fuzz/corpus");
 const FINDINGS = join(ROOT, ".cache/fuzz");
-/** A shorter run is judged, but not recorded. */
-const FULL_SECONDS = 60;
-
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      seconds: { type: "string", default: String(FULL_SECONDS) },
+      seconds: { type: "string", default: "60" },
       seed: { type: "string" },
       target: { type: "string" },
       input: { type: "string" },
@@ -51,18 +47,16 @@ async function main(): Promise<void> {
     throw new Error(`no such target; there are ${targets.map((t) => t.name).join(", ")}`);
   if (values.input !== undefined) return repeat(chosen, readFileSync(values.input));
   console.log(`seed ${seed}, ${seconds} s for ${chosen.length} targets, ${blocks} blocks counted`);
-  const runs = new Map<string, FuzzRun>();
+  let crashed = false;
   for (const target of chosen) {
     const ms = (seconds * 1000) / chosen.length;
     const run = fuzz(target, { seed, ms, corpus: corpusOf(target.name), about: journal(target.name) });
-    runs.set(target.name, run);
+    crashed ||= run.crash !== undefined;
     console.log(describe(target.name, run));
     if (run.crash !== undefined) console.log(saveFinding(target.name, run.crash.input));
     if (values.keep) keep(target, run.added);
   }
-  const crashed = [...runs.values()].some(({ crash }) => crash !== undefined);
   process.exitCode = crashed ? 1 : 0;
-  if (values.target === undefined && seconds >= FULL_SECONDS) record(seed, seconds, runs, crashed);
 }
 
 /** Set in the process that fuzzes. */
@@ -160,22 +154,6 @@ function save(folder: string, input: Buffer): string {
   const file = join(folder, createHash("sha256").update(input).digest("hex").slice(0, 16));
   writeFileSync(file, input);
   return file;
-}
-
-function record(seed: number, seconds: number, runs: ReadonlyMap<string, FuzzRun>, crashed: boolean): void {
-  writeResult({
-    name: "fuzz",
-    passed: !crashed,
-    seed,
-    seconds,
-    targets: [...runs].map(([name, { runs: inputs, blocks, slowestMs, crash }]) => ({
-      name,
-      inputs,
-      "blocks reached": blocks,
-      "slowest input, ms": Math.round(slowestMs),
-      "violations and unexpected errors": crash === undefined ? 0 : 1,
-    })),
-  });
 }
 
 void main();

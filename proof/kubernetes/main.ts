@@ -6,7 +6,6 @@ import { ROOT } from "../../build/paths.js";
 import { build } from "esbuild";
 import { issue } from "../kit/certificates.js";
 import type { LoadReport } from "../kit/load/steadyLoad.js";
-import { writeResult } from "../kit/results.js";
 import {
   APPLICATION,
   applicationObjects,
@@ -62,16 +61,8 @@ async function main(): Promise<number> {
   if (scene !== undefined) await everything(scene, checks, folder);
   const seconds = Math.round((Date.now() - from) / 1000);
   console.log(`${checks.passed ? "passed" : "FAILED"} in ${seconds} s`);
-  const { passed, all } = checks;
-  writeResult({ name: "kubernetes", passed, seconds, checks: all.map(recorded) });
   return checks.passed ? 0 : 1;
 }
-
-const recorded = ({ check, seconds, seen, passed }: Check) => ({
-  check,
-  seconds,
-  seen: passed ? seen : `failed: ${seen}`,
-});
 
 async function bringUp({ folder, group, node }: Options): Promise<Scene> {
   const programs = join(ROOT, ".cache/kubernetes/bin");

@@ -3,7 +3,6 @@ import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../../build/paths.js";
-import { writeResult } from "../kit/results.js";
 import { PIECES, WITHOUT } from "../../src/runtime/node/pieces.js";
 
 /**
@@ -16,8 +15,7 @@ const USAGE = `npm run node-versions -- [OPTION...] [TEST FILE...]
   --without none       with all pieces of src/runtime/node (default); the whole runtime suite
   --without each       without each piece alone, and without all; tests that they concern
   --without NAME,...   without these
-  --path               prints the binary's path, and runs nothing
-  --record             writes the result for docs/reliability.md`;
+  --path               prints the binary's path, and runs nothing`;
 
 const CACHE = join(ROOT, ".cache/node");
 /** The line that `NodeRuntime.pinned` deploys. */
@@ -39,7 +37,6 @@ function main(): void {
       node: { type: "string" },
       without: { type: "string", default: "none" },
       path: { type: "boolean", default: false },
-      record: { type: "boolean", default: false },
     },
   });
   if (values.help) return console.log(USAGE);
@@ -57,7 +54,6 @@ function main(): void {
   const failed = runs.filter(({ passed }) => !passed);
   for (const { name, seconds, passed } of runs)
     console.log(`${name}: ${passed ? "passed" : "failed"} in ${seconds} s`);
-  if (values.record) record(runs, tests);
   process.exitCode = failed.length === 0 ? 0 : 1;
 }
 
@@ -115,20 +111,6 @@ function run(line: string, pieces: string, tests: readonly string[]): Run {
     stdio: "inherit",
   });
   return { name, passed: status === 0, seconds: Math.round((Date.now() - from) / 1000) };
-}
-
-function record(runs: readonly Run[], tests: readonly string[]): void {
-  writeResult({
-    name: "node-versions",
-    passed: runs.every(({ passed }) => passed),
-    seconds: runs.reduce((sum, { seconds }) => sum + seconds, 0),
-    "versions of Node": Object.values({ ...manifest().dependencies, ...manifest().devDependencies })
-      .map((version) => version.split("@")[1])
-      .join(", "),
-    "test files": tests.join(", "),
-    runs: runs.length,
-    failed: runs.filter(({ passed }) => !passed).map(({ name }) => name),
-  });
 }
 
 main();

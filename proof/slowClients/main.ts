@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BEYOND_LIMIT } from "../kit/exitCodes.js";
 import { numberOption } from "../kit/numberOption.js";
-import { writeResult } from "../kit/results.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { type Load, measure, MODES, type ModeResult } from "./attack.js";
 
@@ -19,8 +18,6 @@ requests of a well-behaved client take meanwhile. Needs root: all of it happens 
   --seconds N       how long they stand in each mode (default ${FULL.seconds})
   --only MODE       this mode alone
   --help            print this
-
-A run with fewer, shorter or one mode is judged, but not recorded.
 `;
 
 async function main(): Promise<number> {
@@ -63,42 +60,12 @@ async function main(): Promise<number> {
     for (const { child } of upstreams) child.kill();
   }
   const passed = modes.every((mode) => mode.passed);
-  const { connections, seconds } = load;
-  if (connections >= FULL.connections && seconds >= FULL.seconds && values.only === undefined)
-    writeResult({
-      name: "slow-clients",
-      passed,
-      connections,
-      "seconds each": seconds,
-      modes: modes.map(figures),
-    });
   if (modes.some((mode) => failures(mode) > 0)) return 1;
   return passed ? 0 : BEYOND_LIMIT;
 }
 
 /** Requests of the well-behaved client that got no right answer: that is wrong, however busy the machine is. */
 const failures = ({ attacked }: ModeResult): number => attacked.opening.failures + attacked.standing.failures;
-
-/** What is recorded of a mode. */
-function figures(result: AttemptedMode) {
-  const { mode, attempts, sockets, answered, memoryMiB, grownMiB, quiet, beside, attacked } = result;
-  const ms = (value: number): number => Math.round(value * 100) / 100;
-  return {
-    mode,
-    attempts,
-    sockets,
-    ...(answered === 0 ? {} : { "attackers answered": answered }),
-    "memory, MiB": memoryMiB,
-    "of it for them, MiB": grownMiB,
-    "p99 unattacked, ms": ms(quiet.p99Ms),
-    "p99 as they connect, ms": ms(attacked.opening.p99Ms),
-    "p99 as they connect to a neighbour, ms": ms(beside.opening.p99Ms),
-    "p99 once they stand, ms": ms(attacked.standing.p99Ms),
-    "p99 once they stand at a neighbour, ms": ms(beside.standing.p99Ms),
-    "requests served meanwhile": attacked.opening.requests + attacked.standing.requests,
-    "requests that failed": failures(result),
-  };
-}
 
 /** Set inside the network of its own. */
 const INSIDE = "PORTICO_SLOW_INSIDE";

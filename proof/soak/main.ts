@@ -1,13 +1,8 @@
 import { parseArgs } from "node:util";
 import { BEYOND_LIMIT } from "../kit/exitCodes.js";
 import { numberOption } from "../kit/numberOption.js";
-import { writeResult } from "../kit/results.js";
 import { judge, mebibytes } from "./judge.js";
-import { OPERATIONS } from "./operations.js";
 import { soak, type SoakResult } from "./soak.js";
-
-/** A shorter run is judged, but not recorded. */
-const FULL_MINUTES = 20;
 
 const HELP = `npm run soak -- [OPTIONS]: mixed load with aborts on both sides, for a long time
 
@@ -15,7 +10,7 @@ Two front ends on the deployed config get small requests, uploads, downloads, me
 upstreams that break, over HTTP/1.1, TLS and HTTP/2. One is reloaded again and again. Every answer is checked; memory,
 sockets and descriptors must not grow. Every minute all clients leave, and nothing may be held that was not before.
 
-  --minutes N   how long (default ${FULL_MINUTES}; shorter runs are not recorded)
+  --minutes N   how long (default 20)
   --reload S    seconds between reloads of the first (default 60)
   --seed N      which operations (default: printed)
   --help        print this
@@ -24,7 +19,7 @@ sockets and descriptors must not grow. Every minute all clients leave, and nothi
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
-      minutes: { type: "string", default: String(FULL_MINUTES) },
+      minutes: { type: "string", default: "20" },
       reload: { type: "string", default: "60" },
       seed: { type: "string", default: String(Date.now() % 1_000_000) },
       help: { type: "boolean", default: false },
@@ -53,53 +48,7 @@ async function main(): Promise<number> {
     console.log(`FAIL the upstream took ${halfBodiesTaken} halves of uploads for whole`);
   const right = halfBodiesTaken === 0 && judged.every(({ wrong }) => wrong.length === 0);
   const passed = right && judged.every(({ beyondLimit }) => beyondLimit.length === 0);
-  const code = passed ? 0 : right ? BEYOND_LIMIT : 1;
-  if (minutes < FULL_MINUTES) return code;
-  writeResult({
-    name: "soak",
-    passed,
-    seed,
-    minutes,
-    reloadEverySeconds,
-    "halves of uploads taken for whole": halfBodiesTaken,
-    frontEnds: judged.map(figures),
-    operations: Object.keys(OPERATIONS).map((operation) => ({
-      operation,
-      ...Object.fromEntries(judged.map(({ name, operations }) => [name, operations[operation] ?? 0])),
-    })),
-  });
-  return code;
-}
-
-/** What is recorded of a front end; operations are told apart from it. */
-function figures({
-  name,
-  reloads,
-  failures,
-  memory,
-  descriptors,
-  sockets,
-  idle,
-  kept,
-  ...rest
-}: JudgedResult) {
-  return {
-    name,
-    reloads: reloads.done,
-    operations: total(rest.operations),
-    "operations that failed": failures,
-    "laws of conservation broken": kept.length,
-    "memory, MiB a minute": Math.round((memory.slopePerMinute / 2 ** 20) * 100) / 100,
-    "memory, begin to end": `${mebibytes(memory.first)} to ${mebibytes(memory.last)}`,
-    "memory, peak": mebibytes(memory.peak),
-    "living objects, idle": `${mebibytes(idle.before.live)} before, ${mebibytes(idle.after.live)} after`,
-    "memory outside the heap, idle": `${mebibytes(idle.before.outsideHeap)} before, ${mebibytes(idle.after.outsideHeap)} after`,
-    "descriptors a minute": descriptors.slopePerMinute,
-    "descriptors, idle": `${idle.before.descriptors} before, ${idle.after.descriptors} after`,
-    "sockets a minute": sockets.slopePerMinute,
-    "sockets, idle": `${idle.before.sockets} before, ${idle.after.sockets} after`,
-    ...(rest.problems.length === 0 ? {} : { problems: [...rest.problems, ...rest.failureSamples] }),
-  };
+  return passed ? 0 : right ? BEYOND_LIMIT : 1;
 }
 
 type JudgedResult = SoakResult & { readonly problems: readonly string[] };

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { writeResult } from "../../kit/results.js";
 import { TlsPolicy } from "../../../src/constructs/index.js";
 import type { ProxyConfigInput, TlsPolicyName } from "../../../src/model/index.js";
 import { startFrontEnd } from "../../kit/frontEnd.js";
@@ -53,47 +52,7 @@ async function main(): Promise<number> {
   const policies = await Promise.all(names.map(scan));
   for (const result of policies) console.log(describe(result));
   const passed = policies.length > 0 && policies.every(({ problems }) => problems.length === 0);
-  if (values.policy === undefined)
-    writeResult({
-      name: "tls-scan",
-      passed,
-      ...tools,
-      policies: policies.map(figures),
-      findings: policies.flatMap(implied),
-      ...(policies.every(({ notPerformed }) => notPerformed.length === 0)
-        ? {}
-        : { notPerformed: policies.flatMap(givenUp) }),
-    });
   return passed ? 0 : 1;
-}
-
-/** What is recorded of a policy. */
-function figures({ policy, certificate, protocols, ciphers, groups, problems }: PolicyResult) {
-  return {
-    policy,
-    certificate,
-    protocols,
-    ciphers,
-    groups,
-    "findings not meant": problems.length,
-    ...(problems.length === 0 ? {} : { problems }),
-  };
-}
-
-/** Findings that a policy or its certificate implies, and why. */
-function implied({ policy, findings }: PolicyResult) {
-  return findings.flatMap(({ id, severity, reason }) =>
-    reason === undefined ? [] : [{ finding: `${id} (${severity})`, policy, "why it is meant": reason }],
-  );
-}
-
-/** Checks that the scanner gave up, and why that says nothing about the server. */
-function givenUp({ policy, notPerformed }: PolicyResult) {
-  return notPerformed.map(({ id, finding, reason = "not known" }) => ({
-    check: `${id}: ${finding}`,
-    policy,
-    "why it was not performed": reason,
-  }));
 }
 
 async function scan(policy: TlsPolicyName): Promise<PolicyResult> {

@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
-import { writeResult } from "../../kit/results.js";
 import type { ProxyConfigInput } from "../../../src/model/index.js";
 import { startFrontEnd } from "../../kit/frontEnd.js";
 import { freePorts } from "../../kit/ports.js";
@@ -30,13 +29,6 @@ interface Way {
   readonly tree: TreeResult;
 }
 
-interface Measured {
-  readonly name: string;
-  readonly version: string | undefined;
-  readonly destination: string;
-  readonly ways: readonly Way[];
-}
-
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { server: { type: "string" }, help: { type: "boolean" } } });
   if (values.help === true) {
@@ -47,16 +39,11 @@ async function main(): Promise<number> {
   const missing = missingTools(names);
   for (const line of missing) console.error(line);
   if (missing.length > 0) return 1;
-  const servers: Measured[] = [];
+  let passed = true;
   for (const name of names) {
     const ways = await measure(name);
     for (const way of ways) console.log(describe(name, way));
-    const { destination = "path" } = SERVERS[name]!;
-    servers.push({ name, version: SERVERS[name]!.version(), destination, ways });
-  }
-  const passed = servers.every(({ ways }) => ways.every((way) => problemsOf(way).length === 0));
-  if (values.server === undefined) {
-    writeResult({ name: "webdav", passed, litmus: litmusVersion(), ways: servers.flatMap(figures) });
+    passed &&= ways.every((way) => problemsOf(way).length === 0);
   }
   return passed ? 0 : 1;
 }
@@ -66,21 +53,6 @@ const problemsOf = (way: Way): readonly string[] => [
   ...way.worse.map((line) => `worse than directly: ${line}`),
   ...way.tree.problems.map((line) => `tree: ${line}`),
 ];
-
-/** What is recorded: numbers, and in words only what is wrong. */
-function figures({ name, version, destination, ways }: Measured) {
-  const server = `${version?.replace(/^Server version: /, "") ?? name}, Destination as ${destination}`;
-  return ways.map((way) => ({
-    server,
-    way: way.way,
-    "litmus passed": way.passed,
-    // Through the front end these do not pass directly either, or litmus leaves them out over TLS.
-    "failed or left out by litmus": way.failed.length,
-    "worse than directly": way.worse.length,
-    "files in the tree": `${way.tree.files}, ${Math.round(way.tree.bytes / 2 ** 20)} MiB`,
-    ...(problemsOf(way).length === 0 ? {} : { problems: problemsOf(way) }),
-  }));
-}
 
 const litmusVersion = (): string | undefined =>
   spawnSync("litmus", ["--version"], { encoding: "utf8" }).stdout?.trim();

@@ -1,24 +1,31 @@
-import { BREAKAGES, type Breakage, type BrokenDestroy, DESTROYS, SERVICES } from "../hosts/breakages.js";
+import {
+  BREAKAGES,
+  type Breakage,
+  type BrokenDestroy,
+  DESTROYS,
+  SERVICES,
+} from "../../proof/hosts/breakages.js";
+import { page, type Page } from "./page.js";
 
 /** docs/breakages.md, only from the table that is run on a real host. */
-export function renderBreakages(): string {
+export async function breakagesPage(): Promise<Page> {
   const count = Object.values(BREAKAGES).flat().length + DESTROYS.length;
-  return [
+  const text = [
     "# Ways to break it",
     "",
     `${count} ways to break a host that runs a front end, an apply or a destroy. Each is done on a real Debian, one after the`,
-    "other, by `npm run test:hosts`, which checks what is seen, what clients outside are still served, and that the fix works. This",
-    "page is written by `npm run reliability` from `proof/hosts/breakages.ts`; do not edit it.",
+    "other, by `npm run test:hosts`, which checks the row of `portico doctor` and its text, the services that clients outside",
+    "still get, and that the fix works. In a text, `…` stands for any other text.",
     "",
-    "`again` stands for `portico activate --again` on the host (`/var/lib/portico/deployment/command activate --again`), which",
-    "an apply does as well. Where no row of `portico doctor` is given, nothing is left to report: the host has fixed it",
-    "by itself, or nothing was changed.",
+    "`again` stands for `portico activate --again` on the host (`/var/lib/portico/deployment/command activate --again`); an",
+    "apply does the same. Where the table gives no row of `portico doctor`, nothing is left to report: the host has fixed",
+    "the fault without help, or the command was refused and changed nothing.",
     "",
     ...Object.entries(BREAKAGES).flatMap(([about, breakages]) => [
       `## ${about}`,
       "",
       ...table(
-        ["what is done", "row of `doctor`", "what is seen", "still served", "what fixes it"],
+        ["what is done", "row of `doctor`", "text", "still served", "what fixes it"],
         breakages.map(row),
       ),
       "",
@@ -26,12 +33,12 @@ export function renderBreakages(): string {
     "## Destroy",
     "",
     ...table(["what is done", "what the destroy says", "what fixes it"], DESTROYS.map(destroyRow)),
-    "",
   ].join("\n");
+  return page("docs/breakages.md", "`proof/hosts/breakages.ts`", text);
 }
 
 function row({ name, rows, says, tries, down = [], heals, thenAgain }: Breakage): string[] {
-  const seen = [tries?.says, says].flatMap((pattern) => (pattern === undefined ? [] : [inWords(pattern)]));
+  const seen = [tries?.says, says].filter((text) => text !== undefined);
   const left = Object.keys(SERVICES).filter((service) => !(down as readonly string[]).includes(service));
   const served = down.length === 0 ? "everything" : left.length === 0 ? "nothing" : left.join(", ");
   const how = heals === "itself" ? "the host itself" : heals === "again" ? heals : `\`${brief(heals)}\``;
@@ -40,21 +47,7 @@ function row({ name, rows, says, tries, down = [], heals, thenAgain }: Breakage)
 }
 
 function destroyRow({ name, says, heals }: BrokenDestroy): string[] {
-  return [
-    name,
-    inWords(says),
-    heals === undefined ? "nothing more" : `\`${brief(heals)}\`, then another destroy`,
-  ];
-}
-
-/** A pattern as the text that it looks for. */
-function inWords({ source }: RegExp): string {
-  return source
-    .replaceAll("[^]*", " … ")
-    .replaceAll("\\S+", "…")
-    .replace(/\\([^A-Za-z])/g, "$1")
-    .replaceAll("\\d", "N")
-    .replaceAll("|", " or ");
+  return [name, says, heals === undefined ? "nothing more" : `\`${brief(heals)}\`, then another destroy`];
 }
 
 /** A command without the waits of the test. */
