@@ -2243,6 +2243,32 @@ export const OTHER_LIBRARY = isFork ? "cdktf" : "cdktn";
 Object.defineProperty(StackOfAnother, RTTI, { value: { fqn: `${OTHER_LIBRARY}.TerraformStack` } });
 const withoutCompiler = of("without a compiler", [
   [
+    "a host in no scope",
+    () => new Host(wrong(undefined), "h", { address: "192.0.2.9" }),
+    "config.wrong-type",
+    "h.scope",
+  ],
+  [
+    "a host in an app",
+    (s) => new Host(s.stack.node.root, "h", { address: "192.0.2.9" }),
+    "config.wrong-type",
+    "h.scope",
+  ],
+  [
+    "a host with props for an id",
+    (s) => new Host(s.stack, wrong({}), wrong(undefined)),
+    "config.wrong-type",
+    "stack",
+  ],
+  [
+    "`Mode.tls` of a material",
+    () => Mode.tls(wrong(TlsMaterial.selfSigned())),
+    "config.wrong-type",
+    "Mode.tls",
+  ],
+  ["a proxy of a host", (s) => new ReverseProxy(s.stack, "p", wrong(s.host)), "config.wrong-type", "stack/p"],
+  ["a host of a proxy", (s) => new Host(s.stack, "h", wrong(s.proxy)), "config.wrong-type", "stack/h"],
+  [
     "a stack of cdktn beside cdktf",
     (s) => new Host(new StackOfAnother(s.stack, "fork"), "h", { address: "192.0.2.9" }),
     "config.wrong-type",

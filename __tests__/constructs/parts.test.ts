@@ -799,7 +799,7 @@ describe("a part is refused where it is made", () => {
 
   test.each<[string, Partial<SystemdUnitProps>, string, string]>([
     ["no type", { name: "app" }, "unit.bad-value", "name"],
-    ["a path for a name", { name: "../app.service" }, "config.bad-file-path", "path"],
+    ["a path for a name", { name: "../app.service" }, "unit.bad-value", "name"],
     ["a line break", { unit: { Unit: { Description: "a\nb" } } }, "unit.bad-value", "unit.Unit.Description"],
     ["no command", { unit: { Service: {} } }, "unit.missing-command", "unit.Service.ExecStart"],
     [

@@ -68,15 +68,16 @@ test.each<[Props]>([
   expect(said(props)).toEqual([]);
 });
 
+const LIST = "Give a list: in brackets, also for one item.";
 const KNOWN = Object.keys(TABLE).join(", ");
-const wrong = (at: string, received: string, allowed: string, fix = `Give ${allowed}.`): string[] => [
-  "config.wrong-type",
-  `Made.by.${at}`,
-  `is not ${allowed}`,
-  received,
-  allowed,
-  fix,
-];
+/** @param called what it is not, where what is allowed is longer */
+const wrong = (
+  at: string,
+  received: string,
+  allowed: string,
+  fix = `Give ${allowed}.`,
+  called = allowed,
+): string[] => ["config.wrong-type", `Made.by.${at}`, `is not ${called}`, received, allowed, fix];
 
 test.each<[unknown, string[][]]>([
   [
@@ -122,7 +123,7 @@ test.each<[unknown, string[][]]>([
   [{ number: "1" }, [wrong("number", '"1"', "a number")]],
   [{ number: variable }, [wrong("number", '"an instance of TerraformVariable"', "a number")]],
   [{ flag: variable.booleanValue }, [expect.arrayContaining(["config.wrong-type", "Made.by.flag"]) as never]],
-  [{ list: "a" }, [wrong("list", '"a"', "a list, each item a string")]],
+  [{ list: "a" }, [wrong("list", '"a"', "a list, each item a string", LIST, "a list")]],
   [
     { list: ["a", 1, undefined] },
     [
@@ -169,8 +170,11 @@ test.each<[unknown, string[][]]>([
       ],
     ],
   ],
-  [{ fields: [] }, [wrong("fields", "[]", "an object with name, size")]],
-  [{ fields: host }, [wrong("fields", '"an instance of Host"', "an object with name, size")]],
+  [{ fields: [] }, [wrong("fields", "[]", "an object with name, size", "Give an object.", "an object")]],
+  [
+    { fields: host },
+    [wrong("fields", '"an instance of Host"', "an object with name, size", "Give an object.", "an object")],
+  ],
   [
     { fields: { size: "" } },
     [
@@ -182,7 +186,18 @@ test.each<[unknown, string[][]]>([
   [{ bare: { a: 1 } }, [wrong("bare", '{"a":1}', "a Base")]],
   [{ bare: new (class {})() }, [wrong("bare", "{}", "a Base")]],
   [{ bare: () => 1 }, [wrong("bare", '"a function"', "a Base")]],
-  [{ either: true }, [wrong("either", "true", "false, or a list, each item a string")]],
+  [
+    { either: true },
+    [
+      wrong(
+        "either",
+        "true",
+        "false, or a list, each item a string",
+        "Give false, or a list.",
+        "false, or a list",
+      ),
+    ],
+  ],
   [{ either: [1] }, [wrong("either[0]", "1", "a string")]],
   [{ produced: 1 }, [wrong("produced", "1", "a string, or a function that gives it")]],
   [{ record: "" }, [wrong("record", '""', "an object")]],

@@ -1,9 +1,9 @@
 import type { IConstruct } from "constructs";
 import { warn } from "./warn.js";
-import type { CertificateAuthorityInput, ProxyConfigInput } from "../model/index.js";
+import type { CertificateAuthorityInput, Problem, ProxyConfigInput } from "../model/index.js";
 import { KEY_TYPES, type KeyType } from "../model/tlsPolicy.js";
 import { DEFAULT_DIRECTORY } from "../model/config/tls.js";
-import { partProblems, refuse } from "./props/checks.js";
+import { partProblems } from "./props/checks.js";
 import {
   choice,
   fields,
@@ -88,7 +88,10 @@ const ACME_OPTIONS: PropTable<AcmeOptions> = {
 
 /** @internal Throws if there is anything wrong with the options that does not depend on where they are used. */
 export function refuseAcme(method: string, options: AcmeOptions): void {
-  refuseOptions(method, options, ACME_OPTIONS);
+  refuseOptions(method, options, ACME_OPTIONS, (fit) => acmeProblems(method, fit as AcmeOptions));
+}
+
+function acmeProblems(method: string, options: AcmeOptions): Problem[] {
   const { names, keyType } = options;
   const authority = { name: "a", ...authorityOf(options) };
   // A policy that accepts keys of any type: the listener's policy is not known here.
@@ -105,10 +108,10 @@ export function refuseAcme(method: string, options: AcmeOptions): void {
     ],
     virtualServers: [{ name: "s", serverNames: ["_"], listeners: ["l", "h"], default: true, routes: [] }],
   };
-  refuse([
+  return [
     ...partProblems(config, "certificateAuthorities[0]", method),
     ...partProblems(config, "listeners[0].tls.acme", method),
-  ]);
+  ];
 }
 
 /** @internal Let's Encrypt refuses addresses of names that are kept for examples (RFC 2606, RFC 6761). */

@@ -6,6 +6,7 @@ import {
   number,
   type PropTable,
   record,
+  refuseArgument,
   refuseOptions,
   required,
   text,
@@ -21,8 +22,7 @@ export abstract class Action {
 
   /** Forwards requests to an upstream; bodies stream both ways, unbuffered. */
   static proxy(upstream: Upstream, options: ProxyOptions = {}): Action {
-    refuseOptions("Action.proxy", { upstream }, { upstream: required(UPSTREAM) });
-    refuseOptions("Action.proxy", options, PROXY_OPTIONS);
+    refuseArgument("Action.proxy", { upstream }, { upstream: required(UPSTREAM) }, options, PROXY_OPTIONS);
     return new ProxyAction(upstream, options);
   }
 
@@ -34,8 +34,8 @@ export abstract class Action {
    * permission for others
    */
   static staticFiles(directory: string, options: StaticFilesOptions = {}): Action {
-    refuseOptions("Action.staticFiles", { directory }, { directory: required(text) });
-    refuseOptions("Action.staticFiles", options, STATIC_FILES_OPTIONS);
+    const given = { directory: required(text) };
+    refuseArgument("Action.staticFiles", { directory }, given, options, STATIC_FILES_OPTIONS);
     return new StaticFilesAction(directory, options);
   }
 
@@ -51,8 +51,7 @@ export abstract class Action {
    * @param status 200 to 599
    */
   static respond(status: number, options: RespondOptions = {}): Action {
-    refuseOptions("Action.respond", { status }, { status: required(number) });
-    refuseOptions("Action.respond", options, RESPOND_OPTIONS);
+    refuseArgument("Action.respond", { status }, { status: required(number) }, options, RESPOND_OPTIONS);
     return new RespondAction(status, options);
   }
 

@@ -1,11 +1,27 @@
+import { App, TerraformStack } from "cdktf";
 import { Construct } from "constructs";
 import { problem } from "../model/index.js";
 import { refuse } from "./props/checks.js";
 
-/** @internal The id, unless the scope has a construct with it: then a problem with a code. */
+/** @internal The id, if a construct can have it in the scope; a problem with a code if not, or if that is no scope. */
 export function freeId(scope: Construct, id: string): string {
-  if (!Construct.isConstruct(scope) || typeof id !== "string") return id;
-  const taken = id === "" ? undefined : scope.node.tryFindChild(id);
+  const at = typeof id === "string" && id !== "" ? id : "a construct";
+  if (!Construct.isConstruct(scope) || (App.isApp(scope.node.root) && !isInStack(scope))) {
+    const received = Construct.isConstruct(scope) ? "an app" : scope;
+    const fix =
+      "Give a stack, or a construct in one, as the first argument: `this` in the constructor of a stack.";
+    const more = { received, allowed: "a stack, or a construct in one", fix };
+    refuse([problem("config.wrong-type", `${at}.scope`, "is not a place in a stack", more)]);
+  }
+  if (typeof id !== "string" || id === "") {
+    const more = {
+      received: id,
+      allowed: "a string",
+      fix: 'Give an id before the props: `(this, "files", { … })`.',
+    };
+    refuse([problem("config.wrong-type", scope.node.path, "is to hold a construct without an id", more)]);
+  }
+  const taken = scope.node.tryFindChild(id);
   if (taken === undefined) return id;
   const fix = "Choose another id. The `name` that configs and logs show may stay as it is.";
   const allowed = "an id that no other construct in the same scope has";
@@ -13,3 +29,5 @@ export function freeId(scope: Construct, id: string): string {
   refuse([problem("config.duplicate-id", taken.node.path, message, { received: id, allowed, fix })]);
   return id;
 }
+
+const isInStack = ({ node }: Construct): boolean => node.scopes.some((one) => TerraformStack.isStack(one));

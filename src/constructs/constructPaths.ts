@@ -35,4 +35,5 @@ export function atConstructs(problem: Problem, proxy: Parts): Problem {
   };
 }
 
-const PART = /(listeners|upstreams|virtualServers)\[(.*?)\](?:\.routes\[(.*?)\])?/g;
+/** Of a server's own `listeners[0]` the index stays: it is that of a prop. */
+const PART = /(?<![.\w])(listeners|upstreams|virtualServers)\[(.*?)\](?:\.routes\[(.*?)\])?/g;

@@ -4,7 +4,12 @@ import { problem } from "../model/index.js";
 import { CONTAINER_PATHS, dhParametersPem } from "../render/index.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
 import { refuseOptions, refuseProps, required, text } from "./props/propTable.js";
-import { PROXY_SETTINGS, type ProxySettings, refuseSettings, ReverseProxyBase } from "./reverseProxyBase.js";
+import {
+  PROXY_SETTINGS,
+  type ProxySettings,
+  ReverseProxyBase,
+  settingsProblems,
+} from "./reverseProxyBase.js";
 import type { TlsPlace } from "./tlsMaterial.js";
 
 /**
@@ -18,8 +23,7 @@ export class ContainerProxy extends ReverseProxyBase {
 
   constructor(scope: Construct, id: string, props: ContainerProxyProps = {}) {
     super(scope, id);
-    refuseProps(this, props, PROXY_SETTINGS);
-    refuseSettings(this, props);
+    refuseProps(this, props, PROXY_SETTINGS, (fit) => settingsProblems(this.node.path, fit));
     this.own = props;
   }
 
@@ -44,7 +48,7 @@ export class ContainerProxy extends ReverseProxyBase {
    * @returns whether it has them now: it runs in one way, and what was given before stays
    */
   give(settings: ProxySettings): boolean {
-    refuseSettings(this, settings);
+    refuse(settingsProblems(this.node.path, settings));
     this.given ??= settings;
     return isDeepStrictEqual(this.given, settings);
   }
@@ -52,8 +56,8 @@ export class ContainerProxy extends ReverseProxyBase {
   /** Adds a small file that containers need besides the config, such as a page. Not for secrets. */
   addFile(path: string, content: string): void {
     const at = `${this.node.path}.addFile`;
-    refuseOptions(at, { path, content }, { path: required(text), content: required(text) });
-    refuse(hostPathProblems({ path }, at));
+    const both = { path: required(text), content: required(text) };
+    refuseOptions(at, { path, content }, both, (fit) => hostPathProblems({ path: fit.path }, at));
     if (this.contents.has(path) || path === CONTAINER_PATHS.config) {
       const fix = "Give the file another path.";
       refuse([problem("files.duplicate-path", at, "is already there", { received: path, fix })]);

@@ -22,7 +22,7 @@ import {
   renderUnit,
   type Source,
 } from "../render/index.js";
-import { hostPathProblems, refuse } from "./props/checks.js";
+import { hostPathProblems } from "./props/checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
@@ -67,23 +67,15 @@ export class Firewall extends Construct {
 
   constructor(scope: Construct, id: string, props: FirewallProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, FIREWALL_PROPS);
-    const { host, path = "/etc/portico/firewall.nft", nftPath = "/usr/sbin/nft" } = props;
-    const problems = (): Problem[] => [
-      ...checkAroundTokens(firewallInput(props), firewallProblems).problems.map((p) => ({
-        ...p,
-        path: `${this.node.path}.${p.path}`,
-      })),
-      ...sshPortProblems(this, props),
-    ];
-    const { ports, loopbackPorts } = props;
-    const late = typeof ports === "function" || typeof loopbackPorts === "function";
-    if (late) this.node.addValidation({ validate: () => problems().map(formatProblem) });
-    else refuse(problems());
-    refuse([
-      ...hostPathProblems({ path: props.path }, this.node.path),
-      ...programProblems(nftPath, this.node.path),
+    const at = this.node.path;
+    refuseProps(this, props, FIREWALL_PROPS, (fit) => [
+      ...(isLate(fit) ? [] : ruleProblems(at, fit)),
+      ...hostPathProblems({ path: fit.path }, at),
+      ...programProblems(fit.nftPath, at),
     ]);
+    const { host, path = "/etc/portico/firewall.nft", nftPath = "/usr/sbin/nft" } = props;
+    if (isLate(props))
+      this.node.addValidation({ validate: () => ruleProblems(at, props).map(formatProblem) });
     warnOfClosedListeners(this, props);
     const content = (): string => renderAroundTokens(firewallRules(props), renderFirewall);
     this.ruleSet = new HostFile(this, "RuleSet", { host, path, content, role: "firewall" });
@@ -104,8 +96,26 @@ export class Firewall extends Construct {
   }
 }
 
-function firewallInput(props: FirewallProps): FirewallInput {
-  const { ports, loopbackPorts = [DATABASE_PORT], allowed = [], vrrpPeers = [], dhcpClient = true } = props;
+/** Whether the ports are known only when the app is synthesized. */
+const isLate = ({ ports, loopbackPorts }: Partial<FirewallProps>): boolean =>
+  typeof ports === "function" || typeof loopbackPorts === "function";
+
+const ruleProblems = (at: string, props: Partial<FirewallProps>): Problem[] => [
+  ...checkAroundTokens(firewallInput(props), firewallProblems).problems.map((p) => ({
+    ...p,
+    path: `${at}.${p.path}`,
+  })),
+  ...sshPortProblems(at, props),
+];
+
+function firewallInput(props: Partial<FirewallProps>): FirewallInput {
+  const {
+    ports = [],
+    loopbackPorts = [DATABASE_PORT],
+    allowed = [],
+    vrrpPeers = [],
+    dhcpClient = true,
+  } = props;
   return { ports: now(ports), loopbackPorts: now(loopbackPorts), allowed, vrrpPeers, dhcpClient };
 }
 
@@ -158,8 +168,8 @@ function lateLoopbackCheck(path: string, loopbackPorts: readonly number[], value
   ];
 }
 
-function programProblems(nftPath: string, at: string): Problem[] {
-  if (!isKnown(nftPath) || isProgramPath(nftPath)) return [];
+function programProblems(nftPath: string | undefined, at: string): Problem[] {
+  if (nftPath === undefined || !isKnown(nftPath) || isProgramPath(nftPath)) return [];
   const more = { received: nftPath, allowed: "an absolute path of letters, digits and ./_-+@:,=" };
   return [problem("config.bad-file-path", `${at}.nftPath`, "is not the path of a program", more)];
 }
@@ -193,15 +203,15 @@ const listensOn = (listener: Listener, host: Host): boolean =>
   (proxyOf(listener) as { readonly host?: Host }).host === host;
 
 /** Rules that shut out whoever looks after the host. */
-function sshPortProblems({ node }: Firewall, props: FirewallProps): Problem[] {
-  const { host, ports, allowed = [], acceptLockOut = false } = props;
-  const { sshPort } = host;
+function sshPortProblems(at: string, props: Partial<FirewallProps>): Problem[] {
+  const { host, ports = [], allowed = [], acceptLockOut = false } = props;
+  const sshPort = host?.sshPort;
   const tcp = allowed.filter(({ protocol }) => protocol !== "udp");
   const open = [...now(ports), ...tcp.map(({ port }) => port)];
   if (acceptLockOut || sshPort === undefined || !isKnown([sshPort, ...open]) || open.includes(sshPort))
     return [];
   const message = `leaves out the SSH server's port ${sshPort}: nobody could log in over the network any more`;
-  return [problem("firewall.locks-out", `${node.path}.ports`, message, { received: now(ports) })];
+  return [problem("firewall.locks-out", `${at}.ports`, message, { received: now(ports) })];
 }
 
 const PEER = { pattern: `^${IPV4_PATTERN}$`, allowed: "the IPv4 address of the other host" };

@@ -10,7 +10,6 @@ import {
   LONG_LABEL_PATTERN,
 } from "../model/textRule.js";
 import { type DnsRecord, dnsRecords, hostProblems, type PortForward, portForwards } from "../model/host.js";
-import { refuse } from "./props/checks.js";
 import { Delivery } from "./delivery/delivery.js";
 import { DELIVERY } from "./props/instances.js";
 import { canonicalIpv6Of, type LateCheck, latePort, lateText } from "./props/lateChecks.js";
@@ -48,8 +47,11 @@ export class Host extends Construct implements DeliveryHost {
 
   constructor(scope: Construct, id: string, props: HostProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, HOST_PROPS);
-    refuse([...hostProblems(props, this.node.path, isKnown), ...sshPortProblems(props, this.node.path)]);
+    const { path } = this.node;
+    refuseProps(this, props, HOST_PROPS, (fit) => [
+      ...hostProblems(fit as HostProps, path, isKnown),
+      ...sshPortProblems(fit, path),
+    ]);
     this.props = props;
     this.address = props.address;
     this.clientAddress = props.virtualAddress ?? props.address;
@@ -127,7 +129,7 @@ const NAME = {
 const GATEWAY = { pattern: `^${IPV4_PATTERN}$`, allowed: "the router's IPv4 address, such as 192.0.2.1" };
 const NAMESERVER = { pattern: `^(?:${IPV4_PATTERN}|${IPV6_PATTERN})$`, allowed: "an IPv4 or IPv6 address" };
 
-function sshPortProblems({ sshPort }: HostProps, path: string): Problem[] {
+function sshPortProblems({ sshPort }: Partial<HostProps>, path: string): Problem[] {
   if (sshPort === undefined || sshPort === false || !isKnown(sshPort)) return [];
   if (isPort(sshPort)) return [];
   const allowed = "1 to 65535, or `false`";

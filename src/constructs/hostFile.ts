@@ -34,9 +34,8 @@ export class HostFile extends Construct {
 
   constructor(scope: Construct, id: string, props: HostFileProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, HOST_FILE_PROPS);
+    refuseProps(this, props, HOST_FILE_PROPS, (fit) => fileProblems(this.node.path, fit, props));
     const { path, content, source, mode = "0644", role = "other", sensitive = false } = props;
-    refuseFile(this.node.path, path, content, source);
     this.path = path;
     this.mode = mode;
     this.role = role;
@@ -116,26 +115,27 @@ function template(content: string | (() => string)): string {
     : Lazy.stringValue({ produce: () => escapeTemplate(content()) });
 }
 
-function refuseFile(at: string, path: string, content: unknown, source: string | undefined): void {
-  if (isKnown(path) && (!isFilePath(path) || path.endsWith("/"))) {
-    refuse([pathProblem(at, path)]);
-  }
-  if ((content === undefined) === (source === undefined)) {
-    const fix = "Give either `content` or `source`.";
+/** @param given what was given for `content` and `source`, whether it fits or not */
+function fileProblems(
+  at: string,
+  { path, source }: Partial<HostFileProps>,
+  given: Partial<HostFileProps>,
+): Problem[] {
+  const problems: Problem[] = [];
+  if (path !== undefined && isKnown(path) && (!isFilePath(path) || path.endsWith("/")))
+    problems.push(pathProblem(at, path));
+  if ((given.content === undefined) === (given.source === undefined)) {
+    const more = { allowed: "one of `content` and `source`", fix: "Give either `content` or `source`." };
     const message =
-      content === undefined ? "is missing, and so is `source`" : "is given together with `source`";
-    refuse([
-      problem("config.missing-field", `${at}.content`, message, {
-        allowed: "one of `content` and `source`",
-        fix,
-      }),
-    ]);
+      given.content === undefined ? "is missing, and so is `source`" : "is given together with `source`";
+    problems.push(problem("config.missing-field", `${at}.content`, message, more));
   }
   if (source !== undefined && !isFileHere(source)) {
     const message = existsSync(source) ? "is not a file" : "does not exist";
     const fix = "Build or create the file first, or name another.";
-    refuse([problem("files.unreadable", `${at}.source`, message, { received: source, fix })]);
+    problems.push(problem("files.unreadable", `${at}.source`, message, { received: source, fix }));
   }
+  return problems;
 }
 
 const isFileHere = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;

@@ -1,7 +1,7 @@
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { canonicalAddress, isIpv6, isWildcard, type ListenerInput } from "../model/index.js";
-import { refuseListener } from "./props/checks.js";
+import { listenerProblems } from "./props/checks.js";
 import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
 import {
   any,
@@ -39,18 +39,18 @@ export class Listener extends Construct {
   constructor(scope: Construct, id: string, props: ListenerProps) {
     const place = scopeOf(scope, "Listeners");
     super(place, freeId(place, id));
-    refuseProps(this, props, LISTENER_PROPS);
+    // The names of a certificate by ACME are those of virtual servers, which come later.
+    refuseProps(this, props, LISTENER_PROPS, (fit) =>
+      listenerProblems(this.node.path, rendered(fit as ListenerProps, fit.name ?? id, PLACEHOLDER_FILES)),
+    );
     const proxy = proxyOf(this);
     this.props = props;
     this.name = props.name ?? id;
-    this.address = props.address ?? "0.0.0.0";
+    this.address = props.address ?? DEFAULT_ADDRESS;
     this.port = props.port;
     this.protocol = props.tls === undefined ? "http" : "https";
     this.tls = props.tls;
     this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls.material, this);
-    // The names of a certificate by ACME are those of virtual servers, which come later.
-    const checked = this.tlsFiles?.acme === undefined ? this.tlsFiles : PLACEHOLDER_FILES;
-    refuseListener(this, this.rendered(checked, []));
   }
 
   /** @internal Whether HTTP/2 was asked for explicitly. */
@@ -74,21 +74,26 @@ export class Listener extends Construct {
 
   /** @internal Its section of the config, with further certificates. */
   render(further: readonly TlsFiles[] = []): ListenerInput {
-    return this.rendered(this.tlsFiles, further);
-  }
-
-  private rendered(tlsFiles: TlsFiles | undefined, further: readonly TlsFiles[]): ListenerInput {
-    const { name, address, protocol } = this;
-    const { tls, http2, ...options } = this.props;
-    const rendered = { ...options, name, address, protocol };
-    // Without TLS the option has no effect; a warning says so.
-    if (tls === undefined) return rendered;
-    const { material, serverNames, policy = defaultPolicy([tlsFiles!, ...further]), ...tlsOptions } = tls;
-    const certificates = further.length === 0 ? {} : { certificates: further.map(certificateInput) };
-    const files = { ...certificateInput(tlsFiles!), ...certificates, dhparam: tlsFiles!.dhparam };
-    return { ...rendered, http2, tls: { ...tlsOptions, ...files, policy: policy.settings } };
+    return rendered(this.props, this.name, this.tlsFiles, further);
   }
 }
+
+function rendered(
+  { tls, http2, address = DEFAULT_ADDRESS, ...options }: ListenerProps,
+  name: string,
+  tlsFiles: TlsFiles | undefined,
+  further: readonly TlsFiles[] = [],
+): ListenerInput {
+  // Without TLS, `http2` has no effect; a warning says so.
+  if (tls === undefined) return { ...options, name, address, protocol: "http" };
+  const { material, serverNames, policy = defaultPolicy([tlsFiles!, ...further]), ...tlsOptions } = tls;
+  const certificates = further.length === 0 ? {} : { certificates: further.map(certificateInput) };
+  const files = { ...certificateInput(tlsFiles!), ...certificates, dhparam: tlsFiles!.dhparam };
+  const section = { ...tlsOptions, ...files, policy: policy.settings };
+  return { ...options, name, address, protocol: "https", http2, tls: section };
+}
+
+const DEFAULT_ADDRESS = "0.0.0.0";
 
 /** That of the service for the RSA keys that it names; one that takes every type where a key is not made here. */
 const defaultPolicy = (all: readonly TlsFiles[]): TlsPolicy =>

@@ -13,7 +13,6 @@ import {
 } from "../render/index.js";
 import { netmaskLength, type Problem, problem } from "../model/index.js";
 import { formatProblem } from "../model/problem.js";
-import { refuse } from "./props/checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
@@ -47,14 +46,10 @@ export class StaticNetwork extends Construct {
 
   constructor(scope: Construct, id: string, props: StaticNetworkProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, STATIC_NETWORK_PROPS);
+    refuseProps(this, props, STATIC_NETWORK_PROPS, (fit) => networkProblems(this.node.path, fit));
     const { host, name = "05-portico.network", apply = false } = props;
     this.host = host;
     const input = networkInput(props);
-    // The file holds the netmask as the number of its bits, and Terraform cannot count them.
-    const countable = hasTokens(input.netmask) ? { ...input, netmask: undefined } : input;
-    const { problems } = checkAroundTokens(countable, networkFileProblems);
-    refuse([...problems.map((p) => atProp(p, this)), ...contradictions(this.node.path, props)]);
     this.networkFile = new HostFile(this, "NetworkFile", {
       host,
       path: `/etc/systemd/network/${name}`,
@@ -78,16 +73,31 @@ export class StaticNetwork extends Construct {
   }
 }
 
-/** Fields of the file as the props that they come from. */
-function atProp(p: Problem, { node, host }: { node: Construct["node"]; host: Host }): Problem {
-  if (p.path === "netmask") return { ...p, path: `${host.node.path}.netmask` };
-  const prop = p.path.replace("ipv6.prefixLength", "ipv6PrefixLength").replace("ipv6.gateway", "ipv6Gateway");
-  return { ...p, path: `${node.path}.${prop}` };
+function networkProblems(at: string, given: Partial<StaticNetworkProps>): Problem[] {
+  const { host } = given;
+  if (host === undefined) return nameProblems(at, given);
+  const props = { interface: { name: "any" }, ...given, host };
+  const input = networkInput(props);
+  // The file holds the netmask as the number of its bits, and Terraform cannot count them.
+  const countable = hasTokens(input.netmask) ? { ...input, netmask: undefined } : input;
+  const { problems } = checkAroundTokens(countable, networkFileProblems);
+  return [
+    ...problems.map((p) => atProp(p, at, host)),
+    ...contradictions(at, props),
+    ...nameProblems(at, props),
+  ];
 }
 
-/** Options that lack something they need, and a file name that systemd-networkd ignores. */
+/** Fields of the file as the props that they come from. */
+function atProp(p: Problem, at: string, host: Host): Problem {
+  if (p.path === "netmask") return { ...p, path: `${host.node.path}.netmask` };
+  const prop = p.path.replace("ipv6.prefixLength", "ipv6PrefixLength").replace("ipv6.gateway", "ipv6Gateway");
+  return { ...p, path: `${at}.${prop}` };
+}
+
+/** Options that lack something they need. */
 function contradictions(at: string, props: StaticNetworkProps): Problem[] {
-  const { host, resolverFile = false, name } = props;
+  const { host, resolverFile = false } = props;
   const lost = (["ipv6Gateway", "ipv6PrefixLength"] as const).filter(
     (one) => props[one] !== undefined && host.ipv6Address === undefined,
   );
@@ -110,15 +120,18 @@ function contradictions(at: string, props: StaticNetworkProps): Problem[] {
           }),
         ]
       : []),
-    ...(name === undefined || !isKnown(name) || NETWORK_FILE.test(name)
-      ? []
-      : [
-          problem("network.bad-address", `${at}.name`, "is not a name that systemd-networkd reads", {
-            received: name,
-            allowed: "a file name such as 05-portico.network",
-            fix: "End the name with `.network`; it is not a path.",
-          }),
-        ]),
+  ];
+}
+
+/** A file name that systemd-networkd ignores. */
+function nameProblems(at: string, { name }: Partial<StaticNetworkProps>): Problem[] {
+  if (name === undefined || !isKnown(name) || NETWORK_FILE.test(name)) return [];
+  return [
+    problem("network.bad-address", `${at}.name`, "is not a name that systemd-networkd reads", {
+      received: name,
+      allowed: "a file name such as 05-portico.network",
+      fix: "End the name with `.network`; it is not a path.",
+    }),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { problem } from "../model/index.js";
+import { type Problem, problem } from "../model/index.js";
 import { refuse } from "./props/checks.js";
 import { choice, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
 import { downloadNode, type NodePlatform, type NodeRelease } from "./nodeDownload.js";
@@ -16,19 +16,9 @@ export class NodeRuntime {
    * when the app is synthesized for the first time, checked against its hash, and kept in a cache.
    */
   static pinned(options: PinnedNodeOptions = {}): NodeRuntime {
-    refuseOptions("NodeRuntime.pinned", options, PINNED_NODE_OPTIONS);
-    const { platform = "linux-x64", version = DEFAULT_VERSION, cacheDirectory } = options;
-    if (!/^\d+\.\d+\.\d+$/.test(version)) {
-      const more = { received: version, allowed: "three numbers, such as 24.21.0" };
-      refuse([problem("node.bad-pin", "NodeRuntime.pinned.version", "is not a version", more)]);
-    }
-    const integrity = options.integrity ?? RELEASES[version]?.[platform];
-    if (integrity === undefined || !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity)) {
-      const fix = `Give what \`npm view node-${platform}@${version} dist.integrity\` prints.`;
-      const more = { received: integrity, allowed: "`sha512-` and 88 characters of base64", fix };
-      refuse([problem("node.bad-pin", "NodeRuntime.pinned.integrity", "is needed for this version", more)]);
-    }
-    const release: NodeRelease = { platform, version, integrity: integrity! };
+    refuseOptions("NodeRuntime.pinned", options, PINNED_NODE_OPTIONS, (fit) => pinProblems(releaseOf(fit)));
+    const { cacheDirectory } = options;
+    const release = releaseOf(options) as NodeRelease;
     return new NodeRuntime(() => downloadNode(release, cacheDirectory));
   }
 
@@ -42,6 +32,25 @@ export class NodeRuntime {
     }
     return new NodeRuntime(() => path);
   }
+}
+
+const releaseOf = ({ platform = "linux-x64", version = DEFAULT_VERSION, integrity }: PinnedNodeOptions) => ({
+  platform,
+  version,
+  integrity: integrity ?? RELEASES[version]?.[platform],
+});
+
+function pinProblems({ platform, version, integrity }: ReturnType<typeof releaseOf>): Problem[] {
+  const bad = (name: string, message: string, more: object): Problem =>
+    problem("node.bad-pin", `NodeRuntime.pinned.${name}`, message, more);
+  if (!/^\d+\.\d+\.\d+$/.test(version)) {
+    const allowed = "three numbers, such as 24.21.0";
+    return [bad("version", "is not a version", { received: version, allowed })];
+  }
+  if (integrity !== undefined && /^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity)) return [];
+  const fix = `Give what \`npm view node-${platform}@${version} dist.integrity\` prints.`;
+  const more = { received: integrity, allowed: "`sha512-` and 88 characters of base64", fix };
+  return [bad("integrity", "is needed for this version", more)];
 }
 
 /** Which release of Node is delivered to the host. */

@@ -22,7 +22,6 @@ import {
   UNIT_MEMORY,
   UNIT_PATH,
 } from "../render/index.js";
-import { refuse } from "./props/checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { NODE_RUNTIME, REVERSE_PROXY } from "./props/instances.js";
@@ -59,8 +58,7 @@ export class ProxyService extends Construct {
 
   constructor(scope: Construct, id: string, props: ProxyServiceProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, PROXY_SERVICE_PROPS);
-    refuse(serviceProblems(this.node.path, props));
+    refuseProps(this, props, PROXY_SERVICE_PROPS, (fit) => serviceProblems(this.node.path, fit));
     this.props = props;
     const { host, paths } = props.proxy;
     const directory = paths.unitDirectory;
@@ -383,7 +381,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-function serviceProblems(at: string, props: ProxyServiceProps): Problem[] {
+function serviceProblems(at: string, props: Partial<ProxyServiceProps>): Problem[] {
   return RULES.flatMap(({ name, problem, accepts }) => {
     const value = props[name];
     if (value === undefined || !isKnown(value) || accepts(value)) return [];

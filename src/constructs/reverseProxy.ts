@@ -1,14 +1,19 @@
 import type { Construct, IConstruct } from "constructs";
 import { type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
-import { hostPathProblems, refuse } from "./props/checks.js";
+import { hostPathProblems } from "./props/checks.js";
 import { dhParametersFile } from "./dhParametersFile.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { proxyOf } from "./proxyScope.js";
-import { PROXY_SETTINGS, type ProxySettings, refuseSettings, ReverseProxyBase } from "./reverseProxyBase.js";
+import {
+  PROXY_SETTINGS,
+  type ProxySettings,
+  ReverseProxyBase,
+  settingsProblems,
+} from "./reverseProxyBase.js";
 import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsPlace } from "./tlsMaterial.js";
 import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
@@ -36,10 +41,11 @@ export class ReverseProxy extends ReverseProxyBase {
 
   constructor(scope: Construct, id: string, props: ReverseProxyProps) {
     super(scope, id);
-    refuseProps(this, props, REVERSE_PROXY_PROPS);
-    refuse(hostPathProblems(props.paths, `${this.node.path}.paths`));
+    refuseProps(this, props, REVERSE_PROXY_PROPS, ({ host: _, paths, ...settings }) => [
+      ...hostPathProblems(paths, `${this.node.path}.paths`),
+      ...settingsProblems(this.node.path, settings),
+    ]);
     const { host, paths, ...settings } = props;
-    refuseSettings(this, settings);
     this.host = host;
     this.paths = { ...DEFAULT_HOST_PATHS, ...paths };
     const { logDirectory } = this.paths;

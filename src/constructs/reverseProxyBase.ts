@@ -17,7 +17,7 @@ import {
   overridden,
   overridePathProblems,
 } from "./configOverrides.js";
-import { configProblems, refuse, refuseProxy } from "./props/checks.js";
+import { configProblems, proxyProblems, refuse } from "./props/checks.js";
 import { atConstructs } from "./constructPaths.js";
 import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { Listener, type ListenerProps } from "./listener.js";
@@ -322,11 +322,13 @@ export interface ProxySettings {
   readonly ticketKeys?: SharedTicketKeys;
 }
 
-/** @internal Refuses settings of a proxy as a whole. */
-export function refuseSettings(construct: IConstruct, settings: ProxySettings): void {
+/** @internal Problems of settings of a proxy as a whole. */
+export function settingsProblems(path: string, settings: ProxySettings): Problem[] {
   const { trustEveryone = false, trustedProxies } = settings;
-  refuseProxy(construct, { version: 1, ...configSettings(settings) });
-  if (!trustEveryone) refuse(everyoneProblems(`${construct.node.path}.trustedProxies`, trustedProxies));
+  return [
+    ...proxyProblems(path, { version: 1, ...configSettings(settings) }),
+    ...(trustEveryone ? [] : everyoneProblems(`${path}.trustedProxies`, trustedProxies)),
+  ];
 }
 
 /** Settings without those that are for the stack only. */

@@ -1,9 +1,9 @@
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
-import type { RouteInput } from "../model/index.js";
+import type { ActionInput, RouteInput } from "../model/index.js";
 import type { Action } from "./action.js";
 import { type Problem, problem } from "../model/index.js";
-import { refuse, refuseRoute } from "./props/checks.js";
+import { refuse, routeProblems } from "./props/checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
 import type { AccessLogFile, AccessLogStream, ErrorLogFile, ErrorLogStream } from "./proxySettings.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
@@ -23,13 +23,16 @@ export class Route extends Construct {
 
   constructor(scope: Construct, id: string, props: RouteProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, ROUTE_PROPS);
-    refuseStray(this);
+    const { path } = this.node;
+    refuseProps(this, props, ROUTE_PROPS, (fit) => {
+      const action: ActionInput = fit.action?.render() ?? { type: "respond", status: 404 };
+      const route = { ...(fit as RouteProps), name: fit.name ?? id, action };
+      return [...strayProblems(this), ...routeProblems(path, route)];
+    });
     this.props = props;
     this.name = props.name ?? id;
     this.path = props.path;
     this.answer = props.action;
-    refuseRoute(this, this.render());
   }
 
   /** What answers. */
@@ -39,9 +42,12 @@ export class Route extends Construct {
 
   /** Replaces the action, also on a route that a `FileSyncFrontEnd` made. A refused action changes nothing. */
   replaceAction(action: Action): void {
-    refuseOptions(`${this.node.path}.replaceAction`, { action }, { action: required(ACTION) });
-    refuse(this.removedProblems());
-    refuseRoute(this, { ...this.render(), action: action.render() });
+    const { path } = this.node;
+    refuseOptions(`${path}.replaceAction`, { action }, { action: required(ACTION) });
+    refuse([
+      ...this.removedProblems(),
+      ...routeProblems(path, { ...this.render(), action: action.render() }),
+    ]);
     this.answer = action;
   }
 
@@ -50,8 +56,10 @@ export class Route extends Construct {
    * stays, and `undefined` is the default again. Refused changes change nothing.
    */
   configure(changes: RouteChanges): void {
-    refuseOptions(`${this.node.path}.configure`, changes, ROUTE_CHANGES);
-    refuseRoute(this, { ...this.render(), ...changes });
+    const { path } = this.node;
+    refuseOptions(`${path}.configure`, changes, ROUTE_CHANGES, (fit) =>
+      routeProblems(path, { ...this.render(), ...fit }),
+    );
     this.props = { ...this.props, ...changes };
   }
 
@@ -154,11 +162,11 @@ const ROUTE_PROPS: PropTable<RouteProps> = {
   ...ROUTE_CHANGES,
 };
 
-/** Refuses a route outside a virtual server: it would never answer anything. */
-function refuseStray(route: Route): void {
+/** A route outside a virtual server would never answer anything. */
+function strayProblems(route: Route): Problem[] {
   const isServer = (scope: object): boolean => VIRTUAL_SERVER.accepts(scope);
-  if (route.node.scopes.some(isServer)) return;
+  if (route.node.scopes.some(isServer)) return [];
   const fix = "Use a VirtualServer, or a construct below one, as its scope: `server.addRoute(id, props)`.";
   const more = { allowed: "a place below a VirtualServer", fix };
-  refuse([problem("config.unknown-reference", route.node.path, "is not below a VirtualServer", more)]);
+  return [problem("config.unknown-reference", route.node.path, "is not below a VirtualServer", more)];
 }

@@ -1,4 +1,4 @@
-import type { Construct } from "constructs";
+import { Construct } from "constructs";
 import { formatProblem, type Problem, problem } from "../model/index.js";
 import { formatPath } from "../model/config/parse.js";
 import type { TextRule } from "../model/textRule.js";
@@ -9,7 +9,6 @@ import {
   type UnitDocument,
   unitProblems,
 } from "../render/index.js";
-import { refuse } from "./props/checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
@@ -30,7 +29,13 @@ export class SystemdUnit extends HostFile {
   readonly name: string;
 
   constructor(scope: Construct, id: string, props: SystemdUnitProps) {
-    refuseOptions(`${scope.node.path}/${id}`, props, SYSTEMD_UNIT_PROPS);
+    const at = `${Construct.isConstruct(scope) ? scope.node.path : ""}/${id}`;
+    refuseOptions(at, props, SYSTEMD_UNIT_PROPS, (fit) => [
+      ...unitNameProblems(at, fit.name),
+      ...(fit.unit === undefined || typeof fit.unit === "function"
+        ? []
+        : documentProblems(at, fit, fit.unit)),
+    ]);
     const { name, unit, directory = DEFAULT_HOST_PATHS.unitDirectory } = props;
     const document = typeof unit === "function" ? unit : () => unit;
     super(scope, id, {
@@ -40,28 +45,27 @@ export class SystemdUnit extends HostFile {
       role: "unit",
     });
     this.name = name;
-    if (!UNIT_NAME.test(name)) {
-      const allowed = "a name such as app.service, or app.service.d/name.conf for a drop-in";
-      const message = "is not the name of a unit";
-      refuse([problem("unit.bad-value", `${this.node.path}.name`, message, { received: name, allowed })]);
-    }
-    const problems = (): Problem[] => this.problemsOf(document());
-    if (typeof unit === "function")
+    if (typeof unit === "function") {
+      const problems = () => documentProblems(this.node.path, props, unit());
       this.node.addValidation({ validate: () => problems().map(formatProblem) });
-    else refuse(problems());
+    }
     guardStartVariant(this, () => commandWords(document()));
     this.checkLate(() => lateUnitChecks(this.node.path, document()));
   }
+}
 
-  private problemsOf(unit: UnitDocument): Problem[] {
-    // A drop-in may leave the command to the unit it belongs to.
-    const dropIn = this.name.includes("/");
-    return checkAroundTokens(unit, unitProblems)
-      .problems.filter(
-        (p) => !(dropIn && p.code === "unit.missing-command" && p.path === "Service.ExecStart"),
-      )
-      .map((p) => ({ ...p, path: `${this.node.path}.unit${p.path === "" ? "" : `.${p.path}`}` }));
-  }
+function unitNameProblems(at: string, name: string | undefined): Problem[] {
+  if (name === undefined || UNIT_NAME.test(name)) return [];
+  const allowed = "a name such as app.service, or app.service.d/name.conf for a drop-in";
+  return [problem("unit.bad-value", `${at}.name`, "is not the name of a unit", { received: name, allowed })];
+}
+
+function documentProblems(at: string, { name }: Partial<SystemdUnitProps>, unit: UnitDocument): Problem[] {
+  // A drop-in may leave the command to the unit it belongs to.
+  const dropIn = name?.includes("/") === true;
+  return checkAroundTokens(unit, unitProblems)
+    .problems.filter((p) => !(dropIn && p.code === "unit.missing-command" && p.path === "Service.ExecStart"))
+    .map((p) => ({ ...p, path: `${at}.unit${p.path === "" ? "" : `.${p.path}`}` }));
 }
 
 /** Values that Terraform puts into the text are neither quoted nor escaped, so they must not need it. */

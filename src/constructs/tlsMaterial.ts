@@ -42,8 +42,7 @@ export abstract class TlsMaterial {
    * `fromFiles`, whose files Terraform never reads.
    */
   static selfSigned(options: SelfSignedOptions = {}): TlsMaterial {
-    refuseOptions("TlsMaterial.selfSigned", options, SELF_SIGNED_OPTIONS);
-    refuse(selfSignedProblems(options));
+    refuseOptions("TlsMaterial.selfSigned", options, SELF_SIGNED_OPTIONS, selfSignedProblems);
     return new SelfSignedMaterial(options);
   }
 
@@ -52,8 +51,7 @@ export abstract class TlsMaterial {
    * `TlsPolicy.mozillaIntermediate()`. Neither key nor certificate enters synthesis or state.
    */
   static fromFiles(files: TlsFilePaths): TlsMaterial {
-    refuseOptions("TlsMaterial.fromFiles", files, TLS_FILE_PATHS);
-    refuse(filesProblems(files));
+    refuseOptions("TlsMaterial.fromFiles", files, TLS_FILE_PATHS, filesProblems);
     return new ExistingMaterial(files);
   }
 
@@ -63,8 +61,9 @@ export abstract class TlsMaterial {
    * @param directory absolute path where the Secret is mounted
    */
   static fromSecret(directory: string = CONTAINER_PATHS.tlsDirectory): TlsMaterial {
-    refuseOptions("TlsMaterial.fromSecret", { directory }, { directory: required(text) });
-    refuse(hostPathProblems({ directory }, "TlsMaterial.fromSecret"));
+    refuseOptions("TlsMaterial.fromSecret", { directory }, { directory: required(text) }, (fit) =>
+      hostPathProblems(fit, "TlsMaterial.fromSecret"),
+    );
     return TlsMaterial.fromFiles({ certificate: `${directory}/tls.crt`, key: `${directory}/tls.key` });
   }
 
@@ -307,7 +306,7 @@ const TLS_FILE_PATHS: PropTable<TlsFilePaths> = {
   dhparam: either(choice(false), text),
 };
 
-function filesProblems(files: TlsFilePaths): Problem[] {
+function filesProblems(files: Partial<TlsFilePaths>): Problem[] {
   return (["certificate", "key", "dhparam"] as const).flatMap((name) => {
     const path = files[name];
     if (path === undefined || path === false || !isKnown(path) || (isFilePath(path) && !path.endsWith("/")))

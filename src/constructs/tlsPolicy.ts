@@ -9,7 +9,6 @@ import {
   text,
 } from "./props/propTable.js";
 import { policyWordProblems } from "./tlsPolicyWords.js";
-import { refuse } from "./props/checks.js";
 import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
 
 /** What a TLS listener negotiates. A closed choice: take one of the static methods. */
@@ -41,8 +40,7 @@ export class TlsPolicy {
    * the host by its own OpenSSL.
    */
   static custom(settings: TlsPolicyOptions): TlsPolicy {
-    refuseOptions("TlsPolicy.custom", settings, TLS_POLICY_OPTIONS);
-    refuse(policyWordProblems(settings));
+    refuseOptions("TlsPolicy.custom", settings, TLS_POLICY_OPTIONS, policyWordProblems);
     return new TlsPolicy({ preferServerCiphers: true, sessionTimeoutSeconds: 600, ...settings });
   }
 

@@ -6,11 +6,11 @@ import { isKnown } from "./props/tokens.js";
 
 /** Ciphers and groups of a policy that no OpenSSL is likely to know. The host checks them by its own. */
 export function policyWordProblems({
-  ciphers,
-  curves,
+  ciphers = "",
+  curves = [],
 }: {
-  readonly ciphers: string;
-  readonly curves: readonly string[];
+  readonly ciphers?: string;
+  readonly curves?: readonly string[];
 }): Problem[] {
   const at = "TlsPolicy.custom";
   // What is excluded may be unknown, and OpenSSL joins words with `+`.

@@ -16,9 +16,10 @@ export function trustedEveryoneProblems(
   ];
 }
 
-/** The same of one list, at the path of its prop. */
+/** The same of one list, at the path of its prop; what is no list of texts, the config's own rules refuse. */
 export function everyoneProblems(path: string, ranges: readonly string[] = []): Problem[] {
-  const everyone = ranges.filter((range) => isKnown(range) && Number(plainRange(range).split("/")[1]) === 0);
+  const texts = Array.isArray(ranges) ? ranges.filter((range) => typeof range === "string") : [];
+  const everyone = texts.filter((range) => isKnown(range) && Number(plainRange(range).split("/")[1]) === 0);
   if (everyone.length === 0) return [];
   const message = "has every address of a family: whatever a client says about itself is believed";
   const more = { received: everyone, allowed: "addresses of proxies in front of this one" };

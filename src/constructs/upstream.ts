@@ -2,7 +2,7 @@ import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { scopeOf } from "./proxyScope.js";
 import type { UpstreamInput } from "../model/index.js";
-import { refuseUpstream } from "./props/checks.js";
+import { upstreamProblems } from "./props/checks.js";
 import { any, judged, type PropTable, refuseProps } from "./props/propTable.js";
 
 /**
@@ -19,9 +19,10 @@ export class Upstream extends Construct {
   constructor(scope: Construct, id: string, props: UpstreamProps) {
     const place = scopeOf(scope, "Upstreams");
     super(place, freeId(place, id));
-    refuseProps(this, props, UPSTREAM_PROPS);
+    refuseProps(this, props, UPSTREAM_PROPS, (fit) =>
+      upstreamProblems(this.node.path, { ...(fit as UpstreamProps), name: fit.name ?? id }),
+    );
     this.input = { ...props, name: props.name ?? id };
-    refuseUpstream(this, this.input);
     this.name = this.input.name;
     this.url = this.input.url;
   }

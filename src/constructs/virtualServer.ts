@@ -1,7 +1,7 @@
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { type Problem, problem, type VirtualServerInput } from "../model/index.js";
-import { refuse, refuseVirtualServer } from "./props/checks.js";
+import { refuse, virtualServerProblems } from "./props/checks.js";
 import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
 import type { Listener } from "./listener.js";
 import {
@@ -43,16 +43,17 @@ export class VirtualServer extends Construct {
   constructor(scope: Construct, id: string, props: VirtualServerProps) {
     const place = scopeOf(scope, "VirtualServers");
     super(place, freeId(place, id));
-    refuseProps(this, props, VIRTUAL_SERVER_PROPS);
+    refuseProps(this, props, VIRTUAL_SERVER_PROPS, (fit) => [
+      ...unusedTls(this.node.path, fit),
+      ...problemsOn(this.node.path, { ...(fit as VirtualServerProps), name: fit.name ?? id }, fit.listeners),
+    ]);
     const proxy = proxyOf(this);
     this.props = props;
     this.name = props.name ?? id;
     this.serverNames = props.serverNames;
     this.reachedThrough = props.listeners;
-    refuse(unusedTls(this.node.path, props));
     this.tls = props.tls;
     this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls, this);
-    this.refuseOn(props.listeners);
   }
 
   /** Listeners that it is reached through. */
@@ -67,7 +68,7 @@ export class VirtualServer extends Construct {
   addListeners(...listeners: readonly Listener[]): void {
     refuseOptions(`${this.node.path}.addListeners`, { listeners }, { listeners: LISTENERS });
     const all = [...new Set([...this.reachedThrough, ...listeners])];
-    this.refuseOn(all);
+    refuse(problemsOn(this.node.path, { ...this.props, name: this.name }, all));
     this.reachedThrough = all;
   }
 
@@ -89,27 +90,35 @@ export class VirtualServer extends Construct {
 
   /** @internal Its section of the config. */
   render(): VirtualServerInput {
-    const { tls, hsts, ...fields } = this.props;
     return {
-      ...fields,
-      ...(hsts === undefined ? {} : { hsts: withoutForce(hsts) }),
-      name: this.name,
+      ...sectionOf({ ...this.props, name: this.name }),
       listeners: this.listeners.map((listener) => listener.name),
       routes: this.routes.map((route) => route.render()),
     };
   }
-
-  /** Refuses what it would be on these listeners. */
-  private refuseOn(listeners: readonly Listener[]): void {
-    const secure = listeners.some(({ protocol }) => protocol === "https");
-    const names = listeners.map(({ name }) => name);
-    refuseVirtualServer(this, { ...this.render(), listeners: names, routes: [] }, secure);
-    const { hsts } = this.props;
-    if (hsts === undefined) return;
-    const materials = this.tls === undefined ? listeners.map(({ tls }) => tls?.material) : [this.tls];
-    refuse(selfSignedHstsProblems(`${this.node.path}.hsts`, hsts, materials));
-  }
 }
+
+/** What a virtual server would be on listeners; without any, those that do not depend on them. */
+function problemsOn(
+  path: string,
+  props: VirtualServerProps & { readonly name: string },
+  listeners: readonly Listener[] = [],
+): Problem[] {
+  const { tls, hsts } = props;
+  const secure = listeners.length === 0 || listeners.some(({ protocol }) => protocol === "https");
+  const names = listeners.map(({ name }) => name);
+  const materials = tls === undefined ? listeners.map((listener) => listener.tls?.material) : [tls];
+  return [
+    ...virtualServerProblems(path, { ...sectionOf(props), listeners: names, routes: [] }, secure),
+    ...(hsts === undefined ? [] : selfSignedHstsProblems(`${path}.hsts`, hsts, materials)),
+  ];
+}
+
+/** Its props as its section of the config has them. */
+const sectionOf = ({ tls, hsts, ...fields }: VirtualServerProps & { readonly name: string }) => ({
+  ...fields,
+  ...(hsts === undefined ? {} : { hsts: withoutForce(hsts) }),
+});
 
 /** Names and listeners of a virtual server. */
 export interface VirtualServerProps {
@@ -157,8 +166,9 @@ export interface VirtualServerProps {
   readonly name?: string;
 }
 
-function unusedTls(path: string, { tls, listeners }: VirtualServerProps): Problem[] {
-  if (tls === undefined || listeners.some(({ protocol }) => protocol === "https")) return [];
+function unusedTls(path: string, { tls, listeners }: Partial<VirtualServerProps>): Problem[] {
+  if (tls === undefined || listeners === undefined || listeners.some(({ protocol }) => protocol === "https"))
+    return [];
   const fix = "Name an https listener among its `listeners`, or remove `tls`.";
   return [
     problem("config.tls-unexpected", `${path}.tls`, "is given, and no listener is https", {

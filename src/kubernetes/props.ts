@@ -1,6 +1,5 @@
 import type { Construct } from "constructs";
 import type { ContainerProxy } from "../constructs/containerProxy.js";
-import { refuse } from "../constructs/props/checks.js";
 import { CONTAINER_PROXY } from "../constructs/props/instances.js";
 import {
   choice,
@@ -206,7 +205,7 @@ const PROPS: PropTable<KubernetesFrontEndProps> = {
   name: text,
   replicas: number,
   autoscaling: fields<Autoscaling>({ min: required(number), max: required(number), cpuPercent: number }),
-  tls: either(listOf(TLS_SECRET), TLS_SECRET),
+  tls: either(TLS_SECRET, listOf(TLS_SECRET)),
   ticketKeys: fields<SharedTicketSecret>({ secretName: required(text), key: text, rotateMs: number }),
   exposure: choice("loadBalancer", "nodePort", "clusterIP"),
   nodePorts: record,
@@ -240,17 +239,24 @@ const PROPS: PropTable<KubernetesFrontEndProps> = {
 
 /** Refuses props from which no object could be made, whatever the proxy. */
 export function refuseFrontEndProps({ node }: Construct, props: KubernetesFrontEndProps): void {
-  refuseProps({ node } as Construct, props, PROPS);
   const at = (name: string): string => `${node.path}.${name}`;
-  const { proxy: _, ...values } = props;
-  const unknown = unknownLeaves(values).map(({ path }) =>
+  refuseProps({ node } as Construct, props, PROPS, (fit) => {
+    const unknown = unknownProblems(fit, at);
+    return unknown.length > 0 ? unknown : valueProblems(fit, at, node.id);
+  });
+}
+
+function unknownProblems({ proxy: _, ...values }: Fit, at: At): Problem[] {
+  return unknownLeaves(values).map(({ path }) =>
     problem("kubernetes.not-known", at(formatPath(path)), "is not known when the app is synthesized", {
       fix: "Give a literal: the manifests are plain data, and the ConfigMap is named by the hash of its content.",
     }),
   );
-  refuse(unknown);
-  refuse([
-    ...nameProblems(at("name"), props.name ?? node.id, FRONT_END_NAME),
+}
+
+function valueProblems(props: Fit, at: At, id: string): Problem[] {
+  return [
+    ...nameProblems(at("name"), props.name ?? id, FRONT_END_NAME),
     ...nameProblems(at("namespace"), props.namespace, LABEL_NAME),
     ...secretsOf(props).flatMap(({ secretName }) =>
       nameProblems(at("tls.secretName"), secretName, OBJECT_NAME),
@@ -267,10 +273,12 @@ export function refuseFrontEndProps({ node }: Construct, props: KubernetesFrontE
     ...countProblems(props, at),
     ...volumeProblems(props, at),
     ...graceProblems(props, at),
-  ]);
+  ];
 }
 
-export function secretsOf({ tls = [] }: KubernetesFrontEndProps): readonly TlsSecret[] {
+type Fit = Partial<KubernetesFrontEndProps>;
+
+export function secretsOf({ tls = [] }: Fit): readonly TlsSecret[] {
   return Array.isArray(tls) ? (tls as readonly TlsSecret[]) : [tls as TlsSecret];
 }
 
@@ -278,10 +286,7 @@ type At = (name: string) => string;
 
 const REPLICAS_MAX = 1000;
 
-function countProblems(
-  { replicas, autoscaling, egressPorts = [], nodePorts = {} }: KubernetesFrontEndProps,
-  at: At,
-) {
+function countProblems({ replicas, autoscaling, egressPorts = [], nodePorts = {} }: Fit, at: At) {
   const whole = (name: string, value: number | undefined, min: number, max: number): Problem[] => {
     if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return [];
     const more = { received: value, allowed: `a whole number from ${min} to ${max}` };
@@ -306,7 +311,7 @@ function countProblems(
   ];
 }
 
-function volumeProblems({ volumes = [] }: KubernetesFrontEndProps, at: At): Problem[] {
+function volumeProblems({ volumes = [] }: Fit, at: At): Problem[] {
   return volumes.flatMap(({ mountPath, claimName, nfs }, i) => {
     const path = at(`volumes[${i}]`);
     const more = { received: mountPath, allowed: "an absolute path in the pods" };
@@ -332,7 +337,7 @@ function volumeProblems({ volumes = [] }: KubernetesFrontEndProps, at: At): Prob
   });
 }
 
-function graceProblems({ transferGrace }: KubernetesFrontEndProps, at: At): Problem[] {
+function graceProblems({ transferGrace }: Fit, at: At): Problem[] {
   if (transferGrace === undefined || secondsOf(transferGrace) !== undefined) return [];
   const more = { received: transferGrace, allowed: DURATION, fix: `Give ${DURATION}.` };
   return [problem("kubernetes.bad-value", at("transferGrace"), "is not a duration", more)];

@@ -273,10 +273,12 @@ export class ProblemError extends Error {
   declare readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {
-    super(problems.map(formatProblem).join("\n"));
+    // Several places may see one mistake.
+    const byText = new Map(problems.map((one) => [formatProblem(one), one]));
+    super([...byText.keys()].join("\n"));
     this.name = "ProblemError";
     // Node prints what is enumerable after the message of an uncaught error, which says it all already.
-    Object.defineProperty(this, "problems", { value: problems });
+    Object.defineProperty(this, "problems", { value: [...byText.values()] });
   }
 }
 

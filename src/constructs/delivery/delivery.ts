@@ -12,6 +12,7 @@ import type {
 import { LOCAL_DELIVERY_OPTIONS, LocalDelivery, type LocalDeliveryOptions } from "./local.js";
 import { refuseOptions } from "../props/propTable.js";
 import { SSH_DELIVERY_OPTIONS, type SshDeliveryOptions } from "./connection.js";
+import { sshProblems } from "./sshRules.js";
 import { SshDelivery } from "./ssh.js";
 
 /** How files get onto a host. A closed choice: take one of the static methods. */
@@ -32,7 +33,7 @@ export class Delivery {
    * {@link Activation} runs there. Needs nothing on the host but an SSH server; see docs/deploying.md.
    */
   static ssh(options: SshDeliveryOptions = {}): Delivery {
-    refuseOptions("Delivery.ssh", options, SSH_DELIVERY_OPTIONS);
+    refuseOptions("Delivery.ssh", options, SSH_DELIVERY_OPTIONS, sshProblems);
     return new Delivery(new SshDelivery(options));
   }
 

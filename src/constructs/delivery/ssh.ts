@@ -46,7 +46,7 @@ import {
   type SshFields,
   sshFields,
 } from "./connection.js";
-import { lateSshChecks, sshProblems } from "./sshRules.js";
+import { lateSshChecks } from "./sshRules.js";
 
 /** Where a deployment is on its host, by the id of its resource: no other apply writes to the same files. */
 const placesOf = (id: string) => ({
@@ -73,9 +73,7 @@ export class SshDelivery implements DeliveryWay {
   constructor(
     private readonly options: SshDeliveryOptions,
     private readonly isLeftOut = false,
-  ) {
-    refuse(sshProblems(options));
-  }
+  ) {}
 
   leftOut(): SshDelivery {
     return new SshDelivery(this.options, true);

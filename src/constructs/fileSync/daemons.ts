@@ -9,7 +9,6 @@ import {
   daemonProblems,
   daemonUnit,
 } from "../../render/index.js";
-import { refuse } from "../props/checks.js";
 import type { Host } from "../host.js";
 import { HOST } from "../props/instances.js";
 import { type LateCheck, lateNumber, lateText } from "../props/lateChecks.js";
@@ -44,16 +43,24 @@ export class ApplicationDaemons extends Construct {
 
   constructor(scope: Construct, id: string, props: ApplicationDaemonsProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, APPLICATION_DAEMONS_PROPS);
+    const at = this.node.path;
+    refuseProps(this, props, APPLICATION_DAEMONS_PROPS, (fit) => [
+      ...unitNameProblems({ databaseUnit: fit.databaseUnit, proxyUnit: fit.proxyUnit }, at),
+      ...(["fileServer", "webApplication", "webdav"] as const).flatMap((daemon) =>
+        fit[daemon] === undefined
+          ? []
+          : checkAroundTokens(fit[daemon], daemonProblems).problems.map((p) => ({
+              ...p,
+              path: `${at}.${daemon}.${p.path}`,
+            })),
+      ),
+    ]);
     const { databaseUnit = "mariadb.service", proxyUnit = "portico.service" } = props;
-    refuse(unitNameProblems({ databaseUnit, proxyUnit }, this.node.path));
     const database = databaseUnit === false ? [] : [databaseUnit];
     const names = { ...DEFAULT_NAMES, ...props.names };
     const add = (daemon: DaemonName, after: readonly string[]): SystemdUnit | undefined => {
       const settings = props[daemon];
       if (settings === undefined) return undefined;
-      const { problems } = checkAroundTokens(settings, daemonProblems);
-      refuse(problems.map((p) => ({ ...p, path: `${this.node.path}.${daemon}.${p.path}` })));
       const made = new SystemdUnit(this, ID[daemon], {
         host: props.host,
         directory: props.unitDirectory,
@@ -75,9 +82,13 @@ export class ApplicationDaemons extends Construct {
   }
 }
 
-function unitNameProblems(units: Readonly<Record<string, string | false>>, at: string): Problem[] {
+function unitNameProblems(
+  units: Readonly<Record<string, string | false | undefined>>,
+  at: string,
+): Problem[] {
   return Object.entries(units).flatMap(([name, received]) => {
-    if (received === false || !isKnown(received) || UNIT_NAME.test(received)) return [];
+    if (received === false || received === undefined || !isKnown(received) || UNIT_NAME.test(received))
+      return [];
     const allowed = "a name such as mariadb.service";
     return [problem("unit.bad-value", `${at}.${name}`, "is not the name of a unit", { received, allowed })];
   });

@@ -4,7 +4,6 @@ import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
-import { refuse } from "../props/checks.js";
 import { MODE } from "../props/instances.js";
 import {
   any,
@@ -59,24 +58,15 @@ export class FileSyncProxy extends Construct {
 
   constructor(scope: Construct, id: string, props: FileSyncProxyProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, FILE_SYNC_PROXY_PROPS);
     const at = (name: string): string => `${this.node.path}.${name}`;
+    refuseProps(this, props, FILE_SYNC_PROXY_PROPS, (fit) => [
+      ...routeProblems(fit, at),
+      ...namesProblems(at("serverNames"), fit.serverNames ?? []),
+      ...(fit.serverNames?.length === 0 ? [noName(at("serverNames"))] : []),
+      ...lostAddress(at("mode"), fit.mode),
+    ]);
     const { mode, serverNames, mediaDirectory, avatarDirectory } = props;
     const [serverName] = serverNames;
-    refuse([
-      ...routeProblems(props, at),
-      ...namesProblems(at("serverNames"), serverNames),
-      ...(serverName === undefined
-        ? [
-            problem("config.missing-field", at("serverNames"), "has no name", {
-              received: serverNames,
-              allowed: "at least one name, the main one first",
-              fix: 'Give the name that clients ask for: `serverNames: ["files.example.org"]`.',
-            }),
-          ]
-        : []),
-      ...(isWildcard(mode.ipv6Address) ? [] : [lostAddress(at("mode"), mode.ipv6Address)]),
-    ]);
     this.proxy = new ContainerProxy(this, "Proxy", props.proxy);
     this.listeners = addContainerListeners(this.proxy, mode, serverNames);
     this.upstreams = addUpstreams(this.proxy, props.upstreams);
@@ -219,8 +209,16 @@ function addContainerListeners(
   };
 }
 
-const lostAddress = (path: string, received: string): Problem =>
-  problem("config.bad-address", path, "is to listen on an IPv6 address, and containers have their own", {
-    received,
-    fix: "Leave the mode's `ipv6Address` out.",
+const noName = (path: string): Problem =>
+  problem("config.missing-field", path, "has no name", {
+    received: [],
+    allowed: "at least one name, the main one first",
+    fix: 'Give the name that clients ask for: `serverNames: ["files.example.org"]`.',
   });
+
+function lostAddress(path: string, mode: Mode | undefined): Problem[] {
+  if (mode === undefined || isWildcard(mode.ipv6Address)) return [];
+  const more = { received: mode.ipv6Address, fix: "Leave the mode's `ipv6Address` out." };
+  const message = "is to listen on an IPv6 address, and containers have their own";
+  return [problem("config.bad-address", path, message, more)];
+}

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { isPort } from "../../model/address.js";
 import { type Problem, problem } from "../../model/index.js";
-import { listenerOptionProblems, refuse, serverOptionProblems } from "../props/checks.js";
+import { listenerOptionProblems, serverOptionProblems } from "../props/checks.js";
 import { PROXY_PROTOCOL, type ProxyProtocolOptions } from "../proxyProtocol.js";
 import { TLS_MATERIAL, TLS_POLICY } from "../props/instances.js";
 import { fields, flag, number, type PropTable, refuseOptions, text } from "../props/propTable.js";
@@ -39,18 +39,19 @@ export abstract class Mode {
    * internet.
    */
   static plain(options: PlainOptions = {}): Mode {
-    refuseOptions("Mode.plain", options, PLAIN_OPTIONS);
-    refuse([...listenProblems("Mode.plain", options), ...portProblems("Mode.plain", options)]);
+    refuseOptions("Mode.plain", options, PLAIN_OPTIONS, (fit) => [
+      ...listenProblems("Mode.plain", fit),
+      ...portProblems("Mode.plain", fit),
+    ]);
     return new PlainMode(options);
   }
 
   /** TLS with HTTP/2 on port 443; port 80 redirects to it. */
   static tls(options: TlsOptions = {}): Mode {
-    refuseOptions("Mode.tls", options, TLS_OPTIONS);
-    refuse([
-      ...listenProblems("Mode.tls", options),
-      ...portProblems("Mode.tls", { ...options, httpsPort: options.httpsPort ?? 443 }),
-      ...tlsHstsProblems(options),
+    refuseOptions("Mode.tls", options, TLS_OPTIONS, (fit) => [
+      ...listenProblems("Mode.tls", fit),
+      ...portProblems("Mode.tls", { ...fit, httpsPort: fit.httpsPort ?? 443 }),
+      ...tlsHstsProblems(fit),
     ]);
     return new TlsMode(options);
   }

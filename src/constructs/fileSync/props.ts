@@ -231,20 +231,19 @@ export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
 
 /** @internal Refuses props from which no part of a front end could be made. */
 export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProps): void {
-  refuseProps(construct, props, FRONT_END_PROPS);
   const at = (name: string): string => `${construct.node.path}.${name}`;
-  refuse([
-    ...installProblems(props, at),
-    ...routeProblems(props, at),
-    ...hostPathProblems({ installDirectory: props.installDirectory }, construct.node.path),
-    ...namesProblems(at("additionalServerNames"), props.additionalServerNames ?? []),
-    ...hostPathProblems(props.paths, at("paths")),
+  refuseProps(construct, props, FRONT_END_PROPS, (fit) => [
+    ...installProblems(fit, at),
+    ...routeProblems(fit, at),
+    ...hostPathProblems({ installDirectory: fit.installDirectory }, construct.node.path),
+    ...namesProblems(at("additionalServerNames"), fit.additionalServerNames ?? []),
+    ...hostPathProblems(fit.paths, at("paths")),
   ]);
 }
 
 /** Props that the application's routes are made from, wherever the proxy runs. */
 type RouteOptions = Pick<
-  FileSyncFrontEndProps,
+  Partial<FileSyncFrontEndProps>,
   | "pathPrefix"
   | "mediaDirectory"
   | "avatarDirectory"
@@ -344,7 +343,7 @@ function prefixProblems({ pathPrefix = "sync" }: RouteOptions, at: At): Problem[
 
 const isPathPrefix = accepting(PATH_PREFIX);
 
-function installProblems(props: FileSyncFrontEndProps, at: At): Problem[] {
+function installProblems(props: Partial<FileSyncFrontEndProps>, at: At): Problem[] {
   if (props.installDirectory !== undefined || props.mediaDirectory !== undefined) return [];
   const fix = "Give the directory that the application is installed in, or that of its media.";
   const more = { allowed: "an absolute path on the host", fix };

@@ -13,7 +13,7 @@ import {
   type PublicOrigin,
   settingsProblems,
 } from "../../render/index.js";
-import { hostPathProblems, refuse } from "../props/checks.js";
+import { hostPathProblems } from "../props/checks.js";
 import type { Host } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import { HOST } from "../props/instances.js";
@@ -60,13 +60,12 @@ export class ApplicationSettings extends Construct {
 
   constructor(scope: Construct, id: string, props: ApplicationSettingsProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, APPLICATION_SETTINGS_PROPS);
-    const input = settingsInput(props);
-    const { problems } = checkAroundTokens(input, settingsProblems);
-    refuse([
-      ...problems.map((p) => atProp(p, this.node.path)),
-      ...hostPathProblems({ directory: props.directory }, this.node.path),
+    const at = this.node.path;
+    refuseProps(this, props, APPLICATION_SETTINGS_PROPS, (fit) => [
+      ...checkAroundTokens(settingsInput(fit), settingsProblems).problems.map((p) => atProp(p, at)),
+      ...hostPathProblems({ directory: fit.directory }, at),
     ]);
+    const input = settingsInput(props);
     this.values = applicationSettingsValues(input);
     const { host, directory = DEFAULT_HOST_PATHS.settingsDirectory } = props;
     const file = (fileId: string, name: string): HostFile => {
@@ -93,8 +92,9 @@ export class ApplicationSettings extends Construct {
   }
 }
 
-function settingsInput(props: ApplicationSettingsProps): ApplicationSettingsInput {
-  const { host, scheme, serverNames = host.serverNames, publicPort, fileServer } = props;
+function settingsInput(props: Partial<ApplicationSettingsProps>): ApplicationSettingsInput {
+  const { host, scheme = "https", publicPort, fileServer } = props;
+  const { serverNames = host?.serverNames ?? [] } = props;
   const port = publicPort ?? defaultPort(scheme);
   return {
     origins: serverNames.map((name) => originOf(scheme, name, port)),

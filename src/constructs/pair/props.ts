@@ -5,7 +5,6 @@ import { INTERFACE_NAME, isProgramPath } from "../../render/index.js";
 import { FRONT_END_PROPS, type FileSyncFrontEndProps } from "../fileSync/props.js";
 import { HOST_PROPS, type HostProps } from "../host.js";
 import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
-import { refuse } from "../props/checks.js";
 import {
   choice,
   fields,
@@ -99,20 +98,21 @@ const FRONT_END_PAIR_PROPS: PropTable<FrontEndPairProps> = {
 
 /** @internal Refuses props from which no pair could be made. */
 export function refusePair(construct: Construct, props: FrontEndPairProps): void {
-  refuseProps(construct, props, FRONT_END_PAIR_PROPS);
   const at = (name: string): string => `${construct.node.path}.${name}`;
-  refuse([
-    ...hostsProblems(props, at),
-    ...unknownProblems(props, at),
-    ...numberProblems(props, at),
-    ...listenProblems(props, at),
-    ...programProblems(props, at),
+  refuseProps(construct, props, FRONT_END_PAIR_PROPS, (fit) => [
+    ...hostsProblems(fit, at),
+    ...unknownProblems(fit, at),
+    ...numberProblems(fit, at),
+    ...listenProblems(fit, at),
+    ...programProblems(fit, at),
   ]);
 }
 
+type Fit = Partial<FrontEndPairProps>;
 type At = (name: string) => string;
 
-function hostsProblems({ hosts }: FrontEndPairProps, at: At): Problem[] {
+function hostsProblems({ hosts }: Fit, at: At): Problem[] {
+  if (hosts === undefined) return [];
   if (hosts.length !== 2) {
     const more = { received: hosts.length, allowed: "two hosts" };
     const fix = "Give two hosts. For one, use `FileSyncFrontEnd`; for more, a cluster.";
@@ -147,7 +147,7 @@ function hostProblems(host: PairHostProps, at: At): Problem[] {
 }
 
 /** keepalived's configuration and units are made from them. */
-function unknownProblems({ hosts, ...props }: FrontEndPairProps, at: At): Problem[] {
+function unknownProblems({ hosts = [], ...props }: Fit, at: At): Problem[] {
   const values = [
     ["virtualAddress", props.virtualAddress],
     ["virtualRouterId", props.virtualRouterId],
@@ -167,7 +167,7 @@ function unknownProblems({ hosts, ...props }: FrontEndPairProps, at: At): Proble
 }
 
 function numberProblems(
-  { virtualRouterId = 51, advertisementMs = 200, copyPort = 9181 }: FrontEndPairProps,
+  { virtualRouterId = 51, advertisementMs = 200, copyPort = 9181 }: Fit,
   at: At,
 ): Problem[] {
   const id = Number.isInteger(virtualRouterId) && virtualRouterId >= 1 && virtualRouterId <= 255;
@@ -184,15 +184,15 @@ function numberProblems(
 }
 
 /** The host that waits does not have the virtual address yet. */
-function listenProblems({ mode }: FrontEndPairProps, at: At): Problem[] {
-  if (isWildcard(mode.address)) return [];
+function listenProblems({ mode }: Fit, at: At): Problem[] {
+  if (mode === undefined || isWildcard(mode.address)) return [];
   const fix =
     "Leave the mode's `address` out: a host can only listen on the virtual address while it has it.";
   const more = { received: mode.address, allowed: "0.0.0.0, all addresses", fix };
   return [problem("config.bad-address", at("mode"), "listens on one address", more)];
 }
 
-function programProblems({ keepalivedPath: path }: FrontEndPairProps, at: At): Problem[] {
+function programProblems({ keepalivedPath: path }: Fit, at: At): Problem[] {
   if (path === undefined || !isKnown(path) || isProgramPath(path)) return [];
   const more = { received: path, allowed: "an absolute path of letters, digits and ./_-+@:,=" };
   return [problem("config.bad-file-path", at("keepalivedPath"), "is not the path of a program", more)];

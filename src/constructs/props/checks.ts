@@ -1,4 +1,3 @@
-import type { IConstruct } from "constructs";
 import { isFilePath } from "../../model/filePath.js";
 import {
   parseConfig,
@@ -42,28 +41,25 @@ const SERVER: VirtualServer = { name: "s", serverNames: ["_"], listeners: ["l"],
 const LISTENER: Listener = { name: "l", address: "192.0.2.1", port: 1, protocol: "http" };
 const SECURE: Listener = { ...LISTENER, protocol: "https", tls: { certificate: "/c", key: "/k" } };
 
-/** Refuses a listener by the same rules that the host applies to it. */
-export function refuseListener(construct: IConstruct, part: Listener): void {
+/** Problems of a listener at a construct's path, by the same rules that the host applies to it. */
+export function listenerProblems(path: string, part: Listener): Problem[] {
   const config = {
     version: 1,
     listeners: [part],
     virtualServers: [{ ...SERVER, listeners: [part.name] }],
   } as const;
-  refusePart(construct, config, "listeners[0]");
+  return partProblems(config, "listeners[0]", path);
 }
 
-export function refuseUpstream(construct: IConstruct, part: Upstream): void {
-  refusePart(
-    construct,
-    { version: 1, listeners: [LISTENER], upstreams: [part], virtualServers: [SERVER] },
-    "upstreams[0]",
-  );
+export function upstreamProblems(path: string, part: Upstream): Problem[] {
+  const config = { version: 1, listeners: [LISTENER], upstreams: [part], virtualServers: [SERVER] } as const;
+  return partProblems(config, "upstreams[0]", path);
 }
 
 /** @param secure whether one of its listeners is https */
-export function refuseVirtualServer(construct: IConstruct, part: VirtualServer, secure: boolean): void {
+export function virtualServerProblems(path: string, part: VirtualServer, secure: boolean): Problem[] {
   const listeners = part.listeners.map((name, i) => ({ ...(secure ? SECURE : LISTENER), name, port: i + 1 }));
-  refusePart(construct, { version: 1, listeners, virtualServers: [part] }, "virtualServers[0]");
+  return partProblems({ version: 1, listeners, virtualServers: [part] }, "virtualServers[0]", path);
 }
 
 /** Problems of an option of a virtual server that is still to be made, at the path of the prop it came by. */
@@ -96,28 +92,21 @@ function problemsAt(path: string, config: ProxyConfigInput, at: string): Problem
   return configProblems(config).map((p) => ({ ...p, path: named(p.path), message: named(p.message) }));
 }
 
-export function refuseRoute(construct: IConstruct, part: Route): void {
+export function routeProblems(path: string, part: Route): Problem[] {
   // The upstreams that a route names are not checked here.
   const upstreams = upstreamsOf(part.action).map(({ value }) => ({ name: value, url: "http://localhost:2" }));
   const virtualServers = [{ ...SERVER, routes: [part] }];
-  refusePart(
-    construct,
-    { version: 1, listeners: [LISTENER], upstreams, virtualServers },
-    "virtualServers[0].routes[0]",
-  );
+  const config = { version: 1, listeners: [LISTENER], upstreams, virtualServers } as const;
+  return partProblems(config, "virtualServers[0].routes[0]", path);
 }
 
-/** Refuses the settings of a proxy as a whole. */
-export function refuseProxy(construct: IConstruct, part: Omit<ProxyConfigInput, ProxyParts>): void {
+/** Problems of the settings of a proxy as a whole. */
+export function proxyProblems(path: string, part: Omit<ProxyConfigInput, ProxyParts>): Problem[] {
   const config = { ...part, listeners: [LISTENER], virtualServers: [SERVER] };
-  refuse(configProblems(config).map((p) => ({ ...p, path: `${construct.node.path}.${p.path}` })));
+  return configProblems(config).map((p) => ({ ...p, path: `${path}.${p.path}` }));
 }
 
 type ProxyParts = "certificateAuthorities" | "listeners" | "upstreams" | "virtualServers";
-
-function refusePart(construct: IConstruct, config: ProxyConfigInput, at: string): void {
-  refuse(partProblems(config, at, construct.node.path));
-}
 
 /** Problems below one path of a config, reported at the path of the code that made that part. */
 export function partProblems(config: ProxyConfigInput, at: string, path: string): Problem[] {

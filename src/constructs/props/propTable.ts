@@ -16,6 +16,8 @@ import { libraryProblems } from "./library.js";
 export interface PropKind {
   /** What is accepted, in words. */
   readonly allowed: string;
+  /** The same without what is inside, where that is long: what another value is not. */
+  readonly called?: string;
   /** What to do if it is something else. */
   readonly fix?: string;
   readonly accepts: (value: unknown) => boolean;
@@ -26,6 +28,8 @@ export interface PropKind {
   readonly eachItem?: true;
   /** Whether `allowed` lists values, and not a kind of value. */
   readonly values?: true;
+  /** Whether it is an instance of one class. */
+  readonly isClass?: true;
 }
 
 /** A required prop; with `model`, the model reports that it is missing, in its own words. */
@@ -38,14 +42,59 @@ export type PropTable<P> = {
   readonly [K in keyof P]-?: object extends Pick<P, K> ? PropKind : RequiredPropKind;
 };
 
-/** Refuses props that do not fit the table; problems are at the construct's path. */
-export function refuseProps<P extends object>(construct: IConstruct, props: P, table: PropTable<P>): void {
-  refuse([...libraryProblems(construct), ...propProblems(construct.node.path, props, table)]);
+/** Further problems of the props that fit their table: their values, and what they are together. */
+type Judge<P> = (fit: Partial<P>) => readonly Problem[];
+
+/**
+ * Refuses props that do not fit the table, and what `judge` finds of the others, all at once; problems are at the
+ * construct's path.
+ */
+export function refuseProps<P extends object>(
+  construct: IConstruct,
+  props: P,
+  table: PropTable<P>,
+  judge?: Judge<P>,
+): void {
+  refuse([...libraryProblems(construct), ...allProblems(construct.node.path, props, table, judge)]);
 }
 
 /** The same for the options of a static method, which has no construct yet: `Mode.tls`. */
-export function refuseOptions<P extends object>(method: string, options: P, table: PropTable<P>): void {
-  refuse(propProblems(method, options, table));
+export function refuseOptions<P extends object>(
+  method: string,
+  options: P,
+  table: PropTable<P>,
+  judge?: Judge<P>,
+): void {
+  refuse(allProblems(method, options, table, judge));
+}
+
+/** The same for a method with an argument before its options. */
+export function refuseArgument<A extends object, P extends object>(
+  method: string,
+  argument: A,
+  argumentTable: PropTable<A>,
+  options: P,
+  table: PropTable<P>,
+): void {
+  refuse([...propProblems(method, argument, argumentTable), ...propProblems(method, options, table)]);
+}
+
+function allProblems<P extends object>(
+  path: string,
+  props: P,
+  table: PropTable<P>,
+  judge: Judge<P> = () => [],
+): Problem[] {
+  const misfits = propProblems(path, props, table);
+  const isAt = (name: string, { path: at }: Problem): boolean =>
+    at.startsWith(`${path}.${name}`) && !/^\w/.test(at.slice(`${path}.${name}`.length));
+  if (misfits.some((p) => p.path === path)) return misfits;
+  const unfit = Object.keys(table).filter((name) => misfits.some((p) => isAt(name, p)));
+  const fit = Object.keys(table).filter((name) => !unfit.includes(name) && name in props);
+  const others = Object.fromEntries(fit.map((name) => [name, props[name as keyof P]])) as Partial<P>;
+  // What is missing for the judge was given, and is among the misfits.
+  const judged = judge(others).filter((p) => !unfit.some((name) => isAt(name, p)));
+  return [...misfits, ...judged];
 }
 
 /** Refuses an id that is not a string: in JavaScript it is easy to pass props in its place. */
@@ -67,10 +116,24 @@ function propProblems(path: string, props: unknown, table: Readonly<Record<strin
     return [problem(code, path, message, { ...received, allowed, fix: `Give ${allowed}.` })];
   }
   const unknown = Object.keys(props).filter((name) => !names.includes(name));
+  if (!isPlainObject(props)) {
+    const prop = names.find((name) => table[name]!.isClass === true && table[name]!.accepts(props));
+    if (prop !== undefined || unknown.length === Object.keys(props).length)
+      return [misplaced(path, props, prop, names)];
+  }
   return [
     ...unknown.map((name) => unknownProp(`${path}.${name}`, name, names)),
     ...names.flatMap((name) => valueProblems(`${path}.${name}`, props[name], table[name]!)),
   ];
+}
+
+/** An instance in the place of the object that it belongs into: `Mode.tls(material)`. */
+function misplaced(path: string, value: object, prop: string | undefined, names: readonly string[]): Problem {
+  const allowed = `an object with ${names.join(", ")}`;
+  const fix = prop === undefined ? "Give an object." : `Give it by its name: \`{ ${prop}: … }\`.`;
+  const received = prop === undefined ? described(value) : `a value for \`${prop}\``;
+  const more = { received, allowed, fix };
+  return problem("config.wrong-type", path, "is given an instance in the place of its options", more);
 }
 
 function unknownProp(path: string, name: string, names: readonly string[]): Problem {
@@ -81,20 +144,20 @@ function unknownProp(path: string, name: string, names: readonly string[]): Prob
 }
 
 function valueProblems(path: string, value: unknown, kind: PropKind): Problem[] {
-  const { allowed, fix } = kind;
+  const { allowed, called = allowed, fix = `Give ${called}.` } = kind;
   if (value === undefined) {
     if (kind.required !== true) return [];
-    return [problem("config.missing-field", path, "is missing", { allowed, fix: fix ?? `Give ${allowed}.` })];
+    return [problem("config.missing-field", path, "is missing", { allowed, fix })];
   }
   if (Array.isArray(value) && Token.isUnresolved(value) && kind.eachItem === true) {
     const known = { received: "a list that Terraform knows at apply", allowed: "a list of items" };
     return [problem("config.wrong-type", path, "is not known yet", { ...known, fix: ITEM_BY_ITEM })];
   }
   if (!kind.accepts(value)) {
-    const more = { received: described(value), allowed, fix: fix ?? `Give ${allowed}.` };
+    const more = { received: described(value), allowed, fix };
     return kind.values === true
       ? [problem("config.not-one-of", path, "is not one of the values allowed here", more)]
-      : [problem("config.wrong-type", path, `is not ${allowed}`, more)];
+      : [problem("config.wrong-type", path, `is not ${called}`, more)];
   }
   return kind.inside?.(value, path) ?? [];
 }
@@ -136,10 +199,12 @@ function isPlainObject(value: unknown): value is Readonly<Record<string, unknown
 
 /** What a function makes when the app is synthesized, or the value itself. */
 export function produced(kind: PropKind): PropKind {
-  const { allowed, accepts } = kind;
+  const { allowed, called = allowed, accepts } = kind;
+  const orFunction = (words: string): string => `${words}, or a function that gives it`;
   return {
     ...kind,
-    allowed: `${allowed}, or a function that gives it`,
+    allowed: orFunction(allowed),
+    called: orFunction(called),
     accepts: (value) => typeof value === "function" || accepts(value),
   };
 }
@@ -158,13 +223,19 @@ export const flag: PropKind = { allowed: "true or false", accepts: (value) => ty
 const isReference = (value: unknown): boolean => !Construct.isConstruct(value) && Token.isUnresolved(value);
 
 /** A list that is made into lines and words here: its items may be tokens, and how many there are must be known. */
-const list: PropKind = { allowed: "a list", accepts: Array.isArray, eachItem: true };
+const list: PropKind = {
+  allowed: "a list",
+  fix: "Give a list: in brackets, also for one item.",
+  accepts: Array.isArray,
+  eachItem: true,
+};
 
 /** A list whose items are of one kind. */
 export function listOf(kind: PropKind): PropKind {
   return {
     ...list,
     allowed: `${list.allowed}, each item ${kind.allowed}`,
+    called: list.allowed,
     inside: (value, path) =>
       Array.isArray(value)
         ? value.flatMap((item, i) => valueProblems(`${path}[${i}]`, item, { ...kind, required: true }))
@@ -188,6 +259,7 @@ export function choice(...values: readonly (string | boolean)[]): PropKind {
 export function fields<P extends object>(table: PropTable<P>): PropKind {
   return {
     allowed: `an object with ${Object.keys(table).join(", ")}`,
+    called: "an object",
     accepts: (value) => isObject(value) && !Construct.isConstruct(value),
     inside: (value, path) => propProblems(path, value, table),
   };
@@ -201,6 +273,7 @@ export function instance(className: string, allowed: string, fix?: string): Prop
   return {
     allowed,
     ...(fix === undefined ? {} : { fix }),
+    isClass: true,
     accepts: (value) => classNames(value).includes(className),
   };
 }
@@ -221,6 +294,7 @@ function classNames(value: unknown): string[] {
 export function either(first: PropKind, second: PropKind): PropKind {
   return {
     allowed: `${first.allowed}, or ${second.allowed}`,
+    called: `${first.called ?? first.allowed}, or ${second.called ?? second.allowed}`,
     accepts: (value) => first.accepts(value) || second.accepts(value),
     ...(second.eachItem === undefined ? {} : { eachItem: second.eachItem }),
     inside: (value, path) => (first.accepts(value) ? [] : (second.inside?.(value, path) ?? [])),

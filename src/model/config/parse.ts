@@ -164,7 +164,12 @@ function explain(
     case "custom":
       return { code: issue.params!.code, message: issue.message, allowed: issue.params!.allowed };
     default:
-      return { code: "config.wrong-type", message: issue.message };
+      // Not the library's own words.
+      return {
+        code: "config.not-one-of",
+        message: "is not one of the values allowed here",
+        allowed: allowedAt(schema, issue.path, document),
+      };
   }
 }
 

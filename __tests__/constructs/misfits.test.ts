@@ -1,0 +1,131 @@
+import {
+  Action,
+  Activation,
+  ApplicationDaemons,
+  ApplicationSettings,
+  ContainerProxy,
+  Delivery,
+  FileSyncFrontEnd,
+  FileSyncProxy,
+  Firewall,
+  formatProblem,
+  FrontEndPair,
+  Host,
+  HostFile,
+  Mode,
+  NodeRuntime,
+  type Problem,
+  ProblemError,
+  ProxyService,
+  ReverseProxy,
+  StaticNetwork,
+  SystemdUnit,
+  TlsMaterial,
+  TlsPolicy,
+} from "../../src/index.js";
+import { KubernetesFrontEnd } from "../../src/kubernetes/index.js";
+import { MISTAKES, site, type Site } from "./mistakes.js";
+
+/** Every prop of everything that takes props, given what does not fit. */
+
+// oxlint-disable-next-line typescript/no-explicit-any
+type Props = any;
+const made =
+  (type: new (scope: never, id: string, props: never) => unknown) =>
+  (s: Site, props: Props): unknown =>
+    new type(s.stack as never, "x", props as never);
+const CALLS: Readonly<Record<string, (s: Site, props: Props) => unknown>> = {
+  ...Object.fromEntries(
+    [
+      Activation,
+      ApplicationDaemons,
+      ApplicationSettings,
+      ContainerProxy,
+      FileSyncFrontEnd,
+      FileSyncProxy,
+      Firewall,
+      FrontEndPair,
+      Host,
+      HostFile,
+      KubernetesFrontEnd,
+      ProxyService,
+      ReverseProxy,
+      StaticNetwork,
+      SystemdUnit,
+    ].map((type) => [type.name, made(type)]),
+  ),
+  addListener: (s, props) => s.proxy.addListener("x", props),
+  addVirtualServer: (s, props) => s.proxy.addVirtualServer("x", props),
+  addUpstream: (s, props) => s.proxy.addUpstream("x", props),
+  addRoute: (s, props) => s.server.addRoute("x", props),
+  configure: (s, props) => s.server.routes[0]!.configure(props),
+  "Action.proxy": (s, props) => Action.proxy(s.app, props),
+  "Action.staticFiles": (_, props) => Action.staticFiles("/srv/a", props),
+  "Action.redirect": (_, props) => Action.redirect(props),
+  "Action.respond": (_, props) => Action.respond(200, props),
+  "Delivery.local": (_, props) => Delivery.local(props),
+  "Delivery.ssh": (_, props) => Delivery.ssh(props),
+  "Mode.plain": (_, props) => Mode.plain(props),
+  "Mode.tls": (_, props) => Mode.tls(props),
+  "NodeRuntime.pinned": (_, props) => NodeRuntime.pinned(props),
+  "TlsMaterial.acme": (_, props) => TlsMaterial.acme(props),
+  "TlsMaterial.fromFiles": (_, props) => TlsMaterial.fromFiles(props),
+  "TlsMaterial.selfSigned": (_, props) => TlsMaterial.selfSigned(props),
+  "TlsPolicy.custom": (_, props) => TlsPolicy.custom(props),
+  "TlsPolicy.fileSync": (_, props) => TlsPolicy.fileSync(props),
+};
+
+/** Words of the schema library and of V8, and values that nobody wrote. */
+const LEAKS =
+  /\binvalid[_ ]|[Ee]xpected |of type |\brecord\b|too_(?:small|big)|\[object |TypeError|is not a function|undefined \(|Cannot read/;
+
+function problems(make: () => unknown): readonly Problem[] {
+  try {
+    make();
+  } catch (error) {
+    if (error instanceof ProblemError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+function wellSaid(make: () => unknown): readonly Problem[] {
+  const found = problems(make);
+  const texts = found.map(formatProblem);
+  expect(texts.join("\n")).not.toMatch(LEAKS);
+  expect(new Set(texts).size).toBe(texts.length);
+  return found;
+}
+
+class Odd {
+  readonly hidden = new Map();
+}
+const MISFITS = [null, true, -7, 1.5, "\n", "", [], [[]], [null], {}, { zzz: 1 }, new Odd(), () => 1, 10n];
+
+/** The props of a table, as the problem of a call without an object names them. */
+const propsOf = (call: (s: Site, props: Props) => unknown): string[] =>
+  /an object with (.*)/.exec(problems(() => call(site(), null))[0]!.allowed!)![1]!.split(", ");
+
+describe.each(Object.entries(CALLS))("%s", (_, call) => {
+  const names = propsOf(call);
+
+  test("each prop with what does not fit is answered in our own words, once", () => {
+    for (const name of names) for (const misfit of MISFITS) wellSaid(() => call(site(), { [name]: misfit }));
+  });
+
+  test("all that is wrong is said at once", () => {
+    const wrong = (some: readonly string[]) => Object.fromEntries(some.map((name) => [name, new Odd()]));
+    const said = (some: readonly string[]) =>
+      wellSaid(() => call(site(), wrong(some))).map(({ path }) => path);
+    const about = (name: string, paths: readonly string[]): boolean =>
+      paths.some((path) => path.split(/[.[]/).includes(name));
+    const all = said(names);
+    expect(names.filter((name) => !about(name, all))).toEqual(
+      names.filter((name) => !about(name, said([name]))),
+    );
+  });
+});
+
+test("no mistake is said twice", () => {
+  for (const [, make] of MISTAKES) wellSaid(() => make(site()));
+});
