@@ -190,7 +190,7 @@ test("ARCHITECTURE.md names every folder, and no folder that is gone", () => {
 /** Programs of Debian's packages that are always installed. */
 const ALWAYS_HERE = ["findmnt", "flock", "prlimit", "setpriv", "unshare"];
 
-test("README.md names every program that tests need", () => {
+test("CONTRIBUTING.md names every program that tests need", () => {
   const config = readFileSync(join(ROOT, "jest.config.js"), "utf8");
   const lists = [
     ...[...config.matchAll(/programs: \[(.*?)\]/g)].map(([, list]) => list!),
@@ -200,7 +200,7 @@ test("README.md names every program that tests need", () => {
   ];
   const programs = new Set(lists.flatMap((list) => [...list.matchAll(/"(.+?)"/g)].map(([, name]) => name!)));
   expect(programs).toContain("go");
-  const [, section] = /\n## Tests\n([^]*?)\n## /.exec(readFileSync(join(ROOT, "README.md"), "utf8"))!;
+  const [, section] = /\n## Tests\n([^]*?)\n## /.exec(readFileSync(join(ROOT, "CONTRIBUTING.md"), "utf8"))!;
   const named = (name: string): boolean => new RegExp(`\\b${name}\\b`, "i").test(section!);
   expect([...programs].filter((name) => !ALWAYS_HERE.includes(name) && !named(name))).toEqual([]);
 });

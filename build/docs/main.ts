@@ -6,10 +6,17 @@ import { breakagesPage } from "./breakagesPage.js";
 import { configPage } from "./configPage.js";
 import { errorsPage } from "./errorsPage.js";
 import { isStale, type Page } from "./page.js";
+import { readmePage } from "./topology.js";
 
 /** `npm run docs`: writes the pages that come from the sources. With `--check` it says which of them are stale. */
 async function main(): Promise<void> {
-  const pages = [await configPage(), ...(await apiPages()), await errorsPage(), await breakagesPage()];
+  const pages = [
+    await configPage(),
+    ...(await apiPages()),
+    await errorsPage(),
+    await breakagesPage(),
+    await readmePage(),
+  ];
   const stale = pages.filter(isStale);
   const left = leftOver(pages);
   if (process.argv.includes("--check")) {

@@ -10,7 +10,7 @@ test("the README names two ways to read TypeScript", () => {
 test.each(Object.keys(TRANSFORMERS))(
   "the unit tests of the README pass in a new project with %s",
   async (name) => {
-    const section = (language: string): string[] => codeBlocks("README.md", language, "Unit tests");
+    const section = (language: string): string[] => codeBlocks("docs/unit-tests.md", language);
     const [config, setup] = section("js");
     const project = new NewProject();
     try {

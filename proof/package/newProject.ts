@@ -5,9 +5,9 @@ import { ROOT } from "../../build/paths.js";
 import { codeBlocks } from "../kit/markdown.js";
 import { runUnseen } from "../kit/unseen.js";
 
-/** Each line of the README that installs what the unit tests need, by what it brings jest to read TypeScript. */
+/** Each line of the page that installs what the unit tests need, by what it brings jest to read TypeScript. */
 export const TRANSFORMERS: Readonly<Record<string, string>> = Object.fromEntries(
-  codeBlocks("README.md", "sh", "Unit tests")[0]!
+  codeBlocks("docs/unit-tests.md", "sh")[0]!
     .trim()
     .split("\n")
     .map((line) => [/\S+-jest\b|@swc\/jest/.exec(line)![0], line]),

@@ -53,11 +53,11 @@ const EXAMPLES = {
     continued(
       'const server = { ipv4Address: new TerraformVariable(stack, "address", {}).stringValue };\n' +
         'const zone = { name: new TerraformVariable(stack, "zone", {}).stringValue };\n' +
-        blocks("In a larger stack", "ts")[0]!,
+        codeBlocks("docs/composing.md", "ts", "In a larger stack")[0]!,
     ),
   "ssh.ts":
     'import { Delivery, NodeRuntime } from "cdktf-portico";\n' +
-    continued(blocks("To a host over ssh", "ts")[0]!),
+    continued(codeBlocks("docs/composing.md", "ts", "To a host over ssh")[0]!),
   "containers.ts": codeBlocks("docs/containers.md", "ts")[0]!,
   "response-headers.ts": continued(
     codeBlocks("docs/response-headers.md", "ts")[0]!.replace(/^import .*\n/, ""),
@@ -264,7 +264,7 @@ describe("the README", () => {
   }, 60_000);
 
   test("cdktf.json names the app", () => {
-    const [json] = blocks("The smallest deployment", "json");
+    const [json] = codeBlocks("docs/composing.md", "json");
     expect(JSON.parse(json!)).toMatchObject({ language: "typescript", app: "npx tsx main.ts" });
   });
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Synthesis and the tests of the constructs on cdktn, the maintained fork of cdktf, as the README tells users to install
-# it: a copy of the sources with the README's own lines in package.json. Needs the npm registry.
+# Synthesis and the tests of the constructs on cdktn, the maintained fork of cdktf, as docs/versions.md tells users to install
+# it: a copy of the sources with that page's own lines in package.json. Needs the npm registry.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 
@@ -12,7 +12,7 @@ cd "$work"
 
 node - <<'SCRIPT'
 const { readFileSync, writeFileSync } = require("node:fs");
-const versions = readFileSync("README.md", "utf8").split("## Versions\n")[1];
+const versions = readFileSync("docs/versions.md", "utf8");
 const wanted = JSON.parse(/```json\n([^]*?)```/.exec(versions)[1]);
 const own = JSON.parse(readFileSync("package.json", "utf8"));
 Object.assign(own.devDependencies, wanted.dependencies);

@@ -14,7 +14,7 @@ export function libraryProblems(construct: IConstruct): Problem[] {
   const more = {
     received: other,
     allowed: `constructs of ${own}`,
-    fix: 'Import everything from "cdktf"; README, "Versions", says how cdktn takes its place under this name.',
+    fix: 'Import everything from "cdktf"; docs/versions.md says how cdktn takes its place under this name.',
   };
   return [problem("config.wrong-type", construct.node.path, `is in a stack of ${other}`, more)];
 }

@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { LocalProvider } from "@cdktf/provider-local/lib/provider/index.js";
+import { TlsProvider } from "@cdktf/provider-tls/lib/provider/index.js";
+import { App, TerraformStack } from "cdktf";
+import { FileSyncFrontEnd, Mode } from "../../src/index.js";
+import type { ProxyConfig } from "../../src/model/index.js";
+import { renderProxyConfig } from "../../src/testing/index.js";
+import { ROOT } from "../paths.js";
+import { formatted, type Page } from "./page.js";
+
+const PLACE = /(<!-- topology -->\n)[^]*?(<!-- \/topology -->)/;
+
+/** README.md, with a picture of what its smallest deployment serves. */
+export function readmePage(): Promise<Page> {
+  const stack = new TerraformStack(new App(), "portico");
+  new LocalProvider(stack, "local");
+  new TlsProvider(stack, "tls");
+  new FileSyncFrontEnd(stack, "files", {
+    host: { address: "192.0.2.10", publicName: "files.example.org" },
+    mode: Mode.tls(),
+    installDirectory: "/srv/sync",
+  });
+  const picture = `\n\`\`\`text\n${topology(renderProxyConfig(stack)).join("\n")}\n\`\`\`\n\n`;
+  const text = readFileSync(join(ROOT, "README.md"), "utf8");
+  return formatted(
+    "README.md",
+    text.replace(PLACE, (_, begin: string, end: string) => begin + picture + end),
+  );
+}
+
+/** A line for each route, with its listener and virtual server where they begin. */
+function topology({ listeners, virtualServers, upstreams }: ProxyConfig): string[] {
+  const rows = listeners.flatMap((listener) => {
+    const served = virtualServers.filter((server) => server.listeners.includes(listener.name));
+    return served.flatMap((server, i) =>
+      server.routes.map(({ path, action }, j) => [
+        i + j === 0 ? `port ${listener.port}, ${listener.protocol}` : "",
+        j > 0
+          ? ""
+          : served.length === 1
+            ? "any name"
+            : server.default
+              ? "any other name"
+              : server.serverNames[0]!,
+        path,
+        destination(action, upstreams),
+      ]),
+    );
+  });
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join("   ")
+      .trimEnd(),
+  );
+}
+
+function destination(
+  action: ProxyConfig["virtualServers"][number]["routes"][number]["action"],
+  upstreams: ProxyConfig["upstreams"],
+): string {
+  switch (action.type) {
+    case "proxy":
+      return `${action.upstream}, ${upstreams.find(({ name }) => name === action.upstream)!.url}`;
+    case "staticFiles":
+      return `files of ${action.directory}`;
+    case "redirect":
+      return `${action.status} to ${action.scheme ?? "http"}`;
+    case "respond":
+      return `${action.status}`;
+  }
+}
