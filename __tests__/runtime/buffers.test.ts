@@ -7,11 +7,11 @@ import {
   isSameState,
   type StaticFile,
 } from "../../src/runtime/actions/fileCache.js";
-import { sweepRegularly } from "../../src/runtime/exchange/clock.js";
+import { sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
 import { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
 import { PieceQueue } from "../../src/runtime/exchange/pieceQueue.js";
-import { ReceiveBuffer } from "../../src/runtime/exchange/receiveBuffer.js";
-import { SendPace } from "../../src/runtime/exchange/sendPace.js";
+import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
+import { SendPace } from "../../src/runtime/sockets/sendPace.js";
 
 /** What a worker keeps in memory, and how much of it: pieces that wait, buffers, large pieces on loan, files. */
 

@@ -1,4 +1,4 @@
-import { coarseNow, sweepRegularly } from "../../src/runtime/exchange/clock.js";
+import { coarseNow, sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
 import { Faults } from "../../src/runtime/exchange/faults.js";
 import { httpDate } from "../../src/runtime/exchange/httpDate.js";
 import { repeatedField, SINGLE_FIELDS } from "../../src/runtime/exchange/singleFields.js";

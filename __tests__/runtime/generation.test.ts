@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/config.js";
-import { uses } from "../../src/runtime/node/pieces.js";
+import { uses } from "../../src/runtime/sockets/node/pieces.js";
 import { Generation, type GenerationOptions } from "../../src/runtime/process/generation.js";
 import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { alive } from "../../proof/kit/portico.js";

@@ -1,5 +1,5 @@
 import { type ProxyConfig, parseConfig } from "../../src/model/index.js";
-import { sweepRegularly } from "../../src/runtime/exchange/clock.js";
+import { sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
 import { ClosedStreams, Standing } from "../../src/runtime/http2/closedStreams.js";
 import { FieldBlock } from "../../src/runtime/http2/fieldBlock.js";
 import { FloodGuard, FloodKind } from "../../src/runtime/http2/floodGuard.js";

@@ -1,5 +1,5 @@
 import type { TLSSocket } from "node:tls";
-import { sweepRegularly } from "../../src/runtime/exchange/clock.js";
+import { sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
 import { SendScheduler, type SendingStream } from "../../src/runtime/http2/flowControl.js";
 import { Outbox } from "../../src/runtime/http2/outbox.js";
 

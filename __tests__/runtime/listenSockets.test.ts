@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ListenerConfig } from "../../src/model/serving.js";
 import { listenProblem, ListenSockets, type PassedSocket } from "../../src/runtime/listen/sockets.js";
-import { bind } from "../../src/runtime/node/boundSockets.js";
-import type { BoundSocket } from "../../src/runtime/node/socketHolder.js";
+import { bind } from "../../src/runtime/sockets/node/boundSockets.js";
+import type { BoundSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { freePort, freePorts } from "../../proof/kit/ports.js";
 
 /** Which listening sockets a master opens, keeps, passes on and closes. */

@@ -9,7 +9,7 @@ import type { WorkerContext } from "../../src/runtime/exchange/workerContext.js"
 import { clientInfo, type Endpoints, endpointsOf } from "../../src/runtime/listen/client.js";
 import { ConnectionGate } from "../../src/runtime/listen/gate.js";
 import { type Acceptor, ListenerServer } from "../../src/runtime/listen/listener.js";
-import { bind } from "../../src/runtime/node/boundSockets.js";
+import { bind } from "../../src/runtime/sockets/node/boundSockets.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { fakeRoute } from "../../proof/kit/fakeExchange.js";
 import { Accepted } from "../../proof/kit/peers.js";

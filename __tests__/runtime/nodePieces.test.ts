@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Evidence } from "../../src/diagnosis/evidence.js";
 import { diagnose } from "../../src/diagnosis/rows.js";
 import { parseConfig } from "../../src/model/index.js";
-import { piecesText, switchedOff, WITHOUT } from "../../src/runtime/node/pieces.js";
-import { KNOWN_VERSIONS } from "../../src/runtime/node/probe.js";
+import { piecesText, switchedOff, WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
+import { KNOWN_VERSIONS } from "../../src/runtime/sockets/node/probe.js";
 import { freePort } from "../../proof/kit/ports.js";
 import versions from "../../proof/nodeVersions/package-lock.json";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
@@ -118,8 +118,8 @@ test("an unknown version that has everything does without nothing, and its trial
   Object.defineProperty(process, "version", { value: "v99.0.0", configurable: true, writable: true });
   try {
     await jest.isolateModulesAsync(async () => {
-      const { unused } = await import("../../src/runtime/node/pieces.js");
-      const { missingPieces } = await import("../../src/runtime/node/probe.js");
+      const { unused } = await import("../../src/runtime/sockets/node/pieces.js");
+      const { missingPieces } = await import("../../src/runtime/sockets/node/probe.js");
       const without = unused();
       expect(await missingPieces()).toEqual(without);
       expect(await missingPieces()).toEqual(without);

@@ -1,15 +1,15 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, Socket } from "node:net";
 import * as tls from "node:tls";
-import { coarseNow } from "../../src/runtime/exchange/clock.js";
-import { ReceiveBuffer } from "../../src/runtime/exchange/receiveBuffer.js";
+import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
+import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
 import { ClientInput } from "../../src/runtime/http1/clientInput.js";
-import { reportReset, unsentBytes } from "../../src/runtime/node/peer.js";
-import { type Piece, uses } from "../../src/runtime/node/pieces.js";
-import { adopt, onRead, readDirectly, readInto } from "../../src/runtime/node/reads.js";
-import { handleOf, streams } from "../../src/runtime/node/streams.js";
-import { shakeHands, tcpSocketOf } from "../../src/runtime/node/tcpBelowTls.js";
-import { keepReadableAfterWriteErrors, writeError } from "../../src/runtime/node/writeErrors.js";
+import { reportReset, unsentBytes } from "../../src/runtime/sockets/node/peer.js";
+import { type Piece, uses } from "../../src/runtime/sockets/node/pieces.js";
+import { adopt, onRead, readDirectly, readInto } from "../../src/runtime/sockets/node/reads.js";
+import { handleOf, streams } from "../../src/runtime/sockets/node/streams.js";
+import { shakeHands, tcpSocketOf } from "../../src/runtime/sockets/node/tcpBelowTls.js";
+import { keepReadableAfterWriteErrors, writeError } from "../../src/runtime/sockets/node/writeErrors.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { eventually as waited } from "../../proof/kit/waiting.js";
 
@@ -160,9 +160,9 @@ describe("a handle", () => {
     try {
       Object.assign(process, { binding: (name: string) => (names.push(name), binding) });
       await jest.isolateModulesAsync(async () => {
-        const { uses: used } = await import("../../src/runtime/node/pieces.js");
+        const { uses: used } = await import("../../src/runtime/sockets/node/pieces.js");
         Object.assign(used, { directReads: true, directWrites: true });
-        const found = await import("../../src/runtime/node/streams.js");
+        const found = await import("../../src/runtime/sockets/node/streams.js");
         expect(found.streams).toBe(is ? binding : undefined);
         expect([used.directReads, used.directWrites]).toEqual([is, is]);
       });

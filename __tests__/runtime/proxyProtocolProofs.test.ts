@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import * as net from "node:net";
 import * as tls from "node:tls";
-import { bind } from "../../src/runtime/node/boundSockets.js";
+import { bind } from "../../src/runtime/sockets/node/boundSockets.js";
 import { ConnectionGate } from "../../src/runtime/listen/gate.js";
 import { ListenerServer } from "../../src/runtime/listen/listener.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";

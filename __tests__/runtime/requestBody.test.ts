@@ -1,4 +1,4 @@
-import { coarseNow } from "../../src/runtime/exchange/clock.js";
+import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
 import type { BodySink } from "../../src/runtime/exchange/exchange.js";
 import { type BodyOwner, RequestBody } from "../../src/runtime/exchange/requestBody.js";
 

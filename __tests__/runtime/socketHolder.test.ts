@@ -6,10 +6,10 @@ import {
   listeningDescriptor,
   listeningSockets,
   ownSockets,
-} from "../../src/runtime/node/listeningSockets.js";
-import { bind, socketOf } from "../../src/runtime/node/boundSockets.js";
-import { doWithout, uses } from "../../src/runtime/node/pieces.js";
-import type { BoundSocket } from "../../src/runtime/node/socketHolder.js";
+} from "../../src/runtime/sockets/node/listeningSockets.js";
+import { bind, socketOf } from "../../src/runtime/sockets/node/boundSockets.js";
+import { doWithout, uses } from "../../src/runtime/sockets/node/pieces.js";
+import type { BoundSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { freePort } from "../../proof/kit/ports.js";
 
 /** Sockets that are bound and from which this process does not accept: by Node's own call, and without it by a thread. */

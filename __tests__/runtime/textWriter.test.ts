@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { TextWriter } from "../../src/runtime/node/textWriter.js";
+import { TextWriter } from "../../src/runtime/sockets/node/textWriter.js";
 
 /** Writes past the stream, on real sockets: all of it arrives in order, and what goes wrong is told. */
 
@@ -178,7 +178,7 @@ test("without Node's binding everything goes through the stream", async () => {
   Object.assign(process, { binding: refuse });
   try {
     await jest.isolateModulesAsync(async () => {
-      const modules = await import("../../src/runtime/node/textWriter.js");
+      const modules = await import("../../src/runtime/sockets/node/textWriter.js");
       const plain = new modules.TextWriter(near, (error) => written.push(error));
       plain.direct();
       const node = jest.spyOn(near, "write");

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
-import { holdSocket } from "../../src/runtime/node/socketHolder.js";
+import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { pass } from "../../proof/kit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";

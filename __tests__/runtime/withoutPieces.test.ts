@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type * as pieces from "../../src/runtime/node/pieces.js";
+import type * as pieces from "../../src/runtime/sockets/node/pieces.js";
 import type * as everyProtocol from "../../proof/kit/everyProtocol.js";
 import type * as http2Server from "../../proof/kit/http2Server.js";
 import type * as scripted from "../../proof/kit/peers.js";
@@ -21,7 +21,7 @@ let unused: typeof pieces.unused;
 const without = process.env["PORTICO_NODE_WITHOUT"];
 beforeAll(async () => {
   process.env["PORTICO_NODE_WITHOUT"] = "all";
-  ({ unused } = await import("../../src/runtime/node/pieces.js"));
+  ({ unused } = await import("../../src/runtime/sockets/node/pieces.js"));
   peers = await import("../../proof/kit/peers.js");
   kit = {
     ...(await import("../../proof/kit/everyProtocol.js")),

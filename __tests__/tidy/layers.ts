@@ -47,8 +47,8 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/render": [".", "index.ts", "kubernetes"],
   "src/constructs": ["providers", "props", "delivery", ".", "fileSync", "pair", "index.ts"],
   "src/runtime": [
+    "sockets",
     "exchange",
-    "node",
     "load",
     "acme",
     "logs",

@@ -99,9 +99,9 @@ test("a worker loads neither parser nor command line; serve loads no other comma
   expect(serve.packages).toEqual(["commander", "zod"]);
 });
 
-test("parts of Node without a public name are used only in src/runtime/node", () => {
+test("parts of Node without a public name are used only in src/runtime/sockets/node", () => {
   const wrong = sources
-    .filter(({ path }) => !path.startsWith("src/runtime/node/"))
+    .filter(({ path }) => !path.startsWith("src/runtime/sockets/node/"))
     .flatMap((module) => nodeInternals(textOf(module)).map((found) => `${module.path}: ${found}`));
   expect(wrong).toEqual([]);
 });

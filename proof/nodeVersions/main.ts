@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../../build/paths.js";
-import { PIECES, WITHOUT } from "../../src/runtime/node/pieces.js";
+import { PIECES, WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
 
 /**
  * `npm run node-versions`: the runtime's tests on other versions of Node, and without what Node has no public name for.
@@ -12,7 +12,7 @@ import { PIECES, WITHOUT } from "../../src/runtime/node/pieces.js";
 const USAGE = `npm run node-versions -- [OPTION...] [TEST FILE...]
 
   --node LINE[,LINE]   only these lines (default: all of proof/nodeVersions/package.json)
-  --without none       with all pieces of src/runtime/node (default); the whole runtime suite
+  --without none       with all pieces of src/runtime/sockets/node (default); the whole runtime suite
   --without each       without each piece alone, and without all; tests that they concern
   --without NAME,...   without these
   --path               prints the binary's path, and runs nothing`;

@@ -1,5 +1,5 @@
 import { canonicalAddress, endpoint, isLoopback, isWildcard } from "../model/index.js";
-import { KNOWN_VERSIONS } from "../runtime/node/probe.js";
+import { KNOWN_VERSIONS } from "../runtime/sockets/node/probe.js";
 import type { Evidence, Finding } from "./evidence.js";
 import { explained, failure, notSeen, ok, type Question, unknown, type Verdict, warning } from "./verdict.js";
 

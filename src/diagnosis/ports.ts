@@ -1,5 +1,5 @@
 import { canonicalAddress, clientPort, isLoopback, isWildcard, type ListenerConfig } from "../model/index.js";
-import type { ListeningSocket } from "../runtime/node/listeningSockets.js";
+import type { ListeningSocket } from "../runtime/sockets/node/listeningSockets.js";
 import type { Evidence } from "./evidence.js";
 import { explained, failure, ok, unknown, type Verdict } from "./verdict.js";
 

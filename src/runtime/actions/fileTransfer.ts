@@ -1,5 +1,5 @@
 import fs from "node:fs";
-import { guarded, type Guarded } from "../exchange/guarded.js";
+import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
 import { tally } from "../exchange/tally.js";
 import type { DescriptorOwner, Failure } from "./fileLookup.js";

@@ -1,4 +1,4 @@
-import { guarded } from "../exchange/guarded.js";
+import { guarded } from "../sockets/guarded.js";
 import { ForwardingRules, type ForwardedRequest, type ProxiedRoute } from "../../model/serving.js";
 import { respondError } from "../exchange/errorPages.js";
 import type {

@@ -1,4 +1,4 @@
-import { guarded } from "../exchange/guarded.js";
+import { guarded } from "../sockets/guarded.js";
 import {
   type ActionOf,
   encodePath,

@@ -1,6 +1,6 @@
 import type { HeaderList, RouteConfig, VirtualServerConfig } from "../../model/index.js";
 import type { AnswerFieldsByScheme } from "./answerFields.js";
-import type { Guarded } from "./guarded.js";
+import type { Guarded } from "../sockets/guarded.js";
 
 /**
  * The seam between protocols and actions: one request and its answer, over HTTP/1.1 or HTTP/2.

@@ -1,6 +1,6 @@
 import { respondError } from "./errorPages.js";
 import type { Exchange, Holdable, Holder } from "./exchange.js";
-import { guarded, type Guarded } from "./guarded.js";
+import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { RequestBody } from "./requestBody.js";
 import { tally } from "./tally.js";
 

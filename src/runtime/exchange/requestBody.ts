@@ -1,6 +1,6 @@
 import { isBodyTooLong } from "../../model/serving.js";
-import { guarded, type Guarded } from "./guarded.js";
-import { coarseNow } from "./clock.js";
+import { guarded, type Guarded } from "../sockets/guarded.js";
+import { coarseNow } from "../sockets/deadlines.js";
 import type { BodySink } from "./exchange.js";
 import { PieceQueue } from "./pieceQueue.js";
 

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
-import type { Guarded } from "../exchange/guarded.js";
+import type { Guarded } from "../sockets/guarded.js";
 import { latin1 } from "../exchange/latin1.js";
-import { TextWriter } from "../node/textWriter.js";
-import { HELD_UP_BYTES, SendPace } from "../exchange/sendPace.js";
-import { batch } from "../exchange/writeBatch.js";
+import { TextWriter } from "../sockets/node/textWriter.js";
+import { HELD_UP_BYTES, SendPace } from "../sockets/sendPace.js";
+import { batch } from "../sockets/writeBatch.js";
 import { MessageFraming } from "./framing.js";
 
 /** Body pieces up to this size are copied after the head as text, whether they have to be copied or not. */

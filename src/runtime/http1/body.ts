@@ -1,6 +1,6 @@
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
-import { countWork } from "../exchange/turn.js";
-import { SMALL_PIECE_BYTES_MAX } from "../exchange/writeBatch.js";
+import { countWork } from "../sockets/turn.js";
+import { SMALL_PIECE_BYTES_MAX } from "../sockets/writeBatch.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
 
 /** A request body as HTTP/1.1 frames it (RFC 9112, 6.3): of a known length, or in chunks. */

@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { coarseNow } from "../exchange/clock.js";
-import { adopt, readInto } from "../node/reads.js";
-import { reportReset } from "../node/peer.js";
-import { TlsOverhead } from "../node/tlsOverhead.js";
-import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
-import { rest, turnIsFull } from "../exchange/turn.js";
+import { coarseNow } from "../sockets/deadlines.js";
+import { adopt, readInto } from "../sockets/node/reads.js";
+import { reportReset } from "../sockets/node/peer.js";
+import { TlsOverhead } from "../sockets/node/tlsOverhead.js";
+import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
+import { rest, turnIsFull } from "../sockets/turn.js";
 
 /** How often a client is checked while nothing is read from it. */
 const LOOK_MS = 5_000;

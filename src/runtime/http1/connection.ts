@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
-import { guarded } from "../exchange/guarded.js";
-import { coarseNow } from "../exchange/clock.js";
+import { guarded } from "../sockets/guarded.js";
+import { coarseNow } from "../sockets/deadlines.js";
 import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { closedFor } from "../listen/client.js";
-import { TLS_FLOOD } from "../node/tlsOverhead.js";
+import { TLS_FLOOD } from "../sockets/node/tlsOverhead.js";
 import { AnswerWriter, type WriteListener } from "./answerWriter.js";
 import { ChunkError } from "./chunkDecoder.js";
 import { ClientInput } from "./clientInput.js";

@@ -1,4 +1,4 @@
-import { guarded } from "../exchange/guarded.js";
+import { guarded } from "../sockets/guarded.js";
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
 import { answerFieldsFor, linesOf } from "../exchange/answerFields.js";
 import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";

@@ -1,13 +1,13 @@
 import type { TLSSocket } from "node:tls";
-import { guarded } from "../exchange/guarded.js";
-import { coarseNow } from "../exchange/clock.js";
+import { guarded } from "../sockets/guarded.js";
+import { coarseNow } from "../sockets/deadlines.js";
 import { UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import { closedFor } from "../listen/client.js";
-import { unsentBytes } from "../node/peer.js";
-import { TLS_FLOOD, TlsOverhead } from "../node/tlsOverhead.js";
-import { rest, turnIsFull } from "../exchange/turn.js";
+import { unsentBytes } from "../sockets/node/peer.js";
+import { TLS_FLOOD, TlsOverhead } from "../sockets/node/tlsOverhead.js";
+import { rest, turnIsFull } from "../sockets/turn.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http2Exchange } from "./exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";

@@ -1,6 +1,6 @@
-import { guarded } from "../exchange/guarded.js";
+import { guarded } from "../sockets/guarded.js";
 import { BODILESS, type VirtualServerConfig } from "../../model/serving.js";
-import { coarseNow } from "../exchange/clock.js";
+import { coarseNow } from "../sockets/deadlines.js";
 import { answerFieldsFor } from "../exchange/answerFields.js";
 import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError, serverHeader } from "../exchange/errorPages.js";

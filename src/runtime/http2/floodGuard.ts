@@ -1,4 +1,4 @@
-import { coarseNow } from "../exchange/clock.js";
+import { coarseNow } from "../sockets/deadlines.js";
 import { ConnectionError, ErrorCode } from "./protocol.js";
 
 /** Frames that a client can send in large numbers, that cost this side work and have no use. */

@@ -1,6 +1,6 @@
 import type { ProxyConfig } from "../../model/index.js";
-import { coarseNow } from "../exchange/clock.js";
-import { countWork } from "../exchange/turn.js";
+import { coarseNow } from "../sockets/deadlines.js";
+import { countWork } from "../sockets/turn.js";
 import type { Http2Exchange, StreamConnection } from "./exchange.js";
 import { FieldBlock } from "./fieldBlock.js";
 import { FloodKind } from "./floodGuard.js";

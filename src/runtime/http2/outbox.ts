@@ -1,7 +1,7 @@
 import type { TLSSocket } from "node:tls";
-import { uses } from "../node/pieces.js";
-import { HELD_UP_BYTES, LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../exchange/sendPace.js";
-import { batch, type Batched } from "../exchange/writeBatch.js";
+import { uses } from "../sockets/node/pieces.js";
+import { HELD_UP_BYTES, LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../sockets/sendPace.js";
+import { batch, type Batched } from "../sockets/writeBatch.js";
 import { Flag, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameType } from "./protocol.js";
 
 /**

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { ListenerConfig } from "../../model/index.js";
-import { sweepRegularly } from "../exchange/clock.js";
-import { guarded, type Guarded } from "../exchange/guarded.js";
+import { sweepRegularly } from "../sockets/deadlines.js";
+import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Secured } from "./certificateServers.js";
 import type { Endpoints } from "./client.js";
 import type { WorkerContext } from "../exchange/workerContext.js";

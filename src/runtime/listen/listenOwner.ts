@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { canonicalAddress, isWildcard } from "../../model/serving.js";
-import { listeningSockets } from "../node/listeningSockets.js";
+import { listeningSockets } from "../sockets/node/listeningSockets.js";
 
 /** A process that listens, as `nginx (pid 812)`. */
 export interface ListenOwner {

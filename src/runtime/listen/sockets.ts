@@ -1,5 +1,5 @@
 import { getSystemErrorName } from "node:util";
-import type { BoundSocket } from "../node/socketHolder.js";
+import type { BoundSocket } from "../sockets/node/socketHolder.js";
 import {
   canonicalIpv6,
   endpoint,
@@ -10,7 +10,7 @@ import {
   type Result,
 } from "../../model/serving.js";
 import { listenOwner } from "./listenOwner.js";
-import { bind, socketOf } from "../node/boundSockets.js";
+import { bind, socketOf } from "../sockets/node/boundSockets.js";
 
 /** A bound socket that the master keeps open, so that it keeps listening whatever happens to the workers. */
 export interface ListenSocket {

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { type HealthListenerConfig, isIpv6, type Problem } from "../../model/serving.js";
 import { keyOf, listenProblem } from "../listen/sockets.js";
-import { listeningDescriptor } from "../node/listeningSockets.js";
+import { listeningDescriptor } from "../sockets/node/listeningSockets.js";
 import type { MasterLog } from "./masterLog.js";
 import type { HealthAnswer, HealthServer } from "./healthServer.js";
 

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from "node:net";
 import { httpDate } from "../exchange/httpDate.js";
 import { reasonPhrase } from "../exchange/reasonPhrases.js";
-import { readFirst } from "../listen/firstBytes.js";
+import { readFirst } from "../sockets/firstBytes.js";
 
 /** A status and one line of text. */
 export type HealthAnswer = readonly [status: number, text: string];

@@ -1,5 +1,5 @@
-import { sweptItems } from "../exchange/clock.js";
-import { lentBytes } from "../exchange/sendPace.js";
+import { sweptItems } from "../sockets/deadlines.js";
+import { lentBytes } from "../sockets/sendPace.js";
 import { tally } from "../exchange/tally.js";
 
 /**
@@ -27,11 +27,11 @@ export interface Holdings {
   readonly queuedRequests: number;
   /** Files that are open to be sent. */
   readonly openFiles: number;
-  /** Memory on loan to transfers beyond their small pieces (`exchange/sendPace.ts`). */
+  /** Memory on loan to transfers beyond their small pieces (`sockets/sendPace.ts`). */
   readonly lentBytes: number;
   /** How much clients over HTTP/2 may send beyond the first windows of their connections. */
   readonly lentWindowBytes: number;
-  /** What the clock looks after (`exchange/clock.ts`): pools, and each protocol that has connections. */
+  /** What the clock looks after (`sockets/deadlines.ts`): pools, and each protocol that has connections. */
   readonly sweptItems: number;
   /** What keeps Node's event loop alive: sockets, timers, requests to the system. */
   readonly resources: number;

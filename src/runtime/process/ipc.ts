@@ -3,7 +3,7 @@ import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { TlsRenewal } from "../load/tlsContents.js";
 import type { Holdings } from "./holdings.js";
-import type { Piece } from "../node/pieces.js";
+import type { Piece } from "../sockets/node/pieces.js";
 
 /** What the master sends to a worker. All of it is JSON. */
 export type MasterMessage =

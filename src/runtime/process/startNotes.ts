@@ -1,5 +1,5 @@
 import type { ErrorLevel } from "../exchange/exchange.js";
-import { piecesText } from "../node/pieces.js";
+import { piecesText } from "../sockets/node/pieces.js";
 import { allowanceText } from "./allowance.js";
 import { descriptorWarning } from "./descriptorLimit.js";
 import { type FromFile, memoryWarning, withinMemory } from "./memoryLimits.js";

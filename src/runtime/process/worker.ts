@@ -1,6 +1,6 @@
 import type { Problem } from "../../model/index.js";
 import { type MasterMessage, WORKER_EXIT, type WorkerMessage } from "./ipc.js";
-import { doWithout } from "../node/pieces.js";
+import { doWithout } from "../sockets/node/pieces.js";
 import { WorkerServer } from "./workerServer.js";
 
 /**

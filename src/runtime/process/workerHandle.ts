@@ -7,9 +7,9 @@ import { nodeOptions } from "./noDebugger.js";
 import type { Holdings } from "./holdings.js";
 import type { MasterMessage, StartMessage, WorkerMessage } from "./ipc.js";
 import type { LoadedConfig } from "../load/config.js";
-import type { Piece } from "../node/pieces.js";
-import { missingPieces } from "../node/probe.js";
-import { refusedOptions, workerOptions } from "../node/workerOptions.js";
+import type { Piece } from "../sockets/node/pieces.js";
+import { missingPieces } from "../sockets/node/probe.js";
+import { refusedOptions, workerOptions } from "../sockets/node/workerOptions.js";
 import type { ListenSocket } from "../listen/sockets.js";
 
 /** What a generation wants to know about a worker. */

@@ -2,7 +2,7 @@ import type { Problem, ProxyConfig } from "../../model/index.js";
 import type { Challenge } from "../acme/face.js";
 import { ConnectionGate } from "../listen/gate.js";
 import { DescriptorWatch } from "./descriptorWatch.js";
-import { sweepRegularly } from "../exchange/clock.js";
+import { sweepRegularly } from "../sockets/deadlines.js";
 import { Http1Connections } from "../http1/connections.js";
 import { Http2Connections } from "../http2/connections.js";
 import { type Holdings, holdingsOf } from "./holdings.js";

@@ -1,4 +1,4 @@
-import type { Guarded } from "../exchange/guarded.js";
+import type { Guarded } from "../sockets/guarded.js";
 import type { ParsedResponse } from "../http1/responseHead.js";
 
 /** Waits for an answer on an upstream connection. */

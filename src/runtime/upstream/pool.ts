@@ -1,7 +1,7 @@
 import { isIP, type LookupFunction } from "node:net";
-import { guarded, type Guarded } from "../exchange/guarded.js";
+import { guarded, type Guarded } from "../sockets/guarded.js";
 import { upstreamAuthority, type UpstreamConfig } from "../../model/serving.js";
-import { coarseNow, sweepRegularly } from "../exchange/clock.js";
+import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
 import { type Faults } from "../exchange/faults.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
-import { guarded, type Guarded } from "../exchange/guarded.js";
+import { guarded, type Guarded } from "../sockets/guarded.js";
 import { MessageFraming } from "../http1/framing.js";
 import { latin1 } from "../exchange/latin1.js";
-import { TextWriter } from "../node/textWriter.js";
-import { batch, SMALL_PIECE_BYTES_MAX } from "../exchange/writeBatch.js";
+import { TextWriter } from "../sockets/node/textWriter.js";
+import { batch, SMALL_PIECE_BYTES_MAX } from "../sockets/writeBatch.js";
 
 /**
  * Gathered pieces are written before the end of the turn when they reach this size. They stay in the receive buffer, and

@@ -1,4 +1,4 @@
-import { coarseNow } from "./clock.js";
+import { coarseNow } from "./deadlines.js";
 
 /**
  * How much of an answer is sent to a client in one piece. What a client does not read waits in memory, so it starts

@@ -6,7 +6,7 @@ import {
   type SecureContextOptions,
   type TLSSocket,
 } from "node:tls";
-import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
+import { ReceiveBuffer } from "../receiveBuffer.js";
 import { unsentBytes } from "./peer.js";
 import { doWithout, type Piece, unused, uses } from "./pieces.js";
 import { adopt, onRead, readDirectly, readInto } from "./reads.js";

@@ -1,5 +1,5 @@
 import net from "node:net";
-import { isIpv6 } from "../../model/serving.js";
+import { isIpv6 } from "../../../model/serving.js";
 import { doWithout, uses } from "./pieces.js";
 import { type BoundSocket, holdSocket } from "./socketHolder.js";
 

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { canonicalAddress } from "../../model/serving.js";
+import { canonicalAddress } from "../../../model/serving.js";
 
 /** A TCP socket that listens on this machine. */
 export interface ListeningSocket {

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { ReceiveBuffer } from "../exchange/receiveBuffer.js";
+import type { ReceiveBuffer } from "../receiveBuffer.js";
 import { doWithout, uses } from "./pieces.js";
 import { handleOf, streams } from "./streams.js";
 
