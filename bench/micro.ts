@@ -7,15 +7,15 @@ import {
   Router,
 } from "../src/model/index.js";
 import type { LoggedExchange } from "../src/runtime/exchange/exchange.js";
-import { ChunkDecoder } from "../src/runtime/http1/chunkDecoder.js";
-import type { Head } from "../src/runtime/http1/fields.js";
-import { HeadReader } from "../src/runtime/http1/headReader.js";
-import { parseRequestHead } from "../src/runtime/http1/requestHead.js";
-import { parseResponseHead } from "../src/runtime/http1/responseHead.js";
-import { HpackDecoder } from "../src/runtime/http2/hpackDecoder.js";
-import { HpackEncoder } from "../src/runtime/http2/hpackEncoder.js";
+import { ChunkDecoder } from "../src/runtime/codec/http1/chunkDecoder.js";
+import type { Head } from "../src/runtime/codec/http1/fields.js";
+import { HeadReader } from "../src/runtime/codec/http1/headReader.js";
+import { parseRequestHead } from "../src/runtime/codec/http1/requestHead.js";
+import { parseResponseHead } from "../src/runtime/codec/http1/responseHead.js";
+import { HpackDecoder } from "../src/runtime/codec/http2/hpackDecoder.js";
+import { HpackEncoder } from "../src/runtime/codec/http2/hpackEncoder.js";
 import { Outbox } from "../src/runtime/http2/outbox.js";
-import { parseRequestHead as parseHttp2Head } from "../src/runtime/http2/requestHead.js";
+import { parseRequestHead as parseHttp2Head } from "../src/runtime/codec/http2/requestFields.js";
 import { combinedLine, jsonLine } from "../src/runtime/logs/logFormat.js";
 import { median } from "./lib/statistics.js";
 

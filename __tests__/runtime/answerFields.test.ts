@@ -1,8 +1,8 @@
 import fc from "../../proof/kit/property.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { type AnswerFields, compileAnswerFields, linesOf } from "../../src/runtime/exchange/answerFields.js";
-import { HeadReader } from "../../src/runtime/http1/headReader.js";
-import { type ParsedResponse, parseResponseHead } from "../../src/runtime/http1/responseHead.js";
+import { HeadReader } from "../../src/runtime/codec/http1/headReader.js";
+import { type ParsedResponse, parseResponseHead } from "../../src/runtime/codec/http1/responseHead.js";
 
 /** Whatever a config may set and remove: the head of an answer is framed as it was, and has what the config says. */
 

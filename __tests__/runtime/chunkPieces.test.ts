@@ -1,5 +1,5 @@
 import fc from "../../proof/kit/property.js";
-import { ChunkDecoder, ChunkError } from "../../src/runtime/http1/chunkDecoder.js";
+import { ChunkDecoder, ChunkError } from "../../src/runtime/codec/http1/chunkDecoder.js";
 
 /** Where chunks end means nothing (RFC 9112, 7.1), and neither does where reads do: what they cost follows the reads. */
 

@@ -10,11 +10,11 @@ import {
 import type { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
 import type { Http1Connection } from "../../src/runtime/http1/connection.js";
 import { Http1Exchange } from "../../src/runtime/http1/exchange.js";
-import { MessageFraming } from "../../src/runtime/http1/framing.js";
-import { ANSWER_FATES, nameNumber, OTHER, REQUEST_FATES } from "../../src/runtime/http1/fieldNames.js";
-import { type Fields, type Head, HeadError, parseFields } from "../../src/runtime/http1/fields.js";
-import { HeadReader } from "../../src/runtime/http1/headReader.js";
-import type { ParsedRequest } from "../../src/runtime/http1/requestHead.js";
+import { MessageFraming } from "../../src/runtime/codec/http1/framing.js";
+import { ANSWER_FATES, nameNumber, OTHER, REQUEST_FATES } from "../../src/runtime/codec/http1/fieldNames.js";
+import { type Fields, type Head, HeadError, parseFields } from "../../src/runtime/codec/http1/fields.js";
+import { HeadReader } from "../../src/runtime/codec/http1/headReader.js";
+import type { ParsedRequest } from "../../src/runtime/codec/http1/requestHead.js";
 import { VERSION } from "../../src/model/version.js";
 import { FakeExchange } from "../../proof/kit/fakeExchange.js";
 

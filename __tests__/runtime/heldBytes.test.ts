@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { HeadError } from "../../src/runtime/http1/fields.js";
-import { HeadReader } from "../../src/runtime/http1/headReader.js";
+import { HeadError } from "../../src/runtime/codec/http1/fields.js";
+import { HeadReader } from "../../src/runtime/codec/http1/headReader.js";
 import type { Http2Connection } from "../../src/runtime/http2/connection.js";
 import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
 import { RequestBody } from "../../src/runtime/exchange/requestBody.js";

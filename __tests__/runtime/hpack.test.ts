@@ -1,11 +1,11 @@
 import v8 from "node:v8";
 import vm from "node:vm";
 import { HOP_BY_HOP } from "../../src/model/hopByHop.js";
-import { huffmanDecode } from "../../src/runtime/http2/huffman.js";
-import { HpackDecoder } from "../../src/runtime/http2/hpackDecoder.js";
-import { type AnswerHead, HpackEncoder } from "../../src/runtime/http2/hpackEncoder.js";
+import { huffmanDecode } from "../../src/runtime/codec/http2/huffman.js";
+import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
+import { type AnswerHead, HpackEncoder } from "../../src/runtime/codec/http2/hpackEncoder.js";
 import { Outbox } from "../../src/runtime/http2/outbox.js";
-import { ConnectionError } from "../../src/runtime/http2/protocol.js";
+import { ConnectionError } from "../../src/runtime/codec/http2/protocol.js";
 import { seeded } from "../../proof/kit/random.js";
 
 /** Field compression against the examples of RFC 7541 and against itself. */

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
 import { type ExchangeConnection, Http1Exchange } from "../../src/runtime/http1/exchange.js";
-import type { ParsedRequest } from "../../src/runtime/http1/requestHead.js";
-import { unroutable } from "../../src/runtime/http1/requestHead.js";
+import type { ParsedRequest } from "../../src/runtime/codec/http1/requestHead.js";
+import { unroutable } from "../../src/runtime/codec/http1/requestHead.js";
 import type { BodySink, ClientInfo } from "../../src/runtime/exchange/exchange.js";
 import type { VirtualServerConfig } from "../../src/model/index.js";
 

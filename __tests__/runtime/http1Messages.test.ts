@@ -1,11 +1,17 @@
-import { ChunkDecoder, ChunkError } from "../../src/runtime/http1/chunkDecoder.js";
-import { ANSWER_FATES, NAMES, nameNumber, OTHER, REQUEST_FATES } from "../../src/runtime/http1/fieldNames.js";
-import { HeadError, parseFields } from "../../src/runtime/http1/fields.js";
-import { FramingError, MessageFraming } from "../../src/runtime/http1/framing.js";
-import { HeadReader } from "../../src/runtime/http1/headReader.js";
-import { parseRequestHead, unroutable } from "../../src/runtime/http1/requestHead.js";
-import { parseResponseHead, UNTIL_CLOSE } from "../../src/runtime/http1/responseHead.js";
-import { SINGLE_FIELDS } from "../../src/runtime/exchange/singleFields.js";
+import { ChunkDecoder, ChunkError } from "../../src/runtime/codec/http1/chunkDecoder.js";
+import {
+  ANSWER_FATES,
+  NAMES,
+  nameNumber,
+  OTHER,
+  REQUEST_FATES,
+} from "../../src/runtime/codec/http1/fieldNames.js";
+import { HeadError, parseFields } from "../../src/runtime/codec/http1/fields.js";
+import { FramingError, MessageFraming } from "../../src/runtime/codec/http1/framing.js";
+import { HeadReader } from "../../src/runtime/codec/http1/headReader.js";
+import { parseRequestHead, unroutable } from "../../src/runtime/codec/http1/requestHead.js";
+import { parseResponseHead, UNTIL_CLOSE } from "../../src/runtime/codec/http1/responseHead.js";
+import { SINGLE_FIELDS } from "../../src/runtime/codec/request.js";
 
 /** HTTP/1.1 messages at the edges of what is taken, in whatever pieces they come, and how they are framed again. */
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FrameSink, FrameReader } from "../../src/runtime/http2/frames.js";
-import { ConnectionError } from "../../src/runtime/http2/protocol.js";
+import { type FrameSink, FrameReader } from "../../src/runtime/codec/http2/frames.js";
+import { ConnectionError } from "../../src/runtime/codec/http2/protocol.js";
 import { seeded } from "../../proof/kit/random.js";
 import {
   END_HEADERS,

@@ -1,15 +1,19 @@
 import { type ProxyConfig, parseConfig } from "../../src/model/index.js";
 import { sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
 import { ClosedStreams, Standing } from "../../src/runtime/http2/closedStreams.js";
-import { FieldBlock } from "../../src/runtime/http2/fieldBlock.js";
+import { FieldBlock, FrameReader } from "../../src/runtime/codec/http2/frames.js";
 import { FloodGuard, FloodKind } from "../../src/runtime/http2/floodGuard.js";
 import { ConnectionWindow, ReceiveWindow, WindowLender } from "../../src/runtime/http2/flowControl.js";
-import { FrameReader } from "../../src/runtime/http2/frames.js";
-import { FieldKind, hpackField, isFieldValue, isLowerToken } from "../../src/runtime/http2/hpackTables.js";
-import { ConnectionError, ErrorCode } from "../../src/runtime/http2/protocol.js";
-import { parseRequestHead } from "../../src/runtime/http2/requestHead.js";
-import { readSettings, serverPreface } from "../../src/runtime/http2/settings.js";
-import { SINGLE_FIELDS } from "../../src/runtime/exchange/singleFields.js";
+import {
+  FieldKind,
+  hpackField,
+  isFieldValue,
+  isLowerToken,
+} from "../../src/runtime/codec/http2/hpackTables.js";
+import { ConnectionError, ErrorCode } from "../../src/runtime/codec/http2/protocol.js";
+import { parseRequestHead } from "../../src/runtime/codec/http2/requestFields.js";
+import { readSettings, serverPreface } from "../../src/runtime/codec/http2/settings.js";
+import { SINGLE_FIELDS } from "../../src/runtime/codec/request.js";
 import { frame, Frame } from "../../proof/kit/http2RawClient.js";
 
 /** HTTP/2 at the edges of what is taken: frames in whatever pieces they come, settings, windows, blocks and heads. */

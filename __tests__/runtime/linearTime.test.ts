@@ -4,7 +4,7 @@ import * as ts from "typescript";
 import { ForwardingRules, parseConfig, parseHost } from "../../src/model/index.js";
 import { evaluateConditions, parseHttpDate, rangeMaySend } from "../../src/runtime/actions/conditional.js";
 import { parseRange } from "../../src/runtime/actions/ranges.js";
-import { address } from "../../src/runtime/exchange/requestAddress.js";
+import { address } from "../../src/runtime/codec/request.js";
 import { cpuMs, pumped } from "../../proof/kit/growth.js";
 import { FakeExchange } from "../../proof/kit/fakeExchange.js";
 import { proxiedRoutes } from "../../proof/kit/harness.js";
@@ -65,7 +65,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   },
   "src/runtime/load/dhParameters.ts /-----BEGIN (X9\\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\\s]+)-----END \\1DH PARAMETERS-----/":
     { because: "a file of the config" },
-  "src/runtime/http1/requestHead.ts /^https?:\\/\\/([^/?#]+)(.*)/is": {
+  "src/runtime/codec/http1/requestHead.ts /^https?:\\/\\/([^/?#]+)(.*)/is": {
     because:
       "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
     worst: ["http://", "a", ""],

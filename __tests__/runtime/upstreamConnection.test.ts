@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import type { UpstreamConfig } from "../../src/model/index.js";
 import { coarseNow, sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
 import { Faults } from "../../src/runtime/exchange/faults.js";
-import type { ParsedResponse } from "../../src/runtime/http1/responseHead.js";
+import type { ParsedResponse } from "../../src/runtime/codec/http1/responseHead.js";
 import type { AnswerReader, UpstreamFailure } from "../../src/runtime/upstream/answerReader.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";

@@ -48,6 +48,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/constructs": ["providers", "props", "delivery", ".", "fileSync", "pair", "index.ts"],
   "src/runtime": [
     "sockets",
+    "codec",
     "exchange",
     "load",
     "acme",

@@ -1,7 +1,7 @@
-import { ChunkDecoder, ChunkError } from "../../src/runtime/http1/chunkDecoder.js";
-import { HeadError } from "../../src/runtime/http1/fields.js";
-import { HeadReader } from "../../src/runtime/http1/headReader.js";
-import { parseRequestHead } from "../../src/runtime/http1/requestHead.js";
+import { ChunkDecoder, ChunkError } from "../../src/runtime/codec/http1/chunkDecoder.js";
+import { HeadError } from "../../src/runtime/codec/http1/fields.js";
+import { HeadReader } from "../../src/runtime/codec/http1/headReader.js";
+import { parseRequestHead } from "../../src/runtime/codec/http1/requestHead.js";
 import { type Reading, type ReadMessage, readWithLlhttp } from "./llhttp.js";
 
 /**

@@ -5,9 +5,9 @@ import type {
   HeaderList,
   Holder,
   LoggedExchange,
-  LoggedRequest,
   RouteRuntime,
 } from "../../src/runtime/exchange/exchange.js";
+import type { LoggedRequest } from "../../src/runtime/codec/request.js";
 import { headerValue } from "../../src/runtime/exchange/exchange.js";
 
 export interface FakeRequest {

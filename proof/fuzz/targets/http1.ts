@@ -1,10 +1,10 @@
 import { disagreements, READERS } from "../../hostile/readers.js";
 import { ForwardingRules, normalisePath, parseConfig } from "../../../src/model/index.js";
-import { ChunkDecoder, ChunkError } from "../../../src/runtime/http1/chunkDecoder.js";
-import { type Head, HeadError } from "../../../src/runtime/http1/fields.js";
-import { HeadReader } from "../../../src/runtime/http1/headReader.js";
-import { parseRequestHead, type ParsedRequest } from "../../../src/runtime/http1/requestHead.js";
-import { type ParsedResponse, parseResponseHead } from "../../../src/runtime/http1/responseHead.js";
+import { ChunkDecoder, ChunkError } from "../../../src/runtime/codec/http1/chunkDecoder.js";
+import { type Head, HeadError } from "../../../src/runtime/codec/http1/fields.js";
+import { HeadReader } from "../../../src/runtime/codec/http1/headReader.js";
+import { parseRequestHead, type ParsedRequest } from "../../../src/runtime/codec/http1/requestHead.js";
+import { type ParsedResponse, parseResponseHead } from "../../../src/runtime/codec/http1/responseHead.js";
 import { demand, type FuzzTarget } from "../target.js";
 
 const LIMITS = { requestLineBytesMax: 8_192, headBytesMax: 32_768, headerCountMax: 200 };

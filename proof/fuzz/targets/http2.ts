@@ -1,7 +1,7 @@
-import { type FrameSink, FrameReader } from "../../../src/runtime/http2/frames.js";
-import { HpackDecoder } from "../../../src/runtime/http2/hpackDecoder.js";
-import { ConnectionError } from "../../../src/runtime/http2/protocol.js";
-import { parseRequestHead } from "../../../src/runtime/http2/requestHead.js";
+import { type FrameSink, FrameReader } from "../../../src/runtime/codec/http2/frames.js";
+import { HpackDecoder } from "../../../src/runtime/codec/http2/hpackDecoder.js";
+import { ConnectionError } from "../../../src/runtime/codec/http2/protocol.js";
+import { parseRequestHead } from "../../../src/runtime/codec/http2/requestFields.js";
 import { demand, type FuzzTarget } from "../target.js";
 import { checkForwarded } from "./http1.js";
 

@@ -1,15 +1,9 @@
 import { guarded } from "../sockets/guarded.js";
 import { ForwardingRules, type ForwardedRequest, type ProxiedRoute } from "../../model/serving.js";
 import { respondError } from "../exchange/errorPages.js";
-import type {
-  Action,
-  BodySink,
-  ClientInfo,
-  Exchange,
-  HeaderList,
-  RequestHead,
-} from "../exchange/exchange.js";
-import type { ParsedResponse } from "../http1/responseHead.js";
+import type { Action, BodySink, ClientInfo, Exchange, HeaderList } from "../exchange/exchange.js";
+import type { RequestHead } from "../codec/request.js";
+import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { AnswerReader, UpstreamFailure } from "../upstream/answerReader.js";
 import type { UpstreamConnection } from "../upstream/connection.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";

@@ -1,6 +1,6 @@
 import { isBodyTooLong, type ProxyConfig, Router, type VirtualServerConfig } from "../../model/serving.js";
 import { respondError } from "./errorPages.js";
-import { reasonPhrase } from "./reasonPhrases.js";
+import { reasonPhrase } from "../codec/reasonPhrases.js";
 import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "./exchange.js";
 import { RequestClients } from "./requestClient.js";
 

@@ -1,4 +1,5 @@
 import type { HeaderList, RouteConfig, VirtualServerConfig } from "../../model/index.js";
+import type { LoggedRequest, RequestHead } from "../codec/request.js";
 import type { AnswerFieldsByScheme } from "./answerFields.js";
 import type { Guarded } from "../sockets/guarded.js";
 
@@ -125,46 +126,6 @@ export type { HeaderList };
 /** An exchange as its protocol made it, for routing and logging. */
 export interface LoggedExchange extends Exchange {
   readonly request: LoggedRequest;
-}
-
-/** Parts of a request that only the access log shows: no action reads them. */
-export interface LoggedRequest extends RequestHead {
-  readonly version: "1.0" | "1.1" | "2.0";
-  /** Milliseconds since the epoch when the head was complete. */
-  readonly receivedAt: number;
-}
-
-export interface RequestHead {
-  readonly method: string;
-  /** Origin-form target as the client sent it, one char a byte. */
-  readonly target: string;
-  /** Normalised path that routing used (`model/target.ts`). */
-  readonly path: string;
-  /** Request line for the access log, as the client sent it. */
-  readonly requestLine: string;
-  readonly headers: HeaderList;
-  /** What the parser already knows about `headers`; only if it read them as lines. */
-  readonly fields?: ReadFields;
-  /** Requested host, port included, as the client wrote it; empty if HTTP/1.0 named none. */
-  readonly host: string;
-  /** The same normalised: lower case, without port. */
-  readonly serverName: string;
-  /** Bytes of body that follow; -1 for a body of unknown length; 0 for none. */
-  readonly bodyLength: number;
-  /** True if the message declared its length (`Content-Length`, also 0); a bodiless GET declares none. */
-  readonly lengthDeclared: boolean;
-  /** Protocol that the client asks to use after the head, lower case (`websocket`); 101 grants it. */
-  readonly upgrade: string | undefined;
-}
-
-/** Header fields, the common ones known without a search. */
-export interface ReadFields {
-  /** The lines that pass if no rule concerns one of them, and the blank line after them; undefined if one may. */
-  readonly plainLines: string | undefined;
-  /** First values of what the access log shows. */
-  readonly referer: string | undefined;
-  readonly userAgent: string | undefined;
-  readonly authorization: string | undefined;
 }
 
 export interface ClientInfo {

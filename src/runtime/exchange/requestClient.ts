@@ -1,5 +1,6 @@
 import { forwardedClient, type ProxyConfig, withinRanges } from "../../model/serving.js";
-import type { ClientInfo, RequestHead } from "./exchange.js";
+import type { RequestHead } from "../codec/request.js";
+import type { ClientInfo } from "./exchange.js";
 
 /** Whose a request is that came through a trusted proxy, which has a connection for the requests of many clients. */
 export class RequestClients {

@@ -1,10 +1,10 @@
 import type { Socket } from "node:net";
 import type { Guarded } from "../sockets/guarded.js";
-import { latin1 } from "../exchange/latin1.js";
+import { latin1 } from "../codec/http1/syntax.js";
 import { TextWriter } from "../sockets/node/textWriter.js";
 import { HELD_UP_BYTES, SendPace } from "../sockets/sendPace.js";
 import { batch } from "../sockets/writeBatch.js";
-import { MessageFraming } from "./framing.js";
+import { MessageFraming } from "../codec/http1/framing.js";
 
 /** Body pieces up to this size are copied after the head as text, whether they have to be copied or not. */
 const JOINED_BYTES_MAX = 16_384;

@@ -1,7 +1,7 @@
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
 import { countWork } from "../sockets/turn.js";
 import { SMALL_PIECE_BYTES_MAX } from "../sockets/writeBatch.js";
-import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
+import { ChunkDecoder, type ChunkSink } from "../codec/http1/chunkDecoder.js";
 
 /** A request body as HTTP/1.1 frames it (RFC 9112, 6.3): of a known length, or in chunks. */
 export class Http1Body extends RequestBody implements ChunkSink {

@@ -7,12 +7,12 @@ import type { WorkerContext } from "../exchange/workerContext.js";
 import { closedFor } from "../listen/client.js";
 import { TLS_FLOOD } from "../sockets/node/tlsOverhead.js";
 import { AnswerWriter, type WriteListener } from "./answerWriter.js";
-import { ChunkError } from "./chunkDecoder.js";
+import { ChunkError } from "../codec/http1/chunkDecoder.js";
 import { ClientInput } from "./clientInput.js";
 import { type ExchangeConnection, Http1Exchange } from "./exchange.js";
-import { HeadError } from "./fields.js";
-import { HeadReader } from "./headReader.js";
-import { type ParsedRequest, parseRequestHead, unroutable } from "./requestHead.js";
+import { HeadError } from "../codec/http1/fields.js";
+import { HeadReader } from "../codec/http1/headReader.js";
+import { type ParsedRequest, parseRequestHead, unroutable } from "../codec/http1/requestHead.js";
 
 /** What a connection is doing with the bytes that arrive. */
 const enum State {

@@ -12,10 +12,10 @@ import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http2Exchange } from "./exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";
 import { ConnectionWindow, SendScheduler, type WindowLender } from "./flowControl.js";
-import { FrameReader } from "./frames.js";
+import { FrameReader } from "../codec/http2/frames.js";
 import { type FramedConnection, FrameHandler } from "./frameHandler.js";
-import { type AnswerHead, HpackEncoder } from "./hpackEncoder.js";
-import type { HpackField } from "./hpackTables.js";
+import { type AnswerHead, HpackEncoder } from "../codec/http2/hpackEncoder.js";
+import type { HpackField } from "../codec/http2/hpackTables.js";
 import { ClosedStreams } from "./closedStreams.js";
 import { Outbox } from "./outbox.js";
 import {
@@ -26,9 +26,13 @@ import {
   FRAME_HEAD_BYTES,
   FrameType,
   INITIAL_WINDOW_BYTES,
-} from "./protocol.js";
-import { parseRequestHead } from "./requestHead.js";
-import { CONNECTION_WINDOW_BYTES, CONNECTION_WINDOW_BYTES_MAX, serverPreface } from "./settings.js";
+} from "../codec/http2/protocol.js";
+import { parseRequestHead } from "../codec/http2/requestFields.js";
+import {
+  CONNECTION_WINDOW_BYTES,
+  CONNECTION_WINDOW_BYTES_MAX,
+  serverPreface,
+} from "../codec/http2/settings.js";
 
 /** How long a client that has read everything may take to close a connection that has ended. */
 const CLOSE_MS = 5_000;

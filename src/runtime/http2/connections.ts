@@ -5,7 +5,7 @@ import { clientInfo, type Endpoints } from "../listen/client.js";
 import { Connections } from "../listen/connections.js";
 import { Http2Connection } from "./connection.js";
 import { WindowLender } from "./flowControl.js";
-import { lentWindowBytes } from "./settings.js";
+import { lentWindowBytes } from "../codec/http2/settings.js";
 
 /** All HTTP/2 client connections of a worker. */
 export class Http2Connections extends Connections<Http2Connection> {

@@ -5,17 +5,17 @@ import { answerFieldsFor } from "../exchange/answerFields.js";
 import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
-import { FramingError } from "../http1/framing.js";
-import { httpDate } from "../exchange/httpDate.js";
+import { FramingError } from "../codec/http1/framing.js";
+import { httpDate } from "../codec/httpDate.js";
 import { Lifetime } from "../exchange/lifetime.js";
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
 import { tally } from "../exchange/tally.js";
 import { ReceiveWindow, type SendingStream, type SendScheduler } from "./flowControl.js";
-import { ErrorCode } from "./protocol.js";
-import type { ParsedRequest } from "./requestHead.js";
-import { STREAM_WINDOW_BYTES, UNREAD_WINDOW_BYTES } from "./settings.js";
+import { ErrorCode } from "../codec/http2/protocol.js";
+import type { ParsedRequest } from "../codec/http2/requestFields.js";
+import { STREAM_WINDOW_BYTES, UNREAD_WINDOW_BYTES } from "../codec/http2/settings.js";
 import type { Outbox } from "./outbox.js";
-import type { AnswerHead } from "./hpackEncoder.js";
+import type { AnswerHead } from "../codec/http2/hpackEncoder.js";
 
 /** How long to wait for the rest of an unread body once its answer is complete. */
 const DRAIN_MS = 1_000;

@@ -1,5 +1,5 @@
 import { coarseNow } from "../sockets/deadlines.js";
-import { ConnectionError, ErrorCode } from "./protocol.js";
+import { ConnectionError, ErrorCode } from "../codec/http2/protocol.js";
 
 /** Frames that a client can send in large numbers, that cost this side work and have no use. */
 export const enum FloodKind {

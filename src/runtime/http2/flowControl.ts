@@ -5,7 +5,7 @@ import {
   Flag,
   INITIAL_WINDOW_BYTES,
   WINDOW_BYTES_MAX,
-} from "./protocol.js";
+} from "../codec/http2/protocol.js";
 import type { Outbox } from "./outbox.js";
 
 /** How much a peer may still send, and how much to give back for consumed bytes (RFC 9113, 5.2 and 6.9). */

@@ -2,17 +2,16 @@ import type { ProxyConfig } from "../../model/index.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { countWork } from "../sockets/turn.js";
 import type { Http2Exchange, StreamConnection } from "./exchange.js";
-import { FieldBlock } from "./fieldBlock.js";
+import { FieldBlock, type FrameSink, uint31, uint32 } from "../codec/http2/frames.js";
 import { FloodKind } from "./floodGuard.js";
 import type { ConnectionWindow } from "./flowControl.js";
-import { type FrameSink, uint31, uint32 } from "./frames.js";
-import { HpackDecoder } from "./hpackDecoder.js";
-import { FieldKind, type HpackField } from "./hpackTables.js";
-import { ConnectionError, ErrorCode, Flag, FrameType, WINDOW_BYTES_MAX } from "./protocol.js";
-import { headerListBytesMax, readSettings, type SettingsReceiver } from "./settings.js";
+import { HpackDecoder } from "../codec/http2/hpackDecoder.js";
+import { FieldKind, type HpackField } from "../codec/http2/hpackTables.js";
+import { ConnectionError, ErrorCode, Flag, FrameType, WINDOW_BYTES_MAX } from "../codec/http2/protocol.js";
+import { headerListBytesMax, readSettings, type SettingsReceiver } from "../codec/http2/settings.js";
 import { Standing } from "./closedStreams.js";
 import { heeds, standingOf, type StreamStandings } from "./standing.js";
-import type { HpackEncoder } from "./hpackEncoder.js";
+import type { HpackEncoder } from "../codec/http2/hpackEncoder.js";
 
 /** What frames change in the connection that they arrive on. */
 export interface FramedConnection extends StreamConnection, StreamStandings {

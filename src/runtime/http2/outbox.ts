@@ -1,8 +1,9 @@
 import type { TLSSocket } from "node:tls";
+import { writeFrameHead } from "../codec/http2/frames.js";
 import { uses } from "../sockets/node/pieces.js";
 import { HELD_UP_BYTES, LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../sockets/sendPace.js";
 import { batch, type Batched } from "../sockets/writeBatch.js";
-import { Flag, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameType } from "./protocol.js";
+import { Flag, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameType } from "../codec/http2/protocol.js";
 
 /**
  * DATA is put in up to this size; the rest waits at its stream. Measured as the best of 64 to 512 KiB for a download:
@@ -169,25 +170,6 @@ export class Outbox implements Batched {
     give(this.buffer);
     this.buffer = buffer;
   }
-}
-
-export function writeFrameHead(
-  into: Buffer,
-  at: number,
-  length: number,
-  type: FrameType,
-  flags: number,
-  stream: number,
-): void {
-  into[at] = length >>> 16;
-  into[at + 1] = length >>> 8;
-  into[at + 2] = length;
-  into[at + 3] = type;
-  into[at + 4] = flags;
-  into[at + 5] = stream >>> 24;
-  into[at + 6] = stream >>> 16;
-  into[at + 7] = stream >>> 8;
-  into[at + 8] = stream;
 }
 
 const NONE = Buffer.alloc(0);

@@ -1,6 +1,6 @@
 import { type ClosedStreams, Standing } from "./closedStreams.js";
 import { type FloodGuard, FloodKind } from "./floodGuard.js";
-import { ConnectionError, ErrorCode, FrameType } from "./protocol.js";
+import { ConnectionError, ErrorCode, FrameType } from "../codec/http2/protocol.js";
 
 /** What decides where a stream stands, and what pays for frames on it. */
 export interface StreamStandings {

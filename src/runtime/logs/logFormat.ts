@@ -1,5 +1,6 @@
 import { onePiece } from "../../model/serving.js";
-import type { ErrorLevel, Exchange, LoggedExchange, RequestHead } from "../exchange/exchange.js";
+import type { RequestHead } from "../codec/request.js";
+import type { ErrorLevel, Exchange, LoggedExchange } from "../exchange/exchange.js";
 
 /**
  * Log lines. Whatever a client sent ends up as printable ASCII inside its field, so that no request can forge a

@@ -1,5 +1,5 @@
 import type { Guarded } from "../sockets/guarded.js";
-import type { ParsedResponse } from "../http1/responseHead.js";
+import type { ParsedResponse } from "../codec/http1/responseHead.js";
 
 /** Waits for an answer on an upstream connection. */
 export interface AnswerReader extends Guarded {

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { guarded, type Guarded } from "../sockets/guarded.js";
-import { MessageFraming } from "../http1/framing.js";
-import { latin1 } from "../exchange/latin1.js";
+import { MessageFraming } from "../codec/http1/framing.js";
+import { latin1 } from "../codec/http1/syntax.js";
 import { TextWriter } from "../sockets/node/textWriter.js";
 import { batch, SMALL_PIECE_BYTES_MAX } from "../sockets/writeBatch.js";
 

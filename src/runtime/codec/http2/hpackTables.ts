@@ -1,4 +1,4 @@
-import { CONNECTION_FIELDS } from "../../model/serving.js";
+import { CONNECTION_FIELDS } from "../../../model/serving.js";
 import { IS_TARGET, IS_TOKEN, IS_VALUE } from "../http1/syntax.js";
 
 /** What a field of a request is to this engine; decided once for a field that stays in a table. */

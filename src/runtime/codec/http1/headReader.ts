@@ -1,6 +1,5 @@
-import { latin1 } from "../exchange/latin1.js";
+import { CR, IS_TOKEN, latin1, LF } from "./syntax.js";
 import { type Head, HeadError } from "./fields.js";
-import { CR, IS_TOKEN, LF } from "./syntax.js";
 
 /** Bytes of a refused request line that are worth a log line. */
 const LOGGED_BYTES_MAX = 2048;

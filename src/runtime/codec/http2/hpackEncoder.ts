@@ -1,5 +1,4 @@
-import { HOP_BY_HOP } from "../../model/serving.js";
-import type { HeaderList } from "../exchange/exchange.js";
+import { type HeaderList, HOP_BY_HOP } from "../../../model/serving.js";
 import {
   FIELD_OVERHEAD,
   isFieldValue,
@@ -9,7 +8,6 @@ import {
   TABLE_BYTES_MAX,
   TABLE_ENTRIES_MAX,
 } from "./hpackTables.js";
-import type { Outbox } from "./outbox.js";
 
 /** The head of an answer. */
 export interface AnswerHead {
@@ -21,6 +19,14 @@ export interface AnswerHead {
   readonly headers: HeaderList;
   /** Value of `content-length`; -1 for none. */
   readonly length: number;
+}
+
+/** Where a block is put, from `at` on. */
+interface Output {
+  readonly buffer: Buffer;
+  at: number;
+  /** Makes room for this many bytes; `buffer` may be another one afterwards. */
+  reserve(bytes: number): void;
 }
 
 /**
@@ -64,44 +70,44 @@ export class HpackEncoder {
     return undefined;
   }
 
-  /** Puts the block of a head that was checked into the outbox. */
-  encode(head: AnswerHead, outbox: Outbox): void {
+  /** Puts the block of a head that was checked into an output. */
+  encode(head: AnswerHead, output: Output): void {
     if (this.recurs(head)) {
       const { block } = this.last!;
-      outbox.reserve(block.length + LENGTH_BYTES_MAX);
-      for (let i = 0; i < block.length; i++) outbox.buffer[outbox.at + i] = block[i]!;
-      outbox.at += block.length;
-    } else this.encodeAnew(head, outbox);
-    if (head.length >= 0) encodeLength(head.length, outbox);
+      output.reserve(block.length + LENGTH_BYTES_MAX);
+      for (let i = 0; i < block.length; i++) output.buffer[output.at + i] = block[i]!;
+      output.at += block.length;
+    } else this.encodeAnew(head, output);
+    if (head.length >= 0) encodeLength(head.length, output);
   }
 
-  private encodeAnew(head: AnswerHead, outbox: Outbox): void {
+  private encodeAnew(head: AnswerHead, output: Output): void {
     const { headers } = head;
     // For status, server, date and announced sizes.
     let bytes = 256;
     for (let i = 0; i < headers.length; i++) bytes += headers[i]!.length + 8;
-    outbox.reserve(bytes + LENGTH_BYTES_MAX);
-    const from = outbox.at;
+    output.reserve(bytes + LENGTH_BYTES_MAX);
+    const from = output.at;
     const { inserted } = this;
-    for (const size of this.announced) integer(outbox, 0x20, 5, size);
+    for (const size of this.announced) integer(output, 0x20, 5, size);
     const resized = this.announced.length > 0;
     if (resized) this.announced = [];
-    encodeStatus(head.status, outbox);
-    if (head.server !== undefined) this.field(SERVER, head.server, outbox);
-    if (head.date !== "") this.field(DATE, head.date, outbox);
+    encodeStatus(head.status, output);
+    if (head.server !== undefined) this.field(SERVER, head.server, output);
+    if (head.date !== "") this.field(DATE, head.date, output);
     for (let i = 0; i < headers.length; i += 2) {
       const name = nameOf(headers[i]!);
-      if (name.use !== Use.Dropped) this.field(name, headers[i + 1]!, outbox);
+      if (name.use !== Use.Dropped) this.field(name, headers[i + 1]!, output);
     }
     // A block that inserted nothing has the same meaning if it is sent again.
-    const length = outbox.at - from;
+    const length = output.at - from;
     if (inserted === this.inserted && !resized && length <= RECURRING_BYTES_MAX && head.date !== "")
       this.last = {
         status: head.status,
         server: head.server,
         date: head.date,
         headers: headers.slice(),
-        block: Buffer.from(outbox.buffer.subarray(from, outbox.at)),
+        block: Buffer.from(output.buffer.subarray(from, output.at)),
       };
   }
 
@@ -115,19 +121,19 @@ export class HpackEncoder {
     return true;
   }
 
-  private field(name: Name, value: string, outbox: Outbox): void {
+  private field(name: Name, value: string, output: Output): void {
     const entry = this.byName.get(name.lower);
     if (entry !== undefined && entry.value === value)
-      return integer(outbox, 0x80, 7, STATIC_ENTRIES + 1 + this.inserted - entry.number);
+      return integer(output, 0x80, 7, STATIC_ENTRIES + 1 + this.inserted - entry.number);
     const size = name.lower.length + value.length + FIELD_OVERHEAD;
     // An entry that takes much of the table would evict the others.
     const indexed = name.use === Use.Indexed && size * 4 <= this.sizeMax;
     const nameIndex =
       name.staticIndex || (entry === undefined ? 0 : STATIC_ENTRIES + 1 + this.inserted - entry.number);
-    if (indexed) integer(outbox, 0x40, 6, nameIndex);
-    else integer(outbox, name.use === Use.Sensitive ? 0x10 : 0, 4, nameIndex);
-    if (nameIndex === 0) text(outbox, name.lower);
-    text(outbox, value);
+    if (indexed) integer(output, 0x40, 6, nameIndex);
+    else integer(output, name.use === Use.Sensitive ? 0x10 : 0, 4, nameIndex);
+    if (nameIndex === 0) text(output, name.lower);
+    text(output, value);
     if (indexed) this.insert({ name: name.lower, value, size, number: this.inserted + 1 });
   }
 
@@ -222,11 +228,11 @@ function nameOf(given: string): Name {
   return name;
 }
 
-function encodeStatus(status: number, outbox: Outbox): void {
+function encodeStatus(status: number, output: Output): void {
   const index = STATIC_STATUS.get(status);
-  if (index !== undefined) return integer(outbox, 0x80, 7, index);
-  integer(outbox, 0, 4, FIRST_STATUS);
-  text(outbox, String(status));
+  if (index !== undefined) return integer(output, 0x80, 7, index);
+  integer(output, 0, 4, FIRST_STATUS);
+  text(output, String(status));
 }
 
 const FIRST_STATUS = 8;
@@ -235,31 +241,31 @@ const STATIC_STATUS = new Map(
 );
 
 /** Lengths differ from answer to answer; a digit is a byte. */
-function encodeLength(length: number, outbox: Outbox): void {
+function encodeLength(length: number, output: Output): void {
   const digits = String(length);
-  integer(outbox, 0, 4, CONTENT_LENGTH);
-  outbox.buffer[outbox.at++] = digits.length;
-  for (let i = 0; i < digits.length; i++) outbox.buffer[outbox.at++] = digits.charCodeAt(i);
+  integer(output, 0, 4, CONTENT_LENGTH);
+  output.buffer[output.at++] = digits.length;
+  for (let i = 0; i < digits.length; i++) output.buffer[output.at++] = digits.charCodeAt(i);
 }
 
 const CONTENT_LENGTH = 28;
 const LENGTH_BYTES_MAX = 24;
 
 /** RFC 7541, 5.1. */
-function integer(outbox: Outbox, first: number, prefixBits: number, value: number): void {
-  const { buffer } = outbox;
+function integer(output: Output, first: number, prefixBits: number, value: number): void {
+  const { buffer } = output;
   const mask = (1 << prefixBits) - 1;
   if (value < mask) {
-    buffer[outbox.at++] = first | value;
+    buffer[output.at++] = first | value;
     return;
   }
-  buffer[outbox.at++] = first | mask;
-  for (value -= mask; value >= 0x80; value >>>= 7) buffer[outbox.at++] = (value & 0x7f) | 0x80;
-  buffer[outbox.at++] = value;
+  buffer[output.at++] = first | mask;
+  for (value -= mask; value >= 0x80; value >>>= 7) buffer[output.at++] = (value & 0x7f) | 0x80;
+  buffer[output.at++] = value;
 }
 
 /** A string without Huffman coding (RFC 7541, 5.2). */
-function text(outbox: Outbox, value: string): void {
-  integer(outbox, 0, 7, value.length);
-  outbox.at += outbox.buffer.write(value, outbox.at, "latin1");
+function text(output: Output, value: string): void {
+  integer(output, 0, 7, value.length);
+  output.at += output.buffer.write(value, output.at, "latin1");
 }

@@ -5,8 +5,8 @@ import {
   NAMED_FIELDS,
   REQUEST_FAMILIES,
   requestFieldFate,
-} from "../../model/serving.js";
-import { SINGLE_FIELDS } from "../exchange/singleFields.js";
+} from "../../../model/serving.js";
+import { SINGLE_FIELDS } from "../request.js";
 
 /**
  * Field names distinguished by their bytes, so that most never become strings. Those that have a meaning here have a

@@ -1,6 +1,5 @@
-import { CONNECT_REFUSAL, requestedUpgrade, TRACE_REFUSAL } from "../../model/serving.js";
-import { address } from "../exchange/requestAddress.js";
-import type { HeaderList, LoggedRequest } from "../exchange/exchange.js";
+import { type HeaderList, CONNECT_REFUSAL, requestedUpgrade, TRACE_REFUSAL } from "../../../model/serving.js";
+import { address, type LoggedRequest } from "../request.js";
 import { REQUEST_FATES } from "./fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
 import { CR, IS_TARGET, IS_TOKEN, LF, SP } from "./syntax.js";

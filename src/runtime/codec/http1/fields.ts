@@ -1,5 +1,5 @@
-import { FieldFate } from "../../model/serving.js";
-import type { HeaderList } from "../exchange/exchange.js";
+import { FieldFate } from "../../../model/serving.js";
+import type { HeaderList } from "../../../model/serving.js";
 import * as name from "./fieldNames.js";
 import { COLON, CR, HTAB, IS_VALUE, LF, NAME_BYTES, SP } from "./syntax.js";
 

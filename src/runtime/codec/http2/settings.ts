@@ -1,5 +1,5 @@
-import type { ProxyConfig } from "../../model/index.js";
-import { uint32 } from "./frames.js";
+import type { ProxyConfig } from "../../../model/index.js";
+import { uint32, writeFrameHead } from "./frames.js";
 import { FIELD_OVERHEAD } from "./hpackTables.js";
 import {
   ConnectionError,
@@ -9,7 +9,6 @@ import {
   INITIAL_WINDOW_BYTES,
   WINDOW_BYTES_MAX,
 } from "./protocol.js";
-import { writeFrameHead } from "./outbox.js";
 
 /**
  * Receive windows of a stream (decisions 4.9): for a stream that is not read yet, no more than the protocol's default,

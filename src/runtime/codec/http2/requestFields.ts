@@ -1,8 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { CONNECT_REFUSAL, TRACE_REFUSAL } from "../../model/serving.js";
-import { address } from "../exchange/requestAddress.js";
-import type { HeaderList, LoggedRequest } from "../exchange/exchange.js";
-import { repeatedField } from "../exchange/singleFields.js";
+import { type HeaderList, CONNECT_REFUSAL, TRACE_REFUSAL } from "../../../model/serving.js";
+import { address, type LoggedRequest, repeatedField } from "../request.js";
 import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
 
 /** A request head, or what replaces one that is refused. */
