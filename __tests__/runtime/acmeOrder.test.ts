@@ -30,7 +30,7 @@ import { pageOf } from "../../src/runtime/acme/client.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
 import { type AcmeHost, type Challenge, LEFT, type WantedCertificate } from "../../src/runtime/acme/face.js";
-import * as der from "../../src/runtime/acme/der.js";
+import * as der from "../../src/runtime/tls/der.js";
 import { Order } from "../../src/runtime/acme/order.js";
 import {
   alternativeNames,

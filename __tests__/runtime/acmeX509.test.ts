@@ -2,8 +2,8 @@ import { createPrivateKey, webcrypto, X509Certificate } from "node:crypto";
 import "../../build/reflectMetadata.js";
 import * as x509 from "@peculiar/x509";
 import { serverNameOf } from "../../src/runtime/acme/challenges.js";
-import * as der from "../../src/runtime/acme/der.js";
-import { integer, time } from "../../src/runtime/acme/der.js";
+import * as der from "../../src/runtime/tls/der.js";
+import { integer, time } from "../../src/runtime/tls/der.js";
 import {
   certificateRequest,
   newKey,

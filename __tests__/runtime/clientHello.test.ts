@@ -1,4 +1,4 @@
-import { clientHelloOf } from "../../src/runtime/listen/clientHello.js";
+import { clientHelloOf } from "../../src/runtime/tls/clientHello.js";
 
 /** What the first message of a TLS client asks for, read from messages made by hand (RFC 8446, 4.1.2 and 5.1). */
 

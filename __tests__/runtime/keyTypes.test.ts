@@ -1,7 +1,7 @@
 import { issue } from "../../proof/kit/certificates.js";
 import { TLS_POLICIES, type TlsPolicySettings } from "../../src/model/index.js";
 import { keyTypeFor, takesKeyType } from "../../src/model/tlsPolicy.js";
-import { handshakeProblem } from "../../src/runtime/load/tlsPolicyCheck.js";
+import { handshakeProblem } from "../../src/runtime/tls/handshakeCheck.js";
 
 /** Which keys the ciphers of a policy take: what the model says, and what a handshake of OpenSSL shows. */
 

@@ -87,7 +87,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   "src/runtime/acme/certificateFile.ts /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\\n/": {
     because: "a file of our own",
   },
-  "src/runtime/acme/der.ts /[-:T]|\\.\\d+/g": { because: "a date of our own" },
+  "src/runtime/tls/der.ts /[-:T]|\\.\\d+/g": { because: "a date of our own" },
   "src/model/tlsPolicy.ts /RSA|DSS|PSK|NULL|^(?:EDH|k?DHE|ADH|AECDH|(?:AES|ARIA|CAMELLIA)\\d+-)/": {
     because: "names of ciphers of the config",
   },

@@ -31,13 +31,9 @@ import { directoryProblem, exposure, logFix, logProblem, readText } from "../../
 import { loadedStateOf } from "../../src/runtime/load/loadedState.js";
 import { systemError, systemReason } from "../../src/runtime/load/systemReason.js";
 import { loadTicketSecret } from "../../src/runtime/load/ticketSecret.js";
-import { withRenewed } from "../../src/runtime/load/tlsContents.js";
-import {
-  handshakeProblem,
-  hostPolicy,
-  policyProblems,
-  secureContextOptions,
-} from "../../src/runtime/load/tlsPolicyCheck.js";
+import { withRenewed } from "../../src/runtime/tls/tlsContents.js";
+import { handshakeProblem, policyProblems } from "../../src/runtime/tls/handshakeCheck.js";
+import { hostPolicy, secureContextOptions } from "../../src/runtime/tls/tlsContexts.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { tlsPolicySettings } from "../../src/model/serving.js";
 import { issue, type Issued } from "../../proof/kit/certificates.js";

@@ -8,7 +8,7 @@ import {
   type TlsPolicySettings,
   tlsPolicySettings,
 } from "../../src/model/index.js";
-import { sessionContext } from "../../src/runtime/listen/tlsSessions.js";
+import { sessionContext } from "../../src/runtime/tls/tlsSessions.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
 import { freePorts } from "../../proof/kit/ports.js";

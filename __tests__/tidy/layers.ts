@@ -50,6 +50,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "sockets",
     "codec",
     "exchange",
+    "tls",
     "load",
     "acme",
     "logs",

@@ -1,4 +1,4 @@
-export type { CertificateContents, TlsContents } from "./load/tlsContents.js";
+export type { CertificateContents, TlsContents } from "./tls/tlsContents.js";
 export { type LoadedConfig, type LoadedForMaster, loadConfig, type LoadOptions } from "./load/config.js";
 export { serve, type ServeOptions } from "./process/serve.js";
 export { VERSION } from "../model/version.js";

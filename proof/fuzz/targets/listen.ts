@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { isDeepStrictEqual } from "node:util";
 import { canonicalAddress } from "../../../src/model/index.js";
-import { clientHelloOf } from "../../../src/runtime/listen/clientHello.js";
+import { clientHelloOf } from "../../../src/runtime/tls/clientHello.js";
 import { proxyHeaderOf } from "../../../src/runtime/listen/proxyHeader.js";
 import { demand, type FuzzTarget } from "../target.js";
 

@@ -10,7 +10,7 @@ import {
 import { isIP } from "node:net";
 import { promisify } from "node:util";
 import { ipv4Bits, ipv6Groups } from "../../model/address.js";
-import * as der from "./der.js";
+import * as der from "../tls/der.js";
 import type { Issued, KeyType } from "./face.js";
 
 /**

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { ListenerConfig } from "../../model/index.js";
-import type { Secured } from "../listen/certificateServers.js";
+import type { Secured } from "../tls/certificateServers.js";
 import { clientInfo, type Endpoints } from "../listen/client.js";
 import { Connections } from "../listen/connections.js";
 import { Http1Connection } from "./connection.js";

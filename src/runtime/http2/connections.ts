@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import type { ListenerConfig } from "../../model/index.js";
-import type { Secured } from "../listen/certificateServers.js";
+import type { Secured } from "../tls/certificateServers.js";
 import { clientInfo, type Endpoints } from "../listen/client.js";
 import { Connections } from "../listen/connections.js";
 import { Http2Connection } from "./connection.js";

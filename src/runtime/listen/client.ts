@@ -2,9 +2,9 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { ListenerConfig } from "../../model/index.js";
 import type { ClientInfo } from "../exchange/exchange.js";
-import type { Secured } from "./certificateServers.js";
+import type { Secured } from "../tls/certificateServers.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
-import { tlsGroup } from "./tlsGroup.js";
+import { tlsGroup } from "../tls/tlsGroup.js";
 
 /** Where a connection comes from, and the address that it was made to. */
 export interface Endpoints {

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { ListenerConfig } from "../../model/index.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
-import type { Secured } from "./certificateServers.js";
+import type { Secured } from "../tls/certificateServers.js";
 import type { Endpoints } from "./client.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 

@@ -1,22 +1,22 @@
 import { constants } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
-import type { CertificateContents, TlsContents, TlsRenewal } from "../load/tlsContents.js";
+import type { CertificateContents, TlsContents, TlsRenewal } from "../tls/tlsContents.js";
 import { type ListenerConfig, type Problem, problem } from "../../model/serving.js";
 import { AnnouncedClients } from "./announcedClients.js";
-import { CertificateServers, type Secured } from "./certificateServers.js";
+import { CertificateServers, type Secured } from "../tls/certificateServers.js";
 import type { Endpoints } from "./client.js";
-import { type ClientHello, clientHelloOf } from "./clientHello.js";
+import { type ClientHello, clientHelloOf } from "../tls/clientHello.js";
 import { readFirst } from "../sockets/firstBytes.js";
-import { proofServers, type TlsProof } from "./proofServers.js";
+import { proofServers, type TlsProof } from "../tls/challengeServers.js";
 import type { ConnectionGate } from "./gate.js";
 import { plainHttpAnswer } from "./plainHttpAnswer.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { shakeHands, tcpSocketOf } from "../sockets/node/tcpBelowTls.js";
 import { keyOf } from "./sockets.js";
 import { systemReason } from "../load/systemReason.js";
-import { hostPolicy, secureContextOptions } from "../load/tlsPolicyCheck.js";
-import { listenerTicketKeys, sessionContext } from "./tlsSessions.js";
+import { hostPolicy, secureContextOptions } from "../tls/tlsContexts.js";
+import { listenerTicketKeys, sessionContext } from "../tls/tlsSessions.js";
 
 /** Takes over connections once it is known which protocol they speak. */
 export interface Acceptor {

@@ -3,7 +3,7 @@ import { type Problem, problem } from "../../model/serving.js";
 import { certificatesOf, expiryWarnings, validityProblems } from "./certificateExpiry.js";
 import type { FindCredential } from "./credentials.js";
 import { exposure, readText } from "./files.js";
-import type { CertificateContents } from "./tlsContents.js";
+import type { CertificateContents } from "../tls/tlsContents.js";
 
 /** The files of a certificate, and the field that names them. */
 export interface CertificateFiles {

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { certificatePlaces } from "./certificatePlaces.js";
-import type { TlsContents } from "./tlsContents.js";
+import type { TlsContents } from "../tls/tlsContents.js";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 
 /** The certificates of a PEM file, in its order; `undefined` is one that cannot be read. */

@@ -14,7 +14,7 @@ import {
   sniNames,
 } from "../../model/serving.js";
 import { certificatePlaces } from "./certificatePlaces.js";
-import type { CertificateContents } from "./tlsContents.js";
+import type { CertificateContents } from "../tls/tlsContents.js";
 
 /**
  * What the names of a listener's certificates show: names that clients use there and no certificate covers, which

@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import type { CertificateContents, TlsContents } from "./tlsContents.js";
+import type { CertificateContents, TlsContents } from "../tls/tlsContents.js";
 import { authorityFileProblems } from "./authorityFiles.js";
 import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";

@@ -3,14 +3,14 @@ import { readFile } from "node:fs/promises";
 import type { Problem } from "../../model/serving.js";
 import { type CertificateFiles, loadCertificate } from "./certificate.js";
 import { nameWarnings } from "./certificateNames.js";
-import { unfitCertificate } from "./certificateFit.js";
 import { certificatePlaces } from "./certificatePlaces.js";
 import type { LoadedConfig } from "./config.js";
 import { credentials } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";
 import { FileWatch, type WatchedFiles } from "./fileWatch.js";
-import { type TlsRenewal, withRenewed } from "./tlsContents.js";
-import { handshakeProblem, hostPolicy } from "./tlsPolicyCheck.js";
+import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
+import { handshakeProblem, unfitCertificate } from "../tls/handshakeCheck.js";
+import { hostPolicy } from "../tls/tlsContexts.js";
 
 /** The outcome for files that changed. */
 export interface RenewalEvents {

@@ -4,8 +4,9 @@ import { certificatePlaces } from "./certificatePlaces.js";
 import { nameWarnings } from "./certificateNames.js";
 import { credentials, type FindCredential } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";
-import { handshakeProblem, hostPolicy, policyProblems } from "./tlsPolicyCheck.js";
-import type { CertificateContents, TlsContents } from "./tlsContents.js";
+import { handshakeProblem, policyProblems } from "../tls/handshakeCheck.js";
+import { hostPolicy } from "../tls/tlsContexts.js";
+import type { CertificateContents, TlsContents } from "../tls/tlsContents.js";
 
 export interface TlsLoad {
   /** By listener name; complete only if there are no problems. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { AcmeCertificates, AcmeHost, CertificateStatus } from "../acme/certificates.js";
 import { LEFT } from "../acme/face.js";
 import { filesMark } from "../load/authorityFiles.js";
-import type { CertificateContents, TlsRenewal } from "../load/tlsContents.js";
+import type { CertificateContents, TlsRenewal } from "../tls/tlsContents.js";
 import { wantedCertificates } from "../load/wantedCertificates.js";
 import type { MasterLog } from "./masterLog.js";
 import {

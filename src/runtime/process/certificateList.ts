@@ -3,7 +3,7 @@ import type { AcmeFailure, CertificateStatus } from "../acme/face.js";
 import { printableName, printableValue } from "../../model/printable.js";
 import { certificatePlaces } from "../load/certificatePlaces.js";
 import type { LoadedConfig } from "../load/config.js";
-import type { CertificateContents } from "../load/tlsContents.js";
+import type { CertificateContents } from "../tls/tlsContents.js";
 
 /** A certificate that a running master serves, and its state. Times are in milliseconds since 1970. */
 export interface ListedCertificate {

@@ -1,7 +1,7 @@
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
-import { withRenewed } from "../load/tlsContents.js";
+import { withRenewed } from "../tls/tlsContents.js";
 import { Acknowledgements } from "./acknowledgements.js";
 import type { Holdings, WorkerHoldings } from "./holdings.js";
 import type { MasterMessage } from "./ipc.js";

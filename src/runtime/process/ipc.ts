@@ -1,7 +1,7 @@
 import type { Problem } from "../../model/index.js";
 import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
-import type { TlsRenewal } from "../load/tlsContents.js";
+import type { TlsRenewal } from "../tls/tlsContents.js";
 import type { Holdings } from "./holdings.js";
 import type { Piece } from "../sockets/node/pieces.js";
 

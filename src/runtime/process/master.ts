@@ -8,7 +8,7 @@ import { cannotHandOver, type Predecessor, type Program, Successor } from "./han
 import type { NotReady } from "./health.js";
 import { type FindIssued, type LoadedConfig, type LoadedForMaster, logPaths } from "../load/config.js";
 import { recoverLogs } from "../load/logRecovery.js";
-import { type TlsRenewal, withRenewed } from "../load/tlsContents.js";
+import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
 import { loadedStateOf } from "../load/loadedState.js";
 import { sha256 } from "../load/sha256.js";
 import { MasterLog } from "./masterLog.js";

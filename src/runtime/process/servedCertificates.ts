@@ -1,9 +1,9 @@
 import type { Challenge } from "../acme/face.js";
-import { unfitCertificate } from "../load/certificateFit.js";
+import { unfitCertificate } from "../tls/handshakeCheck.js";
 import { certificateWarnings } from "../load/certificateExpiry.js";
 import type { LoadedConfig } from "../load/config.js";
 import { RenewalWatch } from "../load/renewalWatch.js";
-import type { CertificateContents, TlsRenewal } from "../load/tlsContents.js";
+import type { CertificateContents, TlsRenewal } from "../tls/tlsContents.js";
 import type { WantedCertificate } from "../../model/serving.js";
 import { CertificateKeeper } from "./certificateKeeper.js";
 import { listCertificates } from "./certificateList.js";

@@ -8,7 +8,7 @@ import { Http2Connections } from "../http2/connections.js";
 import { type Holdings, holdingsOf } from "./holdings.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
-import type { TlsRenewal } from "../load/tlsContents.js";
+import type { TlsRenewal } from "../tls/tlsContents.js";
 import { LogFiles } from "../logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../actions/compileRoutes.js";
 

@@ -1,5 +1,5 @@
 import { createHash, hkdfSync } from "node:crypto";
-import type { CertificateContents } from "../load/tlsContents.js";
+import type { CertificateContents } from "./tlsContents.js";
 import { type ListenerConfig, tlsPolicySettings } from "../../model/serving.js";
 
 /**

@@ -1,5 +1,5 @@
 import { createServer, type Server as TlsServer, type TLSSocket } from "node:tls";
-import { NO_ROOTS } from "../load/tlsPolicyCheck.js";
+import { NO_ROOTS } from "./tlsContexts.js";
 import { PROOF_PROTOCOL } from "./clientHello.js";
 
 /** What a TLS listener uses to prove to an authority that a name leads to it (RFC 8737). */

@@ -1,65 +1,10 @@
+import { X509Certificate } from "node:crypto";
 import { duplexPair } from "node:stream";
-import {
-  connect,
-  createSecureContext,
-  type SecureContext,
-  type SecureContextOptions,
-  TLSSocket,
-} from "node:tls";
-import type { CertificateContents } from "./tlsContents.js";
-import {
-  type Problem,
-  problem,
-  type TlsPolicyName,
-  type TlsPolicySettings,
-  tlsPolicySettings,
-} from "../../model/serving.js";
+import { connect, createSecureContext, type SecureContext, TLSSocket } from "node:tls";
+import { type Problem, problem, type ProxyConfig, type TlsPolicySettings } from "../../model/serving.js";
 import { EXCLUDED_KEY_FIX, takesKeyType } from "../../model/tlsPolicy.js";
-
-/**
- * A server of ours checks nobody's certificate. Without this, Node reads all roots that it knows in every process, which
- * took each some 25 ms at its start.
- */
-export const NO_ROOTS: string[] = [];
-
-/**
- * A policy as this host's OpenSSL can have it: a named one without the groups that it need not know. One unknown group
- * makes OpenSSL 3.0 refuse the whole list. What a policy that is spelled out names stays, and is checked.
- */
-export function hostPolicy(policy: TlsPolicyName | TlsPolicySettings): TlsPolicySettings {
-  const { curvesIfKnown = [], ...settings } = tlsPolicySettings(policy);
-  return { ...settings, curves: [...curvesIfKnown.filter(knowsOptional), ...settings.curves] };
-}
-
-/** Asked once for each group of the named policies: there may be hundreds of certificates. */
-function knowsOptional(curve: string): boolean {
-  const known = optional.get(curve) ?? knowsCurve(curve);
-  optional.set(curve, known);
-  return known;
-}
-
-const optional = new Map<string, boolean>();
-
-const knowsCurve = (curve: string): boolean => "context" in contextOf({ ecdhCurve: curve });
-
-/** A policy and a certificate as options for Node; the listeners use the same options. */
-export function secureContextOptions(
-  policy: TlsPolicySettings,
-  certificate?: CertificateContents,
-  dhparam?: string,
-): SecureContextOptions {
-  return {
-    minVersion: policy.minVersion,
-    maxVersion: policy.maxVersion,
-    ciphers: policy.ciphers,
-    ecdhCurve: policy.curves.join(":"),
-    honorCipherOrder: policy.preferServerCiphers,
-    sessionTimeout: policy.sessionTimeoutSeconds,
-    ca: NO_ROOTS,
-    ...(certificate === undefined ? {} : { key: certificate.key, cert: certificate.cert }),
-    ...(dhparam === undefined ? {} : { dhparam }),
-  };
-}
+import type { CertificateContents, TlsContents } from "./tlsContents.js";
+import { contextOf, hostPolicy, knowsCurve, reason, secureContextOptions } from "./tlsContexts.js";
 
 /** Ciphers and curves that this OpenSSL does not know. */
 export function policyProblems(policy: TlsPolicySettings, path: string, named: boolean): Problem[] {
@@ -110,25 +55,6 @@ const excludes = (policy: TlsPolicySettings, keyType: string | undefined): boole
   (keyType === "ec" && !takesKeyType(policy, "ecdsa-p256")) ||
   (keyType === "rsa" && !takesKeyType(policy, "rsa-2048"));
 
-function contextOf(
-  options: SecureContextOptions,
-): { readonly context: SecureContext } | { readonly refused: string } {
-  try {
-    return { context: createSecureContext({ ca: NO_ROOTS, ...options }) };
-  } catch (error) {
-    forgetErrors();
-    return { refused: reason(error as Error) };
-  }
-}
-
-/**
- * After an unknown curve, Node 20 leaves what OpenSSL said of it in the thread's queue of errors, and refuses the next
- * key that is read because of it, also in a later reload. A context that succeeds empties the queue.
- */
-function forgetErrors(): void {
-  createSecureContext({ ca: NO_ROOTS });
-}
-
 function handshake(server: SecureContext, client: SecureContext): Promise<string | undefined> {
   const [near, far] = duplexPair();
   return new Promise((resolve) => {
@@ -156,7 +82,29 @@ function handshake(server: SecureContext, client: SecureContext): Promise<string
 
 const HANDSHAKE_MS = 10_000;
 
-/** OpenSSL's reason without its file names and numbers. */
-function reason(error: Error & { reason?: string }): string {
-  return error.reason ?? error.message;
+/**
+ * Why a listener could not use a certificate in place of the one with its id; undefined if each of them can. A worker
+ * that gets one that OpenSSL refuses cannot serve.
+ *
+ * @param at path of the field that names it
+ */
+export async function unfitCertificate(
+  contents: CertificateContents,
+  at: string,
+  { config, tls }: Served,
+): Promise<Problem | undefined> {
+  const keyType = new X509Certificate(contents.cert).publicKey.asymmetricKeyType;
+  for (const listener of config.listeners) {
+    const current = tls[listener.name];
+    if (current?.certificates.some(({ id }) => id === contents.id) !== true) continue;
+    const policy = hostPolicy(listener.tls!.policy);
+    const found = await handshakeProblem(policy, { contents, keyType }, current.dhparam, at);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+interface Served {
+  readonly config: ProxyConfig;
+  readonly tls: Readonly<Record<string, TlsContents>>;
 }

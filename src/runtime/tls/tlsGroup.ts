@@ -1,5 +1,5 @@
 import type { TLSSocket } from "node:tls";
-import { values } from "../load/derValues.js";
+import { values } from "./der.js";
 
 /**
  * The key exchange group of a client's connection, by its OpenSSL name; undefined if there is none, as with

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Server as TlsServer } from "node:tls";
 import { CertificateNames, sniNames } from "../../model/serving.js";
-import type { CertificateContents } from "../load/tlsContents.js";
+import type { CertificateContents } from "./tlsContents.js";
 
 /** Whether a request for a host name may not be answered on a connection; see {@link CertificateServers}. */
 export type Misdirected = (serverName: string) => boolean;

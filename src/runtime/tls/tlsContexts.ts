@@ -1,0 +1,73 @@
+import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
+import { type TlsPolicyName, type TlsPolicySettings, tlsPolicySettings } from "../../model/serving.js";
+import type { CertificateContents } from "./tlsContents.js";
+
+/**
+ * A server of ours checks nobody's certificate. Without this, Node reads all roots that it knows in every process, which
+ * took each some 25 ms at its start.
+ */
+export const NO_ROOTS: string[] = [];
+
+/**
+ * A policy as this host's OpenSSL can have it: a named one without the groups that it need not know. One unknown group
+ * makes OpenSSL 3.0 refuse the whole list. What a policy that is spelled out names stays, and is checked.
+ */
+export function hostPolicy(policy: TlsPolicyName | TlsPolicySettings): TlsPolicySettings {
+  const { curvesIfKnown = [], ...settings } = tlsPolicySettings(policy);
+  return { ...settings, curves: [...curvesIfKnown.filter(knowsOptional), ...settings.curves] };
+}
+
+/** Asked once for each group of the named policies: there may be hundreds of certificates. */
+function knowsOptional(curve: string): boolean {
+  const known = optional.get(curve) ?? knowsCurve(curve);
+  optional.set(curve, known);
+  return known;
+}
+
+const optional = new Map<string, boolean>();
+
+export const knowsCurve = (curve: string): boolean => "context" in contextOf({ ecdhCurve: curve });
+
+/** A policy and a certificate as options for Node; the listeners use the same options. */
+export function secureContextOptions(
+  policy: TlsPolicySettings,
+  certificate?: CertificateContents,
+  dhparam?: string,
+): SecureContextOptions {
+  return {
+    minVersion: policy.minVersion,
+    maxVersion: policy.maxVersion,
+    ciphers: policy.ciphers,
+    ecdhCurve: policy.curves.join(":"),
+    honorCipherOrder: policy.preferServerCiphers,
+    sessionTimeout: policy.sessionTimeoutSeconds,
+    ca: NO_ROOTS,
+    ...(certificate === undefined ? {} : { key: certificate.key, cert: certificate.cert }),
+    ...(dhparam === undefined ? {} : { dhparam }),
+  };
+}
+
+/** A context, or why OpenSSL refuses to make it. */
+export function contextOf(
+  options: SecureContextOptions,
+): { readonly context: SecureContext } | { readonly refused: string } {
+  try {
+    return { context: createSecureContext({ ca: NO_ROOTS, ...options }) };
+  } catch (error) {
+    forgetErrors();
+    return { refused: reason(error as Error) };
+  }
+}
+
+/**
+ * After an unknown curve, Node 20 leaves what OpenSSL said of it in the thread's queue of errors, and refuses the next
+ * key that is read because of it, also in a later reload. A context that succeeds empties the queue.
+ */
+function forgetErrors(): void {
+  createSecureContext({ ca: NO_ROOTS });
+}
+
+/** OpenSSL's reason without its file names and numbers. */
+export function reason(error: Error & { reason?: string }): string {
+  return error.reason ?? error.message;
+}
