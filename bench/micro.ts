@@ -14,7 +14,7 @@ import { parseRequestHead } from "../src/runtime/codec/http1/requestHead.js";
 import { parseResponseHead } from "../src/runtime/codec/http1/responseHead.js";
 import { HpackDecoder } from "../src/runtime/codec/http2/hpackDecoder.js";
 import { HpackEncoder } from "../src/runtime/codec/http2/hpackEncoder.js";
-import { Outbox } from "../src/runtime/http2/outbox.js";
+import { Outbox } from "../src/runtime/server/outbox.js";
 import { parseRequestHead as parseHttp2Head } from "../src/runtime/codec/http2/requestFields.js";
 import { combinedLine, jsonLine } from "../src/runtime/logs/logFormat.js";
 import { median } from "./lib/statistics.js";

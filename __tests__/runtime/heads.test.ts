@@ -7,9 +7,9 @@ import {
   parseConfig,
   REQUEST_FAMILIES,
 } from "../../src/model/index.js";
-import type { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
-import type { Http1Connection } from "../../src/runtime/http1/connection.js";
-import { Http1Exchange } from "../../src/runtime/http1/exchange.js";
+import type { AnswerWriter } from "../../src/runtime/server/http1Writer.js";
+import type { Http1Connection } from "../../src/runtime/server/http1Connection.js";
+import { Http1Exchange } from "../../src/runtime/server/http1Exchange.js";
 import { MessageFraming } from "../../src/runtime/codec/http1/framing.js";
 import { ANSWER_FATES, nameNumber, OTHER, REQUEST_FATES } from "../../src/runtime/codec/http1/fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "../../src/runtime/codec/http1/fields.js";

@@ -4,7 +4,7 @@ import { HOP_BY_HOP } from "../../src/model/hopByHop.js";
 import { huffmanDecode } from "../../src/runtime/codec/http2/huffman.js";
 import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
 import { type AnswerHead, HpackEncoder } from "../../src/runtime/codec/http2/hpackEncoder.js";
-import { Outbox } from "../../src/runtime/http2/outbox.js";
+import { Outbox } from "../../src/runtime/server/outbox.js";
 import { ConnectionError } from "../../src/runtime/codec/http2/protocol.js";
 import { seeded } from "../../proof/kit/random.js";
 

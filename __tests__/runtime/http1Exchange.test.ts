@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
-import { type ExchangeConnection, Http1Exchange } from "../../src/runtime/http1/exchange.js";
+import { AnswerWriter } from "../../src/runtime/server/http1Writer.js";
+import { type ExchangeConnection, Http1Exchange } from "../../src/runtime/server/http1Exchange.js";
 import type { ParsedRequest } from "../../src/runtime/codec/http1/requestHead.js";
 import { unroutable } from "../../src/runtime/codec/http1/requestHead.js";
 import type { BodySink, ClientInfo } from "../../src/runtime/exchange/exchange.js";

@@ -1,9 +1,9 @@
 import { type ProxyConfig, parseConfig } from "../../src/model/index.js";
 import { sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
-import { ClosedStreams, Standing } from "../../src/runtime/http2/closedStreams.js";
+import { ClosedStreams, Standing } from "../../src/runtime/server/standing.js";
 import { FieldBlock, FrameReader } from "../../src/runtime/codec/http2/frames.js";
-import { FloodGuard, FloodKind } from "../../src/runtime/http2/floodGuard.js";
-import { ConnectionWindow, ReceiveWindow, WindowLender } from "../../src/runtime/http2/flowControl.js";
+import { FloodGuard, FloodKind } from "../../src/runtime/server/floodGuard.js";
+import { ConnectionWindow, ReceiveWindow, WindowLender } from "../../src/runtime/server/flowControl.js";
 import {
   FieldKind,
   hpackField,

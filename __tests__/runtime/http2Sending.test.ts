@@ -1,7 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import { sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
-import { SendScheduler, type SendingStream } from "../../src/runtime/http2/flowControl.js";
-import { Outbox } from "../../src/runtime/http2/outbox.js";
+import { SendScheduler, type SendingStream } from "../../src/runtime/server/flowControl.js";
+import { Outbox } from "../../src/runtime/server/outbox.js";
 
 /** How answers share a connection over HTTP/2: frames, turns and windows. */
 

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, Socket } from "no
 import * as tls from "node:tls";
 import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
 import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
-import { ClientInput } from "../../src/runtime/http1/clientInput.js";
+import { ClientInput } from "../../src/runtime/server/http1Input.js";
 import { reportReset, unsentBytes } from "../../src/runtime/sockets/node/peer.js";
 import { type Piece, uses } from "../../src/runtime/sockets/node/pieces.js";
 import { adopt, onRead, readDirectly, readInto } from "../../src/runtime/sockets/node/reads.js";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect as connectHttp2, type ClientHttp2Stream } from "node:http2";
-import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
+import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnection.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
 import { eventually } from "../../proof/kit/waiting.js";

@@ -5,7 +5,7 @@ import { coarseNow, sweepRegularly } from "../../src/runtime/sockets/deadlines.j
 import { Faults } from "../../src/runtime/exchange/faults.js";
 import type { ParsedResponse } from "../../src/runtime/codec/http1/responseHead.js";
 import type { AnswerReader, UpstreamFailure } from "../../src/runtime/upstream/answerReader.js";
-import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
+import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnection.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { fakeRoute } from "../../proof/kit/fakeExchange.js";
 import { Accepted } from "../../proof/kit/peers.js";

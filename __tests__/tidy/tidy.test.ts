@@ -88,7 +88,7 @@ test("only src/asOwner touches the application's trees", () => {
 
 test("a worker loads neither parser nor command line; serve loads no other command, and neither loads Node's HTTP", () => {
   const worker = loadedFrom("src/runtime/process/worker.ts");
-  expect(worker.files).toContain("src/runtime/http2/connection.ts");
+  expect(worker.files).toContain("src/runtime/server/http2Connection.ts");
   expect(worker.files.filter((path) => !/^src\/(runtime|model)\//.test(path))).toEqual([]);
   expect(worker.packages).toEqual(["mrmime"]);
   const serve = loadedFrom("src/cli/program.ts");

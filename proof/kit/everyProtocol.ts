@@ -11,8 +11,7 @@ import {
   type RouteInput,
   type UpstreamInput,
 } from "../../src/model/index.js";
-import { Http1Connections } from "../../src/runtime/http1/connections.js";
-import { Http2Connections } from "../../src/runtime/http2/connections.js";
+import { Http1Connections, Http2Connections } from "../../src/runtime/server/connections.js";
 import { LogFiles } from "../../src/runtime/logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../../src/runtime/actions/compileRoutes.js";
 import { issue, type Issued } from "./certificates.js";

@@ -11,7 +11,7 @@ import {
   type RouteInput,
   type UpstreamInput,
 } from "../../src/model/index.js";
-import { Http1Connections } from "../../src/runtime/http1/connections.js";
+import { Http1Connections } from "../../src/runtime/server/connections.js";
 import { LogFiles } from "../../src/runtime/logs/logFiles.js";
 import { compileRoutes } from "../../src/runtime/actions/compileRoutes.js";
 import { freePort } from "./ports.js";

@@ -20,7 +20,7 @@ import type {
   LoggedExchange,
   RouteRuntime,
 } from "../../src/runtime/exchange/exchange.js";
-import { Http2Connections } from "../../src/runtime/http2/connections.js";
+import { Http2Connections } from "../../src/runtime/server/connections.js";
 import { LogFiles } from "../../src/runtime/logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../../src/runtime/actions/compileRoutes.js";
 import { issue, type Issued } from "./certificates.js";

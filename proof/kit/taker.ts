@@ -1,5 +1,5 @@
 import type { Exchange, Holder } from "../../src/runtime/exchange/exchange.js";
-import type { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
+import type { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnection.js";
 import type { ConnectionTaker, UpstreamPool } from "../../src/runtime/upstream/pool.js";
 
 /** Asks a pool for a connection, and keeps what it is told. */

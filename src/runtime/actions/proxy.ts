@@ -5,7 +5,7 @@ import type { Action, BodySink, ClientInfo, Exchange, HeaderList } from "../exch
 import type { RequestHead } from "../codec/request.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { AnswerReader, UpstreamFailure } from "../upstream/answerReader.js";
-import type { UpstreamConnection } from "../upstream/connection.js";
+import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
 
 /** Passes requests to an upstream and its answers back, streaming both ways (decisions 4.1). */

@@ -5,7 +5,7 @@ import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
 import { type Faults } from "../exchange/faults.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
-import { UpstreamConnection } from "./connection.js";
+import { UpstreamConnection } from "./upstreamConnection.js";
 import { SharedLookup } from "./sharedLookup.js";
 
 /** Wants a connection to an upstream, for an exchange that it holds for. */

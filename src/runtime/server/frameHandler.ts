@@ -1,7 +1,7 @@
 import type { ProxyConfig } from "../../model/index.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { countWork } from "../sockets/turn.js";
-import type { Http2Exchange, StreamConnection } from "./exchange.js";
+import type { Http2Exchange, StreamConnection } from "./http2Exchange.js";
 import { FieldBlock, type FrameSink, uint31, uint32 } from "../codec/http2/frames.js";
 import { FloodKind } from "./floodGuard.js";
 import type { ConnectionWindow } from "./flowControl.js";
@@ -9,8 +9,7 @@ import { HpackDecoder } from "../codec/http2/hpackDecoder.js";
 import { FieldKind, type HpackField } from "../codec/http2/hpackTables.js";
 import { ConnectionError, ErrorCode, Flag, FrameType, WINDOW_BYTES_MAX } from "../codec/http2/protocol.js";
 import { headerListBytesMax, readSettings, type SettingsReceiver } from "../codec/http2/settings.js";
-import { Standing } from "./closedStreams.js";
-import { heeds, standingOf, type StreamStandings } from "./standing.js";
+import { heeds, Standing, standingOf, type StreamStandings } from "./standing.js";
 import type { HpackEncoder } from "../codec/http2/hpackEncoder.js";
 
 /** What frames change in the connection that they arrive on. */

@@ -8,8 +8,8 @@ import { httpDate } from "../codec/httpDate.js";
 import { Lifetime } from "../exchange/lifetime.js";
 import { tally } from "../exchange/tally.js";
 import type { BodyOwner } from "../exchange/requestBody.js";
-import type { AnswerWriter } from "./answerWriter.js";
-import { Http1Body } from "./body.js";
+import type { AnswerWriter } from "./http1Writer.js";
+import { Http1Body } from "./http1Body.js";
 import type { ParsedRequest } from "../codec/http1/requestHead.js";
 
 /** What an exchange needs from the connection that carries it. */

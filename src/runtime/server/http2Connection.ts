@@ -9,14 +9,14 @@ import { unsentBytes } from "../sockets/node/peer.js";
 import { TLS_FLOOD, TlsOverhead } from "../sockets/node/tlsOverhead.js";
 import { rest, turnIsFull } from "../sockets/turn.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
-import { Http2Exchange } from "./exchange.js";
+import { Http2Exchange } from "./http2Exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";
 import { ConnectionWindow, SendScheduler, type WindowLender } from "./flowControl.js";
 import { FrameReader } from "../codec/http2/frames.js";
 import { type FramedConnection, FrameHandler } from "./frameHandler.js";
 import { type AnswerHead, HpackEncoder } from "../codec/http2/hpackEncoder.js";
 import type { HpackField } from "../codec/http2/hpackTables.js";
-import { ClosedStreams } from "./closedStreams.js";
+import { ClosedStreams } from "./standing.js";
 import { Outbox } from "./outbox.js";
 import {
   ConnectionError,

@@ -3,8 +3,13 @@ import type { ListenerConfig } from "../../model/index.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Secured } from "../tls/certificateServers.js";
-import type { Endpoints } from "./client.js";
+import { clientInfo, type Endpoints } from "../listen/client.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
+import { Http1Connection } from "./http1Connection.js";
+import type { TLSSocket } from "node:tls";
+import { Http2Connection } from "./http2Connection.js";
+import { WindowLender } from "./flowControl.js";
+import { lentWindowBytes } from "../codec/http2/settings.js";
 
 /** What a worker does with a client connection, whichever protocol it speaks. */
 interface ClientConnection extends Guarded {
@@ -59,5 +64,51 @@ export abstract class Connections<C extends ClientConnection> {
     if (this.all.size > 0) return;
     this.stopSweeping?.();
     this.stopSweeping = undefined;
+  }
+}
+
+/** All HTTP/1.1 client connections of a worker. */
+export class Http1Connections extends Connections<Http1Connection> {
+  /**
+   * @param socket must allow half-open
+   * @param read bytes that were read from it already; it is paused then
+   */
+  override accept(
+    socket: Socket,
+    listener: ListenerConfig,
+    secured?: Secured,
+    announced?: Endpoints,
+    read?: Buffer,
+  ): void {
+    const client = clientInfo(socket, listener, this.context, secured, announced);
+    const connection = this.add(() => new Http1Connection(socket, client, this.context, this));
+    if (read !== undefined) connection.continueAfter(read);
+  }
+}
+
+/** All HTTP/2 client connections of a worker. */
+export class Http2Connections extends Connections<Http2Connection> {
+  /** What their windows grow by. */
+  readonly windows = new WindowLender(lentWindowBytes(this.context.config));
+
+  /** Open streams of all of them. */
+  get streams(): number {
+    let streams = 0;
+    for (const connection of this.all) streams += connection.streams.size;
+    return streams;
+  }
+
+  /** @param socket on which ALPN chose `h2`; its handshake is complete */
+  override accept(
+    socket: TLSSocket,
+    listener: ListenerConfig,
+    secured?: Secured,
+    announced?: Endpoints,
+  ): void {
+    // The client may already be gone.
+    if (socket.destroyed) return;
+    const client = clientInfo(socket, listener, this.context, secured, announced);
+    const connection = this.add(() => new Http2Connection(socket, client, this.context, this));
+    if (this.draining) connection.drain();
   }
 }
