@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { awaitCertificates } from "../../src/activation/certificates.js";
 import type { Store } from "../../src/activation/store.js";
 import type { Deployment, Problem } from "../../src/model/index.js";
-import type { ListedCertificate } from "../../src/runtime/process/certificateList.js";
-import { ControlServer } from "../../src/runtime/process/control.js";
+import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
+import { ControlServer } from "../../src/runtime/supervisor/control.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
 /** How long an activation waits for certificates, by what a running master says of them. */

@@ -28,7 +28,7 @@ import {
   type ControlOutcome,
   type ControlRequest,
   ControlServer,
-} from "../../src/runtime/process/control.js";
+} from "../../src/runtime/supervisor/control.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
 import { answer, asExpected, configOf } from "../diagnosis/site.js";

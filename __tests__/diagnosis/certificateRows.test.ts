@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CERTIFICATE_QUESTIONS } from "../../src/diagnosis/certificateRows.js";
 import type { Evidence } from "../../src/diagnosis/evidence.js";
-import type { ListedCertificate } from "../../src/runtime/process/certificateList.js";
+import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 
 /** Which row of `doctor` names a failure of an authority; proof/acme has the failures themselves. */
 

@@ -7,7 +7,7 @@ import type { Evidence } from "../../src/diagnosis/evidence.js";
 import { type DiagnosisOptions, gather } from "../../src/diagnosis/gather.js";
 import { ownAddresses } from "../../src/diagnosis/hostFacts.js";
 import type { DeploymentInput } from "../../src/model/index.js";
-import { type ControlOutcome, ControlServer } from "../../src/runtime/process/control.js";
+import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import { wantedValues } from "../applicationSettings/oracle.js";
 import { deploymentOf, HEALTHY } from "./site.js";
 

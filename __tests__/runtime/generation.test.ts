@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/config.js";
 import { uses } from "../../src/runtime/sockets/node/pieces.js";
-import { Generation, type GenerationOptions } from "../../src/runtime/process/generation.js";
+import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/generation.js";
 import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { alive } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";

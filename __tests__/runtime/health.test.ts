@@ -5,7 +5,7 @@ import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig, type Problem } from "../../src/model/index.js";
-import { Health } from "../../src/runtime/process/health.js";
+import { Health } from "../../src/runtime/supervisor/health.js";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
 import { alive, installedRuntime, killAll, Portico, processes, SELDOM } from "../../proof/kit/portico.js";
 import { freePort, freePorts } from "../../proof/kit/ports.js";

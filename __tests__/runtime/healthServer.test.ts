@@ -1,5 +1,5 @@
 import { connectTo } from "../../proof/kit/peers.js";
-import { HealthServer } from "../../src/runtime/process/healthServer.js";
+import { HealthServer } from "../../src/runtime/supervisor/healthServer.js";
 
 /** The health listener is the master's: whatever a peer sends there, it gets one short answer. */
 

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Successor } from "../../src/runtime/process/handover.js";
-import { WorkerHandle } from "../../src/runtime/process/workerHandle.js";
+import { Successor } from "../../src/runtime/supervisor/handover.js";
+import { WorkerHandle } from "../../src/runtime/supervisor/workerHandle.js";
 
 /** Processes that start and then say nothing: when the master gives them up, and what it says. */
 

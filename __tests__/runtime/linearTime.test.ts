@@ -55,12 +55,12 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   "src/runtime/load/certificateExpiry.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g": {
     because: "a file of the config",
   },
-  "src/runtime/process/cgroup.ts /^oom_kill (\\d+)$/m": { because: "a file of the kernel" },
-  "src/runtime/process/healthServer.ts /^([A-Z]+) (\\S+) HTTP\\/1\\.[01]\\r\\n/": {
+  "src/runtime/supervisor/cgroup.ts /^oom_kill (\\d+)$/m": { because: "a file of the kernel" },
+  "src/runtime/supervisor/healthServer.ts /^([A-Z]+) (\\S+) HTTP\\/1\\.[01]\\r\\n/": {
     because: "each part ends at a blank, which it cannot contain",
     worst: ["A ", "a", ""],
   },
-  "src/runtime/process/descriptorLimit.ts /^Max open files\\s+\\S+\\s+(\\d+)/m": {
+  "src/runtime/supervisor/descriptorLimit.ts /^Max open files\\s+\\S+\\s+(\\d+)/m": {
     because: "a file of the kernel",
   },
   "src/runtime/load/dhParameters.ts /-----BEGIN (X9\\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\\s]+)-----END \\1DH PARAMETERS-----/":
@@ -74,11 +74,15 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "a file of the config",
   },
   "src/runtime/load/authorityFiles.ts /^[A-Za-z0-9_-]+=*\\s*$/": { because: "a file of the config" },
-  "src/runtime/process/certificateList.ts /^(?:DNS|IP Address):(.*)$/": {
+  "src/runtime/supervisor/certificateList.ts /^(?:DNS|IP Address):(.*)$/": {
     because: "text of a certificate that is served",
   },
-  "src/runtime/process/certificateList.ts /^CN=(.*)$/m": { because: "text of a certificate that is served" },
-  "src/runtime/process/certificateList.ts /^O=(.*)$/m": { because: "text of a certificate that is served" },
+  "src/runtime/supervisor/certificateList.ts /^CN=(.*)$/m": {
+    because: "text of a certificate that is served",
+  },
+  "src/runtime/supervisor/certificateList.ts /^O=(.*)$/m": {
+    because: "text of a certificate that is served",
+  },
   "src/runtime/acme/client.ts /<([^<>]*)>([^<]*)/g": {
     because: "a link ends where the next one may begin",
     worst: ["", "<", ""],

@@ -4,7 +4,7 @@ import * as http from "node:http";
 import type * as net from "node:net";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster, type ControlOutcome } from "../../src/runtime/process/control.js";
+import { askMaster, type ControlOutcome } from "../../src/runtime/supervisor/control.js";
 import { freePort } from "../../proof/kit/ports.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";

@@ -1,4 +1,4 @@
-import { type Handover, Predecessor } from "../../src/runtime/process/handover.js";
+import { type Handover, Predecessor } from "../../src/runtime/supervisor/handover.js";
 
 /** The old master, as a new one asks it and is asked by it. The channel between them is this process's own. */
 

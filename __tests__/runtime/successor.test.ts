@@ -2,7 +2,7 @@ import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Problem } from "../../src/model/index.js";
-import { type Handover, Successor } from "../../src/runtime/process/handover.js";
+import { type Handover, Successor } from "../../src/runtime/supervisor/handover.js";
 import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { alive } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster, type ControlOutcome, type ControlRequest } from "../../src/runtime/process/control.js";
+import { askMaster, type ControlOutcome, type ControlRequest } from "../../src/runtime/supervisor/control.js";
 import { createLoadUpstream } from "../../proof/kit/load/loadUpstream.js";
 import { type LoadReport, SteadyLoad } from "../../proof/kit/load/steadyLoad.js";
 import { freePort, isRefused } from "../../proof/kit/ports.js";

@@ -87,7 +87,7 @@ test("only src/asOwner touches the application's trees", () => {
 });
 
 test("a worker loads neither parser nor command line; serve loads no other command, and neither loads Node's HTTP", () => {
-  const worker = loadedFrom("src/runtime/process/worker.ts");
+  const worker = loadedFrom("src/runtime/worker/worker.ts");
   expect(worker.files).toContain("src/runtime/server/http2Connection.ts");
   expect(worker.files.filter((path) => !/^src\/(runtime|model)\//.test(path))).toEqual([]);
   expect(worker.packages).toEqual(["mrmime"]);
@@ -211,7 +211,7 @@ test("every process of ours refuses a debugger before it does anything else", ()
     .split("\n")
     .filter((line) => line.trim() !== "");
   expect([first, second]).toEqual([
-    'import { refuseDebugger } from "../runtime/process/noDebugger.js";',
+    'import { refuseDebugger } from "../runtime/supervisor/noDebugger.js";',
     "refuseDebugger();",
   ]);
 });

@@ -13,7 +13,7 @@ if (command === "check") {
     },
   );
 } else {
-  void import("../../src/runtime/process/serve.js").then(({ serve }) => {
+  void import("../../src/runtime/supervisor/serve.js").then(({ serve }) => {
     // The natural end of the process shows that nothing is left that would hold it.
     void serve({ file }).then((code) => {
       process.exitCode = code;

@@ -10,9 +10,9 @@ import {
   ProblemError,
 } from "../model/index.js";
 import { readText } from "../runtime/load/files.js";
-import { ACME_FOLDER } from "../runtime/process/certificateKeeper.js";
-import { isoMinutes, type ListedCertificate } from "../runtime/process/certificateList.js";
-import { askMaster } from "../runtime/process/control.js";
+import { ACME_FOLDER } from "../runtime/supervisor/certificateKeeper.js";
+import { isoMinutes, type ListedCertificate } from "../runtime/supervisor/certificateList.js";
+import { askMaster } from "../runtime/supervisor/control.js";
 import { removeLinkedIfEmpty, removeTree } from "./durableFiles.js";
 import { attempt, refuseInterrupted } from "./execution.js";
 import type { Report } from "./report.js";

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { removeIfEmpty } from "./durableFiles.js";
 import type { Programs } from "./programs.js";
 import { run } from "../diagnosis/command.js";
-import { nodeOptions } from "../runtime/process/noDebugger.js";
+import { nodeOptions } from "../runtime/supervisor/noDebugger.js";
 import { systemdIsHere } from "./systemctl.js";
 
 /**

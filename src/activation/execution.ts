@@ -1,5 +1,5 @@
 import { type Problem, problem, ProblemError } from "../model/index.js";
-import { askMaster } from "../runtime/process/control.js";
+import { askMaster } from "../runtime/supervisor/control.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 import { putState, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";

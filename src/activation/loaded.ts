@@ -1,6 +1,6 @@
 import { type Deployment, parseConfigText, type ProxyConfig } from "../model/index.js";
 import { lostLogDirectories } from "../diagnosis/logState.js";
-import { askMaster } from "../runtime/process/control.js";
+import { askMaster } from "../runtime/supervisor/control.js";
 import { readText } from "../runtime/load/files.js";
 import { loadConfig } from "../runtime/load/config.js";
 import { type LoadedState, loadedStateOf } from "../runtime/load/loadedState.js";

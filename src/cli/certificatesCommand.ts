@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { askMaster } from "../runtime/process/control.js";
-import { isoMinutes, type ListedCertificate } from "../runtime/process/certificateList.js";
+import { askMaster } from "../runtime/supervisor/control.js";
+import { isoMinutes, type ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
 import { DEFAULT_FILE } from "./document.js";
 import { wholeNumber } from "./options.js";

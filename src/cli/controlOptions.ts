@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { formatProblem } from "../model/index.js";
-import type { ControlOutcome } from "../runtime/process/control.js";
-import { problemCount } from "../runtime/process/masterReport.js";
-import { controlSocket } from "../runtime/process/serve.js";
+import type { ControlOutcome } from "../runtime/supervisor/control.js";
+import { problemCount } from "../runtime/supervisor/masterReport.js";
+import { controlSocket } from "../runtime/supervisor/serve.js";
 import { wholeNumber } from "./options.js";
 import { EXIT, json, type Output } from "./output.js";
 

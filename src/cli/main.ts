@@ -1,4 +1,4 @@
-import { refuseDebugger } from "../runtime/process/noDebugger.js";
+import { refuseDebugger } from "../runtime/supervisor/noDebugger.js";
 
 // Every process of ours starts here, and this comes first.
 refuseDebugger();
@@ -9,7 +9,7 @@ refuseDebugger();
  */
 // Not a command for users: `serve` starts its workers with it.
 if (process.argv[2] === "worker")
-  void import("../runtime/process/worker.js").then(({ runWorker }) => runWorker());
+  void import("../runtime/worker/worker.js").then(({ runWorker }) => runWorker());
 else if (process.argv[2] === "as-owner") {
   // Nor is this: root uses a child that is not root to work in trees that others can change.
   void import("../asOwner/child.js").then(({ runAsOwner }) => runAsOwner(process.argv.slice(3)));

@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { endpoint, ProblemError, type ProxyConfig } from "../model/index.js";
-import { serve } from "../runtime/process/serve.js";
+import { serve } from "../runtime/supervisor/serve.js";
 import { readDocument, type Source } from "./document.js";
 import { applicationHost } from "../diagnosis/expectedResponses.js";
 import { EXIT, type Output, problemsText } from "./output.js";

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { Command, CommanderError } from "commander";
-import { serve } from "../runtime/process/serve.js";
+import { serve } from "../runtime/supervisor/serve.js";
 import { nodeFixes } from "../model/nodeReleases.js";
 import { VERSION } from "../model/version.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";

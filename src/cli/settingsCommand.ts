@@ -4,7 +4,7 @@ import { editByHand, planByHand, type PlannedEdits } from "../activation/index.j
 import { DEPLOYMENT_FILE, formatProblem, parseDeploymentText, problem, type Result } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
 import { readParsed } from "../runtime/load/files.js";
-import { problemCount } from "../runtime/process/masterReport.js";
+import { problemCount } from "../runtime/supervisor/masterReport.js";
 import type { ItemFinding, PlannedFile, SettingsPlan, SettingsSource } from "../applicationSettings/index.js";
 import { EXIT, json, type Output } from "./output.js";
 

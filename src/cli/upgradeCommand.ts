@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { askMaster } from "../runtime/process/control.js";
-import type { Program } from "../runtime/process/handover.js";
+import { askMaster } from "../runtime/supervisor/control.js";
+import type { Program } from "../runtime/supervisor/handover.js";
 import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
 import type { Output } from "./output.js";
 

@@ -1,5 +1,5 @@
 import type { AcmeFailure } from "../runtime/acme/face.js";
-import type { ListedCertificate } from "../runtime/process/certificateList.js";
+import type { ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import type { Evidence } from "./evidence.js";
 import { explained, failure, ok, type Question, type Verdict } from "./verdict.js";
 

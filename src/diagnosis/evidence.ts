@@ -1,7 +1,7 @@
 import type { Deployment, Problem, ProxyConfig } from "../model/index.js";
 import type { NodeFixes } from "../model/nodeReleases.js";
 import type { ListeningSocket } from "../runtime/sockets/node/listeningSockets.js";
-import type { ListedCertificate } from "../runtime/process/certificateList.js";
+import type { ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
 import type { MediaPermissions } from "./mediaPermissions.js";

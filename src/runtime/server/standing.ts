@@ -1,6 +1,20 @@
 import { type FloodGuard, FloodKind } from "./floodGuard.js";
 import { ConnectionError, ErrorCode, FrameType } from "../codec/http2/protocol.js";
 
+/** Where a stream stands that is not open (RFC 9113, 5.1 and 6.8). */
+export const enum Standing {
+  /** The client has not opened it, or never can. */
+  Idle,
+  /** The client opened a later one, or this one is closed for so long that nobody knows. */
+  Skipped,
+  /** Closed by the client: it ended its request and has the answer, or gave it up. */
+  Ended,
+  /** Reset by this side: what the client sent before it knew is not its fault. */
+  Reset,
+  /** Above the last stream of our GOAWAY. */
+  Refused,
+}
+
 /** What decides where a stream stands, and what pays for frames on it. */
 export interface StreamStandings {
   readonly closedStreams: ClosedStreams;
@@ -124,20 +138,6 @@ const NAMES: Readonly<Record<StreamFrame, string>> = {
   [FrameType.RstStream]: "RST_STREAM",
   [FrameType.WindowUpdate]: "WINDOW_UPDATE",
 };
-
-/** Where a stream stands that is not open (RFC 9113, 5.1 and 6.8). */
-export const enum Standing {
-  /** The client has not opened it, or never can. */
-  Idle,
-  /** The client opened a later one, or this one is closed for so long that nobody knows. */
-  Skipped,
-  /** Closed by the client: it ended its request and has the answer, or gave it up. */
-  Ended,
-  /** Reset by this side: what the client sent before it knew is not its fault. */
-  Reset,
-  /** Above the last stream of our GOAWAY. */
-  Refused,
-}
 
 /** The streams that were closed last, and by which side: those that ended do not push out those that were reset. */
 export class ClosedStreams {

@@ -68,4 +68,3 @@ export function time(date: Date): Buffer {
     ? tagged(0x17, [Buffer.from(text.slice(2), "latin1")])
     : tagged(0x18, [Buffer.from(text, "latin1")]);
 }
-

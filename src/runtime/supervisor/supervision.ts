@@ -1,7 +1,7 @@
 import type { Challenge } from "../acme/face.js";
 import type { Supervised } from "./handover.js";
-import type { WorkerHoldings } from "./holdings.js";
-import type { MasterMessage } from "./ipc.js";
+import type { WorkerHoldings } from "../worker/holdings.js";
+import type { MasterMessage } from "../worker/ipc.js";
 
 /** Everything that runs for a master: generations that have workers, the previous master, the next master. */
 export class Supervision {

@@ -1,7 +1,7 @@
 import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
 import type { Program } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
-import { holdingsText } from "./holdings.js";
+import { holdingsText } from "../worker/holdings.js";
 import type { ServedCertificates } from "./servedCertificates.js";
 import type { Supervision } from "./supervision.js";
 

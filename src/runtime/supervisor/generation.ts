@@ -3,8 +3,8 @@ import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import { Acknowledgements } from "./acknowledgements.js";
-import type { Holdings, WorkerHoldings } from "./holdings.js";
-import type { MasterMessage } from "./ipc.js";
+import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
+import type { MasterMessage } from "../worker/ipc.js";
 import { type WorkerEvents, WorkerHandle, type WorkerSpec } from "./workerHandle.js";
 
 export interface GenerationOptions extends WorkerSpec {

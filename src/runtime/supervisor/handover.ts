@@ -5,8 +5,8 @@ import { isAbsolute } from "node:path";
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
 import type { HealthSocket } from "./health.js";
-import type { WorkerHoldings } from "./holdings.js";
-import type { MasterMessage } from "./ipc.js";
+import type { WorkerHoldings } from "../worker/holdings.js";
+import type { MasterMessage } from "../worker/ipc.js";
 import type { PassedSocket } from "../listen/sockets.js";
 import { nodeOptions } from "./noDebugger.js";
 

@@ -2,7 +2,7 @@ import { chmodSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { printableValue } from "../../model/printable.js";
 import { type Problem, problem, type Result } from "../../model/serving.js";
-import type { WorkerHoldings } from "./holdings.js";
+import type { WorkerHoldings } from "../worker/holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
 import type { LoadedState } from "../load/loadedState.js";
 
