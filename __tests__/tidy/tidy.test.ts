@@ -41,7 +41,11 @@ const planted = (path: string, ...imports: string[]): Module => ({ path, imports
 test.each([
   ["a layer above", "src/model/config/router.ts", "src/render/index.ts"],
   ["a layer that is none of its business", "src/constructs/host.ts", "src/runtime/index.ts"],
-  ["a folder above in its layer", "src/runtime/exchange/dispatch.ts", "src/runtime/codec/http1/fields.ts"],
+  [
+    "a folder above in its layer",
+    "src/runtime/exchange/dispatch.ts",
+    "src/runtime/server/http1Connection.ts",
+  ],
   ["a folder that the order does not name", "src/runtime/exchange/dispatch.ts", "src/runtime/new/a.ts"],
   ["what its own index shows", "src/model/config/router.ts", "src/model/index.ts"],
   ["the tests", "proof/kit/peers.ts", "__tests__/tidy/layers.ts"],
@@ -94,7 +98,9 @@ test("a worker loads neither parser nor command line; serve loads no other comma
   const serve = loadedFrom("src/cli/program.ts");
   expect(serve.files).toContain("src/model/config/parse.ts");
   expect(
-    serve.files.filter((path) => /diagnosis|activation|[sS]ettings|http[12]|deployment/.test(path)),
+    serve.files.filter((path) =>
+      /diagnosis|activation|[sS]ettings|http[12]|runtime\/server|deployment/.test(path),
+    ),
   ).toEqual([]);
   expect(serve.packages).toEqual(["commander", "zod"]);
 });
