@@ -172,7 +172,8 @@ async function ask({ servername, host = servername ?? "127.0.0.1", version, sess
 /** A way to the proxy on which messages arrive in pieces, so that a handshake is on its way for long and costs little. */
 async function slowRelay(): Promise<{ readonly port: number; close(): void }> {
   const pass = (from: net.Socket, to: net.Socket, pieceBytes: number): void => {
-    from.on("data", async (message: Buffer) => {
+    let passed = Promise.resolve();
+    const inPieces = async (message: Buffer): Promise<void> => {
       from.pause();
       for (let at = 0; at < message.length; at += pieceBytes) {
         to.write(message.subarray(at, at + pieceBytes));
@@ -180,8 +181,10 @@ async function slowRelay(): Promise<{ readonly port: number; close(): void }> {
         await sleep(15);
       }
       from.resume();
-    });
-    from.on("close", () => to.destroy()).on("error", () => undefined);
+    };
+    from.on("data", (message: Buffer) => (passed = inPieces(message)));
+    // On a busy machine the connection is closed before the last piece has been passed on.
+    from.on("close", () => void passed.then(() => to.end())).on("error", () => undefined);
   };
   const relay = net.createServer({ noDelay: true }, (client) => {
     const server = net.connect(port, "127.0.0.1").setNoDelay(true);

@@ -163,5 +163,5 @@ test.each([
     expect(failures).toEqual([]);
     expect(requests).toBeGreaterThan(certificates);
   },
-  150_000,
+  300_000,
 );

@@ -20,7 +20,7 @@ export interface Waiting {
 export async function eventually(
   holds: () => boolean | Promise<boolean>,
   what = `for ${holds}`,
-  { seen = () => "", ms = 25_000, everyMs = 5 }: Waiting = {},
+  { seen = () => "", ms = 60_000, everyMs = 5 }: Waiting = {},
 ): Promise<void> {
   const end = Date.now() + ms;
   while (!(await holds())) {
