@@ -551,7 +551,7 @@ describe("renewed files", () => {
     expect(portico.errors).toMatch(
       /certificates\[1\]\.certificate \(.*office.*\) was renewed, and is valid until 20/,
     );
-  }, 60_000);
+  }, 180_000);
 
   test("that are broken are refused with one warning, and what was served before stays", async () => {
     portico = await Portico.start(config());
