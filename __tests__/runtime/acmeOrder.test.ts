@@ -29,7 +29,8 @@ import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
 import { pageOf } from "../../src/runtime/acme/client.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
-import { type AcmeHost, type Challenge, LEFT, type WantedCertificate } from "../../src/runtime/acme/face.js";
+import { type AcmeHost, LEFT, type WantedCertificate } from "../../src/runtime/acme/face.js";
+import type { Challenge } from "../../src/runtime/exchange/challenge.js";
 import * as der from "../../src/runtime/tls/der.js";
 import { Order } from "../../src/runtime/acme/order.js";
 import {
@@ -213,7 +214,7 @@ const clock: Clock = {
 };
 
 const host: AcmeHost = {
-  answer: (challenges) => (answered.push(challenges), Promise.resolve()),
+  answerChallenges: (challenges) => (answered.push(challenges), Promise.resolve()),
   unfit: () => Promise.resolve(unfit),
   install: (id, issued) => {
     installed = issued;
@@ -290,7 +291,7 @@ test("challenges that workers do not answer are waited for half a minute, or unt
   };
   const open = (signal: AbortSignal): Promise<void> =>
     new OpenChallenges(
-      { ...host, answer: () => new Promise(() => undefined) },
+      { ...host, answerChallenges: () => new Promise(() => undefined) },
       { now: clock.now, wait },
     ).open("a", [], signal);
   const ending = new AbortController();

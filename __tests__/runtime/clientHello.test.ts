@@ -41,8 +41,8 @@ const record = (content: Buffer, type = 22): Buffer =>
 const hello = (...extensions: readonly Buffer[]): Buffer => record(message(extensions));
 const NAMED = serverName("app.example.org");
 const PROOF = protocols("acme-tls/1");
-const NONE = { serverName: "", wantsProof: false };
-const APP = { serverName: "app.example.org", wantsProof: false };
+const NONE = { serverName: "", wantsChallenge: false };
+const APP = { serverName: "app.example.org", wantsChallenge: false };
 
 test.each<[what: string, bytes: Buffer, says: typeof NONE]>([
   ["a name", hello(NAMED), APP],
@@ -68,9 +68,9 @@ test.each<[what: string, bytes: Buffer, says: typeof NONE]>([
     APP,
   ],
   ["protocols", hello(NAMED, protocols("h2", "http/1.1")), APP],
-  ["the protocol of proofs", hello(NAMED, PROOF), { ...APP, wantsProof: true }],
-  ["the protocol of proofs before others", hello(PROOF, LONG), { ...NONE, wantsProof: true }],
-  ["the protocol of proofs without a name", hello(PROOF), { ...NONE, wantsProof: true }],
+  ["the protocol of challenges", hello(NAMED, PROOF), { ...APP, wantsChallenge: true }],
+  ["the protocol of challenges before others", hello(PROOF, LONG), { ...NONE, wantsChallenge: true }],
+  ["the protocol of challenges without a name", hello(PROOF), { ...NONE, wantsChallenge: true }],
   ["that protocol among others", hello(NAMED, protocols("acme-tls/1", "h2")), APP],
   ["another protocol of its length", hello(NAMED, protocols("acme-tls/2")), APP],
   ["another message behind it", record(Buffer.concat([message([NAMED]), latin1("\x0b\0\0\0")])), APP],

@@ -32,7 +32,9 @@ test("an authority's challenge is answered over plain HTTP only, before anything
     );
   try {
     expect((await ask("GET", path)).status).toBe(403);
-    front.serving.dispatcher.setProofs(new Map([[path, "token.print"]]));
+    front.serving.dispatcher.setChallenges([
+      { type: "http-01", token: "token", keyAuthorization: "token.print" },
+    ]);
     expect(await ask("GET", path)).toMatchObject({
       status: 200,
       reason: "OK",
@@ -62,7 +64,9 @@ test("an authority's challenge does not go on to an upstream", async () => {
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],
   });
   const path = "/.well-known/acme-challenge/token";
-  front.serving.dispatcher.setProofs(new Map([[path, "token.print"]]));
+  front.serving.dispatcher.setChallenges([
+    { type: "http-01", token: "token", keyAuthorization: "token.print" },
+  ]);
   const get = (target: string) => exchange(front.plainPort, `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
   expect((await get(path)).body).toBe("token.print");
   expect((await get("/x")).body).toBe("ok");

@@ -325,7 +325,9 @@ describe("a client that does not read, or is gone", () => {
     await start();
     const every = await startEveryProtocol({ routes: [] });
     const path = "/.well-known/acme-challenge/token";
-    every.serving.dispatcher.setProofs(new Map([[path, "x".repeat(16 << 20)]]));
+    every.serving.dispatcher.setChallenges([
+      { type: "http-01", token: "token", keyAuthorization: "x".repeat(16 << 20) },
+    ]);
     const client = await connectTo(every.plainPort);
     client.socket.pause();
     client.send(get(path));

@@ -525,11 +525,11 @@ test("an accept that fails is reported once a minute", async () => {
   expect(log).toEqual([line, line]);
 });
 
-test("a listener without TLS has no use for keys, certificates and proofs", async () => {
+test("a listener without TLS has no use for keys, certificates and challenges", async () => {
   const { server, connect, given } = await start();
   server.setTicketKeys("");
   server.renew({ certificates: [], dhparams: { front: "" } });
-  server.setProofs([]);
+  server.setChallenges([]);
   await connect();
   await eventually(() => given.length === 1);
 });

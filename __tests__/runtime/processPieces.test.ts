@@ -419,7 +419,7 @@ function keeperIn(directory: string | undefined): { keeper: CertificateKeeper; l
   const unused = () => Promise.reject(new Error("not for this test"));
   const keeper = new CertificateKeeper(
     directory,
-    { answer: unused, unfit: unused, install: unused },
+    { answerChallenges: unused, unfit: unused, install: unused },
     { write: (level, message) => void lines.push(`${level} ${message}`) },
   );
   return { keeper, lines };
@@ -728,7 +728,7 @@ test("certificates are looked at once a day", async () => {
   try {
     const logs = { warn: ({ code }: Problem) => void warned.push(code) } as unknown as MasterLog;
     const certificates = new ServedCertificates(undefined, logs, {
-      ...{ loaded: () => ({ config, tls, warnings: [] }), install: unused, answer: unused },
+      ...{ loaded: () => ({ config, tls, warnings: [] }), install: unused, answerChallenges: unused },
     });
     expect(certificates.list()).toMatchObject({ message: "1 certificate", certificates: [{ from: "/a" }] });
     jest.advanceTimersByTime(86_399_999);

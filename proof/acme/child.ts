@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
-import type { Challenge, Issued, WantedCertificate } from "../../src/runtime/acme/face.js";
+import type { Issued, WantedCertificate } from "../../src/runtime/acme/face.js";
+import type { Challenge } from "../../src/runtime/exchange/challenge.js";
 import type { Responder } from "./responder.js";
 
 /** `killedProcess.ts` as one file. */
@@ -51,7 +52,9 @@ export function startChild(
     if (line !== undefined) host.lines.push(line);
     if (id !== undefined) host.install(id, issued!);
     if (challenges !== undefined)
-      void host.answer(challenges).then(() => child.connected && child.send("answered", () => undefined));
+      void host
+        .answerChallenges(challenges)
+        .then(() => child.connected && child.send("answered", () => undefined));
   });
   return {
     process: child,

@@ -178,7 +178,7 @@ test("a restart in the middle goes on with the order, and answers its challenges
   await sleep(100);
   const open = host.open;
   expect(open).toHaveLength(2);
-  await host.answer([]);
+  await host.answerChallenges([]);
   let asked = -1;
   between.before = () => {
     if (asked === -1) asked = host.open.length;
@@ -214,7 +214,7 @@ describe("a name that is not proved", () => {
     [
       "because another server answers",
       "http-01",
-      ({ host }) => (host.answer = () => Promise.resolve()),
+      ({ host }) => (host.answerChallenges = () => Promise.resolve()),
       {
         code: "unauthorized",
         message: expect.stringContaining("the authority did not get the expected proof"),

@@ -37,7 +37,7 @@ const waiting: (() => void)[] = [];
 process.on("message", () => waiting.shift()?.());
 
 const host: AcmeHost = {
-  answer: (challenges) =>
+  answerChallenges: (challenges) =>
     new Promise((resolve) => {
       waiting.push(resolve);
       process.send!({ challenges });

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import * as tls from "node:tls";
-import type { AcmeHost, Challenge, Issued } from "../../src/runtime/acme/face.js";
+import type { AcmeHost, Issued } from "../../src/runtime/acme/face.js";
+import type { Challenge } from "../../src/runtime/exchange/challenge.js";
 import type { TestCa } from "./ca.js";
 
 /** What the master and its workers do for the engine: answers challenges, and takes what was issued. */
@@ -46,7 +47,7 @@ export class Responder implements AcmeHost {
     return this.challenges;
   }
 
-  answer(challenges: readonly Challenge[]): Promise<void> {
+  answerChallenges(challenges: readonly Challenge[]): Promise<void> {
     this.challenges = challenges;
     this.history.push(challenges);
     return Promise.resolve();

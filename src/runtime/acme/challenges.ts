@@ -1,7 +1,8 @@
 import { isIP } from "node:net";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, SECOND_MS } from "./clock.js";
-import type { AcmeHost, Challenge } from "./face.js";
+import type { Challenge } from "../exchange/challenge.js";
+import type { AcmeHost } from "./face.js";
 import { addressBytes, tlsAlpnCertificate } from "./x509.js";
 
 /** A challenge as a pending order keeps it: enough to answer it again after a restart. */
@@ -46,7 +47,9 @@ export class OpenChallenges {
 
   /** In turns: the host has to end with the last state. */
   private report(): Promise<void> {
-    const next = this.reported.then(() => this.host.answer([...this.byCertificate.values()].flat()));
+    const next = this.reported.then(() =>
+      this.host.answerChallenges([...this.byCertificate.values()].flat()),
+    );
     this.reported = next.catch(() => undefined);
     return next;
   }

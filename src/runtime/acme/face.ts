@@ -1,4 +1,5 @@
 import type { KeyType, WantedCertificate as Wanted } from "../../model/serving.js";
+import type { Challenge } from "../exchange/challenge.js";
 import type { ErrorLevel } from "../exchange/exchange.js";
 
 /** What the engine and the master know about each other. */
@@ -17,26 +18,9 @@ export interface Issued {
   readonly cert: string;
 }
 
-export type Challenge =
-  | {
-      readonly type: "http-01";
-      /** What follows `/.well-known/acme-challenge/`. */
-      readonly token: string;
-      /** The body of the answer. */
-      readonly keyAuthorization: string;
-    }
-  | {
-      readonly type: "tls-alpn-01";
-      /** The name that the authority sends in SNI: for an address its reverse name (RFC 8738, 6). */
-      readonly name: string;
-      readonly key: string;
-      /** Ready to serve (RFC 8737, 3). */
-      readonly cert: string;
-    };
-
 export interface AcmeHost {
   /** Sets the challenges that have to be answered from now on; resolves when every accepting worker answers them. */
-  answer(challenges: readonly Challenge[]): Promise<void>;
+  answerChallenges(challenges: readonly Challenge[]): Promise<void>;
   /** Why listeners cannot use a certificate that was issued; undefined if they can. */
   unfit(id: string, issued: Issued): Promise<string | undefined>;
   /** A certificate was issued. It is already on disk. */

@@ -1,4 +1,5 @@
 import { isBodyTooLong, type ProxyConfig, Router, type VirtualServerConfig } from "../../model/serving.js";
+import { type Challenge, challengePath } from "./challenge.js";
 import { respondError } from "./errorPages.js";
 import { reasonPhrase } from "../codec/reasonPhrases.js";
 import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "./exchange.js";
@@ -7,7 +8,7 @@ import { RequestClients } from "./requestClient.js";
 /** Idle time of exchanges without a route: timeouts are a route's. */
 export const UNROUTED_IDLE_MS = 30_000;
 
-const PROOF_FIELDS = ["Content-Type", "application/octet-stream"];
+const CHALLENGE_FIELDS = ["Content-Type", "application/octet-stream"];
 
 /** An exchange whose client, server and route the dispatcher still has to find. */
 export interface DispatchedExchange extends LoggedExchange {
@@ -21,8 +22,8 @@ export interface DispatchedExchange extends LoggedExchange {
 export class Dispatcher {
   private readonly router: Router;
   private readonly clients: RequestClients;
-  /** What authorities ask for over plain HTTP at present, by path. */
-  private proofs: ReadonlyMap<string, string> = new Map();
+  /** What authorities are answered over plain HTTP at present, by path. */
+  private challenges: ReadonlyMap<string, string> = new Map();
 
   constructor(
     readonly config: ProxyConfig,
@@ -43,9 +44,13 @@ export class Dispatcher {
     return this.router.virtualServer(listener, serverName);
   }
 
-  /** Answers these paths on plain listeners from now on, before anything else does (RFC 8555, 8.3). */
-  setProofs(proofs: ReadonlyMap<string, string>): void {
-    this.proofs = proofs;
+  /** Answers those over HTTP on plain listeners from now on, before anything else does (RFC 8555, 8.3). */
+  setChallenges(challenges: readonly Challenge[]): void {
+    this.challenges = new Map(
+      challenges.flatMap((one) =>
+        one.type === "http-01" ? [[challengePath(one.token), one.keyAuthorization] as const] : [],
+      ),
+    );
   }
 
   /** Finds client, server and route, checks what every route checks, and hands the exchange to the action. */
@@ -53,7 +58,7 @@ export class Dispatcher {
     const { request } = exchange;
     exchange.client = this.clients.of(exchange.client, request);
     exchange.server = this.router.virtualServer(exchange.client.listener, request.serverName);
-    if (this.proofs.size > 0 && this.answersProof(exchange)) return;
+    if (this.challenges.size > 0 && this.answersChallenge(exchange)) return;
     // The client is to ask on a connection of the other name (RFC 9110, 15.5.20).
     if (exchange.client.misdirected?.(request.serverName) === true) return respondError(exchange, 421);
     const config = this.router.route(exchange.server, request.path);
@@ -64,13 +69,13 @@ export class Dispatcher {
     route.action.handle(exchange);
   }
 
-  private answersProof(exchange: DispatchedExchange): boolean {
+  private answersChallenge(exchange: DispatchedExchange): boolean {
     const { method, path } = exchange.request;
     const plain = exchange.client.scheme === "http" && (method === "GET" || method === "HEAD");
-    const proof = plain ? this.proofs.get(path) : undefined;
-    if (proof === undefined) return false;
-    const body = Buffer.from(proof);
-    exchange.sendHead(200, reasonPhrase(200), PROOF_FIELDS, body.length);
+    const answer = plain ? this.challenges.get(path) : undefined;
+    if (answer === undefined) return false;
+    const body = Buffer.from(answer);
+    exchange.sendHead(200, reasonPhrase(200), CHALLENGE_FIELDS, body.length);
     if (method === "GET") exchange.sendData(body);
     exchange.end();
     return true;

@@ -8,9 +8,10 @@ import { CertificateServers, type Secured } from "../tls/certificateServers.js";
 import type { Endpoints } from "./client.js";
 import { type ClientHello, clientHelloOf } from "../tls/clientHello.js";
 import { readFirst } from "../sockets/firstBytes.js";
-import { proofServers, type TlsProof } from "../tls/challengeServers.js";
+import { challengeServers } from "../tls/challengeServers.js";
 import type { ConnectionGate } from "./gate.js";
 import { plainHttpAnswer } from "./plainHttpAnswer.js";
+import type { Challenge } from "../exchange/challenge.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { shakeHands, tcpSocketOf } from "../sockets/node/tcpBelowTls.js";
 import { keyOf } from "./sockets.js";
@@ -53,8 +54,8 @@ export interface ListenerOptions {
 export class ListenerServer {
   private readonly server: Server;
   private tlsServers: CertificateServers | undefined;
-  /** By name, while authorities ask for proofs. */
-  private proofServers: ReadonlyMap<string, TlsServer> = new Map();
+  /** By name, while authorities ask for challenges. */
+  private challengeServers: ReadonlyMap<string, TlsServer> = new Map();
   private ticketKeys: string;
   /** Connections in their handshake; with a deadline of ours if something is read before it. */
   private readonly handshaking = new Map<Socket, NodeJS.Timeout | undefined>();
@@ -138,10 +139,10 @@ export class ListenerServer {
     );
   }
 
-  /** Proves these names, and no others, from now on. */
-  setProofs(proofs: readonly TlsProof[]): void {
+  /** Answers those over TLS, and no others, from now on. */
+  setChallenges(challenges: readonly Challenge[]): void {
     if (this.tlsServers === undefined) return;
-    this.proofServers = proofServers(proofs, (error, socket) =>
+    this.challengeServers = challengeServers(challenges, (error, socket) =>
       this.contain(socket, () => this.handshakeFailed(error, socket)),
     );
   }
@@ -201,7 +202,7 @@ export class ListenerServer {
 
   /** @param since when the connection began, if something of it was read already */
   private secure(socket: Socket, servers: CertificateServers, since?: number): void {
-    if (servers.all.length > 1 || this.proofServers.size > 0)
+    if (servers.all.length > 1 || this.challengeServers.size > 0)
       return this.chooseServer(socket, since ?? performance.now());
     if (since !== undefined) this.limit(socket, since);
     shakeHands(servers.default, socket);
@@ -264,9 +265,9 @@ export class ListenerServer {
     this.options.context.mainError.write("info", message);
   }
 
-  private tlsServerFor({ serverName, wantsProof }: ClientHello): TlsServer {
-    const proof = wantsProof ? this.proofServers.get(serverName) : undefined;
-    return proof ?? this.tlsServers!.for(serverName);
+  private tlsServerFor({ serverName, wantsChallenge }: ClientHello): TlsServer {
+    const challenge = wantsChallenge ? this.challengeServers.get(serverName) : undefined;
+    return challenge ?? this.tlsServers!.for(serverName);
   }
 
   private secured(socket: TLSSocket, secured: Secured): void {

@@ -14,7 +14,7 @@ import {
 } from "../../model/serving.js";
 
 /** What certificates by ACME need from the master. */
-export interface KeeperHost extends Pick<AcmeHost, "answer"> {
+export interface KeeperHost extends Pick<AcmeHost, "answerChallenges"> {
   /** Why a listener could not use a certificate in place of the one with its id. */
   unfit(certificate: CertificateContents): Promise<Problem | undefined>;
   install(renewal: TlsRenewal): Promise<void>;
@@ -106,7 +106,7 @@ export class CertificateKeeper {
     const { AcmeCertificates } = await import("../acme/certificates.js");
     const { host, logs } = this;
     return new AcmeCertificates(directory, {
-      answer: (challenges) => host.answer(challenges),
+      answerChallenges: host.answerChallenges,
       unfit: async (id, issued) => (await host.unfit({ id, source: "acme", ...issued }))?.message,
       log: (level, message) => logs.write(level, message),
       install: (id, issued) => {
@@ -137,7 +137,7 @@ export class CertificateKeeper {
 
 /** For reading what is stored, without asking an authority. */
 const IDLE_HOST: AcmeHost = {
-  answer: () => Promise.resolve(),
+  answerChallenges: () => Promise.resolve(),
   unfit: () => Promise.resolve(undefined),
   install: () => undefined,
   log: () => undefined,

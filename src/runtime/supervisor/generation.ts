@@ -1,5 +1,5 @@
 import { type Problem, problem } from "../../model/serving.js";
-import type { Challenge } from "../acme/face.js";
+import type { Challenge } from "../exchange/challenge.js";
 import type { LoadedConfig } from "../load/config.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import { Acknowledgements } from "./acknowledgements.js";

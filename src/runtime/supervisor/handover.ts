@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { constants } from "node:os";
 import { isAbsolute } from "node:path";
 import { type Problem, problem } from "../../model/serving.js";
-import type { Challenge } from "../acme/face.js";
+import type { Challenge } from "../exchange/challenge.js";
 import type { HealthSocket } from "./health.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { MasterMessage } from "../worker/ipc.js";

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { type Problem, problem, type Result } from "../../model/serving.js";
-import type { Challenge } from "../acme/face.js";
 import { heapOf, workerCount } from "./allowance.js";
 import type { ControlOutcome, ControlServer, Done } from "./control.js";
 import { Generation } from "./generation.js";
@@ -63,7 +62,6 @@ export class Master {
   private loaded: LoadedConfig | undefined;
   private readonly logs: MasterLog;
   readonly certificates: ServedCertificates;
-  private challenges: readonly Challenge[] = [];
   private control: ControlServer | undefined;
   private readonly ticketKeys: TicketKeys;
   /** Reloads that were requested and have not begun are done as one. */
@@ -91,7 +89,7 @@ export class Master {
     this.certificates = new ServedCertificates(options.acmeDirectory, this.logs, {
       loaded: () => this.loaded!,
       install: (renewal) => this.install(renewal),
-      answer: (challenges) => this.answer(challenges),
+      answerChallenges: (challenges) => this.supervised.answerChallenges(challenges),
     });
     if (predecessor !== undefined)
       predecessor.orders = {
@@ -178,12 +176,6 @@ export class Master {
       this.loaded = { ...loaded, tls: withRenewed(loaded.tls, renewal) };
       this.current!.broadcast({ type: "renewed", renewal });
     });
-  }
-
-  /** Resolves when every worker that accepts answers these challenges, those of a reload under way among them. */
-  private async answer(challenges: readonly Challenge[]): Promise<void> {
-    this.challenges = challenges;
-    await this.supervised.answerChallenges(challenges);
   }
 
   reopenLogs(): void {
@@ -321,7 +313,7 @@ export class Master {
       heap: heapOf(config),
       ticketKeys: this.ticketKeys.for(all),
       command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
-      challenges: this.challenges,
+      challenges: this.supervised.challenges,
       logToStderr: this.options.logToStderr === true,
       log: (level, message) => this.logs.write(level, message),
     });

@@ -1,4 +1,4 @@
-import type { Challenge } from "../acme/face.js";
+import type { Challenge } from "../exchange/challenge.js";
 import { unfitCertificate } from "../tls/handshakeCheck.js";
 import { certificateWarnings } from "../load/certificateExpiry.js";
 import type { LoadedConfig } from "../load/config.js";
@@ -18,7 +18,7 @@ export interface CertificatesHost {
   /** Puts what was renewed into service. */
   install(renewal: TlsRenewal): Promise<void>;
   /** Resolves when every worker that accepts answers these challenges. */
-  answer(challenges: readonly Challenge[]): Promise<void>;
+  answerChallenges(challenges: readonly Challenge[]): Promise<void>;
 }
 
 /**
@@ -46,11 +46,7 @@ export class ServedCertificates {
     });
     const unfit = (certificate: CertificateContents) =>
       unfitCertificate(certificate, certificate.id, host.loaded());
-    this.keeper = new CertificateKeeper(
-      acmeDirectory,
-      { unfit, answer: (all) => host.answer(all), install: (renewal) => host.install(renewal) },
-      logs,
-    );
+    this.keeper = new CertificateKeeper(acmeDirectory, { ...host, unfit }, logs);
     this.daily = setInterval(() => this.warnOfExpiry(), DAY_MS).unref();
   }
 

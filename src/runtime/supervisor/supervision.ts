@@ -1,10 +1,12 @@
-import type { Challenge } from "../acme/face.js";
+import type { Challenge } from "../exchange/challenge.js";
 import type { Supervised } from "./handover.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { MasterMessage } from "../worker/ipc.js";
 
 /** Everything that runs for a master: generations that have workers, the previous master, the next master. */
 export class Supervision {
+  /** What authorities ask for at present: workers that start answer it too. */
+  challenges: readonly Challenge[] = [];
   private readonly all = new Set<Supervised>();
 
   /** @param onGone is called whenever one of them has ended */
@@ -38,7 +40,9 @@ export class Supervision {
     for (const each of this.all) each.broadcast(message);
   }
 
+  /** Resolves when every worker that accepts answers these challenges, those of a reload under way among them. */
   async answerChallenges(challenges: readonly Challenge[]): Promise<void> {
+    this.challenges = challenges;
     await Promise.all([...this.all].map((each) => each.answerChallenges?.(challenges)));
   }
 

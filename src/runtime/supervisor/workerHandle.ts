@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { type Problem, problem } from "../../model/serving.js";
-import type { Challenge } from "../acme/face.js";
+import type { Challenge } from "../exchange/challenge.js";
 import type { WorkerHeap } from "./allowance.js";
 import { withinMemory } from "./memoryLimits.js";
 import { nodeOptions } from "./noDebugger.js";

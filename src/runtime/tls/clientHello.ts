@@ -4,8 +4,8 @@ import { isDomainName } from "../../model/serving.js";
 export interface ClientHello {
   /** In lower case, without a dot at its end; empty if the client names none. */
   readonly serverName: string;
-  /** Whether an authority asks for a proof (RFC 8737): it offers that protocol, and no other. */
-  readonly wantsProof: boolean;
+  /** Whether an authority asks for a challenge's certificate (RFC 8737): it offers that protocol, and no other. */
+  readonly wantsChallenge: boolean;
 }
 
 /**
@@ -17,8 +17,8 @@ export interface ClientHello {
 export function clientHelloOf(bytes: Buffer): ClientHello | undefined {
   const message = firstMessage(bytes);
   if (message === undefined) return undefined;
-  const wantsProof = extensionOf(message, ALPN)?.equals(ONLY_PROOF) === true;
-  return { serverName: serverNameOf(message), wantsProof };
+  const wantsChallenge = extensionOf(message, ALPN)?.equals(ONLY_CHALLENGE) === true;
+  return { serverName: serverNameOf(message), wantsChallenge };
 }
 
 /** A ClientHello without its header, put together from its records; undefined while some of it is missing. */
@@ -86,7 +86,7 @@ const CLIENT_HELLO = 1;
 const SERVER_NAME = 0;
 const ALPN = 16;
 /** The protocol by which an authority has a name proved (RFC 8737, 6.2). */
-export const PROOF_PROTOCOL = "acme-tls/1";
+export const CHALLENGE_PROTOCOL = "acme-tls/1";
 /** The length of the list, and the one item with its length (RFC 7301, 3.1). */
-const ONLY_PROOF = Buffer.from(`\0\x0b\x0a${PROOF_PROTOCOL}`);
+const ONLY_CHALLENGE = Buffer.from(`\0\x0b\x0a${CHALLENGE_PROTOCOL}`);
 const HOST_NAME = 0;

@@ -1,5 +1,5 @@
 import type { Problem } from "../../model/index.js";
-import type { Challenge } from "../acme/face.js";
+import type { Challenge } from "../exchange/challenge.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
 import type { Holdings } from "./holdings.js";

@@ -1,5 +1,5 @@
 import type { Problem, ProxyConfig } from "../../model/index.js";
-import type { Challenge } from "../acme/face.js";
+import type { Challenge } from "../exchange/challenge.js";
 import { ConnectionGate } from "../listen/gate.js";
 import { DescriptorWatch } from "./descriptorWatch.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
@@ -48,12 +48,8 @@ export class WorkerServer {
 
   /** Answers these challenges, and no others, from now on. */
   setChallenges(challenges: readonly Challenge[]): void {
-    const byPath = challenges.flatMap((one) =>
-      one.type === "http-01" ? [[`${CHALLENGE_PATH}${one.token}`, one.keyAuthorization] as const] : [],
-    );
-    const byName = challenges.filter((one) => one.type === "tls-alpn-01");
-    this.routes.dispatcher.setProofs(new Map(byPath));
-    for (const server of this.servers) server.setProofs(byName);
+    this.routes.dispatcher.setChallenges(challenges);
+    for (const server of this.servers) server.setChallenges(challenges);
   }
 
   /** Opens the logs it can and begins to accept; resolves with the problems that prevented that, if any. */
@@ -113,9 +109,6 @@ export class WorkerServer {
     for (const server of this.servers) server.renew(renewal);
   }
 }
-
-/** RFC 8555, 8.3. */
-const CHALLENGE_PATH = "/.well-known/acme-challenge/";
 
 /** The master checked and froze it; being sent as JSON undid only the freezing. */
 function frozen<T>(value: T): T {

@@ -8,7 +8,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyPro
 import { issue } from "../../proof/kit/certificates.js";
 import { freePorts } from "../../proof/kit/ports.js";
 
-/** An authority that comes through a load balancer asks for a proof (RFC 8737) after a PROXY protocol header. */
+/** An authority that comes through a load balancer asks for a challenge (RFC 8737) after a PROXY protocol header. */
 
 const NAME = "proved.example";
 let every: EveryProtocol;
@@ -39,7 +39,9 @@ beforeAll(async () => {
   if (typeof socket === "number") throw new Error(`cannot bind: ${socket}`);
   // From here on it is the server's, which closes it.
   expect(await server.listen(socket.fd)).toBeUndefined();
-  server.setProofs([await issue({ type: "ec", names: [NAME] })]);
+  server.setChallenges([
+    { ...(await issue({ type: "ec", names: [NAME] })), type: "tls-alpn-01", name: NAME },
+  ]);
 });
 
 afterAll(async () => {

@@ -1,0 +1,20 @@
+/** What an authority asks for to see that a name leads here, and the answer: the same from the order to the worker. */
+export type Challenge =
+  | {
+      readonly type: "http-01";
+      /** What follows `/.well-known/acme-challenge/`. */
+      readonly token: string;
+      /** The body of the answer. */
+      readonly keyAuthorization: string;
+    }
+  | {
+      readonly type: "tls-alpn-01";
+      /** The name that the authority sends in SNI: for an address its reverse name (RFC 8738, 6). */
+      readonly name: string;
+      readonly key: string;
+      /** Ready to serve (RFC 8737, 3). */
+      readonly cert: string;
+    };
+
+/** Where an authority asks for it over plain HTTP (RFC 8555, 8.3). */
+export const challengePath = (token: string): string => `/.well-known/acme-challenge/${token}`;
