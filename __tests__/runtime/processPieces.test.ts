@@ -37,7 +37,7 @@ import { controlSocket, serve } from "../../src/runtime/supervisor/serve.js";
 import { startNotes } from "../../src/runtime/supervisor/startNotes.js";
 import { SystemdNotify } from "../../src/runtime/supervisor/systemdNotify.js";
 import { TicketKeys } from "../../src/runtime/supervisor/ticketKeys.js";
-import { Turns } from "../../src/runtime/supervisor/turns.js";
+import { Queue } from "../../src/runtime/queue.js";
 import { Supervision } from "../../src/runtime/supervisor/supervision.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { issue, signed } from "../../proof/kit/certificates.js";
@@ -130,11 +130,11 @@ describe("what several peers confirm", () => {
 });
 
 test("turns are taken in order, also after one that failed", async () => {
-  const turns = new Turns();
+  const turns = new Queue();
   const seen: string[] = [];
-  const slow = turns.take(() => sleep(20).then(() => seen.push("slow")));
-  const failed = turns.take(() => Promise.reject(new Error("no")));
-  const last = turns.take(() => Promise.resolve(seen.push("last")));
+  const slow = turns.do(() => sleep(20).then(() => seen.push("slow")));
+  const failed = turns.do(() => Promise.reject(new Error("no")));
+  const last = turns.do(() => Promise.resolve(seen.push("last")));
   await expect(failed).rejects.toThrow("no");
   expect([await slow, await last, seen]).toEqual([1, 2, ["slow", "last"]]);
 });

@@ -47,6 +47,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/render": [".", "index.ts", "kubernetes"],
   "src/constructs": ["providers", "props", "delivery", ".", "fileSync", "pair", "index.ts"],
   "src/runtime": [
+    ".",
     "sockets",
     "codec",
     "exchange",

@@ -8,7 +8,7 @@ import { Client, type Directory, type Resource, type Signer } from "./client.js"
 import type { Clock } from "./clock.js";
 import { externalBinding, keyAuthorization, publicJwk } from "./jws.js";
 import { Ledger } from "./ledger.js";
-import { Places } from "./places.js";
+import { Queue } from "../queue.js";
 import { readJson, readState, removeDrafts, writeJson } from "./stateFiles.js";
 import { type Answer, Transport } from "./transport.js";
 import { keyPem, newKey } from "./x509.js";
@@ -41,7 +41,7 @@ interface Account extends StoredAccount {
 export class Authority {
   readonly ledger: Ledger;
   /** How many certificates are ordered at once; of each authority, so that one that is slow holds up no other. */
-  readonly places = new Places(ORDERS_AT_ONCE);
+  readonly ordering = new Queue(ORDERS_AT_ONCE);
   private readonly path: string;
   /** Whether this host had the address when it was looked at last. */
   private held = false;

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, SECOND_MS } from "./clock.js";
 import type { Challenge } from "../exchange/challenge.js";
@@ -16,7 +17,8 @@ export interface OpenChallenge {
 /** What has to be answered for all orders at once. */
 export class OpenChallenges {
   private readonly byCertificate = new Map<string, readonly Challenge[]>();
-  private reported: Promise<void> = Promise.resolve();
+  /** The host has to end with the last state. */
+  private readonly reports = new Queue();
 
   constructor(
     private readonly host: AcmeHost,
@@ -45,13 +47,8 @@ export class OpenChallenges {
     if (this.byCertificate.delete(id)) await this.report();
   }
 
-  /** In turns: the host has to end with the last state. */
   private report(): Promise<void> {
-    const next = this.reported.then(() =>
-      this.host.answerChallenges([...this.byCertificate.values()].flat()),
-    );
-    this.reported = next.catch(() => undefined);
-    return next;
+    return this.reports.do(() => this.host.answerChallenges([...this.byCertificate.values()].flat()));
   }
 }
 

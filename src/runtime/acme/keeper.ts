@@ -243,7 +243,7 @@ export class Keeper {
 
   private async takePlace(): Promise<void> {
     const { authority, clock } = this.options;
-    const leave = await authority.places.take();
+    const leave = await authority.ordering.enter();
     try {
       if (this.stopping.signal.aborted || !(await authority.mayBeAsked())) return;
       const { lastFailure } = this.history;

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
 import { readJson, writeJson } from "./stateFiles.js";
@@ -24,7 +25,8 @@ type Limit = typeof ORDERS;
 export class Ledger {
   private readonly path: string;
   private counted: Promise<Counted> | undefined;
-  private written: Promise<void> = Promise.resolve();
+  /** What two certificates count is counted twice. */
+  private readonly writes = new Queue();
 
   constructor(
     directory: string,
@@ -91,15 +93,12 @@ export class Ledger {
     return this.counted;
   }
 
-  /** One after the other: what two certificates count is counted twice. */
   private write(change: (counted: Counted) => Counted): Promise<void> {
-    const next = this.written.then(async () => {
+    return this.writes.do(async () => {
       const changed = current(change(await this.read()), this.clock.now());
       this.counted = Promise.resolve(changed);
       await writeJson(this.path, changed);
     });
-    this.written = next.catch(() => undefined);
-    return next;
   }
 }
 

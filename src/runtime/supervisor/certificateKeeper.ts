@@ -4,6 +4,7 @@ import { LEFT } from "../acme/face.js";
 import { filesMark } from "../load/authorityFiles.js";
 import type { CertificateContents, TlsRenewal } from "../tls/tlsContents.js";
 import { wantedCertificates } from "../load/wantedCertificates.js";
+import { Queue } from "../queue.js";
 import type { MasterLog } from "./masterLog.js";
 import {
   type Problem,
@@ -29,7 +30,7 @@ export class CertificateKeeper {
   private engine: AcmeCertificates | undefined;
   /** Certificates in use, by id, issued or temporary. */
   private readonly serving = new Map<string, CertificateContents>();
-  private changes = Promise.resolve();
+  private readonly changes = new Queue();
   private warned = false;
   /** Whether another master may have the certificates by now. */
   private left = false;
@@ -93,7 +94,7 @@ export class CertificateKeeper {
 
   /** @param name of a certificate; default: all */
   async renew(name: string | undefined): Promise<Result<string>> {
-    await this.changes;
+    await this.changes.do(() => undefined);
     if (this.engine !== undefined) return this.engine.renewNow(name);
     const { message, fix } = LEFT;
     const why = this.left
@@ -126,12 +127,11 @@ export class CertificateKeeper {
 
   /** One after the other, in the order they were asked for. */
   private change(step: () => Promise<void>): Promise<void> {
-    this.changes = this.changes
-      .then(step)
+    return this.changes
+      .do(step)
       .catch((error: Error) =>
         this.logs.write("error", `certificates are not looked after: ${error.message}`),
       );
-    return this.changes;
   }
 }
 

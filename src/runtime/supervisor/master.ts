@@ -19,7 +19,7 @@ import { startNotes } from "./startNotes.js";
 import { Supervision } from "./supervision.js";
 import { SystemdNotify, type ServiceState } from "./systemdNotify.js";
 import { TicketKeys } from "./ticketKeys.js";
-import { Turns } from "./turns.js";
+import { Queue } from "../queue.js";
 import { VERSION } from "../../model/version.js";
 
 export interface MasterOptions {
@@ -50,7 +50,7 @@ export interface MasterOptions {
 export class Master {
   private readonly places: Places;
   private readonly systemd = new SystemdNotify(process.env, (message) => this.logs.write("warn", message));
-  private readonly turns = new Turns();
+  private readonly changes = new Queue();
   /** Hash of this program, taken now because the installed file may be replaced later. */
   private readonly runtime = sha256(readFileSync(process.argv[1]!));
   private current: Generation | undefined;
@@ -101,7 +101,7 @@ export class Master {
   /** Serves until it is shut down; resolves with the exit code. */
   async run(): Promise<number> {
     const { predecessor } = this.options;
-    const problems = await this.turns.take(() => this.start());
+    const problems = await this.changes.do(() => this.start());
     // A stop in the middle of the start is not a failure.
     if (problems.length > 0 && !this.stopping) {
       this.failed = true;
@@ -123,7 +123,7 @@ export class Master {
 
   /** Loads a changed config without refusing or cutting a request; a bad one is refused and changes nothing. */
   reload(): Promise<ControlOutcome> {
-    this.nextReload ??= this.turns.take(() => {
+    this.nextReload ??= this.changes.do(() => {
       this.nextReload = undefined;
       return this.notNow("reload") ?? this.tryReload();
     });
@@ -141,7 +141,7 @@ export class Master {
    * new one cannot serve, nothing changes.
    */
   upgrade(program: Program = {}): Promise<ControlOutcome> {
-    return this.turns.take(async () => this.notNow("upgrade") ?? this.tryUpgrade(program));
+    return this.changes.do(async () => this.notNow("upgrade") ?? this.tryUpgrade(program));
   }
 
   /**
@@ -171,7 +171,7 @@ export class Master {
    */
   private install(renewal: TlsRenewal): Promise<void> {
     // A reload that is under way may have read what was there before.
-    return this.turns.take(async () => {
+    return this.changes.do(async () => {
       const loaded = this.loaded!;
       this.loaded = { ...loaded, tls: withRenewed(loaded.tls, renewal) };
       this.current!.broadcast({ type: "renewed", renewal });

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { Queue } from "../queue.js";
 
 /** What a service reports about itself, by the names of sd_notify(3). */
 export interface ServiceState {
@@ -20,7 +21,7 @@ export interface ServiceState {
  */
 export class SystemdNotify {
   private readonly socket: string | undefined;
-  private last: Promise<void> = Promise.resolve();
+  private readonly messages = new Queue();
   private complained = false;
 
   /**
@@ -44,8 +45,7 @@ export class SystemdNotify {
   notify(state: ServiceState): Promise<void> {
     if (this.socket === undefined) return Promise.resolve();
     const lines = Object.entries(state).map(([name, value]) => `${name}=${oneLine(String(value))}`);
-    this.last = this.last.then(() => this.send(lines));
-    return this.last;
+    return this.messages.do(() => this.send(lines));
   }
 
   private send(lines: readonly string[]): Promise<void> {
