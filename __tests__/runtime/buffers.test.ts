@@ -9,7 +9,7 @@ import {
 } from "../../src/runtime/actions/fileCache.js";
 import { sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
 import { AnswerWriter } from "../../src/runtime/server/http1Writer.js";
-import { PieceQueue } from "../../src/runtime/exchange/pieceQueue.js";
+import { PieceQueue } from "../../src/runtime/exchange/requestBody.js";
 import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
 import { SendPace } from "../../src/runtime/sockets/sendPace.js";
 

@@ -60,7 +60,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "each part ends at a blank, which it cannot contain",
     worst: ["A ", "a", ""],
   },
-  "src/runtime/supervisor/descriptorLimit.ts /^Max open files\\s+\\S+\\s+(\\d+)/m": {
+  "src/runtime/supervisor/startNotes.ts /^Max open files\\s+\\S+\\s+(\\d+)/m": {
     because: "a file of the kernel",
   },
   "src/runtime/load/dhParameters.ts /-----BEGIN (X9\\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\\s]+)-----END \\1DH PARAMETERS-----/":

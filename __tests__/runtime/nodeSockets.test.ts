@@ -4,12 +4,16 @@ import * as tls from "node:tls";
 import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
 import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
 import { ClientInput } from "../../src/runtime/server/http1Input.js";
-import { reportReset, unsentBytes } from "../../src/runtime/sockets/node/peer.js";
+import {
+  keepReadableAfterWriteErrors,
+  reportReset,
+  unsentBytes,
+  writeError,
+} from "../../src/runtime/sockets/node/peer.js";
 import { type Piece, uses } from "../../src/runtime/sockets/node/pieces.js";
 import { adopt, onRead, readDirectly, readInto } from "../../src/runtime/sockets/node/reads.js";
 import { handleOf, streams } from "../../src/runtime/sockets/node/streams.js";
 import { shakeHands, tcpSocketOf } from "../../src/runtime/sockets/node/tcpBelowTls.js";
-import { keepReadableAfterWriteErrors, writeError } from "../../src/runtime/sockets/node/writeErrors.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { eventually as waited } from "../../proof/kit/waiting.js";
 

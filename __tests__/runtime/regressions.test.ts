@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
-import type { Faults } from "../../src/runtime/exchange/faults.js";
+import type { Faults } from "../../src/runtime/exchange/workerContext.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { pass } from "../../proof/kit/clock.js";
 import { freePort } from "../../proof/kit/ports.js";

@@ -3,7 +3,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyPro
 import { FakeExchange } from "../../proof/kit/fakeExchange.js";
 import { answering, connectTo, isComplete, RawUpstream } from "../../proof/kit/peers.js";
 import type { RouteInput } from "../../src/model/index.js";
-import { RequestClients } from "../../src/runtime/exchange/requestClient.js";
+import { RequestClients } from "../../src/runtime/exchange/dispatch.js";
 
 /** Who a request is from, and what it may say about that, over every protocol and on the wire to the upstream. */
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { UpstreamConfig } from "../../src/model/index.js";
 import { coarseNow, sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
-import { Faults } from "../../src/runtime/exchange/faults.js";
+import { Faults } from "../../src/runtime/exchange/workerContext.js";
 import type { ParsedResponse } from "../../src/runtime/codec/http1/responseHead.js";
 import type { AnswerReader, UpstreamFailure } from "../../src/runtime/upstream/answerReader.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnection.js";

@@ -11,9 +11,8 @@ import { RespondAction } from "./respond.js";
 import { StaticFilesAction } from "./staticFiles.js";
 import { compileAnswerFields } from "../exchange/answerFields.js";
 import { Dispatcher } from "../exchange/dispatch.js";
-import { Faults } from "../exchange/faults.js";
+import { Faults, type WorkerContext } from "../exchange/workerContext.js";
 import type { LogFiles } from "../logs/logFiles.js";
-import type { WorkerContext } from "../exchange/workerContext.js";
 import { UpstreamPool } from "../upstream/pool.js";
 
 /** A config made ready to serve: actions compiled, pools opened. One owner closes it. */

@@ -1,9 +1,16 @@
-import { isBodyTooLong, type ProxyConfig, Router, type VirtualServerConfig } from "../../model/serving.js";
+import {
+  forwardedClient,
+  isBodyTooLong,
+  type ProxyConfig,
+  Router,
+  type VirtualServerConfig,
+  withinRanges,
+} from "../../model/serving.js";
 import { type Challenge, challengePath } from "./challenge.js";
 import { respondError } from "./errorPages.js";
 import { reasonPhrase } from "../codec/reasonPhrases.js";
 import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "./exchange.js";
-import { RequestClients } from "./requestClient.js";
+import type { RequestHead } from "../codec/request.js";
 
 /** Idle time of exchanges without a route: timeouts are a route's. */
 export const UNROUTED_IDLE_MS = 30_000;
@@ -85,5 +92,24 @@ export class Dispatcher {
   finished(exchange: LoggedExchange): void {
     const log = exchange.route === undefined ? this.mainAccess : exchange.route.accessLog;
     log.write(exchange);
+  }
+}
+
+/** Whose a request is that came through a trusted proxy, which has a connection for the requests of many clients. */
+export class RequestClients {
+  private readonly field: string;
+  private readonly trusted: (address: string) => boolean;
+
+  constructor(config: Pick<ProxyConfig, "trustedProxies" | "clientAddressField">) {
+    this.field = config.clientAddressField.toLowerCase();
+    this.trusted = withinRanges(config.trustedProxies);
+  }
+
+  /** The client of the request; the connection's own, the same object, unless a trusted proxy names another. */
+  of(client: ClientInfo, request: RequestHead): ClientInfo {
+    if (!client.trusted) return client;
+    const address = forwardedClient(request.headers, this.field, this.trusted);
+    if (address === undefined || address === client.address) return client;
+    return { ...client, address, port: 0, forwardedBy: client.address };
   }
 }

@@ -1,7 +1,6 @@
 import type { ProxyConfig } from "../../model/index.js";
-import type { ErrorLog } from "./exchange.js";
+import type { ErrorLog, Exchange } from "./exchange.js";
 import type { Dispatcher } from "./dispatch.js";
-import type { Faults } from "./faults.js";
 
 /** What every connection of a worker shares. */
 export interface WorkerContext {
@@ -14,4 +13,36 @@ export interface WorkerContext {
   readonly showsTlsGroup: boolean;
   /** Whether an address is in `trustedProxies`. */
   readonly trusted: (address: string) => boolean;
+}
+
+/** The faults of a worker: exceptions in its own code, not errors of peers. */
+export class Faults {
+  /** How many there were since the worker began. */
+  count = 0;
+
+  constructor(private readonly mainError: ErrorLog) {}
+
+  /** Logs an exception as an internal fault, with its stack. @param exchange that it happened in */
+  report(error: unknown, exchange?: Exchange): void {
+    this.count++;
+    const stack = error instanceof Error ? error.stack : String(error);
+    const log = exchange?.route?.errorLog ?? this.mainError;
+    log.write("crit", `internal fault ${this.count} of this worker: ${stack}`, exchange);
+  }
+
+  /**
+   * Reports an exception, and ends the exchange or connection that it happened in.
+   *
+   * @param end ends it properly
+   * @param cut ends it if that throws as well
+   */
+  contain(error: unknown, exchange: Exchange | undefined, end: () => void, cut: () => void): void {
+    this.report(error, exchange);
+    try {
+      end();
+    } catch (second) {
+      this.report(second, exchange);
+      cut();
+    }
+  }
 }

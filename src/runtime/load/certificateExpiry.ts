@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { certificatePlaces } from "./certificatePlaces.js";
+import { certificatePlaces } from "./wantedCertificates.js";
 import type { TlsContents } from "../tls/tlsContents.js";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 

@@ -13,7 +13,7 @@ import {
   type ProxyConfig,
   sniNames,
 } from "../../model/serving.js";
-import { certificatePlaces } from "./certificatePlaces.js";
+import { certificatePlaces } from "./wantedCertificates.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
 
 /**

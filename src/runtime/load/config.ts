@@ -16,10 +16,10 @@ import {
   type RouteConfig,
   type WantedCertificate,
 } from "../../model/serving.js";
-import { directoryProblem, logProblem, readParsed } from "./files.js";
-import { recoverLogs } from "./logRecovery.js";
+import { directoryProblem, logProblem, readParsed, recoverLogs } from "./files.js";
 import { loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tls.js";
+import { sha256 } from "./sha256.js";
 
 /** Which config to load, and how strictly to check it. */
 export interface LoadOptions {
@@ -223,4 +223,25 @@ export function logPaths(config: ProxyConfig): string[] {
 async function logProblems(config: ProxyConfig, recover: boolean): Promise<Problem[]> {
   if (recover) recoverLogs(logPaths(config));
   return eachOnce(logsOf(config), logProblem);
+}
+
+/** What a running master has loaded, by hashes, to be compared with what is installed. */
+export interface LoadedState {
+  /** Of the runtime's file, as it was when the master started. */
+  readonly runtime: string;
+  /** Of the config: what it says, not how it is written. */
+  readonly config: string;
+  /** Of the certificates and Diffie-Hellman parameters by listener; no key is a part of it. */
+  readonly tls: string;
+}
+
+/** The part of {@link LoadedState} that depends on a config file and the files it names. */
+export function loadedStateOf({ config, tls }: LoadedConfig): Pick<LoadedState, "config" | "tls"> {
+  const shown = Object.entries(tls).map(([listener, { certificates, dhparam }]) => [
+    listener,
+    // What authorities issue is not installed by anyone.
+    certificates.flatMap(({ source, cert }) => (source === "files" ? [cert] : [])),
+    dhparam,
+  ]);
+  return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };
 }

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { Problem } from "../../model/serving.js";
 import { type CertificateFiles, loadCertificate } from "./certificate.js";
 import { nameWarnings } from "./certificateNames.js";
-import { certificatePlaces } from "./certificatePlaces.js";
+import { certificatePlaces } from "./wantedCertificates.js";
 import type { LoadedConfig } from "./config.js";
 import { credentials } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";

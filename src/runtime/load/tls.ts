@@ -1,6 +1,6 @@
 import { type Problem, type ProxyConfig } from "../../model/serving.js";
 import { loadCertificate } from "./certificate.js";
-import { certificatePlaces } from "./certificatePlaces.js";
+import { certificatePlaces } from "./wantedCertificates.js";
 import { nameWarnings } from "./certificateNames.js";
 import { credentials, type FindCredential } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";

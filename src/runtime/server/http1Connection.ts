@@ -5,7 +5,7 @@ import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { closedFor } from "../listen/client.js";
-import { TLS_FLOOD } from "../sockets/node/tlsOverhead.js";
+import { TLS_FLOOD } from "../sockets/node/tcpBelowTls.js";
 import { AnswerWriter, type WriteListener } from "./http1Writer.js";
 import { ChunkError } from "../codec/http1/chunkDecoder.js";
 import { ClientInput } from "./http1Input.js";

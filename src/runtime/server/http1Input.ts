@@ -3,7 +3,7 @@ import type { TLSSocket } from "node:tls";
 import { coarseNow } from "../sockets/deadlines.js";
 import { adopt, readInto } from "../sockets/node/reads.js";
 import { reportReset } from "../sockets/node/peer.js";
-import { TlsOverhead } from "../sockets/node/tlsOverhead.js";
+import { TlsOverhead } from "../sockets/node/tcpBelowTls.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { rest, turnIsFull } from "../sockets/turn.js";
 

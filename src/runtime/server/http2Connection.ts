@@ -6,7 +6,7 @@ import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import { closedFor } from "../listen/client.js";
 import { unsentBytes } from "../sockets/node/peer.js";
-import { TLS_FLOOD, TlsOverhead } from "../sockets/node/tlsOverhead.js";
+import { TLS_FLOOD, TlsOverhead } from "../sockets/node/tcpBelowTls.js";
 import { rest, turnIsFull } from "../sockets/turn.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http2Exchange } from "./http2Exchange.js";

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { AcmeFailure, CertificateStatus } from "../acme/face.js";
 import { printableName, printableValue } from "../../model/printable.js";
-import { certificatePlaces } from "../load/certificatePlaces.js";
+import { certificatePlaces } from "../load/wantedCertificates.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
 

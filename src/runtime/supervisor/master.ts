@@ -5,10 +5,15 @@ import type { ControlOutcome, ControlServer, Done } from "./control.js";
 import { Generation } from "./generation.js";
 import { cannotHandOver, type Predecessor, type Program, Successor } from "./handover.js";
 import type { NotReady } from "./health.js";
-import { type FindIssued, type LoadedConfig, type LoadedForMaster, logPaths } from "../load/config.js";
-import { recoverLogs } from "../load/logRecovery.js";
+import {
+  type FindIssued,
+  type LoadedConfig,
+  type LoadedForMaster,
+  loadedStateOf,
+  logPaths,
+} from "../load/config.js";
+import { recoverLogs } from "../load/files.js";
 import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
-import { loadedStateOf } from "../load/loadedState.js";
 import { sha256 } from "../load/sha256.js";
 import { MasterLog } from "./masterLog.js";
 import { openControl } from "./masterRequests.js";

@@ -1,8 +1,9 @@
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { piecesText } from "../sockets/node/pieces.js";
 import { allowanceText } from "./allowance.js";
-import { descriptorWarning } from "./descriptorLimit.js";
 import { type FromFile, memoryWarning, withinMemory } from "./memoryLimits.js";
+import { readFileSync } from "node:fs";
+import type { ProxyConfig } from "../../model/index.js";
 
 /** What an administrator should know about the process and the machine when a config begins to serve. */
 export function startNotes(loaded: FromFile, isFirst: boolean): [ErrorLevel, string][] {
@@ -15,4 +16,31 @@ export function startNotes(loaded: FromFile, isFirst: boolean): [ErrorLevel, str
     ...warnings.map((one): [ErrorLevel, string] => ["warn", `warning: ${one}`]),
     ...(pieces === undefined ? [] : [["warn", pieces] as [ErrorLevel, string]]),
   ];
+}
+
+/**
+ * A warning if a worker may open fewer descriptors than `limits.connectionsMax` needs: libuv silently closes the
+ * connections beyond that, so nothing would show why clients are turned away.
+ */
+export function descriptorWarning(config: ProxyConfig): string | undefined {
+  const available = descriptorsMax();
+  const { connectionsMax } = config.limits;
+  if (available === undefined || available >= connectionsMax + OTHER_DESCRIPTORS) return undefined;
+  return (
+    `limits.connectionsMax (${connectionsMax}) cannot be reached: a process may open ${available} files here; ` +
+    "raise LimitNOFILE= in the service's unit (ulimit -n), or lower connectionsMax"
+  );
+}
+
+/** What a worker opens besides client connections; upstream connections come on top. */
+const OTHER_DESCRIPTORS = 64;
+
+/** The hard limit: Node raises its soft one to it when it starts. */
+function descriptorsMax(): number | undefined {
+  try {
+    const hard = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"));
+    return hard === null ? undefined : Number(hard[1]);
+  } catch {
+    return undefined;
+  }
 }

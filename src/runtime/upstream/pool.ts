@@ -3,10 +3,10 @@ import { guarded, type Guarded } from "../sockets/guarded.js";
 import { upstreamAuthority, type UpstreamConfig } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
-import { type Faults } from "../exchange/faults.js";
+import type { Faults } from "../exchange/workerContext.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
 import { UpstreamConnection } from "./upstreamConnection.js";
-import { SharedLookup } from "./sharedLookup.js";
+import { lookup, type LookupAllOptions, type LookupOptions } from "node:dns";
 
 /** Wants a connection to an upstream, for an exchange that it holds for. */
 export interface ConnectionTaker extends Holder, Guarded {
@@ -194,3 +194,25 @@ const NAMED_REUSE_MS = 10_000;
 
 /** How long an upstream that sent too many bytes is taken to have that habit. */
 const SINGLE_USE_MS = 60_000;
+
+type Callback = Parameters<LookupFunction>[2];
+
+/**
+ * Looks up the name of one upstream, once at a time for all connections that are being made. Node looks names up in
+ * threads that also read files, of which there are four: a resolver that hangs would soon have all of them, and with one
+ * lookup for each request a backlog that lasts long after the resolver answers again.
+ */
+export class SharedLookup {
+  private waiting: Callback[] | undefined = undefined;
+
+  /** As `net.connect` wants it: the name and the options of an upstream's connections are always the same. */
+  readonly lookup: LookupFunction = (name: string, options: LookupOptions, callback: Callback): void => {
+    if (this.waiting !== undefined) return void this.waiting.push(callback);
+    this.waiting = [callback];
+    lookup(name, options as LookupAllOptions, (...result) => {
+      const { waiting } = this;
+      this.waiting = undefined;
+      for (const each of waiting!) each(...result);
+    });
+  };
+}

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { uses } from "./pieces.js";
 import { handleOf, streams, type StreamHandle, type WriteRequest } from "./streams.js";
-import { writeError } from "./writeErrors.js";
+import { writeError } from "./peer.js";
 
 /**
  * Writes text to a socket at once, bypassing Node's stream machinery, if nothing else waits to be written; otherwise
