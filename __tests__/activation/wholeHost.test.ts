@@ -23,7 +23,7 @@ import type { CheckedResponse } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
 import type { DeploymentInput, ProxyConfigInput } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
-import type { LoadedState } from "../../src/runtime/load/config.js";
+import type { LoadedState } from "../../src/runtime/load/loadConfig.js";
 import {
   type ControlOutcome,
   type ControlRequest,

@@ -26,7 +26,7 @@ import type { TLSSocket } from "node:tls";
 import { AcmeError } from "../../src/runtime/acme/acmeError.js";
 import { accountFile, Authority } from "../../src/runtime/acme/authority.js";
 import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
-import { pageOf } from "../../src/runtime/acme/client.js";
+import { pageOf } from "../../src/runtime/acme/acmeClient.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
 import { type AcmeHost, LEFT, type WantedCertificate } from "../../src/runtime/acme/face.js";

@@ -1,7 +1,7 @@
 import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { LoadedConfig } from "../../src/runtime/load/config.js";
+import type { LoadedConfig } from "../../src/runtime/load/loadConfig.js";
 import { uses } from "../../src/runtime/sockets/node/pieces.js";
 import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/generation.js";
 import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";

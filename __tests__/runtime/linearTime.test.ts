@@ -83,7 +83,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   "src/runtime/supervisor/certificateList.ts /^O=(.*)$/m": {
     because: "text of a certificate that is served",
   },
-  "src/runtime/acme/client.ts /<([^<>]*)>([^<]*)/g": {
+  "src/runtime/acme/acmeClient.ts /<([^<>]*)>([^<]*)/g": {
     because: "a link ends where the next one may begin",
     worst: ["", "<", ""],
   },

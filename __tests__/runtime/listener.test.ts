@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerConfig, ProxyConfig } from "../../src/model/index.js";
 import { Faults, type WorkerContext } from "../../src/runtime/exchange/workerContext.js";
-import { clientInfo, type Endpoints, endpointsOf } from "../../src/runtime/listen/client.js";
+import { clientInfo, type Endpoints, endpointsOf } from "../../src/runtime/listen/clientInfo.js";
 import { ConnectionGate } from "../../src/runtime/listen/gate.js";
 import { type Acceptor, ListenerServer } from "../../src/runtime/listen/listener.js";
 import { bind } from "../../src/runtime/sockets/node/boundSockets.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ListenerInput, ProxyConfig, ProxyConfigInput, RouteInput } from "../../src/model/index.js";
 import { formatProblem, ProblemError, problem } from "../../src/model/index.js";
 import { dhParametersPem } from "../../src/render/dhParameters.js";
-import { loadConfig, type LoadOptions } from "../../src/runtime/load/config.js";
+import { loadConfig, type LoadOptions } from "../../src/runtime/load/loadConfig.js";
 import { type Issued, issue } from "../../proof/kit/certificates.js";
 import { checkAsNobody, openFolder } from "../../proof/kit/portico.js";
 

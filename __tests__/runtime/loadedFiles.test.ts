@@ -28,7 +28,7 @@ import { credentials } from "../../src/runtime/load/credentials.js";
 import { dhPrimeBits } from "../../src/runtime/load/dhParameters.js";
 import { stateOfAll } from "../../src/runtime/load/fileWatch.js";
 import { directoryProblem, exposure, logFix, logProblem, readText } from "../../src/runtime/load/files.js";
-import { loadedStateOf } from "../../src/runtime/load/config.js";
+import { loadedStateOf } from "../../src/runtime/load/loadConfig.js";
 import { systemError, systemReason } from "../../src/runtime/load/systemReason.js";
 import { loadTicketSecret } from "../../src/runtime/load/ticketSecret.js";
 import { withRenewed } from "../../src/runtime/tls/tlsContents.js";

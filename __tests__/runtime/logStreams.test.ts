@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig } from "../../src/model/index.js";
 import { combinedLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
-import { cutLine, fittingLine } from "../../src/runtime/logs/streams.js";
+import { cutLine, fittingLine } from "../../src/runtime/logs/standardStreams.js";
 import { FakeExchange } from "../../proof/kit/fakeExchange.js";
 import { Hammer, KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
 import { alive, openFolder, Portico } from "../../proof/kit/portico.js";

@@ -13,7 +13,7 @@ import { LogFiles, type LogOptions } from "../../src/runtime/logs/logFiles.js";
 import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
 import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { descriptorsOf } from "../../proof/kit/processes.js";
-import { cutLine, fittingLine, wholeLines, writesMayWait } from "../../src/runtime/logs/streams.js";
+import { cutLine, fittingLine, wholeLines, writesMayWait } from "../../src/runtime/logs/standardStreams.js";
 import { sharedFile } from "../../proof/kit/sharedFile.js";
 import { eventually } from "../../proof/kit/waiting.js";
 

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseConfig, type Problem, problem } from "../../src/model/index.js";
 import { VERSION } from "../../src/model/version.js";
-import type { FindIssued, LoadedForMaster } from "../../src/runtime/load/config.js";
+import type { FindIssued, LoadedForMaster } from "../../src/runtime/load/loadConfig.js";
 import type { Handover, Predecessor, PredecessorOrders } from "../../src/runtime/supervisor/handover.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { Master, type MasterOptions } from "../../src/runtime/supervisor/master.js";

@@ -12,7 +12,7 @@ import {
 } from "../../src/runtime/sockets/node/peer.js";
 import { type Piece, uses } from "../../src/runtime/sockets/node/pieces.js";
 import { adopt, onRead, readDirectly, readInto } from "../../src/runtime/sockets/node/reads.js";
-import { handleOf, streams } from "../../src/runtime/sockets/node/streams.js";
+import { handleOf, streams } from "../../src/runtime/sockets/node/streamHandles.js";
 import { shakeHands, tcpSocketOf } from "../../src/runtime/sockets/node/tcpBelowTls.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { eventually as waited } from "../../proof/kit/waiting.js";
@@ -166,7 +166,7 @@ describe("a handle", () => {
       await jest.isolateModulesAsync(async () => {
         const { uses: used } = await import("../../src/runtime/sockets/node/pieces.js");
         Object.assign(used, { directReads: true, directWrites: true });
-        const found = await import("../../src/runtime/sockets/node/streams.js");
+        const found = await import("../../src/runtime/sockets/node/streamHandles.js");
         expect(found.streams).toBe(is ? binding : undefined);
         expect([used.directReads, used.directWrites]).toEqual([is, is]);
       });

@@ -17,7 +17,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseConfig, type Problem } from "../../src/model/index.js";
-import type { LoadedForMaster } from "../../src/runtime/load/config.js";
+import type { LoadedForMaster } from "../../src/runtime/load/loadConfig.js";
 import { switchedOff, unused, uses, WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
 import { refusedOptions, workerOptions } from "../../src/runtime/sockets/node/workerOptions.js";
 import { Acknowledgements } from "../../src/runtime/supervisor/generation.js";

@@ -9,7 +9,7 @@ import * as x509 from "@peculiar/x509";
 import { run } from "../../src/cli/program.js";
 import { diagnose } from "../../src/diagnosis/rows.js";
 import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/model/index.js";
-import { loadConfig, loadedStateOf } from "../../src/runtime/load/config.js";
+import { loadConfig, loadedStateOf } from "../../src/runtime/load/loadConfig.js";
 import { askMaster } from "../../src/runtime/supervisor/control.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 import { issue } from "../kit/certificates.js";

@@ -2,7 +2,7 @@ import { type Deployment, parseConfigText, type ProxyConfig } from "../model/ind
 import { lostLogDirectories } from "../diagnosis/logState.js";
 import { askMaster } from "../runtime/supervisor/control.js";
 import { readText } from "../runtime/load/files.js";
-import { loadConfig, type LoadedState, loadedStateOf } from "../runtime/load/config.js";
+import { loadConfig, type LoadedState, loadedStateOf } from "../runtime/load/loadConfig.js";
 import { hashOf } from "./fileState.js";
 import { type LoadedRules, loadedRules } from "./loadedRules.js";
 import { showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";

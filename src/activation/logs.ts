@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Report } from "./report.js";
 import { type Deployment, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
-import { logPaths } from "../runtime/load/config.js";
+import { logPaths } from "../runtime/load/loadConfig.js";
 import { readText } from "../runtime/load/files.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 import { removeFile, removeLinkedIfEmpty } from "./durableFiles.js";

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { SettingsPlan } from "../applicationSettings/index.js";
 import { parseConfigText, type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
-import { logPaths } from "../runtime/load/config.js";
+import { logPaths } from "../runtime/load/loadConfig.js";
 import type { Delivered } from "./delivered.js";
 import { RECORDS } from "./detached.js";
 import { type FileChange, missingDirectories } from "./fileChanges.js";

@@ -1,7 +1,7 @@
 import { copyFile, chmod, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type DeployedFile, type Problem, problem } from "../model/index.js";
-import { loadConfig } from "../runtime/load/config.js";
+import { loadConfig } from "../runtime/load/loadConfig.js";
 import type { Delivered } from "./delivered.js";
 import { admits } from "./firewallRules.js";
 import { run } from "../diagnosis/command.js";

@@ -1,5 +1,5 @@
 import { formatProblem, type Problem, type ProxyConfig, type Result } from "../model/index.js";
-import { loadConfig } from "../runtime/load/config.js";
+import { loadConfig } from "../runtime/load/loadConfig.js";
 import { readDocument, type Source } from "./document.js";
 import { applicationHost, expectedResponses } from "../diagnosis/expectedResponses.js";
 import { checkLive, formatChecked } from "../diagnosis/liveCheck.js";

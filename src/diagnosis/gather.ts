@@ -23,7 +23,7 @@ import { readText } from "../runtime/load/files.js";
 import type { ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import { memoryKills } from "../runtime/supervisor/cgroup.js";
 import { askMaster } from "../runtime/supervisor/control.js";
-import { loadConfig, logPaths } from "../runtime/load/config.js";
+import { loadConfig, logPaths } from "../runtime/load/loadConfig.js";
 import { listeningSockets } from "../runtime/sockets/node/listeningSockets.js";
 import { piecesText } from "../runtime/sockets/node/pieces.js";
 import { missingPieces } from "../runtime/sockets/node/probe.js";

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ProxyConfig } from "../model/index.js";
-import { logPaths } from "../runtime/load/config.js";
+import { logPaths } from "../runtime/load/loadConfig.js";
 import type { Finding } from "./evidence.js";
 
 /**

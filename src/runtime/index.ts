@@ -1,5 +1,5 @@
 export type { CertificateContents, TlsContents } from "./tls/tlsContents.js";
-export { type LoadedConfig, type LoadedForMaster, loadConfig, type LoadOptions } from "./load/config.js";
+export { type LoadedConfig, type LoadedForMaster, loadConfig, type LoadOptions } from "./load/loadConfig.js";
 export { serve, type ServeOptions } from "./supervisor/serve.js";
 export { VERSION } from "../model/version.js";
 export { runWorker } from "./worker/worker.js";

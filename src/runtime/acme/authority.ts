@@ -4,7 +4,7 @@ import type { CertificateAuthorityConfig } from "../../model/serving.js";
 import { credentials } from "../load/credentials.js";
 import { isOwnAddress } from "../load/ownAddress.js";
 import { AcmeError } from "./acmeError.js";
-import { Client, type Directory, type Resource, type Signer } from "./client.js";
+import { Client, type Directory, type Resource, type Signer } from "./acmeClient.js";
 import type { Clock } from "./clock.js";
 import { externalBinding, keyAuthorization, publicJwk } from "./jws.js";
 import { Ledger } from "./ledger.js";

@@ -4,7 +4,7 @@ import { AcmeError } from "./acmeError.js";
 import type { Authority } from "./authority.js";
 import { certificateMark, folderOf, type Kept, readCertificate } from "./certificateFile.js";
 import type { OpenChallenges } from "./challenges.js";
-import { pageOf } from "./client.js";
+import { pageOf } from "./acmeClient.js";
 import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
 import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal, WantedCertificate } from "./face.js";
 import { Order } from "./order.js";

@@ -7,7 +7,7 @@ import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Authority, usableKey } from "./authority.js";
 import { type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
 import type { OpenChallenge, OpenChallenges } from "./challenges.js";
-import type { Resource } from "./client.js";
+import type { Resource } from "./acmeClient.js";
 import { type Clock, DAY_MS, MINUTE_MS, SECOND_MS } from "./clock.js";
 import {
   canonical,

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
-import { problemOf, type Resource } from "./client.js";
+import { problemOf, type Resource } from "./acmeClient.js";
 
 /** What an order and its authorizations say, of which nothing is certain but that it is JSON. */
 

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { clientNetwork, type ProxyConfig } from "../../model/serving.js";
-import { plainAddress } from "./client.js";
+import { plainAddress } from "./clientInfo.js";
 
 /**
  * Counts the client connections of a worker on all its listeners and refuses those beyond the limits. There is one

@@ -5,7 +5,7 @@ import type { CertificateContents, TlsContents, TlsRenewal } from "../tls/tlsCon
 import { type ListenerConfig, type Problem, problem } from "../../model/serving.js";
 import { AnnouncedClients } from "./announcedClients.js";
 import { CertificateServers, type Secured } from "../tls/certificateServers.js";
-import type { Endpoints } from "./client.js";
+import type { Endpoints } from "./clientInfo.js";
 import { type ClientHello, clientHelloOf } from "../tls/clientHello.js";
 import { readFirst } from "../sockets/firstBytes.js";
 import { challengeServers } from "../tls/challengeServers.js";

@@ -1,6 +1,6 @@
 import { isIPv4 } from "node:net";
 import { canonicalIpv6, ipv6Groups, isPort } from "../../model/serving.js";
-import type { Endpoints } from "./client.js";
+import type { Endpoints } from "./clientInfo.js";
 
 /** The PROXY protocol, versions 1 and 2 (haproxy's proxy-protocol.txt): how a proxy of TCP says whose connection it is. */
 

@@ -4,7 +4,7 @@ import type { Problem } from "../../model/serving.js";
 import { type CertificateFiles, loadCertificate } from "./certificate.js";
 import { nameWarnings } from "./certificateNames.js";
 import { certificatePlaces } from "./wantedCertificates.js";
-import type { LoadedConfig } from "./config.js";
+import type { LoadedConfig } from "./loadConfig.js";
 import { credentials } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";
 import { FileWatch, type WatchedFiles } from "./fileWatch.js";

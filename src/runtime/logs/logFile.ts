@@ -11,7 +11,7 @@ import {
   type StreamName,
   wholeLines,
   writesMayWait,
-} from "./streams.js";
+} from "./standardStreams.js";
 
 /** A file by its path, or a stream of the process. */
 export type LogTarget = { readonly path: string } | { readonly stream: StreamName };

@@ -8,7 +8,7 @@ import type {
 import type { AccessLog, ErrorLog, LoggedExchange } from "../exchange/exchange.js";
 import { LogFile, type LogTarget } from "./logFile.js";
 import { combinedLine, errorLine, jsonLine } from "./logFormat.js";
-import { fittingLine } from "./streams.js";
+import { fittingLine } from "./standardStreams.js";
 
 export interface LogOptions {
   /** Whether every line also goes to standard error. Default false. */

@@ -3,7 +3,7 @@ import type { ListenerConfig } from "../../model/index.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Secured } from "../tls/certificateServers.js";
-import { clientInfo, type Endpoints } from "../listen/client.js";
+import { clientInfo, type Endpoints } from "../listen/clientInfo.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http1Connection } from "./http1Connection.js";
 import type { TLSSocket } from "node:tls";

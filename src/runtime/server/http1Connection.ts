@@ -4,7 +4,7 @@ import { coarseNow } from "../sockets/deadlines.js";
 import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
-import { closedFor } from "../listen/client.js";
+import { closedFor } from "../listen/clientInfo.js";
 import { TLS_FLOOD } from "../sockets/node/tcpBelowTls.js";
 import { AnswerWriter, type WriteListener } from "./http1Writer.js";
 import { ChunkError } from "../codec/http1/chunkDecoder.js";

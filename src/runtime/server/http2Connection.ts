@@ -4,7 +4,7 @@ import { coarseNow } from "../sockets/deadlines.js";
 import { UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
-import { closedFor } from "../listen/client.js";
+import { closedFor } from "../listen/clientInfo.js";
 import { unsentBytes } from "../sockets/node/peer.js";
 import { TLS_FLOOD, TlsOverhead } from "../sockets/node/tcpBelowTls.js";
 import { rest, turnIsFull } from "../sockets/turn.js";

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import type { AcmeFailure, CertificateStatus } from "../acme/face.js";
 import { printableName, printableValue } from "../../model/printable.js";
 import { certificatePlaces } from "../load/wantedCertificates.js";
-import type { LoadedConfig } from "../load/config.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
 
 /** A certificate that a running master serves, and its state. Times are in milliseconds since 1970. */

@@ -4,7 +4,7 @@ import { printableValue } from "../../model/printable.js";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
-import type { LoadedState } from "../load/config.js";
+import type { LoadedState } from "../load/loadConfig.js";
 
 /** A request to a running master. */
 export type ControlRequest =

@@ -1,6 +1,6 @@
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../exchange/challenge.js";
-import type { LoadedConfig } from "../load/config.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
 import type { MasterMessage } from "../worker/ipc.js";

@@ -11,7 +11,7 @@ import {
   type LoadedForMaster,
   loadedStateOf,
   logPaths,
-} from "../load/config.js";
+} from "../load/loadConfig.js";
 import { recoverLogs } from "../load/files.js";
 import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
 import { sha256 } from "../load/sha256.js";

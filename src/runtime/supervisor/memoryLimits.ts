@@ -5,7 +5,7 @@ import {
   MIB,
   type ProxyConfig,
 } from "../../model/serving.js";
-import type { LoadedConfig } from "../load/config.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
 import { ownLimits, workerCount } from "./allowance.js";
 
 /** Limits of clients that follow from the memory of the control group, as a unit or a container's engine sets it. */

@@ -1,6 +1,6 @@
 import { delimiter, join } from "node:path";
 import { Predecessor } from "./handover.js";
-import { loadConfig, type LoadOptions } from "../load/config.js";
+import { loadConfig, type LoadOptions } from "../load/loadConfig.js";
 import { acmeDirectory } from "./certificateKeeper.js";
 import { Master } from "./master.js";
 

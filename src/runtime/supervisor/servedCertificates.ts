@@ -1,7 +1,7 @@
 import type { Challenge } from "../exchange/challenge.js";
 import { unfitCertificate } from "../tls/handshakeCheck.js";
 import { certificateWarnings } from "../load/certificateExpiry.js";
-import type { LoadedConfig } from "../load/config.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
 import { RenewalWatch } from "../load/renewalWatch.js";
 import type { CertificateContents, TlsRenewal } from "../tls/tlsContents.js";
 import type { WantedCertificate } from "../../model/serving.js";

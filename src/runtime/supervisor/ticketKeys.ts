@@ -1,6 +1,6 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import type { Problem, TicketKeysConfig } from "../../model/serving.js";
-import type { LoadedForMaster } from "../load/config.js";
+import type { LoadedForMaster } from "../load/loadConfig.js";
 import { credentials } from "../load/credentials.js";
 import { FileWatch } from "../load/fileWatch.js";
 import { loadTicketSecret } from "../load/ticketSecret.js";

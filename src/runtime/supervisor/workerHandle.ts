@@ -6,7 +6,7 @@ import { withinMemory } from "./memoryLimits.js";
 import { nodeOptions } from "./noDebugger.js";
 import type { Holdings } from "../worker/holdings.js";
 import type { MasterMessage, StartMessage, WorkerMessage } from "../worker/ipc.js";
-import type { LoadedConfig } from "../load/config.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
 import type { Piece } from "../sockets/node/pieces.js";
 import { missingPieces } from "../sockets/node/probe.js";
 import { refusedOptions, workerOptions } from "../sockets/node/workerOptions.js";

@@ -1,6 +1,6 @@
 import type { Problem } from "../../model/index.js";
 import type { Challenge } from "../exchange/challenge.js";
-import type { LoadedConfig } from "../load/config.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
 import type { Holdings } from "./holdings.js";
 import type { Piece } from "../sockets/node/pieces.js";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { uses } from "./pieces.js";
-import { handleOf, streams } from "./streams.js";
+import { handleOf, streams } from "./streamHandles.js";
 import { tcpSocketOf } from "./tcpBelowTls.js";
 import { getSystemErrorName } from "node:util";
 

@@ -2,7 +2,7 @@ import { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { ReceiveBuffer } from "../receiveBuffer.js";
 import { doWithout, uses } from "./pieces.js";
-import { handleOf, streams } from "./streams.js";
+import { handleOf, streams } from "./streamHandles.js";
 
 /** The value of Node's `onread` option, for a receiver of whole reads. */
 export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) {

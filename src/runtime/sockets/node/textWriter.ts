@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { uses } from "./pieces.js";
-import { handleOf, streams, type StreamHandle, type WriteRequest } from "./streams.js";
+import { handleOf, streams, type StreamHandle, type WriteRequest } from "./streamHandles.js";
 import { writeError } from "./peer.js";
 
 /**

@@ -18,7 +18,7 @@ import {
 } from "../../model/serving.js";
 import { directoryProblem, logProblem, readParsed, recoverLogs } from "./files.js";
 import { loadTicketSecret } from "./ticketSecret.js";
-import { loadTlsFiles } from "./tls.js";
+import { loadTlsFiles } from "./tlsFiles.js";
 import { sha256 } from "./sha256.js";
 
 /** Which config to load, and how strictly to check it. */
