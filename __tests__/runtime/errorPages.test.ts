@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
 import { join } from "node:path";
 import { respondError, serverHeader } from "../../src/runtime/exchange/errorPages.js";
-import { reasonPhrase } from "../../src/runtime/codec/reasonPhrases.js";
+import { reasonPhrase } from "../../src/runtime/exchange/reasonPhrases.js";
 import { VERSION } from "../../src/model/version.js";
 import { FakeExchange, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
 

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, Socket } from "no
 import * as tls from "node:tls";
 import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
 import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
-import { ClientInput } from "../../src/runtime/server/http1Input.js";
+import { ClientInput } from "../../src/runtime/sockets/clientInput.js";
 import {
   keepReadableAfterWriteErrors,
   reportReset,

@@ -1,6 +1,6 @@
 import type { ActionOf } from "../../model/index.js";
 import { respondError } from "../exchange/errorPages.js";
-import { reasonPhrase } from "../codec/reasonPhrases.js";
+import { reasonPhrase } from "../exchange/reasonPhrases.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 
 /** Answers every method with a fixed status and body. */

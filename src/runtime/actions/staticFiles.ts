@@ -9,7 +9,7 @@ import {
 } from "../../model/serving.js";
 import { respondError, sendPage } from "../exchange/errorPages.js";
 import type { Action, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
-import { reasonPhrase } from "../codec/reasonPhrases.js";
+import { reasonPhrase } from "../exchange/reasonPhrases.js";
 import { systemReason } from "../load/systemReason.js";
 import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";
 import { FileCache, type StaticFile } from "./fileCache.js";

@@ -8,7 +8,7 @@ import {
 } from "../../model/serving.js";
 import { type Challenge, challengePath } from "./challenge.js";
 import { respondError } from "./errorPages.js";
-import { reasonPhrase } from "../codec/reasonPhrases.js";
+import { reasonPhrase } from "./reasonPhrases.js";
 import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "./exchange.js";
 import type { RequestHead } from "../codec/request.js";
 

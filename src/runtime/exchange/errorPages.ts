@@ -1,6 +1,6 @@
 import type { VirtualServerConfig } from "../../model/index.js";
 import type { Exchange, HeaderList } from "./exchange.js";
-import { reasonPhrase } from "../codec/reasonPhrases.js";
+import { reasonPhrase } from "./reasonPhrases.js";
 import { VERSION } from "../../model/version.js";
 
 export interface ErrorOptions {

@@ -1,7 +1,7 @@
 import type { VirtualServerConfig } from "../../model/index.js";
 import { answerFieldsFor } from "../exchange/answerFields.js";
 import { serverHeader } from "../exchange/errorPages.js";
-import { httpDate } from "../codec/httpDate.js";
+import { httpDate } from "../exchange/httpDate.js";
 
 /**
  * nginx's complete answer to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server gives it.

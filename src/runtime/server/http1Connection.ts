@@ -8,7 +8,7 @@ import { closedFor } from "../listen/clientInfo.js";
 import { TLS_FLOOD } from "../sockets/node/tcpBelowTls.js";
 import { AnswerWriter, type WriteListener } from "./http1Writer.js";
 import { ChunkError } from "../codec/http1/chunkDecoder.js";
-import { ClientInput } from "./http1Input.js";
+import { ClientInput } from "../sockets/clientInput.js";
 import { type ExchangeConnection, Http1Exchange } from "./http1Exchange.js";
 import { HeadError } from "../codec/http1/fields.js";
 import { HeadReader } from "../codec/http1/headReader.js";

@@ -4,7 +4,7 @@ import { answerFieldsFor, linesOf } from "../exchange/answerFields.js";
 import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
-import { httpDate } from "../codec/httpDate.js";
+import { httpDate } from "../exchange/httpDate.js";
 import { Lifetime } from "../exchange/lifetime.js";
 import { tally } from "../exchange/tally.js";
 import type { BodyOwner } from "../exchange/requestBody.js";

@@ -6,7 +6,7 @@ import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.
 import { respondError, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { FramingError } from "../codec/http1/framing.js";
-import { httpDate } from "../codec/httpDate.js";
+import { httpDate } from "../exchange/httpDate.js";
 import { Lifetime } from "../exchange/lifetime.js";
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
 import { tally } from "../exchange/tally.js";

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from "node:net";
-import { httpDate } from "../codec/httpDate.js";
-import { reasonPhrase } from "../codec/reasonPhrases.js";
+import { httpDate } from "../exchange/httpDate.js";
+import { reasonPhrase } from "../exchange/reasonPhrases.js";
 import { readFirst } from "../sockets/firstBytes.js";
 
 /** A status and one line of text. */

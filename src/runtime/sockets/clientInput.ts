@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { coarseNow } from "../sockets/deadlines.js";
-import { adopt, readInto } from "../sockets/node/reads.js";
-import { reportReset } from "../sockets/node/peer.js";
-import { TlsOverhead } from "../sockets/node/tcpBelowTls.js";
-import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
-import { rest, turnIsFull } from "../sockets/turn.js";
+import { coarseNow } from "./deadlines.js";
+import { adopt, readInto } from "./node/reads.js";
+import { reportReset } from "./node/peer.js";
+import { TlsOverhead } from "./node/tcpBelowTls.js";
+import { ReceiveBuffer } from "./receiveBuffer.js";
+import { rest, turnIsFull } from "./turn.js";
 
 /** How often a client is checked while nothing is read from it. */
 const LOOK_MS = 5_000;
