@@ -117,6 +117,7 @@ test("--json is one document on standard output, and the steps are on standard e
   expect(JSON.parse(out)).toEqual({
     ok: true,
     steps: [{ do: "files" }],
+    preview: [],
     drift: [],
     files: expect.arrayContaining([{ path: CONFIG, role: "config", why: expect.any(String) }]),
     settings: [],

@@ -22,7 +22,7 @@ import { formatMode, makeModes, mergeModes, planModes, undoModes } from "../../s
 import type { Deployment } from "../../src/model/index.js";
 import { sha256, Site } from "./site.js";
 
-test.each([
+test.each<[string, string, boolean, string?]>([
   ["active", "running", true],
   ["reloading", "reload", true],
   ["activating", "start", true],
@@ -31,8 +31,10 @@ test.each([
   ["activating", "auto-restart-queued", false],
   ["inactive", "dead", false],
   ["failed", "failed", false],
-])("a unit that is %s (%s) runs: %s", (state, sub, active) => {
-  const shown = `LoadState=loaded\nActiveState=${state}\nSubState=${sub}\nUnitFileState=enabled`;
+  // Such as a doctor at work: it does not run on, so there is nothing to restart.
+  ["activating", "start", false, "oneshot"],
+])("a unit that is %s (%s) runs: %s", (state, sub, active, type = "notify") => {
+  const shown = `Type=${type}\nLoadState=loaded\nActiveState=${state}\nSubState=${sub}\nUnitFileState=enabled`;
   expect(statusOf(shownUnit("a.service", shown))).toEqual({
     known: true,
     masked: false,

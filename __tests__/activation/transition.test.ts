@@ -215,8 +215,8 @@ describe("the steps to a plan", () => {
     ["permissions", { media: [mode] }, write],
     ["all of it", { files: [file], edits: [edit], media: [mode] }, write],
   ])("%s, with systemd and without", (_what, more, steps) => {
-    expect(stepsTo({ ...nothing, ...more }, true)).toEqual(steps);
-    expect(stepsTo({ ...nothing, ...more }, false)).toEqual(steps);
+    expect(stepsTo({ ...nothing, ...more }, true).steps).toEqual(steps);
+    expect(stepsTo({ ...nothing, ...more }, false).steps).toEqual(steps);
   });
 });
 

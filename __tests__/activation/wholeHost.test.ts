@@ -118,6 +118,10 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
   expect(first.value.responses).toEqual([]);
   expect(first.lines).toMatchInlineSnapshot(`
    [
+     "will restart web.service, which interrupts what it does: /etc/systemd/system/web.service.d/portico.conf will change",
+     "will start firewall.service: it does not run",
+     "will start portico.service: it does not run",
+     "will start portico.socket: it does not run",
      "systemctl stop web.service",
      "write files",
      "  /etc/portico/firewall.nft: new",
@@ -197,36 +201,36 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
   `);
   const gone = await host.call("deactivate");
   expect(gone).toMatchInlineSnapshot(`
-{
-  "lines": [
-    "systemctl stop portico.service",
-    "systemctl disable portico.service",
-    "systemctl stop portico.socket",
-    "systemctl disable portico.socket",
-    "systemctl stop firewall.service",
-    "systemctl disable firewall.service",
-    "systemctl stop web.service",
-    "write files",
-    "  /etc/portico/firewall.nft: removed",
-    "  /etc/portico/portico.json: removed",
-    "  /etc/portico/tls/cacert.pem: removed",
-    "  /etc/portico/tls/privkey.pem: removed",
-    "  /etc/systemd/system/firewall.service: removed",
-    "  /etc/systemd/system/portico.service: removed",
-    "  /etc/systemd/system/portico.socket: removed",
-    "  /etc/systemd/system/web.service.d/portico.conf: removed",
-    "  /usr/lib/portico/portico.mjs: removed",
-    "  /usr/share/portico/default/index.html: removed",
-    "  /etc/portico/deployment.json: removed",
-    "systemctl daemon-reload",
-    "systemctl start web.service",
-  ],
-  "value": {
-    "problems": [],
-    "removed": "all",
-  },
-}
-`);
+   {
+     "lines": [
+       "systemctl stop portico.service",
+       "systemctl disable portico.service",
+       "systemctl stop portico.socket",
+       "systemctl disable portico.socket",
+       "systemctl stop firewall.service",
+       "systemctl disable firewall.service",
+       "systemctl stop web.service",
+       "write files",
+       "  /etc/portico/firewall.nft: removed",
+       "  /etc/portico/portico.json: removed",
+       "  /etc/portico/tls/cacert.pem: removed",
+       "  /etc/portico/tls/privkey.pem: removed",
+       "  /etc/systemd/system/firewall.service: removed",
+       "  /etc/systemd/system/portico.service: removed",
+       "  /etc/systemd/system/portico.socket: removed",
+       "  /etc/systemd/system/web.service.d/portico.conf: removed",
+       "  /usr/lib/portico/portico.mjs: removed",
+       "  /usr/share/portico/default/index.html: removed",
+       "  /etc/portico/deployment.json: removed",
+       "systemctl daemon-reload",
+       "systemctl start web.service",
+     ],
+     "value": {
+       "problems": [],
+       "removed": "all",
+     },
+   }
+  `);
   expect(host.calls()).toMatchInlineSnapshot(`
    [
      "stop portico.service (journal)",
@@ -262,6 +266,10 @@ test("a service that does not start: the host is as it was before, with the word
   expect(plain(await host.activate())).toMatchInlineSnapshot(`
    {
      "lines": [
+       "will restart web.service, which interrupts what it does: /etc/systemd/system/web.service.d/portico.conf will change",
+       "will start firewall.service: it does not run",
+       "will start portico.service: it does not run",
+       "will start portico.socket: it does not run",
        "systemctl stop web.service",
        "write files",
        "  /etc/portico/firewall.nft: new",
@@ -372,6 +380,7 @@ test("a later one goes back to the last good state", async () => {
   expect({ lines, reason, notRestored }).toMatchInlineSnapshot(`
    {
      "lines": [
+       "will reload portico.service, which interrupts nothing: /etc/portico/portico.json will change",
        "write files",
        "  /etc/portico/portico.json: content",
        "  /etc/portico/deployment.json: content",
@@ -422,6 +431,7 @@ test("a later one goes back to the last good state", async () => {
   expect([again.lines, again.reason]).toMatchInlineSnapshot(`
    [
      [
+       "will reload portico.service, which interrupts nothing: /etc/portico/portico.json will change",
        "write files",
        "  /etc/portico/portico.json: content",
        "  /etc/portico/deployment.json: content",
@@ -993,7 +1003,7 @@ describe("refused before anything is touched:", () => {
         [RULES]: { role: "firewall", content: "broken tcp dport 80 accept\n" },
         "/etc/portico/keepalived.conf": { role: "keepalived", content: "x" },
         [`${UNITS}/firewall.service.d/more.conf`]: { role: "firewall", content: "broken" },
-        [`${UNITS}/a@.service`]: { role: "unit", content: "[Service]\n" },
+        [`${UNITS}/a@.service`]: { role: "unit", content: "[Unit]\nOnFailure=a@1.service b@1.service\n" },
       },
       { ...UNPROBED, services },
     );
@@ -1010,6 +1020,13 @@ describe("refused before anything is touched:", () => {
     expect(await refused({ env: { SSH_CONNECTION: "192.0.2.7 50000 192.0.2.10 22" } }))
       .toMatchInlineSnapshot(`
      [
+       {
+         "code": "activation.unknown-unit",
+         "fix": "Install the daemon, deploy its unit, or leave it out of the deployment.",
+         "message": "is not a unit of this host",
+         "path": "/etc/systemd/system/a@.service: OnFailure",
+         "received": ""b@1.service"",
+       },
        {
          "code": "activation.bad-unit",
          "fix": "Fix the unit as systemd says.",
@@ -1078,7 +1095,7 @@ describe("refused before anything is touched:", () => {
         message: "failed with status 127: ",
       }),
     ]);
-    expect(missing.map(({ path }) => path).slice(2)).toEqual([
+    expect(missing.map(({ path }) => path).slice(3)).toEqual([
       "nft --check /etc/portico/firewall.nft",
       "keepalived -t /etc/portico/keepalived.conf",
       "services.fileServer",
@@ -1382,6 +1399,7 @@ describe("the running proxy", () => {
        "runtime: is not the one that runs",
        "config: was changed since it was loaded",
        "certificate: was changed since it was loaded",
+       "will upgrade portico.service, which interrupts nothing: what it runs with is not what is installed",
        "portico upgrade (portico.service)",
      ]
     `);
@@ -1407,6 +1425,7 @@ describe("the running proxy", () => {
      [
        "config: was changed since it was loaded",
        "certificate: was changed since it was loaded",
+       "will reload portico.service, which interrupts nothing: what it runs with is not what is installed",
        "systemctl reload portico.service",
      ]
     `);
@@ -1424,6 +1443,7 @@ describe("the running proxy", () => {
       "/var/log/portico: was removed, and the proxy cannot create it again",
       "config: was changed since it was loaded",
       "certificate: was changed since it was loaded",
+      "will restart portico.service, which interrupts what it does: what it runs with is not what is installed",
       "systemctl reenable portico.service",
       "systemctl restart portico.service",
     ]);
@@ -1481,6 +1501,7 @@ describe("the running proxy", () => {
     expect({ lines, reason, notRestored }).toMatchInlineSnapshot(`
      {
        "lines": [
+         "will upgrade portico.service, which interrupts nothing: /usr/lib/portico/portico.mjs will change",
          "write files",
          "  /usr/lib/portico/portico.mjs: content",
          "  /etc/portico/deployment.json: content",
@@ -1639,6 +1660,7 @@ describe("what the host should answer", () => {
     expect(seen({ lines, reason, notRestored })).toMatchInlineSnapshot(`
      {
        "lines": [
+         "will reload portico.service, which interrupts nothing: /usr/share/portico/default/index.html will change",
          "write files",
          "  /usr/share/portico/default/index.html: content",
          "  /etc/portico/deployment.json: content",
@@ -1816,10 +1838,10 @@ describe("detached from its caller", () => {
     ).toEqual([4, "out: one", "two", "out: three"]);
     expect(host.exists(RECORDS)).toBe(true);
     expect(units()).toMatchInlineSnapshot(`
-[
-  "systemd-run --quiet --unit=portico-activation-ID --description=portico changes this host --property=KillMode=mixed --property=TimeoutStopSec=900 --property=Restart=on-abnormal --property=RestartSec=1 --property=StartLimitIntervalSec=0 --property=OOMScoreAdjust=-900 --property=SuccessExitStatus=1 -- NODE /root/program.cjs activate --json --record /run/portico-activation/PID-ID.record",
-]
-`);
+     [
+       "systemd-run --quiet --unit=portico-activation-ID --description=portico changes this host --property=KillMode=mixed --property=TimeoutStopSec=900 --property=Restart=on-abnormal --property=RestartSec=1 --property=StartLimitIntervalSec=0 --property=OOMScoreAdjust=-900 --property=SuccessExitStatus=1 -- NODE /root/program.cjs activate --json --record /run/portico-activation/PID-ID.record",
+     ]
+    `);
     expect(host.below(RECORDS)).toEqual([]);
   });
 
@@ -1910,9 +1932,9 @@ describe("the command line", () => {
   test("a run that changes the host goes on by itself, and is repeated; a dry run does not", async () => {
     host.deliver(one, UNPROBED);
     const planned = await host.portico("activate", "--incoming", INCOMING, "--dry-run");
-    expect([planned.code, planned.out.split("\n").slice(0, 2), started()]).toEqual([
+    expect([planned.code, planned.out.split("\n").slice(3, 6), started()]).toEqual([
       0,
-      ["systemctl stop web.service", "write files"],
+      ["will start portico.socket: it does not run", "systemctl stop web.service", "write files"],
       [],
     ]);
     const { code, out, err } = await host.portico("activate", "--incoming", INCOMING);
@@ -2133,7 +2155,7 @@ test("the application's settings and media are changed, restored after a failure
     `  ${image}: mode 0600 instead of 0604`,
   ];
   const ofApplication = (lines: readonly string[]): unknown =>
-    lines.filter((line) => /\/opt\/|files\.service|web\.service$|failed/.test(line));
+    lines.filter((line) => /^(?!will ).*(?:\/opt\/|files\.service|web\.service$|failed)/.test(line));
   host.write("/run/units/portico.service.start", "exit 1");
   host.deliver(one, more("a.example.org"));
   const failed = await host.activate();

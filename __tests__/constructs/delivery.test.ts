@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
 import {
+  type DailyDoctor,
   Delivery,
   type FileSyncFrontEndProps,
   HostFile,
@@ -14,6 +15,7 @@ import {
 } from "../../src/index.js";
 import { type DeploymentInput, parseDeployment } from "../../src/model/deployment.js";
 import { synthesizedFile } from "../../src/testing/index.js";
+import { expectGolden } from "../render/golden.js";
 import { frontEnd, newStack, problemsOf, synthesize, type Synthesized } from "../../proof/kit/stacks.js";
 
 const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
@@ -463,6 +465,8 @@ describe("delivery over ssh", () => {
       "tls 0644 /etc/portico/tls/dhparam2048.pem",
       "tls 0600 /etc/portico/tls/privkey.pem",
       "firewall 0644 /etc/systemd/system/nftables.service.d/portico.conf",
+      "unit 0644 /etc/systemd/system/portico-doctor.service",
+      "unit 0644 /etc/systemd/system/portico-doctor.timer",
       "unit 0644 /etc/systemd/system/portico-firewall.service",
       "unit 0644 /etc/systemd/system/portico.service",
       "unit 0644 /etc/systemd/system/portico.socket",
@@ -485,6 +489,20 @@ describe("delivery over ssh", () => {
     expect(dataResource(synthesized, "files_Activation").depends_on.sort()).toEqual(
       uploads.map((id) => `terraform_data.${id}`).sort(),
     );
+  });
+
+  test("the daily doctor starts a unit when something is wrong, or there is none", () => {
+    const unit = (doctor: DailyDoctor): string | undefined => {
+      const stack = newStack();
+      overSsh({}, { activation: { doctor } }, stack);
+      const { files } = deploymentOf(synthesize(stack));
+      const name = "/etc/systemd/system/portico-doctor.service";
+      return files.some(({ path }) => path === name) ? synthesizedFile(stack, name).content : undefined;
+    };
+    const text = unit({ onFailure: "mail@portico-doctor.service" });
+    expectGolden("portico-doctor.service", text!);
+    expect(unit({})).toBe(text!.replace(/^OnFailure=.*\n/m, ""));
+    expect(unit({ enabled: false })).toBeUndefined();
   });
 
   test("what the host would refuse does not synthesize", () => {

@@ -2128,6 +2128,12 @@ const shapes = of("", [
     "stack/files/Activation.probe.timeoutSeconds",
   ],
   [
+    "a drop-in to start when something is wrong",
+    front({ activation: { doctor: { onFailure: "mail.service.d/a.conf" } } }),
+    "unit.bad-value",
+    "stack/files/Activation.doctor.onFailure",
+  ],
+  [
     "a connection that takes milliseconds",
     ssh({ hostKey: KEY, connectTimeoutSeconds: 300_000 }),
     "config.out-of-range",

@@ -57,6 +57,7 @@ describe("a command", () => {
 
 describe("a unit", () => {
   const shown = [
+    "Type=notify",
     "LoadState=loaded",
     "ActiveState=active",
     "SubState=running",
@@ -71,6 +72,7 @@ describe("a unit", () => {
   test("as systemd shows it", () => {
     const unit = {
       unit: "a.service",
+      type: "notify",
       load: "loaded",
       active: "active",
       sub: "running",
@@ -83,7 +85,7 @@ describe("a unit", () => {
     };
     expect(shownUnit("a.service", shown)).toEqual(unit);
     expect(shownUnit("b.service", "XLoadState=x\nNeedDaemonReload=no")).toEqual({
-      ...{ unit: "b.service", load: "", active: "", sub: "", startLinks: "", outdated: false },
+      ...{ unit: "b.service", type: "", load: "", active: "", sub: "", startLinks: "", outdated: false },
       ...{ fragment: "", dropIns: [], mainPid: 0, command: "" },
     });
   });

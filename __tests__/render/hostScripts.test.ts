@@ -227,7 +227,9 @@ test("a program that was not delivered is reported, and nothing is run", () => {
   rmSync(path.join(places.incoming, programs.runtime.sha256));
   const { status, stderr } = sh(activateScript(places, programs), "");
   expect(status).toBe(1);
-  expect(stderr).toMatch(/portico\.mjs was not delivered, or is damaged: deliver it again by terraform/);
+  expect(stderr).toMatch(
+    /portico\.mjs was not delivered, or is damaged: have everything sent again: terraform apply -replace=\S+ of \S+ \S+ that ends in Host_Staging$/m,
+  );
   expect(existsSync(path.join(store, "command"))).toBe(false);
 });
 

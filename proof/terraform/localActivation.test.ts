@@ -17,7 +17,7 @@ run("a local delivery with activation", () => {
     workspace.terraform("init", "-input=false");
     workspace.apply();
     const first = lastGood();
-    expect(first.deployment.files).toHaveLength(13);
+    expect(first.deployment.files).toHaveLength(15);
     expect(workspace.plan()).toEqual([]);
 
     workspace.synthesize(app, { PORTICO_PAGE: "two\n" });

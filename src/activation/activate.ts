@@ -132,7 +132,7 @@ async function makePlan(
   ];
   if (problems.length > 0) throw new ProblemError(problems);
   const loaded = systemd && last !== undefined ? await seeLoaded(store, last.deployment) : undefined;
-  const steps = stepsTo(
+  const { steps, preview } = stepsTo(
     {
       services: deployment.services,
       files,
@@ -155,7 +155,7 @@ async function makePlan(
   const directories = missingDirectories(store, written);
   const drift = loaded === undefined ? [] : staleReasons(loaded);
   const warnings = [...checked.warnings, ...settings.unreached, ...unreached];
-  return { files, directories, settings, media, steps, units, warnings, drift };
+  return { files, directories, settings, media, steps, preview, units, warnings, drift };
 }
 
 async function carryOutOrRollBack(
@@ -172,7 +172,7 @@ async function carryOutOrRollBack(
   const journal = await journalOf(store, plan, delivered.deployment, last);
   await keepCommand(store, runningPrograms());
   await store.writeJournal(journal);
-  for (const reason of plan.drift) report(reason);
+  for (const line of [...plan.drift, ...plan.preview]) report(line);
   try {
     await carryOut(store, plan, signal, report);
     const responses = await verify(store, delivered, options);
@@ -267,7 +267,7 @@ function identityOf(last: GoodState | undefined, options: ActivationOptions): Pi
 }
 
 /** A plan as lines of text; empty if there is nothing to do. */
-export function formatPlan({ files, settings, media, steps, drift }: Plan): string[] {
+export function formatPlan({ files, settings, media, steps, drift, preview }: Plan): string[] {
   const lines = steps.flatMap((step) => [
     formatStep(step),
     ...(step.do === "files"
@@ -278,5 +278,5 @@ export function formatPlan({ files, settings, media, steps, drift }: Plan): stri
         ].map((line) => `  ${line}`)
       : []),
   ]);
-  return lines.length === 0 ? [] : [...drift, ...lines];
+  return lines.length === 0 ? [] : [...drift, ...preview, ...lines];
 }

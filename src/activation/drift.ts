@@ -8,6 +8,7 @@ import {
   parseDeploymentText,
   ProblemError,
 } from "../model/index.js";
+import { DOCTOR_UNIT } from "../render/doctorUnits.js";
 import { quote } from "../render/hostScripts.js";
 import { differences, type FileState, observe } from "./fileState.js";
 import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
@@ -240,7 +241,8 @@ function startFindings({ unit, load, startLinks, active }: ShownUnit, starts: bo
       { at: unit, what: "is masked", fix: `systemctl unmask ${unit} && systemctl enable --now ${unit}` },
     ];
   if (load === "not-found") return [{ at: unit, what: "does not exist", fix: `Install ${unit} again` }];
-  if (active === "failed")
+  // The doctor's own failure is what it found the last time.
+  if (active === "failed" && unit !== DOCTOR_UNIT)
     return [{ at: unit, what: "has failed", fix: `systemctl restart ${unit}; journalctl -u ${unit}` }];
   return !starts || startsWithHost(startLinks)
     ? []

@@ -28,7 +28,7 @@ export async function rollBack(
   const now = await statusOf([...wanted.keys()], withSystemd);
   const services = last?.deployment.services ?? journal.deployment.services;
   const { files, settings: edits, media = [] } = journal;
-  const steps = stepsTo({ services, files, edits, media, domainOnly: false, now, wanted }, withSystemd);
+  const { steps } = stepsTo({ services, files, edits, media, domainOnly: false, now, wanted }, withSystemd);
   const problems: Problem[] = [];
   let filesRestored = true;
   for (const step of steps) {

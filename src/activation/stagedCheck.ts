@@ -5,7 +5,7 @@ import { loadConfig } from "../runtime/load/loadConfig.js";
 import type { Delivered } from "./delivered.js";
 import { admits } from "./firewallRules.js";
 import { run } from "../diagnosis/command.js";
-import { commandProblem, type UnitStatus } from "./systemctl.js";
+import { commandProblem, unitStatus, type UnitStatus } from "./systemctl.js";
 import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 
@@ -105,6 +105,7 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
   const units = deployment.files.filter(({ role }) => role === "unit");
   const found: UnitFindings = { problems: [], warnings: [] };
   if (units.length === 0) return found;
+  found.problems.push(...(await missingOnFailure(units, contents)));
   for (const file of units) {
     const path = join(staging, isDropIn(file.path) ? `${unitOf(file.path)}.d` : "", basename(file.path));
     await mkdir(dirname(path), { recursive: true });
@@ -128,6 +129,28 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
     kind.push(problem("activation.bad-unit", text.split(":")[0]!, text));
   }
   return found;
+}
+
+/** Units that systemd would not find when one of ours fails: nobody would hear of it. */
+async function missingOnFailure(
+  units: readonly DeployedFile[],
+  contents: Delivered["contents"],
+): Promise<Problem[]> {
+  const named = units.map(async ({ path, sha256 }) => {
+    const text = await readFile(contents.get(sha256)!, "utf8");
+    const names = [...text.matchAll(/^OnFailure=(.*)$/gm)].flatMap(([, value]) => value!.split(/\s+/));
+    return names.filter((name) => name !== "" && !name.includes("%")).map((unit) => ({ path, unit }));
+  });
+  const brought = new Set(units.map(({ path }) => basename(path)));
+  const others = (await Promise.all(named))
+    .flat()
+    .filter(({ unit }) => !brought.has(unit) && !brought.has(unit.replace(/@.*(?=\.)/, "@")));
+  const status = await unitStatus(others.map(({ unit }) => unit));
+  return others
+    .filter(({ unit }) => status.get(unit)?.known !== true)
+    .map(({ path, unit: received }) =>
+      problem("activation.unknown-unit", `${path}: OnFailure`, "is not a unit of this host", { received }),
+    );
 }
 
 /** A template is checked through an instance of it. */

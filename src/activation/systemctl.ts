@@ -39,9 +39,10 @@ export async function unitStatus(units: readonly string[]): Promise<Map<string, 
   return new Map(shown.map((unit) => [unit.unit, statusOf(unit)]));
 }
 
-export function statusOf({ load, active, sub, startLinks }: ShownUnit): UnitStatus {
-  // A service that has died and will be started again is `activating` too, but can be neither reloaded nor used.
-  const starts = active === "activating" && !sub.startsWith("auto-restart");
+export function statusOf({ type, load, active, sub, startLinks }: ShownUnit): UnitStatus {
+  // A service that has died and will be started again is `activating` too, but can be neither reloaded nor used; and one
+  // that does a single thing is at work, and has nothing that would run on.
+  const starts = active === "activating" && !sub.startsWith("auto-restart") && type !== "oneshot";
   return {
     known: load !== "not-found",
     masked: load === "masked",

@@ -5,6 +5,7 @@ import type { Deployment, DeploymentServices, FileRole, Problem } from "../model
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
 import { type UnitStatus, unitStatus } from "./systemctl.js";
+import { previewOf } from "./preview.js";
 import { serviceSteps, type Situation, type Step, unitOf, type WantedUnit } from "./serviceSteps.js";
 import type { PlannedEdits } from "./settingsEdits.js";
 import { goodFiles, type GoodState, type Journal, type SettingsEditRecord, type Store } from "./store.js";
@@ -18,6 +19,8 @@ export interface Plan {
   /** Permissions of media that are set. */
   readonly media: readonly ModeChange[];
   readonly steps: readonly Step[];
+  /** What they will do to services, and why, as text. */
+  readonly preview: readonly string[];
   /** Units in question, as they are. */
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly warnings: readonly Problem[];
@@ -119,24 +122,24 @@ export function isDomainOnly(
   );
 }
 
-/** The steps of a plan; without systemd, only the files. */
+/** The steps of a plan, and what they do to services; without systemd, only the files. */
 export function stepsTo(
-  situation: Omit<Situation, "changed" | "settings"> & {
+  given: Omit<Situation, "changed" | "settings"> & {
     readonly files: readonly { readonly path: string; readonly role: FileRole }[];
     readonly edits: readonly SettingsEditRecord[];
     readonly media: readonly ModeChange[];
   },
   withSystemd: boolean,
-): Step[] {
-  const { files, edits, media } = situation;
-  if (!withSystemd) return files.length + edits.length + media.length > 0 ? [{ do: "files" }] : [];
-  const steps = serviceSteps({
-    ...situation,
-    changed: files,
-    settings: new Set(edits.map(({ role }) => role)),
-  });
+): Pick<Plan, "steps" | "preview"> {
+  const { files, edits, media } = given;
+  const edit: Step = { do: "files" };
+  if (!withSystemd)
+    return { steps: files.length + edits.length + media.length > 0 ? [edit] : [], preview: [] };
+  const situation = { ...given, changed: files, settings: new Set(edits.map(({ role }) => role)) };
+  const steps = serviceSteps(situation);
   // Permissions of media do not concern any service.
-  return media.length > 0 && !steps.some((step) => step.do === "files") ? [{ do: "files" }, ...steps] : steps;
+  const isOnlyMedia = media.length > 0 && !steps.some((step) => step.do === "files");
+  return { steps: isOnlyMedia ? [edit, ...steps] : steps, preview: previewOf(steps, situation) };
 }
 
 export async function statusOf(

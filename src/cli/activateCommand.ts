@@ -256,10 +256,11 @@ function activatedText({ plan, responses }: Activated, { dryRun }: ActivateFlags
 }
 
 function activatedJson({ plan, responses }: Activated): string {
-  const { files, settings, steps, warnings, drift } = plan;
+  const { files, settings, steps, warnings, drift, preview } = plan;
   return json({
     ok: true,
     steps,
+    preview,
     drift,
     files: files.map(({ path, role, why }) => ({ path, role, why })),
     settings: [...new Set(settings.edits.map(({ path }) => path))],

@@ -6,6 +6,7 @@ import { formatProblem, type Problem, problem } from "../model/index.js";
 import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { addDoctor, DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
 import { refuse } from "./props/checks.js";
 import { PROXY_SERVICE } from "./props/instances.js";
 import { any, fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
@@ -34,6 +35,7 @@ export class Activation extends Construct {
     this.props = props;
     this.host = props.service.host;
     refuseSecond(this);
+    addDoctor(this, props.service, props.doctor);
     this.resource = this.activateBy(this, () => this.earlier);
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
   }
@@ -144,6 +146,11 @@ export interface ActivationProps {
    * @default - nothing; the expected responses are checked for a minute
    */
   readonly describe?: () => HostDescription;
+  /**
+   * Whether and how the host is looked after every day.
+   * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
+   */
+  readonly doctor?: DailyDoctor;
 }
 
 const ACTIVATION_PROPS: PropTable<ActivationProps> = {
@@ -155,4 +162,5 @@ const ACTIVATION_PROPS: PropTable<ActivationProps> = {
     firewall: text,
   }),
   describe: any,
+  doctor: fields(DAILY_DOCTOR_PROPS),
 };

@@ -27,6 +27,8 @@ import {
 export class SystemdUnit extends HostFile {
   /** Name of the unit. */
   readonly name: string;
+  /** @internal Where it is. */
+  readonly directory: string;
 
   constructor(scope: Construct, id: string, props: SystemdUnitProps) {
     const at = `${Construct.isConstruct(scope) ? scope.node.path : ""}/${id}`;
@@ -45,6 +47,7 @@ export class SystemdUnit extends HostFile {
       role: "unit",
     });
     this.name = name;
+    this.directory = directory;
     if (typeof unit === "function") {
       const problems = () => documentProblems(this.node.path, props, unit());
       this.node.addValidation({ validate: () => problems().map(formatProblem) });

@@ -3,6 +3,8 @@ import { type Outcome, run } from "./command.js";
 /** What systemd has loaded for a unit, with the values of `systemctl show`. */
 export interface ShownUnit {
   readonly unit: string;
+  /** `notify`, `oneshot`, …; empty for a unit that is no service. */
+  readonly type: string;
   /** `loaded`, `not-found`, `masked`, `bad-setting`, … */
   readonly load: string;
   /** `active`, `inactive`, `failed`, … */
@@ -22,7 +24,7 @@ export interface ShownUnit {
 }
 
 const PROPERTIES =
-  "LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,FragmentPath,DropInPaths,MainPID,ExecStart";
+  "Type,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,FragmentPath,DropInPaths,MainPID,ExecStart";
 
 /** @returns the units in order, or the outcome of the command if systemd does not answer */
 export async function showUnits(units: readonly string[], seconds: number): Promise<ShownUnit[] | Outcome> {
@@ -38,6 +40,7 @@ export function shownUnit(unit: string, block: string): ShownUnit {
   const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(block)?.[1] ?? "";
   return {
     unit,
+    type: value("Type"),
     load: value("LoadState"),
     active: value("ActiveState"),
     sub: value("SubState"),

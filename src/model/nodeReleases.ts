@@ -1,4 +1,4 @@
-/** Until when each major version of Node gets fixes (https://github.com/nodejs/release#release-schedule). */
+/** Until when each major version of Node gets fixes: schedule.json of https://github.com/nodejs/Release, as of 2026-07-02. */
 const END_OF_LIFE: Readonly<Record<number, string>> = {
   20: "2026-04-30",
   21: "2024-06-01",
@@ -7,6 +7,7 @@ const END_OF_LIFE: Readonly<Record<number, string>> = {
   24: "2028-04-30",
   25: "2026-06-01",
   26: "2029-04-30",
+  27: "2030-04-30",
 };
 
 /** Time in which another version can be chosen, tried and deployed. */

@@ -180,9 +180,9 @@ export const PROBLEM_CODES = {
   "activation.not-root": "Run it as root.",
   "activation.no-systemd": "Run it on a host that systemd has booted, or with `--root` for files only.",
   "activation.missing-blob":
-    "Deliver the file again: `terraform apply -replace=ADDRESS` of the resource that uploads it.",
+    "Have everything sent again: `terraform apply -replace=ADDRESS` of the resource that ends in `Host_Staging`.",
   "activation.corrupt-blob":
-    "Deliver the file again: `terraform apply -replace=ADDRESS` of the resource that uploads it.",
+    "Have everything sent again: `terraform apply -replace=ADDRESS` of the resource that ends in `Host_Staging`.",
   "activation.bad-target": "Move away what is at the path, or deploy the file to another path.",
   "activation.bad-unit": "Fix the unit as systemd says.",
   "activation.unknown-unit": "Install the daemon, deploy its unit, or leave it out of the deployment.",

@@ -142,7 +142,7 @@ find_program() {
       return
     fi
   done
-  echo "$3 was not delivered, or is damaged: deliver it again by terraform apply -replace=ADDRESS" >&2
+  echo "$3 was not delivered, or is damaged: have everything sent again: terraform apply -replace=ADDRESS of the resource that ends in Host_Staging" >&2
   return 1
 }
 node=${programOf(node, "node")}

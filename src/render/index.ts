@@ -3,6 +3,7 @@ export * from "./certificateCopies.js";
 export * from "./daemonUnits.js";
 export * from "./defaultPage.js";
 export * from "./dhParameters.js";
+export * from "./doctorUnits.js";
 export * from "./hostPaths.js";
 export * from "./hostScripts.js";
 export * from "./hostSupport.js";

@@ -36,6 +36,7 @@ export function activateFrontEnd(frontEnd: ActivatedFrontEnd, props: FileSyncAct
     service,
     services: Object.fromEntries(Object.entries(units).filter(([, unit]) => unit !== undefined)),
     describe: () => describe(frontEnd, props),
+    doctor: props.doctor,
   });
 }
 

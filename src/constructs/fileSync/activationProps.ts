@@ -4,6 +4,7 @@ import type {
   ResponseProbe,
   SettingsEditing,
 } from "../activationOptions.js";
+import type { DailyDoctor } from "../dailyDoctor.js";
 
 /** What activation has to know about the application, besides what the front end knows itself. */
 export interface FileSyncActivationProps {
@@ -41,4 +42,9 @@ export interface FileSyncActivationProps {
    * @default false
    */
   readonly requireCertificate?: boolean;
+  /**
+   * Whether and how the host is looked after every day.
+   * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
+   */
+  readonly doctor?: DailyDoctor;
 }

@@ -9,6 +9,7 @@ import type { ApplicationUnits, SettingsEditing } from "../activationOptions.js"
 import type { FileSyncActivationProps } from "./activationProps.js";
 import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps } from "./daemons.js";
 import { APPLICATION_SETTINGS_PROPS, type ApplicationSettingsProps } from "./settings.js";
+import { DAILY_DOCTOR_PROPS } from "../dailyDoctor.js";
 import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
 import type { FileSyncRouteFields, FileSyncUpstreamOverrides } from "./servers.js";
 import { FIREWALL_PROPS, type FirewallProps } from "../firewall.js";
@@ -225,6 +226,7 @@ export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
     requireCertificate: flag,
     database: record,
     probe: record,
+    doctor: fields(DAILY_DOCTOR_PROPS),
   }),
   outputs: flag,
 };

@@ -1,0 +1,48 @@
+import type { IConstruct } from "constructs";
+import { problem } from "../model/index.js";
+import { DOCTOR_TIMER, DOCTOR_UNIT, doctorServiceUnit, doctorTimerUnit } from "../render/index.js";
+import { refuse } from "./props/checks.js";
+import { flag, type PropTable, text } from "./props/propTable.js";
+import { isKnown } from "./props/tokens.js";
+import type { ProxyService } from "./proxyService.js";
+import { SystemdUnit, UNIT_NAME } from "./systemdUnit.js";
+
+/** The check of a host that a timer starts every day. */
+export interface DailyDoctor {
+  /**
+   * Whether there is one: `portico-doctor.timer` runs `portico doctor` early every morning. What is wrong is then in the
+   * journal, and `portico-doctor.service` in `systemctl --failed` until a run finds the host in order.
+   * @default true
+   */
+  readonly enabled?: boolean;
+  /**
+   * Unit of the host that systemd starts when something is wrong, such as `mail-admin.service` or
+   * `mail@portico-doctor.service` (`OnFailure=`). An activation fails if the host has no such unit.
+   * @default - none
+   */
+  readonly onFailure?: string;
+}
+
+/** @internal */
+export const DAILY_DOCTOR_PROPS: PropTable<DailyDoctor> = { enabled: flag, onFailure: text };
+
+/** @internal Has a timer run `portico doctor` on the host of a service. */
+export function addDoctor(at: IConstruct, service: ProxyService, doctor: DailyDoctor = {}): void {
+  const { enabled = true, onFailure } = doctor;
+  if (!enabled) return;
+  if (
+    onFailure !== undefined &&
+    isKnown(onFailure) &&
+    !(UNIT_NAME.test(onFailure) && !onFailure.includes("/"))
+  ) {
+    const more = { received: onFailure, allowed: "a name such as mail-admin.service" };
+    refuse([
+      problem("unit.bad-value", `${at.node.path}.doctor.onFailure`, "is not the name of a unit", more),
+    ]);
+  }
+  const { host, nodePath, runtime, serviceUnit } = service;
+  const { directory } = serviceUnit;
+  const unit = () => doctorServiceUnit({ nodePath, runtime: runtime.path, onFailure });
+  new SystemdUnit(service, "DoctorUnit", { host, directory, name: DOCTOR_UNIT, unit });
+  new SystemdUnit(service, "DoctorTimer", { host, directory, name: DOCTOR_TIMER, unit: doctorTimerUnit() });
+}
