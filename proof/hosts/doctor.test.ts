@@ -1,7 +1,9 @@
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import { type DeploymentInput, INCOMING_DIRECTORY } from "../../src/model/index.js";
 import { DESTROYS, patternOf } from "./breakages.js";
 import { breakInTurn, type Diagnosis, diagnosis, DOCTOR, failed, notServed } from "./brokenHost.js";
-import { FileSyncHost } from "./fileSyncHost.js";
+import { eventually } from "../kit/waiting.js";
+import { FileSyncHost, NODE, PORTICO } from "./fileSyncHost.js";
 import { Namespace, type Result } from "./harness/index.js";
 
 /** `portico doctor` on a real host that is broken in one way after the other. */
@@ -18,6 +20,152 @@ test("a host in order has no row that fails", async () => {
   expect(all.code).toBe(0);
   const { stdout } = await site.host.run(DOCTOR);
   expect(stdout).toMatch(/ 0 failed/);
+});
+
+test("a timer looks every day: what is wrong is in the journal, among the failed units, and told to an admin", async () => {
+  const { host } = site;
+  const look = (): Promise<Result> => host.run("systemctl start portico-doctor.service");
+  const failedUnits = (): Promise<string> => host.must("systemctl --failed --plain --no-legend");
+  /** Rows that are not in order, of the last run. */
+  const said = async (): Promise<string[]> =>
+    notOk(
+      (await host.must("journalctl --sync; journalctl -u portico-doctor -o cat")).split("Starting ").at(-1)!,
+    );
+  const notOk = (text: string): string[] => text.split("\n").filter((line) => /^(?:FAIL|WARN|\?)/.test(line));
+  expect(
+    await host.must("systemctl is-enabled portico-doctor.timer; systemctl is-active portico-doctor.timer"),
+  ).toBe("enabled\nactive\n");
+  expect(await look()).toMatchObject({ code: 0 });
+  // Its sandbox hides nothing from it.
+  expect(await said()).toEqual(notOk(await host.must(DOCTOR)));
+  await host.must("chmod 644 /etc/portico/tls/privkey.pem; nft flush ruleset");
+  expect((await look()).code).not.toBe(0);
+  expect(await said()).toEqual(notOk((await host.run(DOCTOR)).stdout));
+  expect(await failedUnits()).toMatch(/^portico-doctor\.service /);
+  await eventually(
+    async () => (await host.run("ls /run/alert-of-portico-doctor")).code === 0,
+    "until it is told",
+  );
+  expect(failed(await diagnosis(site)).sort()).toEqual(["files", "firewall", "tls"]);
+  await host.must(`${PORTICO} activate --again`, { timeoutSeconds: 120 });
+  expect(failed(await diagnosis(site))).toEqual([]);
+  expect(await look()).toMatchObject({ code: 0 });
+  expect(await failedUnits()).toBe("");
+}, 120_000);
+
+describe("a user who has become the application's", () => {
+  const USER = "app-user";
+  const MEDIA = "/srv/sync/media/icons/logo.png";
+  const DOCUMENT = "/etc/portico/deployment.json";
+  let original: DeploymentInput;
+
+  beforeAll(async () => {
+    const { host } = site;
+    await host.must(`useradd --system ${USER} && chown -R ${USER}: /srv/sync`);
+    original = JSON.parse(await host.must(`cat ${DOCUMENT}`)) as DeploymentInput;
+    await deploy({ ...original, media: { ...original.media!, fix: true } });
+  });
+  afterAll(async () => {
+    await deploy(original);
+    await site.host.must(`chown -R root: /srv/sync && chmod -R a+rX /srv/sync/media`);
+  });
+
+  async function deploy(document: DeploymentInput): Promise<void> {
+    await site.deliver(document);
+    await site.host.must(`${PORTICO} activate --incoming ${INCOMING_DIRECTORY} 2>&1`, {
+      timeoutSeconds: 120,
+    });
+  }
+
+  const again = (mode = 600, program = PORTICO): Promise<Result> =>
+    site.host.run(`chmod ${mode} ${MEDIA}; ${program} activate --again 2>&1`, { timeoutSeconds: 120 });
+
+  /** What the user does, for ever, to each process that works in the user's files for root. */
+  async function attacked<T>(act: string, during: () => Promise<T>): Promise<T> {
+    const loop = `while :; do for pid in $(pgrep -u ${USER} -f as-owner); do ${act}; done; done\n`;
+    await site.host.write("/opt/attack.sh", loop);
+    await site.host.must(`systemd-run --quiet --unit=attack --uid=${USER} /bin/sh /opt/attack.sh`);
+    try {
+      return await during();
+    } finally {
+      await site.host.must(`systemctl stop attack; pkill -KILL -u ${USER}; rm /opt/attack.sh`);
+    }
+  }
+
+  test("opens no debugger in what works for root (SIGUSR1)", async () => {
+    const act =
+      "kill -USR1 $pid && echo . >> /tmp/sent; curl -s 127.0.0.1:9229/json > /tmp/debugger && echo > /tmp/open";
+    const { code } = await attacked(act, () => again());
+    expect(code).toBe(0);
+    const { stdout } = await site.host.run(
+      "stat -c %a /srv/sync/media/icons/logo.png; ls /tmp/sent /tmp/open",
+    );
+    expect(stdout).toBe("604\n/tmp/sent\n");
+  }, 120_000);
+
+  test("holds up no deployment but one that changes the user's files (SIGSTOP)", async () => {
+    const { host } = site;
+    await attacked("kill -STOP $pid", async () => {
+      const same = await again();
+      expect(same).toMatchObject({ code: 0, stdout: expect.stringContaining("[files.no-answer]") });
+      const settings = {
+        ...original.settings!,
+        values: { ...original.settings!.values, serviceUrl: "https://a.example/sync" },
+      };
+      await site.deliver({ ...original, settings });
+      const other = await host.run(`${PORTICO} activate --incoming ${INCOMING_DIRECTORY} 2>&1`, {
+        timeoutSeconds: 120,
+      });
+      expect(other.code).toBe(1);
+      expect(other.stdout).toMatch(
+        /was stopped \[files\.no-answer\][^]*end them \(ps -o pid,stat,args -u \d+\)[^]*nothing was changed/,
+      );
+    });
+  }, 240_000);
+
+  const elsewhere = { path: "/usr/bin/env", part: "media", kind: "file", mode: 0o600, outside: false };
+  test.each([
+    ["a path outside", [elsewhere], {}],
+    [
+      "changes of its own, to mode 4755",
+      [elsewhere],
+      { changes: [{ path: "/usr/bin/env", from: 0o755, to: 0o4755 }] },
+    ],
+    ["no end", undefined, {}],
+  ])(
+    "is not believed an answer with %s",
+    async (_what, findings, more) => {
+      const { host } = site;
+      const answer = JSON.stringify({
+        answer: { findings, looked: 1, complete: true, unseen: [], handedOver: [], ...more },
+      });
+      const says =
+        findings === undefined
+          ? `for (;;) fs.writeSync(1, "[[],".repeat(9999))`
+          : `fs.writeSync(1, ${JSON.stringify(answer)})`;
+      // As if the user had taken the process over.
+      await host.write(
+        "/root/lies.mjs",
+        `import fs from "node:fs";
+      if (process.argv[2] === "as-owner") {
+        process.setuid(Number(process.argv[3]));
+        if (fs.readFileSync(0, "utf8").includes("findImage"))
+          fs.writeSync(1, '{"answer":{"image":"icons/logo.png","handedOver":[]}}');
+        else { ${says}; }
+      }
+      else await import("/usr/lib/portico/portico.mjs");\n`,
+      );
+      const modes = (): Promise<string> =>
+        host.must("find /usr/bin /etc/portico ! -type l -printf '%m %U %p\\n' | sort");
+      const before = await modes();
+      const { code, stdout } = await again(604, `${NODE} /root/lies.mjs`);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/the answer is none to what was asked|the answer is too long/);
+      expect(await modes()).toBe(before);
+      await host.must("rm /root/lies.mjs");
+    },
+    120_000,
+  );
 });
 
 /** Those that break the host as such are in `breakages.test.ts`, on a host of their own. */

@@ -33,7 +33,7 @@ if (variant === "start-fastcgi") server.removeAllListeners("connection").on("con
 server.listen(Number(port), address);
 `;
 
-const NODE = "/usr/lib/portico/node";
+export const NODE = "/usr/lib/portico/node";
 const RUNTIME = "/usr/lib/portico/portico.mjs";
 /** The command on the host. */
 export const PORTICO = `${NODE} ${RUNTIME}`;
@@ -103,6 +103,7 @@ export class FileSyncHost {
         units: units(),
         settings: { files: SETTINGS, apply: true },
         probe: { timeoutSeconds: 8 },
+        doctor: { onFailure: "alert@portico-doctor.service" },
       },
     });
     app.synth();
@@ -162,6 +163,10 @@ export class FileSyncHost {
         `[Service]\nExecStart=${command}\n[Install]\nWantedBy=multi-user.target\n`,
       );
     }
+    await host.write(
+      "/etc/systemd/system/alert@.service",
+      "[Service]\nType=oneshot\nExecStart=/bin/touch /run/alert-of-%i\n",
+    );
     const names = Object.values(units()).join(" ");
     await host.must(`systemctl daemon-reload && systemctl enable --now ${names} 2>&1`);
     for (const path of ["icons/logo.png", "avatars/default.png"]) {
