@@ -94,7 +94,7 @@ test("a virtual server's own certificate is for its names; a separate account is
   const add = (id: string, tls: TlsMaterial) =>
     files.proxy.addVirtualServer(id, {
       serverNames: [`${id}.example.org`],
-      listeners: [files.listeners.https!],
+      listeners: [files.httpsListener],
       tls,
     });
   add("office", acme({ keyType: "rsa-4096" }));

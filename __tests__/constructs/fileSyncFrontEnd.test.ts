@@ -338,7 +338,7 @@ describe("response fields and HSTS", () => {
     const add = (app: FileSyncFrontEnd, tls: TlsMaterial) =>
       app.proxy.addVirtualServer("office", {
         serverNames: ["office.example.org"],
-        listeners: [app.listeners.https!],
+        listeners: [app.httpsListener],
         tls,
         hsts: {},
       });

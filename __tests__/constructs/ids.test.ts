@@ -53,7 +53,7 @@ const STACKS: Readonly<Record<string, (stack: TerraformStack) => unknown>> = {
     const office = files.proxy.addUpstream("office", { url: "http://192.0.2.20:8000" });
     const server = files.proxy.addVirtualServer("office", {
       serverNames: ["office.example.org"],
-      listeners: [files.listeners.https!],
+      listeners: [files.httpsListener],
       tls: TlsMaterial.selfSigned(),
     });
     server.addRoute("office", { path: "/", action: Action.proxy(office) });

@@ -7,6 +7,7 @@ import {
   ApplicationSettings,
   Delivery,
   FileSyncFrontEnd,
+  FileSyncProxy,
   Firewall,
   Host,
   HostFile,
@@ -777,6 +778,20 @@ const actions = of("an action", [
     act((s) => Action.proxy(s.app, { setHeaders: { "X-A": "a\r\nb" } })),
     "config.bad-header",
     `${AT_ROUTE}.action.setHeaders.X-A`,
+  ],
+  [
+    "with a secret in place of its file",
+    act((s) => Action.proxy(s.app, { setHeadersFromCredential: { "X-A": "secret" } })),
+    "config.bad-file-path",
+    `${AT_ROUTE}.action.setHeadersFromCredential.X-A`,
+  ],
+  [
+    "with a secret that is set as a text too",
+    act((s) =>
+      Action.proxy(s.app, { setHeaders: { "x-a": "1" }, setHeadersFromCredential: { "X-A": "/etc/a" } }),
+    ),
+    "config.duplicate-name",
+    `${AT_ROUTE}.action.setHeadersFromCredential.X-A`,
   ],
   [
     "that sets a number",
@@ -1557,6 +1572,16 @@ const served = (directory: string) => (s: Site) => {
 };
 const AT_SERVED = `${AT_ROUTE}.action`;
 const spelled = (more: Wrong) => () => TlsPolicy.custom({ ...SPELLED, ...more });
+const containerised = (s: Site): FileSyncProxy => {
+  const [web, webdav, fileServer] = ["a", "b", "c"].map((name) => ({ url: `http://${name}:8000` }));
+  return new FileSyncProxy(s.stack, "sync", {
+    mode: Mode.plain(),
+    serverNames: ["files.example"],
+    upstreams: { web: web!, webdav: webdav!, fileServer: fileServer! },
+    mediaDirectory: "/srv/media",
+  });
+};
+
 const harmful = of("harm", [
   [
     "a cipher that does not exist",
@@ -1581,6 +1606,41 @@ const harmful = of("harm", [
     spelled({ curves: ["X25519MLKEM768", "X25519", "secp384r2"] }),
     "tls.bad-policy",
     "TlsPolicy.custom.curves[2]",
+  ],
+  [
+    "the https listener of a front end without one",
+    (s) => s.frontEnd({}).httpsListener,
+    "config.unknown-reference",
+    "stack/files.httpsListener",
+  ],
+  [
+    "a container's keys as files",
+    (s) =>
+      containerised(s).proxy.virtualServers[0]!.addRoute("f", {
+        path: "/f",
+        action: Action.staticFiles("/etc/portico"),
+      }),
+    "config.private-directory",
+    "stack/sync/Proxy/VirtualServers/default/f.action",
+  ],
+  [
+    "the secret of a field as a file",
+    (s) => {
+      const setHeadersFromCredential = { "X-A": "/srv/secrets/a" };
+      s.server.addRoute("a", { path: "/a", action: Action.proxy(s.app, { setHeadersFromCredential }) });
+      serves("/srv/secrets")(s);
+    },
+    "config.private-directory",
+    AT_SERVED,
+  ],
+  [
+    "the application's name on another server in containers",
+    (s) => {
+      const { proxy, listeners } = containerised(s);
+      proxy.addVirtualServer("v", { serverNames: ["files.example"], listeners: [listeners.http] });
+    },
+    "config.duplicate-server-name",
+    "stack/sync/Proxy/VirtualServers/v.serverNames[0]",
   ],
   ["the whole host as files", serves("/"), "config.private-directory", AT_SERVED],
   ["the keys as files", serves("/etc/portico/tls"), "config.private-directory", AT_SERVED],
@@ -1630,7 +1690,7 @@ const harmful = of("harm", [
       const files = s.frontEnd({ mode: Mode.tls() });
       files.proxy.addVirtualServer("mine", {
         serverNames: ["mine.example", "192.0.2.20"],
-        listeners: [files.listeners.https!],
+        listeners: [files.httpsListener],
       });
     },
     "config.duplicate-server-name",

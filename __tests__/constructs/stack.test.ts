@@ -265,7 +265,9 @@ describe("warnings for settings that work but are probably not intended", () => 
       expect.stringMatching(
         /application\/mine: This route takes \/sync and everything below it from stack\/.*\/web, which/,
       ),
-      expect.stringMatching(/application\/office: setHeaders has Authorization, and everyone .* can read/),
+      expect.stringMatching(
+        /application\/office: setHeaders has Authorization, and .*setHeadersFromCredential/,
+      ),
     ]);
   });
 
@@ -370,7 +372,7 @@ describe("warnings for settings that work but are probably not intended", () => 
         const key = `${certificate}.key`;
         const server = files.proxy.addVirtualServer(id, {
           serverNames: [`${id}.example.com`],
-          listeners: [files.listeners.https!],
+          listeners: [files.httpsListener],
           tls: TlsMaterial.fromFiles({ certificate, key, dhparam: false }),
         });
         server.addRoute("all", { path: "/", action: Action.respond(204) });

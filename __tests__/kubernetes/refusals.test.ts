@@ -345,6 +345,15 @@ describe("a proxy that pods cannot run", () => {
       "kubernetes.no-volume stack/proxy/VirtualServers/site/more.action",
     ],
     [
+      "a secret that no volume has",
+      (one) =>
+        route(
+          one,
+          Action.proxy(one.upstreams[0]!, { setHeadersFromCredential: { "X-A": "/etc/secrets/a" } }),
+        ),
+      "kubernetes.no-volume stack/proxy/VirtualServers/site/more.action.setHeadersFromCredential.X-A",
+    ],
+    [
       "a log file",
       (one) => one.addConfigOverride("logs.access", { path: "/var/log/portico/access.log" }),
       "kubernetes.no-volume stack/proxy.logs.access",

@@ -47,7 +47,7 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
         ...route,
         accessLog: undefined,
         errorLog: undefined,
-        action: moveRedirect(route.action, config, listeners),
+        action: withoutSecrets(moveRedirect(route.action, config, listeners)),
       })),
     })),
   });
@@ -78,6 +78,10 @@ function moveListeners(listeners: readonly ListenerConfig[], offset: number): Li
     return { ...listener, address, port, publishedPort: undefined, proxyProtocol: undefined };
   });
 }
+
+/** Fields that a file of the host has are left out. */
+const withoutSecrets = (action: ActionConfig): ActionConfig =>
+  action.type === "proxy" ? { ...action, setHeadersFromCredential: {} } : action;
 
 /** A redirect to one of our own listeners follows that listener; one to another host stays. */
 function moveRedirect(

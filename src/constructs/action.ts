@@ -19,6 +19,10 @@ export abstract class Action {
   readonly upstream?: Upstream;
   /** The directory that files are served from; undefined for other actions. */
   readonly directory?: string;
+  /** @internal Files on the host that request fields are taken from, by field. */
+  get credentials(): Readonly<Record<string, string>> {
+    return {};
+  }
 
   /** Forwards requests to an upstream; bodies stream both ways, unbuffered. */
   static proxy(upstream: Upstream, options: ProxyOptions = {}): Action {
@@ -91,6 +95,13 @@ export interface ProxyOptions {
    * @default - none
    */
   readonly setHeaders?: Readonly<Record<string, string>>;
+  /**
+   * Request fields whose values are secrets, each with the absolute path of a file on the host that has the value in one
+   * line: `{ Authorization: "/etc/portico-secrets/office" }`. Only root has to read the file. It gets to the proxy as a
+   * credential of its service, at a start and at a reload, and its value never enters config, synthesis or state.
+   * @default - none
+   */
+  readonly setHeadersFromCredential?: Readonly<Record<string, string>>;
   /**
    * WebDAV `Destination` that points at this front end (RFC 4918, 10.3): `path`: cut to its path; `absolute`:
    * with the host and scheme that the upstream sees; `unchanged`: left alone, which WebDAV servers behind a
@@ -201,6 +212,10 @@ class ProxyAction extends Action {
     super();
   }
 
+  override get credentials(): Readonly<Record<string, string>> {
+    return this.options.setHeadersFromCredential ?? {};
+  }
+
   override render(): ActionInput {
     return { type: "proxy", upstream: this.upstream.name, ...this.options };
   }
@@ -248,6 +263,7 @@ const PROXY_OPTIONS: PropTable<ProxyOptions> = {
   forwarded: fields<ForwardedOptions>({ realIp: any, for: any, proto: any, host: any }),
   trustedFields: any,
   setHeaders: record,
+  setHeadersFromCredential: record,
   destination: any,
   webSocket: any,
 };

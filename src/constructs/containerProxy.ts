@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Construct } from "constructs";
-import { problem } from "../model/index.js";
+import { type Problem, problem } from "../model/index.js";
 import { CONTAINER_PATHS, dhParametersPem } from "../render/index.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
 import { refuseOptions, refuseProps, required, text } from "./props/propTable.js";
@@ -68,6 +68,11 @@ export class ContainerProxy extends ReverseProxyBase {
   /** Files that containers need besides the config, by path, in the order they were added. */
   get files(): ReadonlyMap<string, string> {
     return this.contents;
+  }
+
+  /** @internal */
+  protected override placeProblems(): readonly Problem[] {
+    return this.directoryProblems([CONTAINER_PATHS.config, CONTAINER_PATHS.tlsDirectory]);
   }
 
   /** @internal */

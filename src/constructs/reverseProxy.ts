@@ -14,7 +14,6 @@ import {
   ReverseProxyBase,
   settingsProblems,
 } from "./reverseProxyBase.js";
-import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsPlace } from "./tlsMaterial.js";
 import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
 
@@ -79,28 +78,12 @@ export class ReverseProxy extends ReverseProxyBase {
 
   /** @internal */
   protected override placeProblems(): readonly Problem[] {
-    return [...this.sshPortProblems(), ...this.takenPortProblems(), ...this.privateDirectoryProblems()];
-  }
-
-  /** Routes that would serve keys, secrets or settings. */
-  private privateDirectoryProblems(): Problem[] {
     const { config, tlsDirectory, settingsDirectory } = this.paths;
-    const keys = this.usedTlsFiles.flatMap(([, files]) => [
-      files.key,
-      ...Object.values(files.authorityFiles ?? {}),
-    ]);
-    const files = [
-      ...keys,
-      this.ticketKeysFile,
-      config,
-      tlsDirectory,
-      settingsDirectory,
-      ...this.privateFiles,
+    return [
+      ...this.sshPortProblems(),
+      ...this.takenPortProblems(),
+      ...this.directoryProblems([config, tlsDirectory, settingsDirectory, ...this.privateFiles]),
     ];
-    return privateDirectoryProblems(
-      servedBy(this.virtualServers.flatMap(({ routes }) => routes)),
-      files.filter((file) => file !== undefined),
-    );
   }
 
   /** Listeners on the port of the host's SSH server. */

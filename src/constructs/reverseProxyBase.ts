@@ -30,6 +30,7 @@ import type {
   SharedTicketKeys,
 } from "./proxySettings.js";
 import { PROXY, type ProxyScope } from "./proxyScope.js";
+import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
 import { everyoneProblems, trustedEveryoneProblems } from "./trustedEveryone.js";
 import { settleTokens } from "./props/tokens.js";
@@ -197,6 +198,35 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   get usedTlsFiles(): readonly (readonly [at: string, files: TlsFiles])[] {
     return [...this.listeners, ...this.virtualServers].flatMap(({ node, tlsFiles }) =>
       tlsFiles === undefined ? [] : [[`${node.path}.tls`, tlsFiles] as const],
+    );
+  }
+
+  /** @internal Files that request fields are taken from, each with the prop that names it. */
+  get fieldFiles(): readonly (readonly [at: string, file: string])[] {
+    return this.virtualServers.flatMap(({ routes }) =>
+      routes.flatMap(({ node, action }) =>
+        Object.entries(action.credentials).map(
+          ([name, file]) => [`${node.path}.action.setHeadersFromCredential.${name}`, file] as const,
+        ),
+      ),
+    );
+  }
+
+  /**
+   * @internal Routes that would serve keys, secrets or settings.
+   *
+   * @param places further private files and directories where it runs
+   */
+  protected directoryProblems(places: readonly string[]): Problem[] {
+    const tls = this.usedTlsFiles.flatMap(([, { key, authorityFiles = {} }]) => [
+      key,
+      ...Object.values(authorityFiles),
+    ]);
+    const fields = this.fieldFiles.map(([, file]) => file);
+    const files = [...tls, ...fields, this.settings.ticketKeys?.file, ...places];
+    return privateDirectoryProblems(
+      servedBy(this.virtualServers.flatMap(({ routes }) => routes)),
+      files.filter((file) => file !== undefined),
     );
   }
 

@@ -88,7 +88,7 @@ function warnOfRoute(route: Route, all: readonly Route[]): void {
   warn(
     route,
     `setHeaders has ${secret}, and everyone on the host can read the config: do not give a secret here. ` +
-      "Let the upstream tell this proxy by its address, or have a proxy on the upstream's side add the field.",
+      `Put the value into a file that only root can read, and name that: \`setHeadersFromCredential: { "${secret}": "/etc/…" }\`.`,
   );
 }
 

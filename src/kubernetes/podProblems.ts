@@ -140,7 +140,7 @@ function certificateProblems(plan: PodPlan): Problem[] {
 }
 
 /** Files that routes serve, and log files: pods have a root file system that nobody writes to. */
-function fileProblems({ props, config }: PodPlan): Problem[] {
+function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
   const { proxy, volumes = [] } = props;
   const servers = proxy.virtualServers;
   const isThere = (directory: string): boolean =>
@@ -156,6 +156,20 @@ function fileProblems({ props, config }: PodPlan): Problem[] {
           problem("kubernetes.no-volume", `${path}.action`, "serves a directory that no volume brings", {
             received: action.directory,
             allowed: "a directory on one of the `volumes`, or with a file of `addFile`",
+          }),
+        ],
+  );
+  const isMounted = (file: string): boolean =>
+    [...volumes.map(({ mountPath }) => mountPath), ...secrets.map(({ directory }) => directory)].some(
+      (place) => file.startsWith(`${place}/`),
+    );
+  const fields = proxy.fieldFiles.flatMap(([path, received]) =>
+    isMounted(received)
+      ? []
+      : [
+          problem("kubernetes.no-volume", path, "is a file that no volume brings", {
+            received,
+            allowed: "a file on one of the `volumes`",
           }),
         ],
   );
@@ -179,7 +193,7 @@ function fileProblems({ props, config }: PodPlan): Problem[] {
           }),
         ],
   );
-  return [...served, ...written];
+  return [...served, ...fields, ...written];
 }
 
 /** The API refuses two volumes at one place. */

@@ -176,9 +176,14 @@ export const requestFieldName = (description: string, example: string, refused: 
 const anyCase = (name: string): string =>
   name.toLowerCase().replace(/[a-z]/g, (char) => `[${char.toUpperCase()}${char}]`);
 
-export const headerValue = text("config.bad-header", "visible ASCII, spaces and tabs, not at either end", {
-  pattern: "^(?:[!-~](?:[\\t -~]*[!-~])?)?$",
-});
+/** Nothing, or what a value may be. */
+export const HEADER_VALUE: TextRule = { pattern: "^(?:[!-~](?:[\\t -~]*[!-~])?)?$" };
+
+export const headerValue = text(
+  "config.bad-header",
+  "visible ASCII, spaces and tabs, not at either end",
+  HEADER_VALUE,
+);
 
 export const cipherString = (description: string, example?: string) =>
   text("config.bad-cipher-string", "an OpenSSL cipher string", {

@@ -11,6 +11,7 @@ import {
   defaultPort,
   forwardedClient,
   ForwardingRules,
+  withFileValues,
   type ForwardedRequest,
   type HeaderList,
   hostAsked,
@@ -209,7 +210,10 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     ...client,
     webSocket: action.webSocket && upgradeOf(asked) === "websocket",
   };
-  const rules = new ForwardingRules({ ...route, action }, upstream);
+  const rules = new ForwardingRules(
+    { ...route, action: withFileValues(action, (file) => `(from ${file})`) },
+    upstream,
+  );
   const refusal = rules.refusal(request);
   if (refusal !== undefined) return { kind: "error", status: refusal.status };
   const head = rules.requestHead(request, "");

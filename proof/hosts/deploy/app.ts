@@ -109,7 +109,7 @@ if (given.health === true) {
 for (const name of given.acme?.names ?? []) {
   const server = files.proxy.addVirtualServer(name.split(".")[0]!, {
     serverNames: [name],
-    listeners: [files.listeners.https!, files.listeners.https6!],
+    listeners: [files.httpsListener, files.listeners.https6!],
     tls: byAcme(given.acme!),
   });
   server.addRoute("name", { path: "/", match: "prefix", action: Action.respond(200, { body: `${name}\n` }) });

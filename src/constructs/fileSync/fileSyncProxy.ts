@@ -1,6 +1,6 @@
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
-import { isWildcard, type Problem, problem } from "../../model/index.js";
+import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
@@ -18,10 +18,12 @@ import {
   text,
 } from "../props/propTable.js";
 import { PROXY_SETTINGS } from "../reverseProxyBase.js";
+import type { Listener } from "../listener.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
 import { TlsMaterial } from "../tlsMaterial.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
+import { takenNameProblems } from "./claims.js";
 import type { Mode } from "./mode.js";
 import { namesProblems, ROUTE_FIELDS, routeProblems } from "./props.js";
 import {
@@ -33,6 +35,7 @@ import {
   type FileSyncRouteFields,
   type FileSyncRoutes,
   type FileSyncUpstreams,
+  httpsOf,
   rootRedirect,
 } from "./servers.js";
 
@@ -89,6 +92,9 @@ export class FileSyncProxy extends Construct {
     this.defaultServer = servers.defaultServer;
     this.redirect = servers.redirect;
     this.application = servers.application;
+    const { application, proxy } = this;
+    const taken = () => takenNameProblems({ application, proxy, serverNames });
+    this.node.addValidation({ validate: () => taken().map(formatProblem) });
     this.routes = addRoutes(this.application, undefined, {
       upstreams: this.upstreams,
       base: path,
@@ -101,6 +107,11 @@ export class FileSyncProxy extends Construct {
       page: root ?? page,
       responseHeaders: props.routeResponseHeaders,
     });
+  }
+
+  /** The HTTPS listener on IPv4: `listeners.https`, for where there is one. In plain mode it is refused. */
+  get httpsListener(): Listener {
+    return httpsOf(this);
   }
 }
 

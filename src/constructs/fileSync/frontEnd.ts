@@ -30,6 +30,7 @@ import {
   type FileSyncListeners,
   type FileSyncRoutes,
   type FileSyncUpstreams,
+  httpsOf,
   rootRedirect,
 } from "./servers.js";
 import {
@@ -43,6 +44,7 @@ import { Firewall } from "../firewall.js";
 import { Host } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import type { Mode } from "./mode.js";
+import type { Listener } from "../listener.js";
 import { StaticNetwork } from "../network.js";
 import { ProxyService } from "../proxyService.js";
 import { ReverseProxy } from "../reverseProxy.js";
@@ -160,6 +162,11 @@ export class FileSyncFrontEnd extends Construct {
       this.activation = activateFrontEnd(this, props.activation ?? {});
     }
     if (props.outputs === true) this.addOutputs();
+  }
+
+  /** The HTTPS listener on IPv4: `listeners.https`, for where there is one. In plain mode it is refused. */
+  get httpsListener(): Listener {
+    return httpsOf(this);
   }
 
   /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */

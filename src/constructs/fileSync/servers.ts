@@ -1,9 +1,12 @@
+import type { IConstruct } from "constructs";
+import { problem } from "../../model/index.js";
 import { renderOrigin } from "../../render/index.js";
 import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
 import { warn } from "../warn.js";
 import type { Listener, ListenerProps } from "../listener.js";
 import type { Mode } from "./mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
+import { refuse } from "../props/checks.js";
 import type { ReverseProxy } from "../reverseProxy.js";
 import type { ReverseProxyBase } from "../reverseProxyBase.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
@@ -22,6 +25,20 @@ export interface FileSyncListeners {
   readonly https?: Listener;
   /** The HTTPS port on IPv6; undefined in plain mode and for a host without an IPv6 address. */
   readonly https6?: Listener;
+}
+
+/** @internal The HTTPS listener, or a problem with a code. */
+export function httpsOf({
+  node,
+  listeners,
+}: IConstruct & { readonly listeners: FileSyncListeners }): Listener {
+  if (listeners.https === undefined) {
+    const fix = "Use `listeners.http`, or give the front end `mode: Mode.tls()`.";
+    const more = { allowed: "a front end with TLS", fix };
+    const path = `${node.path}.httpsListener`;
+    refuse([problem("config.unknown-reference", path, "does not exist in plain mode", more)]);
+  }
+  return listeners.https!;
 }
 
 /** The application's daemons. */

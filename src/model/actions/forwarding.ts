@@ -46,6 +46,16 @@ export interface ProxiedRoute {
   readonly action: ActionOf<"proxy">;
 }
 
+/** The same action with what its files have as fields that it sets. */
+export function withFileValues(
+  action: ActionOf<"proxy">,
+  valueOf: (file: string) => string,
+): ActionOf<"proxy"> {
+  const fields = Object.entries(action.setHeadersFromCredential).map(([name, file]) => [name, valueOf(file)]);
+  const values = Object.fromEntries(fields) as Record<string, string>;
+  return { ...action, setHeaders: { ...action.setHeaders, ...values } };
+}
+
 /** The header rules of one proxied route, compiled once. */
 export class ForwardingRules {
   /** Host and port of the upstream as they are written in a `Host` field. */

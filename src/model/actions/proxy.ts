@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { DeepReadonly } from "../deepReadonly.js";
-import { flag, headerName, headerValue, name, requestFieldName, serverName } from "../fields.js";
+import { filePath, flag, headerName, headerValue, name, requestFieldName, serverName } from "../fields.js";
+import { problem } from "../problem.js";
 import type { ActionKind } from "./kind.js";
 
 export const proxyFields = z
@@ -52,6 +53,15 @@ export const proxyFields = z
         description: "Further request fields; each replaces the client's. An empty value removes the field.",
         examples: [{ "X-Site": "files", Cookie: "" }],
       }),
+    setHeadersFromCredential: z
+      .record(headerName, filePath("A file on the host."))
+      .default({})
+      .meta({
+        description:
+          "Further request fields whose values are secrets, each in a file on the host (one line); only root has to read it. " +
+          "They are read at a start and a reload.",
+        examples: [{ Authorization: "/etc/portico-secrets/office" }],
+      }),
     destination: z
       .enum(["path", "absolute", "unchanged"])
       .default("path")
@@ -62,10 +72,27 @@ export const proxyFields = z
   })
   .describe("Forwards requests to an upstream. Bodies stream both ways, without temporary files.");
 
+type ProxyActionConfig = DeepReadonly<z.output<typeof proxyFields>>;
+
 /** What it makes of a request is in `forwarding.ts`. */
-export const proxy: ActionKind<DeepReadonly<z.output<typeof proxyFields>>> = {
+export const proxy: ActionKind<ProxyActionConfig> = {
   upstreams: ["upstream"],
   directories: [],
   redirects: undefined,
-  problems: () => [],
+  problems: ({ setHeaders, setHeadersFromCredential }, at) => {
+    const set = Object.keys(setHeaders).map((name) => name.toLowerCase());
+    return Object.keys(setHeadersFromCredential)
+      .filter((name) => set.includes(name.toLowerCase()))
+      .map((name) =>
+        problem(
+          "config.duplicate-name",
+          `${at}.setHeadersFromCredential.${name}`,
+          "is in `setHeaders` as well",
+          {
+            allowed: "each field once",
+            fix: "Give the field in one of the two.",
+          },
+        ),
+      );
+  },
 };

@@ -3,6 +3,7 @@ import {
   type ProxyConfig,
   type RouteConfig,
   type UpstreamConfig,
+  withFileValues,
   withinRanges,
 } from "../../model/serving.js";
 import { ProxyAction } from "./proxy.js";
@@ -27,8 +28,16 @@ export interface CompiledRoutes extends WorkerContext {
   };
 }
 
-/** Builds everything that connections share, from a valid config and opened logs. */
-export function compileRoutes(config: ProxyConfig, logs: LogFiles): CompiledRoutes {
+/**
+ * Builds everything that connections share, from a valid config and opened logs.
+ *
+ * @param fieldValues values of request fields that are secrets, by their files
+ */
+export function compileRoutes(
+  config: ProxyConfig,
+  logs: LogFiles,
+  fieldValues: Readonly<Record<string, string>> = {},
+): CompiledRoutes {
   const faults = new Faults(logs.mainError);
   const warn = (message: string): void => logs.mainError.write("warn", message);
   const pools = new Map(
@@ -37,7 +46,11 @@ export function compileRoutes(config: ProxyConfig, logs: LogFiles): CompiledRout
   const routes = new Map<RouteConfig, RouteRuntime>();
   for (const server of config.virtualServers) {
     for (const route of server.routes) {
-      const action = createAction(route, (name) => pools.get(name)!);
+      const action = createAction(
+        route,
+        (name) => pools.get(name)!,
+        (file) => fieldValues[file]!,
+      );
       routes.set(route, {
         config: route,
         server,
@@ -70,11 +83,15 @@ function holdingsOf(pools: readonly UpstreamPool[]): ReturnType<CompiledRoutes["
   };
 }
 
-function createAction(route: RouteConfig, pool: (upstream: UpstreamConfig["name"]) => UpstreamPool): Action {
+function createAction(
+  route: RouteConfig,
+  pool: (upstream: UpstreamConfig["name"]) => UpstreamPool,
+  valueOf: (file: string) => string,
+): Action {
   const { action } = route;
   switch (action.type) {
     case "proxy":
-      return new ProxyAction({ ...route, action }, pool(action.upstream));
+      return new ProxyAction({ ...route, action: withFileValues(action, valueOf) }, pool(action.upstream));
     case "staticFiles":
       return new StaticFilesAction(route, action);
     case "redirect":

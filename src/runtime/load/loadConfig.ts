@@ -17,6 +17,7 @@ import {
   type WantedCertificate,
 } from "../../model/serving.js";
 import { directoryProblem, logProblem, readParsed, recoverLogs } from "./files.js";
+import { loadFieldValues } from "./fieldValues.js";
 import { loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tlsFiles.js";
 import { sha256 } from "./sha256.js";
@@ -68,6 +69,11 @@ export interface LoadedConfig {
    * @default - it sets none
    */
   readonly givenLimits?: readonly string[];
+  /**
+   * Values of request fields that are secrets, by their files.
+   * @default - no route sets any
+   */
+  readonly fieldValues?: Readonly<Record<string, string>>;
   /** TLS material, by listener name. */
   readonly tls: Readonly<Record<string, TlsContents>>;
   /** Findings that do not keep it from serving. */
@@ -87,9 +93,10 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   const { config, givenLimits } = parsed.value;
   const tolerant = options.logs === "warning";
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
-  const [tls, tickets, authorities, directories, logs] = await Promise.all([
+  const [tls, tickets, fields, authorities, directories, logs] = await Promise.all([
     loadTlsFiles(config, options.expiry ?? "problem", issued),
     config.ticketKeys === undefined ? undefined : loadTicketSecret(config.ticketKeys, await credentials()),
+    loadFieldValues(config, await credentials()),
     authorityFileProblems(config),
     directoryProblems(config),
     options.logToStderr === true ? [] : logProblems(config, tolerant),
@@ -97,14 +104,23 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   const problems = [
     ...tls.problems,
     ...(tickets?.problems ?? []),
+    ...fields.problems,
     ...authorities,
     ...directories,
     ...(tolerant ? [] : logs),
   ];
   if (problems.length > 0) return { ok: false, problems };
-  const warnings = [...tls.warnings, ...(tickets?.warnings ?? []), ...(tolerant ? logs : [])];
+  const warnings = [
+    ...tls.warnings,
+    ...(tickets?.warnings ?? []),
+    ...fields.warnings,
+    ...(tolerant ? logs : []),
+  ];
   const secret = tickets?.secret === undefined ? {} : { ticketSecret: tickets.secret };
-  return { ok: true, value: { config, givenLimits, tls: tls.files, warnings, ...secret } };
+  return {
+    ok: true,
+    value: { config, givenLimits, fieldValues: fields.values, tls: tls.files, warnings, ...secret },
+  };
 }
 
 function prepare(text: string, options: LoadOptions): Result<Pick<LoadedConfig, "config" | "givenLimits">> {
@@ -136,7 +152,7 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
     ...route,
     ...(route.accessLog === undefined ? {} : { accessLog: below(route.accessLog) }),
     ...(route.errorLog === undefined ? {} : { errorLog: below(route.errorLog) }),
-    action: withDirectories(route.action, (path) => join(root, path)),
+    action: actionBelow(root, route.action),
   });
   return {
     ...config,
@@ -165,6 +181,16 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
       routes: server.routes.map(routeBelow),
     })),
   };
+}
+
+function actionBelow(root: string, given: RouteConfig["action"]): RouteConfig["action"] {
+  const action = withDirectories(given, (path) => join(root, path));
+  if (action.type !== "proxy") return action;
+  const files = Object.entries(action.setHeadersFromCredential).map(([name, file]) => [
+    name,
+    join(root, file),
+  ]);
+  return { ...action, setHeadersFromCredential: Object.fromEntries(files) as Record<string, string> };
 }
 
 /** The same fields with the paths among them below the root; those that are not given stay out. */

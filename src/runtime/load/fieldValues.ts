@@ -1,0 +1,60 @@
+import { accepting } from "../../model/textRule.js";
+import { HEADER_VALUE } from "../../model/fields.js";
+import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
+import type { FindCredential } from "./credentials.js";
+import { exposure, readText } from "./files.js";
+
+/** Values of request fields that are secrets, as their files are now. */
+export interface FieldValues {
+  /** By the path that the config names. Never logged, never part of a message. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly problems: readonly Problem[];
+  /** What does not keep a service from running. */
+  readonly warnings: readonly Problem[];
+}
+
+/** Reads the files that routes take fields from; each once. */
+export async function loadFieldValues(config: ProxyConfig, find: FindCredential): Promise<FieldValues> {
+  const values: Record<string, string> = {};
+  const problems: Problem[] = [];
+  const warnings: Problem[] = [];
+  for (const [named, field] of fieldFiles(config)) {
+    const credential = await find(named);
+    const file = credential ?? named;
+    const label = `${field} (${file})`;
+    const read = await readText(file, label, true);
+    if ("problem" in read) {
+      problems.push(read.problem);
+      continue;
+    }
+    // Editors and `echo` end a line.
+    const value = read.text.replace(/\r?\n$/, "");
+    if (value === "" || !isValue(value)) {
+      const more = {
+        allowed: "one line of visible ASCII",
+        fix: "Put the value alone into the file, in one line.",
+      };
+      problems.push(problem("config.bad-header", label, "is not the value of a field", more));
+    }
+    values[named] = value;
+    if (credential === undefined) warnings.push(...(await exposure(file, label)));
+  }
+  return { values, problems, warnings };
+}
+
+const isValue = accepting(HEADER_VALUE);
+
+/** The files, each with the field that first names it. */
+function fieldFiles({ virtualServers }: ProxyConfig): Map<string, string> {
+  const files = new Map<string, string>();
+  virtualServers.forEach(({ routes }, s) =>
+    routes.forEach(({ action }, r) => {
+      if (action.type !== "proxy") return;
+      for (const [name, file] of Object.entries(action.setHeadersFromCredential)) {
+        const field = `virtualServers[${s}].routes[${r}].action.setHeadersFromCredential.${name}`;
+        if (!files.has(file)) files.set(file, field);
+      }
+    }),
+  );
+  return files;
+}
