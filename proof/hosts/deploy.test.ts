@@ -1,5 +1,6 @@
 import { terraformIsHere } from "../terraform/workspace.js";
 import { Deployment } from "./deploy/deployment.js";
+import type { SshDeliveryOptions } from "../../src/index.js";
 import { bootHost, type Namespace, type TestHost } from "./harness/index.js";
 import { Intruder } from "./deploy/intruder.js";
 import { differences, hostTree } from "./deploy/hostTree.js";
@@ -17,9 +18,23 @@ run("a deployment over ssh", () => {
   let host: TestHost;
   let outside: Namespace;
   let deployment: Deployment;
+  /** Of another stack. */
+  let second: Deployment;
   let before: ReadonlyMap<string, string>;
   /** Everything that Terraform said. */
   let said = "";
+
+  const ssh = async (more: Partial<SshDeliveryOptions> = {}): Promise<SshDeliveryOptions> => ({
+    privateKeyFile: host.sshKey,
+    hostKey: await host.must("cat /etc/ssh/ssh_host_ecdsa_key.pub"),
+    whenDestroyed: "purge",
+    ...more,
+  });
+
+  /** What a deployment must not touch that is not the host's. */
+  const deployed = (): Promise<string> =>
+    host.must(`sha256sum /etc/portico/tls/* /etc/systemd/system/portico* /var/lib/portico/deployment/state.json
+      nft list ruleset; systemctl is-enabled portico.service; systemctl show -P MainPID portico.service`);
 
   const apply = async (): Promise<string> => {
     const text = await deployment.apply();
@@ -30,11 +45,7 @@ run("a deployment over ssh", () => {
   beforeAll(async () => {
     host = await bootHost({ name: "files" });
     outside = await host.outside();
-    deployment = new Deployment(host, {
-      privateKeyFile: host.sshKey,
-      hostKey: await host.must("cat /etc/ssh/ssh_host_ecdsa_key.pub"),
-      whenDestroyed: "purge",
-    });
+    deployment = new Deployment(host, await ssh());
     await deployment.installApplication();
     before = await hostTree(host);
     await deployment.buildRuntime();
@@ -44,6 +55,7 @@ run("a deployment over ssh", () => {
 
   afterAll(async () => {
     deployment?.remove();
+    second?.remove();
     await host?.stop();
   }, 60_000);
 
@@ -54,9 +66,7 @@ run("a deployment over ssh", () => {
       const intruder = await Intruder.letIn(host);
       // Node has just been uploaded, and may not run where it lies.
       await host.must("mount --bind /var /var && mount -o remount,bind,noexec /var");
-      const { code, stdout, stderr } = await deployment.terraform(
-        "apply -input=false -auto-approve -no-color",
-      );
+      const { code, stdout, stderr } = await deployment.tryApply();
       // Whoever opened a file there meanwhile keeps it.
       await host.must("umount --lazy /var");
       said += stdout + stderr;
@@ -165,9 +175,7 @@ run("a deployment over ssh", () => {
     "a config that does not serve is rolled back, and the apply fails with the reason",
     async () => {
       deployment.synthesize({ health: true, brokenUpstream: true, probeSeconds: 3 });
-      const { code, stdout, stderr } = await deployment.terraform(
-        "apply -input=false -auto-approve -no-color",
-      );
+      const { code, stdout, stderr } = await deployment.tryApply();
       expect(code).toBe(1);
       expect(stderr).toContain("remote-exec provisioner error");
       expect(stdout).toMatch(
@@ -178,9 +186,7 @@ run("a deployment over ssh", () => {
       expect(await host.must("cat /etc/portico/portico.json")).not.toContain("8999");
 
       // A second attempt fails in the same way: what was uploaded is still there.
-      expect((await deployment.terraform("apply -input=false -auto-approve -no-color")).stdout).toContain(
-        "[activation.unexpected-response]",
-      );
+      expect((await deployment.tryApply()).stdout).toContain("[activation.unexpected-response]");
       deployment.synthesize({ health: true });
       await apply();
       expect(await deployment.planned()).toEqual([]);
@@ -195,7 +201,7 @@ run("a deployment over ssh", () => {
       const other = await host.must("cat /etc/ssh/ssh_host_rsa_key.pub");
       const wrong = deployment.by({ privateKeyFile: host.sshKey, hostKey: other, connectTimeoutSeconds: 5 });
       wrong.synthesize({ health: false });
-      const { code, stderr } = await wrong.terraform("apply -input=false -auto-approve -no-color");
+      const { code, stderr } = await wrong.tryApply();
       expect(code).toBe(1);
       expect(stderr).toMatch(/knownhosts: key mismatch/);
       // State remembers how to log in on destroy; an apply fixes it.
@@ -207,9 +213,101 @@ run("a deployment over ssh", () => {
   );
 
   test(
+    "another stack is refused; it can take the host over, and then the first one's destroy touches nothing",
+    async () => {
+      second = new Deployment(host, await ssh());
+      await second.buildRuntime();
+      second.synthesize({ construct: "others" });
+      second.init();
+      const ours = await deployed();
+      const refused = await second.tryApply();
+      expect([refused.code, refused.stdout]).toEqual([
+        1,
+        expect.stringMatching(
+          /this host has the deployment of portico\/files\/Host, and this is another one \[activation\.other-deployment\][^]*takeOver/,
+        ),
+      ]);
+      expect(await deployed()).toBe(ours);
+      second = second.by(await ssh({ takeOver: true }));
+      second.synthesize({ construct: "others" });
+      await second.apply();
+      await expectFrontEnd();
+      const theirs = await deployed();
+      const { code, stdout } = await deployment.terraform("destroy -auto-approve -no-color");
+      expect([code, stdout]).toEqual([
+        0,
+        expect.stringContaining("nothing was removed: this host has the deployment of portico/others/Host"),
+      ]);
+      expect(await deployed()).toBe(theirs);
+      await expectFrontEnd();
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "a construct that was renamed is another one, unless its identity was moved in state",
+    async () => {
+      second = second.by(await ssh());
+      second.synthesize({ construct: "moved" });
+      await second.moveIdentity();
+      await second.apply();
+      await expectFrontEnd();
+      expect(await second.planned()).toEqual([]);
+      second.synthesize({ construct: "renamed" });
+      const before = await deployed();
+      const { code, stdout } = await second.tryApply();
+      expect([code, stdout]).toEqual([1, expect.stringContaining("[activation.other-deployment]")]);
+      expect(await deployed()).toBe(before);
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "a host that was reinstalled or restored gets everything again; one that is gone is left to itself",
+    async () => {
+      await host.must(`/var/lib/portico/deployment/command deactivate --purge
+        rm -rf /var/lib/portico /root/.portico /etc/ssh/ssh_host_*
+        ssh-keygen -A && systemctl restart ssh`);
+      before = await hostTree(host);
+      second = second.by(await ssh());
+      second.synthesize({ construct: "moved" });
+      await second.applyAgain();
+      await expectFrontEnd();
+
+      const places = "etc/portico etc/systemd/system usr/lib/portico usr/share/portico var/lib/portico";
+      await host.must(`tar -C / -cpf /opt/backup.tar ${places}`);
+      second.synthesize({ construct: "moved", health: true });
+      await second.apply();
+      await host.must("tar -C / -xpf /opt/backup.tar && rm /opt/backup.tar && systemctl daemon-reload");
+      await host.reboot();
+      const health = `curl -sk https://${host.address}/health`;
+      expect(await outside.must(health)).not.toBe("ok\n");
+      await second.applyAgain();
+      expect(await outside.must(health)).toBe("ok\n");
+      expect(await second.planned()).toEqual([]);
+
+      second = second.by(await ssh({ whenDestroyed: "keep" }));
+      second.synthesize({ construct: "moved", health: true });
+      await second.apply();
+      await host.must("systemctl stop ssh.service ssh.socket 2> /dev/null; systemctl stop ssh.service");
+      expect((await second.terraform("destroy -auto-approve -no-color")).code).toBe(0);
+      await host.must("systemctl start ssh.service");
+      await expectFrontEnd();
+      // What a state that is lost has uploaded is swept after a week.
+      await host.must("rm -rf /var/lib/portico/incoming/*");
+
+      // The state is gone as well.
+      second = second.by(await ssh({ takeOver: true }));
+      second.synthesize({ construct: "moved" });
+      await second.apply();
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
     "a destroy leaves the host as it was",
     async () => {
-      const { code, stdout, stderr } = await deployment.terraform("destroy -auto-approve -no-color");
+      const { code, stdout, stderr } = await second.terraform("destroy -auto-approve -no-color");
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toContain("the deployment is gone");
       expect(differences(before, await hostTree(host))).toEqual([]);
@@ -228,7 +326,8 @@ run("a deployment over ssh", () => {
       await host.must(`useradd --create-home --shell /bin/sh deploy
       echo 'deploy ALL=(root) NOPASSWD: ALL' > /etc/sudoers.d/deploy
       install -d -m 0700 -o deploy /home/deploy/.ssh
-      install -m 0600 -o deploy /root/.ssh/authorized_keys /home/deploy/.ssh/`);
+      install -m 0600 -o deploy /root/.ssh/authorized_keys /home/deploy/.ssh/
+      install -d -m 0700 -o deploy /opt/admin-scripts`);
       const socket = `${host.root}.agent`;
       const agent = outside.start(`exec ssh-agent -D -a ${socket}`);
       try {
@@ -242,6 +341,7 @@ run("a deployment over ssh", () => {
           sudo: true,
           address: "127.0.0.1",
           hostKey,
+          scriptPath: "/opt/admin-scripts/%RAND%.sh",
           bastion: { address: host.address, user: "deploy", hostKey },
         });
         through.synthesize();
@@ -253,7 +353,7 @@ run("a deployment over ssh", () => {
         expect(
           await host.must("journalctl -u ssh --grep 'Accepted publickey for deploy from 127.0.0.1' | wc -l"),
         ).not.toBe("0\n");
-        expect(await host.must("find /home/deploy/.portico -type f ! -empty")).toBe("");
+        expect(await host.must("find /opt/admin-scripts -type f ! -empty")).toBe("");
         expect((await through.terraform("destroy -auto-approve -no-color", env)).code).toBe(0);
         expect(await host.must("ls -A /home/deploy; ls -d /etc/portico || true")).not.toContain("portico");
       } finally {

@@ -20,6 +20,8 @@ export interface DeployedApp {
   readonly nodeCache: string;
   /** A Node binary, instead of the pinned one. */
   readonly nodeFile?: string;
+  /** Id of the front end. */
+  readonly construct?: string;
   /** Adds a route `/health`. */
   readonly health?: boolean;
   /** A port that nothing listens on for the web application: valid, and wrong. */
@@ -45,7 +47,7 @@ new TlsProvider(stack, "tls");
 const byAcme = ({ directory, roots }: Required<DeployedApp>["acme"]): TlsMaterial =>
   TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true, directory, roots });
 
-const files = new FileSyncFrontEnd(stack, "files", {
+const files = new FileSyncFrontEnd(stack, given.construct ?? "files", {
   host: {
     address: given.address,
     ipv6Address: given.ipv6Address,

@@ -105,10 +105,36 @@ export class Deployment {
     });
   }
 
+  /** An apply that may fail. */
+  tryApply(env?: NodeJS.ProcessEnv, more = ""): Promise<Result> {
+    return this.terraform(`apply -input=false -auto-approve -no-color ${more}`, env);
+  }
+
+  /** Sends everything again, as to a host that is gone. */
+  async applyAgain(): Promise<string> {
+    const staging = /terraform_data\.\S*Host_Staging\S*/.exec(
+      (await this.terraform("state list")).stdout,
+    )![0];
+    return this.applied(await this.tryApply({}, `-replace=${staging}`));
+  }
+
   async apply(env?: NodeJS.ProcessEnv): Promise<string> {
-    const { code, stdout, stderr } = await this.terraform("apply -input=false -auto-approve -no-color", env);
+    return this.applied(await this.tryApply(env));
+  }
+
+  private applied({ code, stdout, stderr }: Result): string {
     if (code !== 0) throw new Error(`terraform apply exited with ${code}\n${stdout}\n${stderr}`);
     return stdout;
+  }
+
+  /** Moves the identity to where the stack has it now, as somebody does who has renamed the construct. */
+  async moveIdentity(): Promise<void> {
+    const [from] = /^terraform_data\.\S*Host_Deployment\S*$/m.exec(
+      (await this.terraform("state list")).stdout,
+    )!;
+    const [, to] = /"(\w*Host_Deployment\w*)": \{/.exec(this.synthesized)!;
+    const { code, stderr } = await this.terraform(`state mv ${from} terraform_data.${to}`);
+    if (code !== 0) throw new Error(stderr);
   }
 
   /** Addresses of what an apply would change, with the numbers in their ends taken off. */
