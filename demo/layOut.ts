@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type Arguments, type Attributes, privateKey, selfSignedCertificate } from "./tlsResources.js";
@@ -130,6 +131,8 @@ class Resources {
   }
 
   private async reference(where: string, expression: string): Promise<string> {
+    const encoded = /^jsonencode\((.*)\)$/.exec(expression);
+    if (encoded !== null) return JSON.stringify(await this.reference(where, encoded[1]!));
     if (expression === "path.module" || expression === "path.root") return this.folder;
     const [type = "", name = "", attribute = "", ...rest] = expression.split(".");
     const create = CREATORS[type];
@@ -137,7 +140,7 @@ class Resources {
     const address = `${type}.${name}`;
     let attributes = this.created.get(address);
     if (attributes === undefined) {
-      attributes = this.arguments(address).then(create);
+      attributes = this.arguments(address).then((args) => create(args, this, address));
       this.created.set(address, attributes);
     }
     const value = (await attributes)[attribute];
@@ -149,12 +152,23 @@ class Resources {
 /** Arguments that are addresses or settings for Terraform, not values. */
 const META = new Set(["depends_on", "lifecycle", "provider", "provisioner", "connection"]);
 
-const CREATORS: Readonly<Record<string, (args: Arguments) => Attributes | Promise<Attributes>>> = {
+/** What others refer to of a file. */
+async function fileHash(args: Arguments, resources: Resources, address: string): Promise<Attributes> {
+  const content = await fileContent(address, args, resources);
+  return { content_sha256: createHash("sha256").update(content).digest("hex") };
+}
+
+type Create = (args: Arguments, resources: Resources, address: string) => Attributes | Promise<Attributes>;
+
+const CREATORS: Readonly<Record<string, Create>> = {
+  local_file: fileHash,
+  local_sensitive_file: fileHash,
   tls_private_key: privateKey,
   tls_self_signed_cert: selfSignedCertificate,
 };
 
 function unresolvable(where: string, expression: string): Error {
-  const known = "tls_private_key.NAME.private_key_pem and tls_self_signed_cert.NAME.cert_pem";
+  const known =
+    "tls_private_key.NAME.private_key_pem, tls_self_signed_cert.NAME.cert_pem and local_file.NAME.content_sha256";
   return new Error(`${where}: ${expression} cannot be resolved without Terraform (what can: ${known})`);
 }

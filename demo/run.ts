@@ -1,8 +1,11 @@
+import path from "node:path";
 import { buildBundle } from "../build/bundle.js";
 import { BUNDLE } from "../build/paths.js";
-import { mediaFileOf } from "../src/diagnosis/mediaFile.js";
+import { imageFor } from "../src/diagnosis/mediaFile.js";
 import { expectedResponses } from "../src/diagnosis/expectedResponses.js";
 import { checkLive, type CheckedResponse } from "../src/diagnosis/liveCheck.js";
+import { DEPLOYMENT_FILE, formatProblem, parseDeploymentText } from "../src/model/index.js";
+import { readParsed } from "../src/runtime/load/files.js";
 import { previewConfig } from "../src/cli/previewConfig.js";
 import { daemonPorts, type Host, prepareHosts, sitePaths } from "./host.js";
 import { freePortOffset, type Preview, startPreview } from "./previewProcess.js";
@@ -72,8 +75,14 @@ async function serveAndCheck(host: Host, upstreams: Upstreams): Promise<Served> 
   );
   const config = previewConfig(host.config, { portOffset: offset });
   if (!config.ok) throw new Error("the preview serves what cannot be previewed");
-  const mediaPath = await mediaFileOf(config.value, host.root);
-  const expected = expectedResponses(config.value, mediaPath === undefined ? {} : { mediaPath });
+  const deployment = await readParsed(path.join(host.root, DEPLOYMENT_FILE), parseDeploymentText);
+  if (!deployment.ok) throw new Error(deployment.problems.map(formatProblem).join("\n"));
+  const { expect = [] } = deployment.value;
+  const mediaPath = await imageFor(config.value, expect, host.root);
+  const expected = expectedResponses(config.value, {
+    expect,
+    ...(mediaPath === undefined ? {} : { mediaPath }),
+  });
   const checked = checkLive(expected, { timeoutMs: 10_000, insecure: true });
   const rows = await Promise.race([checked, preview.died.then((why) => Promise.reject(new Error(why)))]);
   return { preview, offset, rows: rows.map((row) => ({ ...row, mode: host.mode })) };

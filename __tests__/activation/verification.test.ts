@@ -24,11 +24,11 @@ test("a certificate that an authority has not issued yet is not a reason to roll
   };
   mkdirSync(join(folder, "etc/portico"), { recursive: true });
   writeFileSync(join(folder, "etc/portico/portico.json"), JSON.stringify(config));
-  const deployment = deploymentOf({ probe: { enabled: true, timeoutSeconds: 1 } });
+  const deployment = deploymentOf({ expect: [], probe: { enabled: true, timeoutSeconds: 1 } });
   try {
     const parsed = parseConfig(config);
-    const subjects = parsed.ok ? expectedResponses(parsed.value, {}).map(({ subject }) => subject) : [];
-    expect(subjects).toEqual(["certificate"]);
+    const subjects = parsed.ok ? expectedResponses(parsed.value, { expect: [] }).map(({ name }) => name) : [];
+    expect(subjects).toEqual(["certificate for www.example.org"]);
     expect(await awaitService(openStore(folder), deployment, [], new AbortController().signal)).toEqual([]);
   } finally {
     await front.close();

@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Deactivated } from "../../src/activation/deactivate.js";
 import type { SeenDrift } from "../../src/activation/drift.js";
-import { type ExpectedResponse, expectedResponses } from "../../src/diagnosis/expectedResponses.js";
+import type { ExpectedResponse } from "../../src/diagnosis/expectedResponses.js";
 import type { CheckedResponse } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
 import type { DeploymentInput, ProxyConfigInput } from "../../src/model/index.js";
@@ -30,8 +30,8 @@ import {
   ControlServer,
 } from "../../src/runtime/supervisor/control.js";
 import { issue } from "../../proof/kit/certificates.js";
-import { siteConfig } from "../../proof/kit/siteConfig.js";
-import { answer, asExpected, configOf } from "../diagnosis/site.js";
+import { siteConfig, siteExpect } from "../../proof/kit/siteConfig.js";
+import { answer, asExpected, configOf, siteRows, subjectOf } from "../diagnosis/site.js";
 import { CONFIG, KEY, PROXY, sha256, type SiteFiles, siteFiles } from "./site.js";
 import { INCOMING, type Printed, WholeHost } from "./wholeHost.js";
 
@@ -1564,7 +1564,7 @@ describe("what the host should answer", () => {
     answers = asExpected;
     server = createHttpServer((request, response) => {
       const url = `http://${request.headers.host}${request.url}`;
-      const row = expectedResponses(configOf(plainConfig), { mediaPath: "a.png" }).find(
+      const row = siteRows(configOf(plainConfig), { mediaPath: "a.png" }).find(
         ({ request: { scheme, host: name, path } }) => `${scheme}://${name}${path}` === url,
       );
       const outcome = row === undefined ? undefined : answers(row);
@@ -1587,6 +1587,7 @@ describe("what the host should answer", () => {
   });
   const probed = (more: object = {}): Partial<DeploymentInput> => ({
     services: SERVICES,
+    expect: siteExpect({ mode: "plain", host: HOST }),
     probe: { timeoutSeconds: 1 },
     ...more,
   });
@@ -1651,7 +1652,7 @@ describe("what the host should answer", () => {
   test("or else the host goes back", async () => {
     host.deliver(files, probed());
     expect((await host.activate()).reason).toBeUndefined();
-    answers = (row) => (row.subject === "media" ? answer(404) : asExpected(row));
+    answers = (row) => (subjectOf(row) === "media" ? answer(404) : asExpected(row));
     host.deliver(
       { ...files, "/usr/share/portico/default/index.html": two["/usr/share/portico/default/index.html"]! },
       probed(),
@@ -1737,7 +1738,7 @@ describe("what the host should answer", () => {
   });
 
   test("a unit that ends, and an answer that is wrong: both are said", async () => {
-    answers = (row) => (row.subject === "media" ? answer(404) : asExpected(row));
+    answers = (row) => (subjectOf(row) === "media" ? answer(404) : asExpected(row));
     host.write("/run/units/portico.service.reload", "echo failed > /run/units/portico.service; exit 0");
     host.deliver(files, probed());
     expect((await host.activate()).reason).toMatchObject([
@@ -1747,7 +1748,7 @@ describe("what the host should answer", () => {
   });
 
   test("settings that are left to the application's owner are only reported", async () => {
-    answers = (row) => (row.subject === "web" ? answer(400) : asExpected(row));
+    answers = (row) => (subjectOf(row) === "web" ? answer(400) : asExpected(row));
     host.deliver(files, probed());
     const { value, reason } = await host.activate();
     expect(seen([reason, value?.responses.filter((row) => !(row as CheckedResponse).pass)]))

@@ -14,7 +14,8 @@ import { createWebUi } from "../../demo/upstreams/webUi.js";
 import { run } from "../../src/cli/program.js";
 import { nodeFixes } from "../../src/model/nodeReleases.js";
 import { VERSION } from "../../src/model/version.js";
-import { siteConfig, type SiteOptions } from "../../proof/kit/siteConfig.js";
+import { siteConfig, siteExpect, type SiteOptions } from "../../proof/kit/siteConfig.js";
+import { deploymentOf } from "../diagnosis/site.js";
 
 let folder: string;
 beforeAll(() => {
@@ -45,6 +46,8 @@ async function layOutHost(name: string, options: SiteOptions, days = 90): Promis
     "<!doctype html><title>It works</title>\n",
   );
   writeFileSync(path.join(root, "etc/portico/portico.json"), JSON.stringify(config));
+  const deployment = deploymentOf({ expect: siteExpect(options) });
+  writeFileSync(path.join(root, "etc/portico/deployment.json"), JSON.stringify(deployment));
   const { cert_pem } = await selfSignedCertificate({
     private_key_pem: hostKey!,
     validity_period_hours: 24 * days,
@@ -230,19 +233,11 @@ describe("check", () => {
     );
     expect(code).toBe(1);
     const failed = out.split("\n").filter((line) => line.startsWith("FAIL"));
-    expect(failed).toHaveLength(6);
+    // Without a deployment, each route is asked for what its action promises.
+    expect(failed).toHaveLength(5);
     for (const line of failed) expect(line).toContain("nothing listens on 127.0.0.9 port 1:");
     expect(err).toMatch(/^note: did not look for settings stored in the application's database: .*\n$/);
     expect(err).toEqual(expect.stringMatching(why));
-  });
-
-  test("--live refuses a config that is not a file-sync front end", async () => {
-    const file = path.join(folder, "other.json");
-    const text = JSON.stringify(siteConfig({ mode: "plain" })).replaceAll('"application"', '"something"');
-    writeFileSync(file, text);
-    const { code, err } = await portico("check", "--live", file);
-    expect(code).toBe(1);
-    expect(err).toContain("no virtual server `application`");
   });
 });
 
@@ -396,6 +391,8 @@ describe("preview and check --live", () => {
   test("a reload moves the changed config as well, and refuses a bad one", async () => {
     const root = await layOutHost("reload", { mode: "plain", host: "127.0.0.1" });
     const file = path.join(root, "etc/portico/portico.json");
+    // Without a deployment, the routes of the config are asked.
+    rmSync(path.join(root, "etc/portico/deployment.json"));
     const { preview, at } = await startPreview(root);
     const good = readFileSync(file, "utf8");
     writeFileSync(file, good.replace('"port":80', '"port":99999'));
@@ -406,13 +403,13 @@ describe("preview and check --live", () => {
     preview.signal("SIGHUP");
     await preview.until(() => preview.err.includes("configuration reloaded"));
     const { out } = await portico("check", ...at);
-    expect(out).toMatch(/PASS {2}file server daemon: HEAD http:\/\/127\.0\.0\.1:\d+\/transfer\//);
-    expect(lines(out).filter((line) => line.startsWith("PASS"))).toHaveLength(5);
+    expect(out).toMatch(/PASS {2}application fileServer: HEAD http:\/\/127\.0\.0\.1:\d+\/transfer\//);
+    expect(lines(out).filter((line) => line.startsWith("PASS"))).toHaveLength(4);
     expect(await preview.stop()).toBe(0);
     const gone = await portico("check", ...at, "--timeout", "2");
     expect(
       lines(gone.out).filter((line) => /cause: nothing listens on 127\.0\.0\.1/.test(line)),
-    ).toHaveLength(6);
+    ).toHaveLength(5);
   });
 
   test("for a name that the config does not have, the default server answers, and the cause is named", async () => {

@@ -6,6 +6,7 @@ import type {
   DeploymentUnits,
   ErrorLogFile,
   ErrorLogStream,
+  ExpectedResponse,
   HealthListener,
   HostDescription,
   ForwardedOptions,
@@ -31,6 +32,7 @@ import type {
 import type { DeploymentInput, DeploymentServices } from "../../src/model/deployment.js";
 import type {
   ActionInput,
+  ExpectationInput,
   ListenerInput,
   ProxyConfigInput,
   RouteInput,
@@ -81,16 +83,17 @@ const SAME: { readonly [pair: string]: true } = {
   errorLog: true satisfies Same<ErrorLogFile | ErrorLogStream, Log<"error">>,
   healthListener: true satisfies Same<HealthListener, NonNullable<Config["healthListener"]>>,
   upstream: true satisfies Same<Omit<UpstreamProps, "name">, Omit<UpstreamInput, "name">>,
-  route: true satisfies Same<Values<RouteProps, "action">, Omit<RouteInput, "action" | "name">>,
+  route: true satisfies Same<Values<RouteProps, "action" | "expect">, Omit<RouteInput, "action" | "name">>,
   listener: true satisfies Same<
     Omit<Values<ListenerProps, "tls">, "address">,
     Omit<ListenerInput, "tls" | "name" | "protocol" | "address">
   >,
   proxyProtocol: true satisfies Same<ProxyProtocolOptions, NonNullable<ListenerInput["proxyProtocol"]>>,
   virtualServer: true satisfies Same<
-    Values<VirtualServerProps, "listeners" | "tls" | "hsts">,
+    Values<VirtualServerProps, "listeners" | "tls" | "hsts" | "expect">,
     Omit<VirtualServerInput, "listeners" | "name" | "routes" | "hsts">
   >,
+  expect: true satisfies Same<ExpectedResponse, ExpectationInput>,
   // That a certificate is self-signed is known in the stack only.
   hsts: true satisfies Same<Omit<HstsOptions, "force">, NonNullable<VirtualServerInput["hsts"]>>,
   responseHeaders: true satisfies Same<ResponseHeaders, NonNullable<RouteInput["responseHeaders"]>>,

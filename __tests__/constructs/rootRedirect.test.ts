@@ -16,7 +16,9 @@ function made(props: Partial<FileSyncFrontEndProps>) {
   );
   const page = written.find(({ filename }) => filename.endsWith("/index.html"))!.content;
   const config = renderProxyConfig(files.proxy);
-  const rows = expectedResponses(config).filter(({ name }) => name.startsWith("/ over"));
+  const rows = expectedResponses(config, {
+    expect: files.proxy.virtualServers.flatMap((one) => one.expectedRows()),
+  }).filter(({ name }) => name.startsWith("/ over"));
   return { stack, files, config, page, rows };
 }
 

@@ -4,11 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
 import { run } from "../../src/cli/program.js";
-import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
-import { siteConfig } from "../../proof/kit/siteConfig.js";
+import { siteConfig, siteExpect } from "../../proof/kit/siteConfig.js";
 import { wantedValues } from "../applicationSettings/oracle.js";
-import { asExpected, configOf, deploymentOf } from "./site.js";
+import { asExpected, configOf, deploymentOf, siteRows } from "./site.js";
 
 /** `portico doctor` from another machine: what it prints, and how it ends. */
 
@@ -32,6 +31,7 @@ beforeEach(async () => {
   ({ port } = server.address() as { port: number });
   configFile = join(folder, "portico.json");
   writeFileSync(configFile, JSON.stringify(config()));
+  writeFileSync(join(folder, "deployment.json"), JSON.stringify(deploymentOf({ expect: EXPECT })));
 });
 afterEach(async () => {
   await closed();
@@ -43,7 +43,8 @@ function config() {
   return { ...rest, listeners: listeners.map((listener) => ({ ...listener, port })) };
 }
 
-const rows = () => expectedResponses(configOf(config()), { mediaPath: "a.png" });
+const rows = () => siteRows(configOf(config()), { mediaPath: "a.png" });
+const EXPECT = siteExpect({ mode: "plain", host: "files.example.org" });
 
 async function closed(): Promise<void> {
   server.closeAllConnections();
@@ -53,8 +54,8 @@ async function closed(): Promise<void> {
 async function doctor(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ["", ""];
   const output = { out: (t: string) => void (out += t), err: (t: string) => void (err += t) };
-  const from = ["--elsewhere", "--config", configFile, "--connect", "127.0.0.1", "--timeout", "5"];
-  const code = await run(["doctor", ...from, ...args], output);
+  const from = ["--elsewhere", "--config", configFile, "--deployment", join(folder, "deployment.json")];
+  const code = await run(["doctor", ...from, "--connect", "127.0.0.1", "--timeout", "5", ...args], output);
   return { code, out, err };
 }
 
@@ -136,6 +137,7 @@ describe("on the host itself", () => {
     };
     expect(await applyEdits(await planSettings({ values, files }))).toMatchObject({ ok: true });
     const deployment = deploymentOf({
+      expect: EXPECT,
       settings: { values: values as never, files },
       media: { directory: at("media") },
       network: { addresses: ["127.0.0.1"] },
@@ -288,7 +290,7 @@ describe("on the host itself", () => {
 });
 
 test("a deployment that is named has to exist", async () => {
-  const missing = join(folder, "deployment.json");
+  const missing = join(folder, "none.json");
   expect(await doctor("--deployment", missing)).toEqual({
     code: 2,
     out: "",

@@ -1,15 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, freePorts } from "../../proof/kit/ports.js";
-import { siteConfig } from "../../proof/kit/siteConfig.js";
+import { siteConfig, siteExpect } from "../../proof/kit/siteConfig.js";
 import type { Evidence } from "../../src/diagnosis/evidence.js";
 import { type DiagnosisOptions, gather } from "../../src/diagnosis/gather.js";
 import { ownAddresses } from "../../src/diagnosis/hostFacts.js";
-import type { DeploymentInput } from "../../src/model/index.js";
+import { type DeploymentInput, unbracketed } from "../../src/model/index.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import { wantedValues } from "../applicationSettings/oracle.js";
-import { deploymentOf, HEALTHY } from "./site.js";
+import { deploymentOf, HEALTHY, type Subject, subjectOf } from "./site.js";
 
 /** Which documents a diagnosis believes, and what it asks the running proxy. */
 
@@ -120,13 +120,19 @@ describe("of a front end", () => {
         : { ...one, port: ports.https, publishedPort: ports.published },
     );
     writeFileSync(at("portico.json"), JSON.stringify({ ...rest, listeners: moved }));
-    if (deployed !== undefined) writeFileSync(at("deployment.json"), JSON.stringify(deploymentOf(deployed)));
+    const named =
+      deployed?.settings === undefined
+        ? host
+        : unbracketed(new URL(deployed.settings.values.serviceUrl).hostname);
+    const rows = siteExpect({ mode: "tls", host: named });
+    if (deployed !== undefined || !existsSync(at("deployment.json")))
+      writeFileSync(at("deployment.json"), JSON.stringify(deploymentOf({ expect: rows, ...deployed })));
     const gathered = await gather({ ...options, timeoutMs: 300, ...more });
     if (!gathered.ok) throw new Error(JSON.stringify(gathered.problems));
     return gathered.value;
   }
-  const row = ({ responses }: Evidence, subject: string) =>
-    responses.find((one) => one.row.subject === subject)!.row;
+  const row = ({ responses }: Evidence, subject: Subject) =>
+    responses.find((one) => subjectOf(one.row) === subject)!.row;
   const servedAs = (host: string): Partial<DeploymentInput> => ({
     settings: {
       values: wantedValues({ origins: [{ scheme: "https", host, port: 444 }] }) as never,
@@ -144,8 +150,8 @@ describe("of a front end", () => {
   >([
     ["on the host", {}, undefined, ["127.0.0.1", "127.0.0.1", "https", "https://127.0.0.1"]],
     ["by a name", { host: "localhost" }, undefined, ["localhost", "127.0.0.1", "https", "https://localhost"]],
-    ["by SERVICE_URL", {}, "localhost", ["localhost", "127.0.0.1", "https", "https://localhost:444"]],
-    ["by SERVICE_URL with IPv6", {}, "::1", ["[::1]", "127.0.0.1", "https", "https://[::1]:444"]],
+    ["by SERVICE_URL", {}, "localhost", ["localhost", "127.0.0.1", "https", "https://localhost"]],
+    ["by SERVICE_URL with IPv6", {}, "::1", ["[::1]", "127.0.0.1", "https", "https://[::1]"]],
     ["at an own address", { connect: "::1" }, undefined, ["127.0.0.1", "::1", "https", "https://127.0.0.1"]],
     [
       "at another address",
@@ -163,13 +169,13 @@ describe("of a front end", () => {
       "from elsewhere by SERVICE_URL",
       { place: "elsewhere" },
       "localhost",
-      ["localhost", "localhost", "published", "https://localhost:444"],
+      ["localhost", "localhost", "published", "https://localhost"],
     ],
     [
       "from elsewhere at another place",
       { place: "elsewhere", connect: "::1" },
       "localhost",
-      ["localhost", "::1", "published", "https://localhost:444"],
+      ["localhost", "::1", "published", "https://localhost"],
     ],
   ])("where requests go: %s", async (_what, more, service, [host, address, port, origin]) => {
     const found = await seen(more, service === undefined ? undefined : servedAs(service));
@@ -227,15 +233,18 @@ describe("of a front end", () => {
     expect(row(await seen({ place: "elsewhere" }), "media").notProbed).toBeDefined();
   });
 
-  test("without a name nothing is tried from elsewhere; without a front end nothing is served", async () => {
+  test("without a name only its certificates are asked for from elsewhere", async () => {
     const gathered = await gather({ ...options, place: "elsewhere", publicAddresses: ["192.0.2.77"] });
-    expect(gathered).toMatchObject({ ok: true, value: { place: "elsewhere", responses: [] } });
+    expect(gathered).toMatchObject({
+      ok: true,
+      value: { place: "elsewhere", responses: [{ row: { certificate: true } }] },
+    });
     expect(gathered.ok && gathered.value).not.toHaveProperty("openPorts");
     expect(gathered.ok && gathered.value.publicAddresses).toEqual([
       {
         address: "192.0.2.77",
         own: false,
-        outcome: { failure: { code: "", message: "nothing is served there" } },
+        outcome: { failure: expect.anything() },
       },
     ]);
   });

@@ -1,4 +1,4 @@
-import { causeOfAnswer, causeOfFailure, settingsOfAnswer } from "../../src/diagnosis/causes.js";
+import { causeOfAnswer, causeOfFailure } from "../../src/diagnosis/causes.js";
 import {
   answeredByUpstream,
   type Expectation,
@@ -15,17 +15,17 @@ import {
   status,
 } from "../../src/diagnosis/expectation.js";
 import {
-  applicationHost,
   type ExpectedResponse,
   expectedResponses,
   type ExpectedResponsesOptions,
+  mainName,
 } from "../../src/diagnosis/expectedResponses.js";
 import { formatChecked, judge } from "../../src/diagnosis/liveCheck.js";
-import { judgeOverrides, urlsOf } from "../../src/diagnosis/storedSettings.js";
+import { judgeOverrides } from "../../src/diagnosis/storedSettings.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { type SiteOptions, siteConfig } from "../../proof/kit/siteConfig.js";
-import { ADDRESS, answer, configOf, errorPage, failure } from "./site.js";
+import { ADDRESS, answer, configOf, errorPage, failure, siteRows, type Subject, subjectOf } from "./site.js";
 
 /** What is asked of a front end, what counts as expected, and what is said where it is not. */
 
@@ -159,9 +159,9 @@ const line = ({ name, request, expected, upstream, notProbed }: ExpectedResponse
     ...(upstream === undefined ? [] : [upstream]),
     ...(notProbed === undefined ? [] : [notProbed.reason]),
   ].join(" | ");
-const lines = (...parts: Parameters<typeof config>) => expectedResponses(config(...parts)).map(line);
+const lines = (...parts: Parameters<typeof config>) => siteRows(config(...parts)).map(line);
 const linesOf = (options: ExpectedResponsesOptions, ...parts: Parameters<typeof config>) =>
-  expectedResponses(config(...parts), options).map(line);
+  siteRows(config(...parts), options).map(line);
 
 const FROM_DAEMON =
   "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version";
@@ -231,7 +231,7 @@ describe("what is asked", () => {
     const moved = previewConfig(config({ mode: "tls", host: "files.example.org" }), { portOffset: 10_000 });
     if (!moved.ok) throw new Error(JSON.stringify(moved.problems));
     const [http, https] = ["http://files.example.org:10080", "https://files.example.org:10443"];
-    const rows = expectedResponses(moved.value, { mediaPath: "a.png" }).map(line);
+    const rows = siteRows(moved.value, { mediaPath: "a.png" }).map(line);
     expect(rows.slice(2, 4)).toEqual([
       `redirect to https: ${http}/sync/ at 127.0.0.1 10080 | 301, Location: ${https}/sync/, Content-Type: text/html`,
       `application over https: ${https}/sync/ at 127.0.0.1 10443 | HTTP/2, 302, Location: ${https}/sync/accounts/login/?next=/sync/ | http://127.0.0.1:8000`,
@@ -245,7 +245,7 @@ describe("what is asked", () => {
     ["0:0:0:0:0:0:0:5", "0:0:0:0:0:0:0:5"],
     ["2001:db8::", "2001:db8::"],
   ])("a listener on %s is asked at %s", (ipv6, asked) => {
-    const rows = expectedResponses(config({ mode: "tls", address: "192.0.2.10", ipv6 }));
+    const rows = siteRows(config({ mode: "tls", address: "192.0.2.10", ipv6 }));
     const on6 = rows.find(({ name }) => name === "application over https on IPv6");
     expect(on6!.request.address).toBe(asked);
   });
@@ -255,13 +255,13 @@ describe("what is asked", () => {
     const published = (publishedPort: number) =>
       configOf({ ...rest, listeners: listeners.map((one) => ({ ...one, port: 8081, publishedPort })) });
     const asked = (port: number, options: ExpectedResponsesOptions): string =>
-      expectedResponses(published(port), options).map(line).at(-1)!;
+      siteRows(published(port), options).map(line).at(-1)!;
     expect(asked(80, {})).toMatch(/: http:\/\/files\.example\.org\/syncdav\/ at 127\.0\.0\.1 8081 /);
     expect(asked(8888, { connect: "192.0.2.9" })).toMatch(
       /\/\/files\.example\.org:8888\/.* at 192\.0\.2\.9 8081 /,
     );
     expect(asked(8888, { connect: "192.0.2.9", asClients: true })).toMatch(/ at 192\.0\.2\.9 8888 /);
-    const row = expectedResponses(published(80), { host: "127.0.0.1" })[0]!;
+    const row = siteRows(published(80), { host: "127.0.0.1" })[0]!;
     expect(judge(row, failure("ECONNREFUSED")).request).toMatch(/ \(at 127\.0\.0\.1:8081\)$/);
   });
 
@@ -269,7 +269,7 @@ describe("what is asked", () => {
     ["img/a.png", "/syncmedia/img/a.png"],
     ["../../a.png", "/syncmedia/../../a.png"],
   ])("a media file that is named %s", (mediaPath, path) => {
-    const row = expectedResponses(config(), { mediaPath }).find(({ subject }) => subject === "media")!;
+    const row = siteRows(config(), { mediaPath }).find((row) => subjectOf(row) === "media")!;
     expect(row.request.path).toBe(path);
   });
 
@@ -281,7 +281,7 @@ describe("what is asked", () => {
       .map((one) => (one.name === "application" ? { ...one, listeners, default: false } : one))
       .map((one) => (one.name === "application" ? { ...one, serverNames: ["files.example.org"] } : one))
       .map((one) => (one.name === "default" ? { ...one, listeners } : one));
-    const rows = expectedResponses(configOf({ ...rest, virtualServers: both })).slice(1);
+    const rows = siteRows(configOf({ ...rest, virtualServers: both })).slice(1);
     expect(new Set(rows.map(({ request }) => request.scheme))).toEqual(new Set(["https"]));
   });
 
@@ -294,7 +294,7 @@ describe("what is asked", () => {
   test("a listener that takes headers of the PROXY protocol gets one from the same addresses", () => {
     const { listeners } = siteConfig({ mode: "plain" });
     const announced = listeners.map((one) => ({ ...one, proxyProtocol: { from: ["192.0.2.0/24"] } }));
-    expect(expectedResponses(config({}, { listeners: announced }))[0]!.request).toEqual({
+    expect(siteRows(config({}, { listeners: announced }))[0]!.request).toEqual({
       scheme: "http",
       address: "127.0.0.1",
       port: 80,
@@ -307,7 +307,7 @@ describe("what is asked", () => {
   test("media and redirects by other means than usual", () => {
     const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: ADDRESS });
     const action = { type: "respond" as const, status: 200, body: "ok" };
-    const rows = expectedResponses(
+    const rows = siteRows(
       configOf({
         ...rest,
         virtualServers: virtualServers.map((server) => ({
@@ -318,23 +318,19 @@ describe("what is asked", () => {
         })),
       }),
     );
-    expect(rows.find(({ subject }) => subject === "media")!.notProbed!.reason).toBe(
+    expect(rows.find((row) => subjectOf(row) === "media")!.notProbed!.reason).toBe(
       "no image file was found in the media directory",
     );
-    expect(rows.filter(({ subject }) => subject === "redirect")).toEqual([]);
-  });
-
-  test("the origin that clients use decides where the redirect leads", () => {
-    const redirects = linesOf({ origin: "https://a.example:444" }, { mode: "tls" });
-    expect(redirects.filter((one) => one.startsWith("redirect"))).toEqual([
-      expect.stringContaining("301, Location: https://a.example:444/sync/, "),
-    ]);
+    // The deployment says where it leads, whatever the config on the host has become.
+    expect(rows.find((row) => subjectOf(row) === "redirect")!.expected[1]!.says).toBe(
+      `Location: https://${ADDRESS}/sync/`,
+    );
   });
 
   test("fields that the config sets or removes are expected as it says", () => {
     const { virtualServers, ...rest } = siteConfig({ mode: "plain" });
     const said = (name: string, responseHeaders: object): string =>
-      expectedResponses(
+      siteRows(
         configOf({
           ...rest,
           virtualServers: virtualServers.map((server) => ({
@@ -346,7 +342,7 @@ describe("what is asked", () => {
           })),
         }),
       )
-        .find(({ subject }) => subject === "web")!
+        .find((row) => subjectOf(row) === "web")!
         .expected.at(-1)!.says;
     expect(said("application", { set: { "content-language": "en" } })).toBe("content-language: en");
     expect(said("application", { remove: ["CONTENT-LANGUAGE"] })).toBe("no Content-Language");
@@ -356,42 +352,39 @@ describe("what is asked", () => {
   });
 
   test("case and spacing of the login page's type do not matter", () => {
-    const said = expectedResponses(config()).find(({ subject }) => subject === "web")!.expected;
+    const said = siteRows(config()).find((row) => subjectOf(row) === "web")!.expected;
     const type = said.find(({ field: name }) => name === "Content-Type")!;
     expect(type.holds(answered(302, { "content-type": "text/html;charset=UTF-8" }))).toBe(true);
   });
 
-  test("missing parts are not probed", () => {
-    const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: ADDRESS });
-    const only = (...names: string[]): string[] =>
-      expectedResponses(
-        configOf({
-          ...rest,
-          virtualServers: virtualServers.map((server) => ({
-            ...server,
-            routes: server.routes!.filter(
-              ({ name }) => server.name !== "application" || names.includes(name),
-            ),
-          })),
-        }),
-      ).map(({ name }) => name);
-    expect(only()).toEqual(["default server"]);
-    expect(only("media")).toEqual(["default server", "media file"]);
-    expect(only("webdav")).toEqual(["default server", "WebDAV daemon"]);
-    const without = (name: string): string[] =>
-      expectedResponses(
-        configOf({
-          ...rest,
-          virtualServers: virtualServers.map((server) => ({
-            ...server,
-            name: server.name === name ? "other" : server.name,
-          })),
-        }),
-      ).map((row) => row.name);
-    expect(without("application")).toEqual([]);
-    expect(without("default")).not.toContain("default server");
-    expect(without("redirect")).not.toContain("redirect to https");
+  test("a virtual server that the config does not have is not probed", () => {
+    const only = [{ name: "other", request: { server: "other", path: "/" } }];
+    const [row] = siteRows(config(), { expect: only });
+    expect(judge(row!, undefined)).toMatchObject({
+      pass: false,
+      cause: expect.stringMatching(/^the config has no virtual server `other`: deploy/),
+    });
   });
+});
+
+test("without a deployment each route has to answer as its action promises", () => {
+  const action = { type: "respond", status: 418, body: "" } as const;
+  const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: "files.example.org" });
+  const tea = { name: "tea", path: "/a[b", match: "exact", action } as const;
+  const servers = virtualServers.map((one) => ({ ...one, routes: [...one.routes, tea] }));
+  expect(expectedResponses(configOf({ ...rest, virtualServers: servers })).map(line)).toMatchInlineSnapshot(`
+[
+  "default page: http://127.0.0.1/ at 127.0.0.1 80 | an answer (not a 5xx)",
+  "default tea: http://127.0.0.1/a%5Bb at 127.0.0.1 80 | 418",
+  "redirect toHttps: http://files.example.org/sync/ at 127.0.0.1 80 | 301, Location: https://files.example.org/sync/, Content-Type: text/html",
+  "redirect tea: http://files.example.org/a%5Bb at 127.0.0.1 80 | 418",
+  "application web: https://files.example.org/sync/ at 127.0.0.1 443 | an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8000",
+  "application fileServer: https://files.example.org/synchttp/ at 127.0.0.1 443 | an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8082",
+  "application media: https://files.example.org/syncmedia/ at 127.0.0.1 443 | an answer (not a 5xx)",
+  "application webdav: https://files.example.org/syncdav/ at 127.0.0.1 443 | an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8080",
+  "application tea: https://files.example.org/a%5Bb at 127.0.0.1 443 | 418",
+]
+`);
 });
 
 test.each<
@@ -405,18 +398,6 @@ test.each<
   ["the application's own", {}, () => undefined, ADDRESS],
   ["the one that is forwarded", { mode: "tls", host: "a.example" }, () => undefined, "a.example"],
   [
-    "the first that is forwarded, and not that of the redirect",
-    { mode: "tls", host: "a.example" },
-    ({ virtualServers }) => {
-      delete (virtualServers.at(-1)!.routes![0]!.action as { forwarded?: unknown }).forwarded;
-      Object.assign(
-        virtualServers.find(({ name }) => name === "redirect")!,
-        { serverNames: ["b.example"] },
-      );
-    },
-    "a.example",
-  ],
-  [
     "the one of the redirect",
     { mode: "tls", host: "b.example" },
     ({ virtualServers }) => {
@@ -425,28 +406,17 @@ test.each<
     },
     "b.example",
   ],
-  [
-    "none",
-    { mode: "plain" },
-    ({ virtualServers }) => {
-      for (const { action } of virtualServers.at(-1)!.routes!)
-        delete (action as { forwarded?: unknown }).forwarded;
-      Object.assign(virtualServers[0]!, { default: false, serverNames: ["x.example"] });
-      Object.assign(virtualServers[1]!, { default: true, serverNames: ["_"] });
-    },
-    undefined,
-  ],
 ])("the application's host is %s", (_what, site, change, host) => {
   const input = siteConfig({ mode: "plain", host: ADDRESS, ...site });
   change(input);
   const parsed = configOf(input);
-  expect(applicationHost(parsed)).toBe(host);
+  expect(mainName(parsed)).toBe(host);
   // Without any name the listener's address is asked for.
-  expect(expectedResponses(parsed).at(-1)!.request.host).toBe(host ?? "127.0.0.1");
+  expect(siteRows(parsed).at(-1)!.request.host).toBe(host ?? "127.0.0.1");
 });
 
-const row = (subject: ExpectedResponse["subject"], options: Partial<SiteOptions> = {}): ExpectedResponse =>
-  expectedResponses(config(options), { mediaPath: "a.png" }).find((one) => one.subject === subject)!;
+const row = (subject: Subject, options: Partial<SiteOptions> = {}): ExpectedResponse =>
+  siteRows(config(options), { mediaPath: "a.png" }).find((one) => subjectOf(one) === subject)!;
 const LOGIN = `http://${ADDRESS}/sync/accounts/login/`;
 
 test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([
@@ -476,7 +446,6 @@ test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([
     page(502),
     /^the web application daemon .*, and that it runs and listens on http:\/\/127\.0\.0\.1:8000$/,
   ],
-  [{ ...row("web"), upstream: undefined } as never, page(502), /service unit$/],
   [row("web"), answered(200), /^the web application daemon and the proxy do not work together/],
   [row("web"), answered(404), /no page at \/sync\/: SITE_ROOT is not set to `\/sync\/`$/, ["SITE_ROOT"]],
   [row("web"), answered(400), /refuses the name 198\.41\.0\.4: ALLOWED_HOSTS/, ["ALLOWED_HOSTS"]],
@@ -512,8 +481,9 @@ test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([
     /another program/,
   ],
 ])("%#: why an answer is not the expected one", (asked, received, cause, settings = []) => {
-  expect(causeOfAnswer(asked, received)).toMatch(cause);
-  expect(settingsOfAnswer(asked, received)).toEqual(settings);
+  const found = causeOfAnswer(asked, received);
+  expect(found.says).toMatch(cause);
+  expect(found.settings ?? []).toEqual(settings);
 });
 
 test.each<[ExpectedResponse, code: string, cause: RegExp]>([
@@ -596,37 +566,6 @@ describe("a line of `portico check --live`", () => {
 describe("settings that are stored in the database", () => {
   const access = { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" };
   const wanted = { SERVICE_URL: "http://a/sync", FILE_SERVER_ROOT: "http://a/synchttp" };
-
-  test("are what the routes say where there is no deployment", () => {
-    const parsed = config();
-    expect(urlsOf(parsed, expectedResponses(parsed))).toEqual({
-      SERVICE_URL: `http://${ADDRESS}/sync`,
-      FILE_SERVER_ROOT: `http://${ADDRESS}/synchttp`,
-    });
-    const { virtualServers: servers, ...others } = parsed;
-    const unnamed = { ...others, virtualServers: servers.map((server) => ({ ...server, name: "x" })) };
-    expect(urlsOf(unnamed, expectedResponses(parsed))).toEqual({
-      SERVICE_URL: undefined,
-      FILE_SERVER_ROOT: undefined,
-    });
-    expect(urlsOf(parsed, [])).toEqual({ SERVICE_URL: undefined, FILE_SERVER_ROOT: undefined });
-    const { virtualServers, ...rest } = siteConfig({ mode: "plain", host: ADDRESS });
-    const slashed = configOf({
-      ...rest,
-      virtualServers: virtualServers.map((server) => ({
-        ...server,
-        routes: server.routes!.flatMap((route) =>
-          route.name === "fileServer"
-            ? []
-            : [{ ...route, path: route.path === "/sync" ? "/sync/" : route.path }],
-        ),
-      })),
-    });
-    expect(urlsOf(slashed, expectedResponses(slashed))).toEqual({
-      SERVICE_URL: `http://${ADDRESS}/sync`,
-      FILE_SERVER_ROOT: undefined,
-    });
-  });
 
   test.each<[stored: string | undefined, pass: boolean, seen: string]>([
     [undefined, true, "nothing"],

@@ -1,5 +1,9 @@
-import { type ExpectedResponse, expectedResponses } from "../../src/diagnosis/expectedResponses.js";
-import type { ExpectedResponsesOptions } from "../../src/diagnosis/expectedResponses.js";
+import {
+  type ExpectedResponse,
+  expectedResponses,
+  type ExpectedResponsesOptions,
+  mainName,
+} from "../../src/diagnosis/expectedResponses.js";
 import type { Evidence, SeenResponse } from "../../src/diagnosis/evidence.js";
 import type { ProbeAnswer } from "../../src/diagnosis/expectation.js";
 import { judge } from "../../src/diagnosis/liveCheck.js";
@@ -12,7 +16,7 @@ import {
   type ProxyConfig,
   type ProxyConfigInput,
 } from "../../src/model/index.js";
-import { siteConfig } from "../../proof/kit/siteConfig.js";
+import { siteConfig, siteExpect } from "../../proof/kit/siteConfig.js";
 
 /** A file-sync front end as a diagnosis sees it, in good order. */
 
@@ -51,8 +55,36 @@ export const failure = (code: string): ProbeOutcome => ({ failure: { code, messa
 export const errorPage = (status: number, server = "portico"): ProbeOutcome =>
   answer(status, { server }, { body: `<hr><center>${server}</center>` });
 
+/** The rows of a file-sync front end, as its deployment lists them. */
+export function siteRows(config: ProxyConfig, options: ExpectedResponsesOptions = {}): ExpectedResponse[] {
+  const mode = config.listeners.some(({ protocol }) => protocol === "https") ? "tls" : "plain";
+  const host = mainName(config);
+  const expect = siteExpect({ mode, ...(host === undefined ? {} : { host }) });
+  const known = expect.filter(({ request }) =>
+    config.virtualServers.some(({ name }) => name === request.server),
+  );
+  return expectedResponses(config, { expect: known, ...options });
+}
+
+const SUBJECTS = {
+  default: /^default/,
+  media: /^media/,
+  redirect: /^redirect|^\/ over/,
+  web: /^application/,
+  fileServer: /^file server/,
+  webdav: /^WebDAV/,
+  certificate: /^certificate/,
+};
+export type Subject = keyof typeof SUBJECTS;
+
+/** What a row is about. */
+export const subjectOf = ({ name }: ExpectedResponse): Subject =>
+  (Object.keys(SUBJECTS) as Subject[]).find((subject) => SUBJECTS[subject].test(name))!;
+
 /** What each request should get. */
-export function asExpected({ subject, request }: ExpectedResponse): ProbeOutcome {
+export function asExpected(row: ExpectedResponse): ProbeOutcome {
+  const { request } = row;
+  const subject = subjectOf(row);
   const { scheme, host, path } = request;
   const html = { "content-type": "text/html; charset=utf-8" };
   switch (subject) {
@@ -87,12 +119,12 @@ export function asExpected({ subject, request }: ExpectedResponse): ProbeOutcome
 /** The rows of a config with what came; what a row is about may get another answer than it should. */
 export function responsesOf(
   config: ProxyConfig,
-  others: Partial<Record<ExpectedResponse["subject"] | "all", ProbeOutcome>> = {},
+  others: Partial<Record<Subject | "all", ProbeOutcome>> = {},
   options: ExpectedResponsesOptions = { mediaPath: "a.png" },
 ): SeenResponse[] {
-  return expectedResponses(config, options).map((row) => {
+  return siteRows(config, options).map((row) => {
     const outcome =
-      row.notProbed === undefined ? (others[row.subject] ?? others.all ?? asExpected(row)) : undefined;
+      row.notProbed === undefined ? (others[subjectOf(row)] ?? others.all ?? asExpected(row)) : undefined;
     return { row, outcome, checked: judge(row, outcome) };
   });
 }

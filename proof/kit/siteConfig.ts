@@ -1,4 +1,6 @@
-import type { ProxyConfigInput, RouteInput } from "../../src/model/index.js";
+import { fileSyncExpectations } from "../../src/constructs/fileSync/expected.js";
+import type { ExpectedRow, ProxyConfigInput, RouteInput } from "../../src/model/index.js";
+import { rowsOfRoute } from "../../src/model/expect.js";
 
 export interface SiteOptions {
   readonly mode: "plain" | "tls";
@@ -88,5 +90,21 @@ function applicationRoutes(host: string, directory: string): RouteInput[] {
     },
     { name: "media", path: "/syncmedia", action: { type: "staticFiles", directory } },
     { name: "webdav", path: "/syncdav", match: "prefix", action: { ...proxied, upstream: "webdav" } },
+  ];
+}
+
+/** The expected responses of the same front end, as its deployment lists them. */
+export function siteExpect({ mode, host = "192.0.2.10" }: Pick<SiteOptions, "mode" | "host">): ExpectedRow[] {
+  const scheme = mode === "tls" ? "https" : "http";
+  const expect = fileSyncExpectations({ scheme, host, path: "/sync" }, false);
+  const rows = (server: string, name: keyof typeof expect, path: string) =>
+    rowsOfRoute(server, { name, path }, expect[name]);
+  return [
+    ...rows("default", "default", "/"),
+    ...rows("application", "media", "/syncmedia"),
+    ...(mode === "tls" ? rows("redirect", "redirect", "/sync") : []),
+    ...rows("application", "web", "/sync"),
+    ...rows("application", "fileServer", "/synchttp"),
+    ...rows("application", "webdav", "/syncdav"),
   ];
 }

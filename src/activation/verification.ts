@@ -3,7 +3,7 @@ import { type Deployment, parseConfigText, type Problem, problem, ProblemError }
 import { readText } from "../runtime/load/files.js";
 import { expectedResponses } from "../diagnosis/expectedResponses.js";
 import { type CheckedResponse, checkLive } from "../diagnosis/liveCheck.js";
-import { mediaFileOf } from "../diagnosis/mediaFile.js";
+import { imageFor } from "../diagnosis/mediaFile.js";
 import { refuseInterrupted } from "./execution.js";
 import { unitStatus } from "./systemctl.js";
 import type { Store } from "./store.js";
@@ -53,10 +53,14 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
   if ("problem" in read) throw new ProblemError([read.problem]);
   const parsed = parseConfigText(read.text);
   if (!parsed.ok) throw new ProblemError(parsed.problems);
-  const mediaPath = deployment.probe.mediaPath ?? (await mediaFileOf(parsed.value, store.root));
-  const all = expectedResponses(parsed.value, mediaPath === undefined ? {} : { mediaPath });
+  const { expect } = deployment;
+  const mediaPath = deployment.probe.mediaPath ?? (await imageFor(parsed.value, expect, store.root));
+  const all = expectedResponses(parsed.value, {
+    ...(expect === undefined ? {} : { expect }),
+    ...(mediaPath === undefined ? {} : { mediaPath }),
+  });
   // Until an authority has issued a certificate, one for other names may serve; `requireCertificate` waits for it.
-  const rows = all.filter(({ subject }) => subject !== "certificate");
+  const rows = all.filter(({ certificate }) => certificate === undefined);
   // Whether clients trust the certificate does not matter here, only whether the host serves.
   return checkLive(rows, { timeoutMs: REQUEST_MS, insecure: true });
 }

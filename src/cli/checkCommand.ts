@@ -1,10 +1,20 @@
-import { formatProblem, type Problem, type ProxyConfig, type Result } from "../model/index.js";
+import path from "node:path";
+import {
+  type Deployment,
+  DEPLOYMENT_FILE,
+  formatProblem,
+  parseDeploymentText,
+  type Problem,
+  type ProxyConfig,
+  type Result,
+} from "../model/index.js";
 import { loadConfig } from "../runtime/load/loadConfig.js";
+import { readParsed, readText } from "../runtime/load/files.js";
 import { readDocument, type Source } from "./document.js";
-import { applicationHost, expectedResponses } from "../diagnosis/expectedResponses.js";
+import { expectedResponses, mainName } from "../diagnosis/expectedResponses.js";
 import { checkLive, formatChecked } from "../diagnosis/liveCheck.js";
 import { isElsewhere } from "../diagnosis/hostFacts.js";
-import { mediaFileOf } from "../diagnosis/mediaFile.js";
+import { imageFor } from "../diagnosis/mediaFile.js";
 import { EXIT, json, okText, type Output, problemsText, summary } from "./output.js";
 import { previewConfig } from "./previewConfig.js";
 import { checkStoredSettings, type DatabaseFlags } from "./storedSettingsOptions.js";
@@ -42,41 +52,40 @@ export interface LiveOptions extends DatabaseFlags {
   readonly connect?: string;
   readonly host?: string;
   readonly mediaPath?: string;
+  readonly deployment?: string;
   readonly portOffset: number;
   readonly insecure: boolean;
 }
 
 /**
- * `portico check --live`: checks that the running front end answers as its config promises. It reads no file but the
- * config, so that it works from another machine and for users who may not read the key.
+ * `portico check --live`: checks that the running proxy answers as its deployment lists, or its config promises. It reads
+ * no other file, so that it works from another machine and for users who may not read the key.
  */
 export async function checkRunning(source: Source, options: LiveOptions, output: Output): Promise<number> {
   const document = await readDocument(source.file);
   const moved = document.ok ? previewed(document.value, options.portOffset) : document;
   if (!moved.ok) return refused(source, moved.problems, options, output);
   const config = moved.value;
-  const mediaPath = options.mediaPath ?? (await mediaFileOf(config, source.root));
+  const deployment = await deploymentOf(source, options.deployment);
+  if (!deployment.ok) return refused(source, deployment.problems, options, output);
+  const expect = deployment.value?.expect;
+  const mediaPath = options.mediaPath ?? (await imageFor(config, expect, source.root));
   const { connect } = options;
   const rows = expectedResponses(config, {
     ...options,
     asClients: connect !== undefined && isElsewhere(connect),
+    ...(expect === undefined ? {} : { expect }),
     ...(mediaPath === undefined ? {} : { mediaPath }),
   });
-  if (rows.length === 0) {
-    output.err(
-      `${source.file} has no virtual server \`application\`: it is not a file-sync front end, so its expected responses are not known.\n`,
-    );
-    return EXIT.failed;
-  }
   const [checked, stored] = await Promise.all([
     checkLive(rows, options),
-    checkStoredSettings(source, config, rows, options),
+    checkStoredSettings(deployment.value, options),
   ]);
   const failed = checked.filter((row) => !row.pass).length;
   const overridden = stored.looked && stored.rows.some((row) => !row.pass);
   const ok = failed === 0 && !overridden;
   if (options.json) {
-    const host = options.host ?? applicationHost(config);
+    const host = options.host ?? mainName(config);
     output.out(
       json({
         file: source.file,
@@ -99,6 +108,23 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
     }
   }
   return ok ? EXIT.ok : EXIT.failed;
+}
+
+/** The host's deployment, if the config is the one that it names. */
+async function deploymentOf(
+  { file, root = "/" }: Source,
+  given: string | undefined,
+): Promise<Result<Deployment | undefined>> {
+  if (given !== undefined) return readParsed(given, parseDeploymentText);
+  const own = path.join(root, DEPLOYMENT_FILE);
+  const read = await readText(own, own);
+  if ("problem" in read) return { ok: true, value: undefined };
+  const parsed = parseDeploymentText(read.text);
+  if (!parsed.ok) return parsed;
+  return {
+    ok: true,
+    value: path.join(root, parsed.value.config) === path.resolve(file) ? parsed.value : undefined,
+  };
 }
 
 function previewed(config: ProxyConfig, portOffset: number): Result<ProxyConfig> {

@@ -13,6 +13,7 @@ interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFil
   connect?: string;
   host?: string;
   mediaPath?: string;
+  deployment?: string;
   portOffset: number;
   insecure?: boolean;
   timeout: number;
@@ -26,8 +27,18 @@ export function addCheck(program: Command, output: Output, done: (code: number) 
     .optionsGroup("Options of --live:")
     .option("--live", "probe the running front end for the responses its config promises")
     .option("--connect <HOST>", "address to connect to (default: loopback, or the listener's own address)")
-    .option("--host <NAME>", "server name to ask for (default: the application's first name in the config)")
-    .option("--media-path <PATH>", "image below the media route (default: one found in the media directory)")
+    .option(
+      "--host <NAME>",
+      "server name to ask for (default: the first name of the deployment or the config)",
+    )
+    .option(
+      "--media-path <PATH>",
+      "image to ask for, where a response is one (default: one found in its directory)",
+    )
+    .option(
+      "--deployment <FILE>",
+      "the deployment, which lists the responses (default: the one of the host's config)",
+    )
     .option(
       "--port-offset <N>",
       "the front end runs as a preview with this offset",
@@ -63,6 +74,7 @@ const LIVE_ONLY = [
   { key: "connect", flag: "--connect" },
   { key: "host", flag: "--host" },
   { key: "mediaPath", flag: "--media-path" },
+  { key: "deployment", flag: "--deployment" },
   { key: "portOffset", flag: "--port-offset" },
   { key: "insecure", flag: "--[no-]insecure" },
   { key: "timeout", flag: "--timeout" },
@@ -73,8 +85,8 @@ const CHECK_HELP = `
 Prints every problem at once: where it is, what was received, what is allowed, how to fix it.
 
 --live sends one HEAD request for each expected response and prints one line for each: PASS or FAIL, the request,
-what was expected, what was seen, and for FAIL the likely cause. It reads the document only, and may run on another
-machine that has a copy of it.
+what was expected, what was seen, and for FAIL the likely cause. The deployment lists the responses; without one, each
+route has to answer as its action promises. It may run on another machine that has a copy of both documents.
 
 With credentials for the application's database, --live also looks for values of SERVICE_URL and FILE_SERVER_ROOT that
 were stored through the web interface: they take priority over the config files.

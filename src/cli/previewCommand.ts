@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import { endpoint, ProblemError, type ProxyConfig } from "../model/index.js";
 import { serve } from "../runtime/supervisor/serve.js";
 import { readDocument, type Source } from "./document.js";
-import { applicationHost } from "../diagnosis/expectedResponses.js";
+import { mainName } from "../diagnosis/expectedResponses.js";
 import { EXIT, type Output, problemsText } from "./output.js";
 import { previewConfig, type PreviewOptions } from "./previewConfig.js";
 
@@ -39,11 +39,10 @@ export function readyText(file: string, original: ProxyConfig, moved: ProxyConfi
 
 /** On loopback the server name has to be given too, unless the config has loopback as a server name. */
 function nameHint(config: ProxyConfig): string {
-  const name = applicationHost(config);
-  // Over http the application's name may lead nowhere but below its own path.
-  const { listeners = [] } = config.virtualServers.find((server) => server.name === "application") ?? {};
+  const name = mainName(config);
   const onIPv4 = config.listeners.filter((l) => !isIPv6(l.address));
-  const { address, port, protocol } = onIPv4.find((l) => listeners.includes(l.name)) ?? onIPv4[0]!;
+  // Over http the name may lead nowhere but to https.
+  const { address, port, protocol } = onIPv4.find((l) => l.protocol === "https") ?? onIPv4[0]!;
   if (name === undefined || name === address) return "";
   return `Ask for it by name: curl -k --resolve ${name}:${port}:${address} ${protocol}://${name}:${port}/\n`;
 }

@@ -1,12 +1,9 @@
 import path from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import type { ExpectedResponse } from "../diagnosis/expectedResponses.js";
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
-import { judgeOverrides, urlsOf } from "../diagnosis/storedSettings.js";
-import { type Deployment, DEPLOYMENT_FILE, parseDeploymentText, type ProxyConfig } from "../model/index.js";
-import { readText } from "../runtime/load/files.js";
+import { judgeOverrides } from "../diagnosis/storedSettings.js";
+import type { Deployment } from "../model/index.js";
 import { type DatabaseAccess, readOverrides } from "../applicationSettings/index.js";
-import type { Source } from "./document.js";
 
 /** Environment variable of the database's password: arguments can be seen by every user of the host. */
 export const PASSWORD_VARIABLE = "PORTICO_DATABASE_PASSWORD";
@@ -51,12 +48,9 @@ export type StoredSettings =
 
 /** Queries the application's database, if it is known and there are credentials. */
 export async function checkStoredSettings(
-  source: Source,
-  config: ProxyConfig,
-  rows: readonly ExpectedResponse[],
+  deployment: Deployment | undefined,
   flags: DatabaseFlags,
 ): Promise<StoredSettings> {
-  const deployment = await deploymentOf(source);
   const database = flags.database ?? deployment?.database;
   if (database === undefined)
     return { looked: false, why: "no database is named by --database or the deployment" };
@@ -74,18 +68,7 @@ export async function checkStoredSettings(
   const overrides = await readOverrides(access);
   if (!overrides.looked) return overrides;
   const values = deployment?.settings?.values;
-  const wanted =
-    values === undefined
-      ? urlsOf(config, rows)
-      : { SERVICE_URL: values.serviceUrl, FILE_SERVER_ROOT: values.fileServerRoot };
+  if (values === undefined) return { looked: false, why: "the deployment does not say what they should be" };
+  const wanted = { SERVICE_URL: values.serviceUrl, FILE_SERVER_ROOT: values.fileServerRoot };
   return { looked: true, rows: judgeOverrides(overrides, wanted, access) };
-}
-
-/** The host's deployment document, if there is one that can be read: the check works without it. */
-async function deploymentOf({ root }: Source): Promise<Deployment | undefined> {
-  const file = path.join(root ?? "/", DEPLOYMENT_FILE);
-  const read = await readText(file, file);
-  if ("problem" in read) return undefined;
-  const parsed = parseDeploymentText(read.text);
-  return parsed.ok ? parsed.value : undefined;
 }

@@ -1,9 +1,10 @@
-import { Lazy, type TerraformResource, TerraformStack } from "cdktf";
+import { Lazy, type TerraformResource } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
-import { type DeploymentInput, DEPLOYMENT_VERSION, parseDeployment } from "../model/deployment.js";
+import { type DeploymentInput, parseDeployment } from "../model/deployment.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
 import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
+import { deploymentOf, deploymentText, filesOf, isDescription } from "./deploymentDocument.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { addDoctor, DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
@@ -11,7 +12,7 @@ import { refuse } from "./props/checks.js";
 import { PROXY_SERVICE } from "./props/instances.js";
 import { any, fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ProxyService } from "./proxyService.js";
-import { checkAroundTokens, escapeTemplate, renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
+import { checkAroundTokens, escapeTemplate } from "./props/tokens.js";
 
 /**
  * Makes everything that was delivered to a host its running state: `portico activate` checks it, stops and
@@ -35,6 +36,10 @@ export class Activation extends Construct {
     this.props = props;
     this.host = props.service.host;
     refuseSecond(this);
+    // What a front end without an activation left there.
+    for (const { node } of filesOf(this, this.host).filter(isDescription)) {
+      node.scope!.node.tryRemoveChild(node.id);
+    }
     addDoctor(this, props.service, props.doctor);
     this.resource = this.activateBy(this, () => this.earlier);
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
@@ -76,31 +81,16 @@ export class Activation extends Construct {
 
   /** Every file of the host in this stack, sorted by path. */
   get files(): readonly HostFile[] {
-    const constructs = TerraformStack.of(this).node.findAll();
-    const files = constructs.filter((c): c is HostFile => c instanceof HostFile && c.host === this.host);
-    return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+    return filesOf(this, this.host);
   }
 
   /** The deployment document as it is now; may contain tokens. */
   get deployment(): DeploymentInput {
-    const { service, services, describe } = this.props;
-    return settleTokens(this, {
-      version: DEPLOYMENT_VERSION,
-      config: service.config.path,
-      files: this.files.map(({ path, mode, sha256, role }) => ({ path, mode, sha256, role })),
-      services: {
-        proxy: { service: service.serviceUnit.name, socket: service.socketUnit.name },
-        ...services,
-        ...(this.keepalived === undefined ? {} : { keepalived: this.keepalived }),
-      },
-      ...describe?.(),
-    } satisfies DeploymentInput);
+    return deploymentOf(this, this.props, this.keepalived);
   }
 
   private get document(): string {
-    return escapeTemplate(
-      renderJsonAroundTokens(this.deployment, (value) => `${JSON.stringify(value, undefined, 2)}\n`),
-    );
+    return escapeTemplate(deploymentText(this.deployment));
   }
 
   private get problems(): readonly Problem[] {

@@ -7,11 +7,17 @@ export type { DailyDoctor } from "./dailyDoctor.js";
 export type { FileSyncActivationProps } from "./fileSync/activationProps.js";
 export * from "./fileSync/daemons.js";
 export * from "./fileSync/settings.js";
+export type {
+  ExpectedCause,
+  ExpectedEvidence,
+  ExpectedField,
+  ExpectedLocation,
+  ExpectedResponse,
+} from "./expectation.js";
 export { Delivery } from "./delivery/delivery.js";
 export * from "./fileSync/fileSyncProxy.js";
 export * from "./fileSync/frontEnd.js";
 export type {
-  FileSyncListeners,
   FileSyncRoutes,
   FileSyncRouteFields,
   FileSyncUpstreamOverrides,
@@ -19,19 +25,14 @@ export type {
 } from "./fileSync/servers.js";
 export * from "./pair/frontEndPair.js";
 export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
-export type { FileSyncFrontEndProps, FrontEndFirewallProps } from "./fileSync/props.js";
+export type { FileSyncFrontEndProps } from "./fileSync/props.js";
+export type { FrontEndFirewallProps, FrontEndListeners } from "./frontEndParts.js";
 export * from "./firewall.js";
 export * from "./host.js";
 export * from "./hostFile.js";
 export * from "./listener.js";
 export { type LocalDeliveryOptions } from "./delivery/local.js";
-export {
-  type HttpsOptions,
-  type ListenOptions,
-  Mode,
-  type PlainOptions,
-  type TlsOptions,
-} from "./fileSync/mode.js";
+export { type HttpsOptions, type ListenOptions, Mode, type PlainOptions, type TlsOptions } from "./mode.js";
 export * from "./network.js";
 export type { NodePlatform } from "./nodeDownload.js";
 export * from "./nodeRuntime.js";
@@ -48,6 +49,7 @@ export * from "./systemdUnit.js";
 export { SelfSignedTls, TlsMaterial, type TlsFilePaths, type TlsFiles } from "./tlsMaterial.js";
 export * from "./tlsPolicy.js";
 export * from "./upstream.js";
+export * from "./webFrontEnd.js";
 export * from "./virtualServer.js";
 // Types of the layer below that occur in props and members.
 export {

@@ -37,6 +37,8 @@ import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from 
 export class ProxyService extends Construct {
   /** The host it runs on. */
   readonly host: Host;
+  /** The proxy. */
+  readonly proxy: ReverseProxy;
   /** Config of the proxy. */
   readonly config: HostFile;
   /** Absolute path of Node on the host. */
@@ -63,6 +65,7 @@ export class ProxyService extends Construct {
     const { host, paths } = props.proxy;
     const directory = paths.unitDirectory;
     this.host = host;
+    this.proxy = props.proxy;
     this.config = props.proxy.configFile;
     const { nodeRuntime } = props;
     this.nodePath = props.nodePath ?? (nodeRuntime === undefined ? "/usr/bin/node" : "/usr/lib/portico/node");

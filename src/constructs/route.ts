@@ -1,12 +1,14 @@
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
-import type { ActionInput, RouteInput } from "../model/index.js";
+import { type ActionInput, type ExpectedRow, type RouteInput, rowsOfRoute } from "../model/index.js";
 import type { Action } from "./action.js";
+import { type ExpectedResponse, EXPECT, listOfExpected, expectedProblems } from "./expectation.js";
 import { type Problem, problem } from "../model/index.js";
 import { refuse, routeProblems } from "./props/checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
 import type { AccessLogFile, AccessLogStream, ErrorLogFile, ErrorLogStream } from "./proxySettings.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
+import { isKnown } from "./props/tokens.js";
 import { any, judged, type PropTable, refuseOptions, refuseProps, required } from "./props/propTable.js";
 
 /**
@@ -26,8 +28,9 @@ export class Route extends Construct {
     const { path } = this.node;
     refuseProps(this, props, ROUTE_PROPS, (fit) => {
       const action: ActionInput = fit.action?.render() ?? { type: "respond", status: 404 };
-      const route = { ...(fit as RouteProps), name: fit.name ?? id, action };
-      return [...strayProblems(this), ...routeProblems(path, route)];
+      const { expect: expected, ...fields } = fit as RouteProps;
+      const route = { ...fields, name: fit.name ?? id, action };
+      return [...strayProblems(this), ...routeProblems(path, route), ...expectedProblems(this, expected)];
     });
     this.props = props;
     this.name = props.name ?? id;
@@ -57,9 +60,10 @@ export class Route extends Construct {
    */
   configure(changes: RouteChanges): void {
     const { path } = this.node;
-    refuseOptions(`${path}.configure`, changes, ROUTE_CHANGES, (fit) =>
-      routeProblems(path, { ...this.render(), ...fit }),
-    );
+    refuseOptions(`${path}.configure`, changes, ROUTE_CHANGES, ({ expect: expected, ...fields }) => [
+      ...routeProblems(path, { ...this.render(), ...fields }),
+      ...expectedProblems(this, expected),
+    ]);
     this.props = { ...this.props, ...changes };
   }
 
@@ -83,7 +87,15 @@ export class Route extends Construct {
 
   /** @internal Its section of the config. */
   render(): RouteInput {
-    return { ...this.props, name: this.name, action: this.action.render() };
+    const { expect: _, ...fields } = this.props;
+    return { ...fields, name: this.name, action: this.action.render() };
+  }
+
+  /** @internal What it is expected to answer, as the deployment lists it. */
+  expectedRows(server: string): readonly ExpectedRow[] {
+    const { match } = this.props;
+    const path = isKnown(this.path) ? encodeURI(this.path) : this.path;
+    return rowsOfRoute(server, { name: this.name, path, match }, listOfExpected(this.props.expect));
   }
 }
 
@@ -140,6 +152,13 @@ export interface RouteProps {
    * @default - the proxy's main error log
    */
   readonly errorLog?: "off" | ErrorLogFile | ErrorLogStream;
+  /**
+   * What it answers after an apply, or the host rolls back; `portico check --live` and `portico doctor` ask for it too.
+   * `false` asks nothing: for a route whose upstream may be down, or answers a `HEAD` with what lasts.
+   * @default - what its action promises: `proxy` an answer of the upstream (no 502, no 504), `redirect` its `Location`,
+   * `respond` its status, `staticFiles` no 5xx
+   */
+  readonly expect?: false | ExpectedResponse | readonly ExpectedResponse[];
 }
 
 /** What may change of a route that is there already: everything but what it takes, what answers, and its name. */
@@ -152,6 +171,7 @@ const ROUTE_CHANGES: PropTable<RouteChanges> = {
   responseHeaders: any,
   accessLog: any,
   errorLog: any,
+  expect: EXPECT,
 };
 
 const ROUTE_PROPS: PropTable<RouteProps> = {

@@ -1,6 +1,13 @@
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
-import { type Problem, problem, type VirtualServerInput } from "../model/index.js";
+import {
+  type ExpectedRow,
+  type Problem,
+  problem,
+  rowsOfServer,
+  type VirtualServerInput,
+} from "../model/index.js";
+import { type ExpectedResponse, EXPECT, listOfExpected, expectedProblems } from "./expectation.js";
 import { refuse, virtualServerProblems } from "./props/checks.js";
 import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
 import type { Listener } from "./listener.js";
@@ -45,6 +52,7 @@ export class VirtualServer extends Construct {
     super(place, freeId(place, id));
     refuseProps(this, props, VIRTUAL_SERVER_PROPS, (fit) => [
       ...unusedTls(this.node.path, fit),
+      ...expectedProblems(this, fit.expect),
       ...problemsOn(this.node.path, { ...(fit as VirtualServerProps), name: fit.name ?? id }, fit.listeners),
     ]);
     const proxy = proxyOf(this);
@@ -96,6 +104,16 @@ export class VirtualServer extends Construct {
       routes: this.routes.map((route) => route.render()),
     };
   }
+
+  /** @internal What it and its routes are expected to answer. */
+  expectedRows(): readonly ExpectedRow[] {
+    const own = listOfExpected(this.props.expect) ?? [];
+    if (own === false) return [];
+    return [
+      ...rowsOfServer(this.name, own),
+      ...this.routes.flatMap((route) => route.expectedRows(this.name)),
+    ];
+  }
 }
 
 /** What a virtual server would be on listeners; without any, those that do not depend on them. */
@@ -115,7 +133,7 @@ function problemsOn(
 }
 
 /** Its props as its section of the config has them. */
-const sectionOf = ({ tls, hsts, ...fields }: VirtualServerProps & { readonly name: string }) => ({
+const sectionOf = ({ tls, hsts, expect: _, ...fields }: VirtualServerProps & { readonly name: string }) => ({
   ...fields,
   ...(hsts === undefined ? {} : { hsts: withoutForce(hsts) }),
 });
@@ -164,6 +182,12 @@ export interface VirtualServerProps {
    * @default - the construct's id
    */
   readonly name?: string;
+  /**
+   * What it answers after an apply, besides what its routes are expected to; `false` asks nothing of it, nor of its
+   * routes.
+   * @default - what its routes are expected to
+   */
+  readonly expect?: false | ExpectedResponse | readonly ExpectedResponse[];
 }
 
 function unusedTls(path: string, { tls, listeners }: Partial<VirtualServerProps>): Problem[] {
@@ -189,4 +213,5 @@ const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
   responseHeaders: any,
   hsts: fields(HSTS_OPTIONS),
   name: any,
+  expect: EXPECT,
 };

@@ -1,33 +1,82 @@
 import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
+import type { ExpectedCause } from "../model/expect.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { isLoopback } from "../model/index.js";
 import type { ProbeFailure } from "./probe.js";
 
-/** The likely cause of a row that fails, as service 6 names it. */
-export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): string {
-  if (row.subject === "default") return defaultServerCause(answer);
-  if (row.subject === "certificate") return CERTIFICATE;
-  if (isVersioned(answer.headers["server"])) return `the default virtual server answered: ${WRONG_NAME}`;
-  switch (row.subject) {
-    case "media":
-      if (answer.status === 403) return `${MEDIA_PERMISSIONS}; the error log names it`;
-      if (answer.status === 404)
-        return `${WRONG_NAME}, or the media path in the config does not match the installation`;
-      return "something other than the media route answered";
-    case "redirect":
-      return "the listener is not in TLS mode, or the redirect names another host or port";
-    case "web":
-      return webCause(row, answer);
-    case "fileServer":
-      return daemonCause(
-        "file server daemon",
-        row,
-        answer,
-        "; login works but upload or view fails (FILE_SERVER_ROOT, host and port of section fileserver)",
-      );
-    case "webdav":
-      return daemonCause("WebDAV daemon", row, answer, "; without WebDAV, leave the route out");
-  }
+/** Why an answer is not the expected one: the first cause of the row that fits, or one that any proxy may have. */
+export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): ExpectedCause {
+  const found = otherServer(row, answer) ?? row.causes.find(({ evidence }) => shows(row, answer, evidence));
+  const { says, ...cause } = found ?? commonCause(row, answer);
+  return {
+    ...cause,
+    says: filled(says, row, answer),
+    ...(cause.fix && { fix: filled(cause.fix, row, answer) }),
+  };
+}
+
+/** The row of `portico doctor` that collects requests that no virtual server or route was meant for. */
+export const SERVER_NAME = "server-name";
+
+/** By its `Server`, the answer is that of a default server. */
+function otherServer({ unversioned }: ExpectedResponse, answer: ProbeAnswer): ExpectedCause | undefined {
+  if (!unversioned || !isVersioned(answer.headers["server"])) return undefined;
+  return { evidence: {}, code: SERVER_NAME, says: `the default virtual server answered: ${WRONG_NAME}` };
+}
+
+function commonCause({ upstream }: ExpectedResponse, answer: ProbeAnswer): ExpectedCause {
+  const evidence = {};
+  if (answer.status === 404 && isOwnErrorPage(answer))
+    return { evidence, code: SERVER_NAME, says: WRONG_NAME };
+  if (upstream === undefined || (answer.status !== 502 && answer.status !== 504))
+    return { evidence, says: "something other than what was deployed answered" };
+  const says = answer.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
+  return { evidence, says: `the upstream {upstream} ${says}`, fix: "Start what listens on {upstream}." };
+}
+
+/** Whether an answer shows all that a cause needs. */
+function shows(row: ExpectedResponse, answer: ProbeAnswer, evidence: ExpectedCause["evidence"]): boolean {
+  const { status, statusNot, page, server, location, http2 } = evidence;
+  return (
+    (status === undefined || status.includes(answer.status)) &&
+    statusNot?.includes(answer.status) !== true &&
+    (page === undefined || (page === "proxy") === isOwnErrorPage(answer)) &&
+    (server === undefined || (server === "version") === isVersioned(answer.headers["server"])) &&
+    (location === undefined || location === wrongPart(row, answer)) &&
+    (http2 === undefined || answer.protocol !== "HTTP/2")
+  );
+}
+
+/** What is wrong with a `Location`; undefined if it is as expected, or cannot be compared. */
+function wrongPart(
+  { expected, request }: ExpectedResponse,
+  answer: ProbeAnswer,
+): "path" | "origin" | undefined {
+  const wanted = expected.find(({ target }) => target !== undefined);
+  const received = answer.headers["location"];
+  const { scheme, host, path } = request;
+  const asked = `${scheme}://${host}${path}`;
+  if (wanted === undefined || wanted.holds(answer) || received === undefined) return undefined;
+  if (!URL.canParse(received, asked)) return undefined;
+  const [found, meant] = [new URL(received, asked), new URL(wanted.target!)];
+  if (found.pathname !== meant.pathname) return "path";
+  return found.origin === meant.origin ? undefined : "origin";
+}
+
+function filled(
+  text: string,
+  { request, upstream = "its upstream's address" }: ExpectedResponse,
+  answer: ProbeAnswer,
+) {
+  const { host, path } = request;
+  const values: Readonly<Record<string, string | undefined>> = {
+    status: String(answer.status),
+    location: answer.headers["location"],
+    host,
+    path,
+    upstream,
+  };
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }
 
 /** The likely cause if nothing answered. */
@@ -60,70 +109,3 @@ const UNREACHABLE = new Set(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);
 
 const WRONG_NAME =
   "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";
-
-const CERTIFICATE =
-  "no certificate of the listener is for this name, or the one that is for it is not in use: see `portico certificates`";
-
-const MEDIA_PERMISSIONS =
-  "the media file is not world readable, or one of its directories lacks read and execute permission for others";
-
-const WEB_DAEMON =
-  "the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit";
-
-function defaultServerCause(answer: ProbeAnswer): string {
-  return isVersioned(answer.headers["server"])
-    ? "the default virtual server answers, but its page is missing"
-    : "another virtual server or another program answered: the default virtual server is not enabled on the port";
-}
-
-function webCause(row: ExpectedResponse, answer: ProbeAnswer): string {
-  if (answer.status === 404 && isOwnErrorPage(answer)) return WRONG_NAME;
-  const settings = settingsOfAnswer(row, answer);
-  if (answer.status !== 302 && settings.length === 0) return `${WEB_DAEMON}${running(row)}`;
-  const { path } = row.request;
-  if (answer.status === 404)
-    return `the web application has no page at ${path}: SITE_ROOT is not set to \`${path}\``;
-  if (settings.includes("ALLOWED_HOSTS"))
-    return `the web application refuses the name ${row.request.host}: ALLOWED_HOSTS does not contain it`;
-  const location = answer.headers["location"];
-  if (settings.includes("LOGIN_URL")) {
-    const wanted = `LOGIN_URL is not set to \`${path}accounts/login/\``;
-    return `the web application redirects to ${location}: ${wanted} (or SITE_ROOT not to \`${path}\`)`;
-  }
-  if (settings.includes("SERVICE_URL"))
-    return `the web application redirects to ${location}: SERVICE_URL is wrong, or the web application does not see the scheme and host of the request (Host, X-Forwarded-Proto)`;
-  if (answer.protocol !== "HTTP/2" && row.request.scheme === "https")
-    return "the listener does not offer HTTP/2";
-  return "the answer is not the web application's: another program listens on its port";
-}
-
-/**
- * Settings of the application (service 2.1) that an answer shows to be wrong or missing, the likeliest first; none if
- * the cause is something else. Django answers 404 for a path without a URL of its own, and 400 for a host that is not
- * allowed.
- */
-export function settingsOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): readonly string[] {
-  if (row.subject !== "web" || isOwnErrorPage(answer)) return [];
-  if (answer.status === 404) return ["SITE_ROOT"];
-  if (answer.status === 400) return ["ALLOWED_HOSTS"];
-  const [wanted] = row.expected.filter((e) => e.says.startsWith("Location"));
-  if (answer.status !== 302 || wanted === undefined || wanted.holds(answer)) return [];
-  const { scheme, host, path } = row.request;
-  const asked = `${scheme}://${host}${path}`;
-  const received = answer.headers["location"];
-  if (received === undefined || !URL.canParse(received, asked)) return [];
-  const { pathname, origin } = new URL(received, asked);
-  if (pathname !== `${path}accounts/login/`) return ["LOGIN_URL", "SITE_ROOT"];
-  return origin === new URL(asked).origin ? [] : ["SERVICE_URL"];
-}
-
-function daemonCause(name: string, row: ExpectedResponse, answer: ProbeAnswer, more: string): string {
-  if (answer.status === 404) return WRONG_NAME;
-  if (answer.status === 502 || answer.status === 504)
-    return `the ${name} does not answer on ${row.upstream}${more}`;
-  return "something other than the application's virtual server answered";
-}
-
-function running(row: ExpectedResponse): string {
-  return row.upstream === undefined ? "" : `, and that it runs and listens on ${row.upstream}`;
-}

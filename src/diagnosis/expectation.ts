@@ -1,3 +1,5 @@
+import type { ExpectedRow } from "../model/expect.js";
+
 /** What came back for a probe. Field names are lower case. */
 export interface ProbeAnswer {
   readonly protocol: "HTTP/1.1" | "HTTP/2";
@@ -21,6 +23,8 @@ export interface SeenCertificate {
 export interface Expectation {
   /** Name of the field that it is about. */
   readonly field?: string;
+  /** The URL that a `Location` has to lead to. */
+  readonly target?: string;
   readonly says: string;
   holds(answer: ProbeAnswer): boolean;
   seen(answer: ProbeAnswer): string;
@@ -30,6 +34,24 @@ export function status(expected: number): Expectation {
   return {
     says: String(expected),
     holds: (answer) => answer.status === expected,
+    seen: (answer) => String(answer.status),
+  };
+}
+
+/** One of several statuses. */
+export function statusOf(expected: readonly number[]): Expectation {
+  return {
+    says: expected.join(" or "),
+    holds: (answer) => expected.includes(answer.status),
+    seen: (answer) => String(answer.status),
+  };
+}
+
+/** The proxy can serve: any status but those of the 500s, as files may be missing. */
+export function serves(): Expectation {
+  return {
+    says: "an answer (not a 5xx)",
+    holds: (answer) => answer.status < 500,
     seen: (answer) => String(answer.status),
   };
 }
@@ -78,7 +100,7 @@ export function location(target: string): Expectation {
   const leadsThere = (received: string | undefined): boolean =>
     received === target ||
     (received !== undefined && URL.canParse(received, target) && new URL(received, target).href === target);
-  return fieldWhere("Location", target, leadsThere);
+  return { ...fieldWhere("Location", target, leadsThere), target };
 }
 
 /** A media type without regard to its parameters; `image/*` for any image. */
@@ -106,6 +128,17 @@ export function fieldPresent(name: string): Expectation {
 /** A field that is not there. */
 export function fieldAbsent(name: string): Expectation {
   return { ...fieldWhere(name, "", (received) => received === undefined), says: `no ${name}` };
+}
+
+/** A field as a row of a deployment has it; media types without regard to case and spacing. */
+export function writtenField(written: NonNullable<ExpectedRow["fields"]>[number]): Expectation {
+  const { name, value, includes, mediaType: type, version, absent } = written;
+  if (absent === true) return fieldAbsent(name);
+  if (version !== undefined) return serverField(version);
+  if (type !== undefined) return mediaType(type);
+  if (includes !== undefined) return fieldWith(name, ...includes);
+  if (value !== undefined) return field(name, value, name.toLowerCase() === "content-type");
+  return fieldPresent(name);
 }
 
 /** Whether `Server` contains a version: it shows which virtual server answered (service 5.2). */

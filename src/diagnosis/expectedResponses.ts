@@ -1,5 +1,6 @@
 import { isIPv6 } from "node:net";
 import { certificateSources } from "../model/config/certificates.js";
+import { type ExpectedCause, type ExpectedRow, rowsOfRoute } from "../model/expect.js";
 import { isDomainName } from "../model/serverName.js";
 import {
   answerFieldRules,
@@ -11,6 +12,7 @@ import {
   parseHost,
   type ProxyConfig,
   reachableAt,
+  redirectGoalOf,
   redirectPort,
   type RouteConfig,
   Router,
@@ -25,31 +27,38 @@ import {
   type Expectation,
   field,
   fieldAbsent,
-  fieldPresent,
-  fieldWith,
   http2,
   location,
   mediaType,
   serverField,
+  serves,
   status,
+  statusOf,
+  writtenField,
 } from "./expectation.js";
 
-/** One row of the table of expected responses (service 5.1). */
+/** One row of the table of expected responses, ready to be asked. */
 export interface ExpectedResponse {
   readonly name: string;
-  /** What the row is about; decides which causes (service 6) are possible. */
-  readonly subject: "default" | "media" | "web" | "redirect" | "fileServer" | "webdav" | "certificate";
   readonly request: ProbeRequest;
   readonly expected: readonly Expectation[];
-  /** Address of the route's daemon, for the advice when it does not answer. */
+  /** Why an answer may be another one; the first that fits is named. */
+  readonly causes: readonly ExpectedCause[];
+  /** Whether a `Server` with a version means that another virtual server answered. */
+  readonly unversioned: boolean;
+  /** Whether it is about the certificate only. */
+  readonly certificate?: true;
+  /** Address of the route's upstream, for the advice when it does not answer. */
   readonly upstream?: string;
   /** Why the request cannot be made, if it cannot; the row then fails. */
   readonly notProbed?: { readonly reason: string; readonly fix: string };
 }
 
-/** A HEAD request and where to send it. */
+/** A request and where to send it. */
 export interface ProbeRequest {
   readonly scheme: "http" | "https";
+  /** One that changes nothing; `HEAD` unless it is given. */
+  readonly method?: "HEAD" | "GET" | "OPTIONS";
   /** Where to connect. */
   readonly address: string;
   readonly port: number;
@@ -61,18 +70,15 @@ export interface ProbeRequest {
 }
 
 export interface ExpectedResponsesOptions {
-  /** Server name to request; by default the first real one of the config. */
+  /** Rows of the deployment; without them, those that the config's actions promise. */
+  readonly expect?: readonly ExpectedRow[];
+  /** Server name to request in place of the main one. */
   readonly host?: string;
   /** Where to connect; by default loopback for a wildcard listener, else the listener's address. */
   readonly connect?: string;
   /** Whether that is where clients connect, by ports that something in front of the host may map (`publishedPort`). */
   readonly asClients?: boolean;
-  /**
-   * Where the redirect of port 80 has to lead, such as `https://files.example.org`; by default where the config sends
-   * it.
-   */
-  readonly origin?: string;
-  /** Path of a media file below the media route; without one the media row is not probed. */
+  /** Path of an image below the path of rows that ask for one; without one they are not probed. */
   readonly mediaPath?: string;
 }
 
@@ -80,237 +86,181 @@ export interface ExpectedResponsesOptions {
 export const UNKNOWN_HOST = "default-server.invalid";
 
 /**
- * What a running front end should answer, derived only from its config: the rows of service 5.1 for its mode, one row
- * for each further daemon, and one for each further name that has a certificate of its own. Parts are found by the names that a file-sync front end gives them; a missing part has
- * no row. Empty if there is no virtual server `application`.
+ * What a running proxy should answer: the rows of its deployment or, without one, a row for each route, and one for each
+ * further name that has a certificate of its own.
  */
 export function expectedResponses(
   config: ProxyConfig,
   options: ExpectedResponsesOptions = {},
 ): ExpectedResponse[] {
-  const application = config.virtualServers.find((v) => v.name === "application");
-  if (application === undefined) return [];
-  const site = new Site(config, application, options);
-  return [
-    ...site.defaultServer(),
-    ...site.media(),
-    ...site.redirects(),
-    ...site.roots(),
-    ...site.login(),
-    ...site.serverHeader(),
-    ...site.daemon("fileServer"),
-    ...site.daemon("webdav"),
-    ...site.certificates(),
-  ];
+  return new Site(config, options).rows();
 }
 
-/** The server name that requests for the application should carry. */
-export function applicationHost(config: ProxyConfig): string | undefined {
-  const real = (server: VirtualServerConfig | undefined): string | undefined =>
-    server?.serverNames.find((name) => name !== CATCH_ALL);
-  const application = config.virtualServers.find((v) => v.name === "application");
-  const forwarded = application?.routes.map((r) =>
-    r.action.type === "proxy" ? r.action.forwarded.host : undefined,
-  );
-  return (
-    real(application) ??
-    forwarded?.find((name) => name !== undefined) ??
-    real(config.virtualServers.find((v) => v.name === "redirect"))
+/** A row for each route, in the order of the config. */
+export function promisedRows({ virtualServers }: Pick<ProxyConfig, "virtualServers">): ExpectedRow[] {
+  return virtualServers.flatMap(({ name, routes }) =>
+    routes.flatMap((route) => rowsOfRoute(name, { ...route, path: encodeURI(route.path) })),
   );
 }
 
-type RedirectAction = Extract<RouteConfig["action"], { type: "redirect" }>;
+/** The name by which clients ask for what the config serves: its first one. */
+export function mainName({ virtualServers }: Pick<ProxyConfig, "virtualServers">): string | undefined {
+  return virtualServers.flatMap(namesOf)[0] ?? virtualServers.flatMap(forwardedNames)[0];
+}
+
+const namesOf = ({ serverNames }: VirtualServerConfig): string[] =>
+  serverNames.filter((name) => name !== CATCH_ALL);
+
+const forwardedNames = ({ routes }: VirtualServerConfig): string[] =>
+  routes.flatMap(({ action }) => (action.type === "proxy" ? (action.forwarded.host ?? []) : []));
 
 class Site {
   private readonly router: Router;
-  private readonly host: string;
-  /** Listeners through which clients reach the application: the TLS ones if there are any. */
-  private readonly entries: readonly ListenerConfig[];
+  private readonly written: readonly ExpectedRow[];
+  /** The name that most rows ask for. */
+  private readonly main: string | undefined;
 
   constructor(
     private readonly config: ProxyConfig,
-    private readonly application: VirtualServerConfig,
     private readonly options: ExpectedResponsesOptions,
   ) {
     this.router = new Router(config);
-    const all = this.listenersOf(application);
-    const secure = all.filter((l) => l.protocol === "https");
-    this.entries = secure.length > 0 ? secure : all;
-    this.host = options.host ?? applicationHost(config) ?? this.addressOf(this.entries[0]!);
+    this.written = options.expect ?? promisedRows(config);
+    const named = this.written.map(({ request }) => request.host);
+    this.main = named.find((host) => host !== undefined && host !== "unknown") ?? mainName(config);
   }
 
-  defaultServer(): ExpectedResponse[] {
-    const server = this.config.virtualServers.find((v) => v.name === "default");
-    const listener = server === undefined ? undefined : this.listenersOf(server)[0];
-    if (listener === undefined) return [];
-    const expected = [status(200), mediaType("text/html"), serverField(true)];
-    return [
-      {
-        name: "default server",
-        subject: "default",
-        ...this.asked(this.request(listener, "/", UNKNOWN_HOST), listener, expected),
-      },
-    ];
+  rows(): ExpectedResponse[] {
+    return [...this.written.flatMap((row) => this.asked(row)), ...this.certificates()];
   }
 
-  media(): ExpectedResponse[] {
-    const route = this.route("media");
-    if (route === undefined) return [];
-    const { mediaPath } = this.options;
-    const file = mediaPath?.replace(/^\/+/, "") ?? "<media_path>";
-    const directory = directoriesOf(route.action)[0]?.value ?? "the media directory";
-    const entry = this.entries[0]!;
-    const row: ExpectedResponse = {
-      name: "media file",
-      subject: "media",
-      ...this.asked(this.request(entry, directoryPath(route) + file), entry, [
-        status(200),
-        mediaType("image/*"),
-        fieldPresent("Content-Length"),
-        fieldPresent("Last-Modified"),
-        fieldPresent("ETag"),
-        field("Accept-Ranges", "bytes"),
-      ]),
-    };
-    const reason = `no image file was found in ${directory}`;
-    const fix = "name one with --media-path, or give --root if the files are below a folder";
-    return [mediaPath === undefined ? { ...row, notProbed: { reason, fix } } : row];
-  }
-
-  /** TLS mode: port 80 sends the application's path to https (service 4.3). */
-  redirects(): ExpectedResponse[] {
-    const route = this.route("web");
-    const server = this.config.virtualServers.find((v) => v.name === "redirect");
-    if (route === undefined || server === undefined) return [];
-    return this.leading(server, directoryPath(route), (_, { scheme }) => `redirect to ${scheme}`);
-  }
-
-  /** `/` of the application's names, where it leads to the application (`rootRedirect`). */
-  roots(): ExpectedResponse[] {
-    const redirect = this.config.virtualServers.find((v) => v.name === "redirect");
-    return [this.application, ...(redirect === undefined ? [] : [redirect])].flatMap((server) =>
-      this.leading(server, "/", ({ protocol }) => `/ over ${protocol}`),
+  private asked(row: ExpectedRow): ExpectedResponse[] {
+    const server = this.config.virtualServers.find(({ name }) => name === row.request.server);
+    if (server === undefined) return [lost(row)];
+    const all = this.listenersOf(server);
+    const secure = all.filter(({ protocol }) => protocol === "https");
+    const entries = secure.length > 0 ? secure : all;
+    return (row.request.listeners === "each" ? entries : entries.slice(0, 1)).map((listener) =>
+      this.askedOn(row, server, listener),
     );
   }
 
-  /** One row for each listener of a server that redirects the path; none if it does something else. */
-  private leading(
+  private askedOn(row: ExpectedRow, server: VirtualServerConfig, listener: ListenerConfig): ExpectedResponse {
+    const { path, method, listeners, file } = row.request;
+    const route = this.routeOf(server, path);
+    const host = this.hostOf(row, server, listener);
+    const image = this.options.mediaPath?.replace(/^\/+/, "") ?? "<media_path>";
+    const request = {
+      ...this.request(listener, file === undefined ? path : path + image, host),
+      ...(method === undefined ? {} : { method }),
+    };
+    const directory = route && directoriesOf(route.action)[0]?.value;
+    const version = row.fields?.find((one) => one.version !== undefined)?.version;
+    const upstream = route && this.upstreamOf(route);
+    return {
+      name: listeners === "each" ? `${row.name}${family(listener)}` : row.name,
+      request,
+      expected: this.configured(request, listener, this.expectations(row, server, route, listener, request)),
+      causes: row.causes ?? [],
+      unversioned: !(version ?? server.versionTokens),
+      ...(upstream === undefined ? {} : { upstream }),
+      ...(file === undefined || this.options.mediaPath !== undefined
+        ? {}
+        : { notProbed: noImage(directory) }),
+    };
+  }
+
+  private expectations(
+    row: ExpectedRow,
     server: VirtualServerConfig,
-    path: string,
-    nameOf: (listener: ListenerConfig, action: RedirectAction) => string,
-  ): ExpectedResponse[] {
-    const action = this.router.route(server, path)?.action;
-    if (action?.type !== "redirect") return [];
-    const { scheme } = action;
-    const origin =
-      this.options.origin ??
-      `${scheme}://${urlAuthority(scheme, unbracketed(action.host ?? this.host), redirectPort(action))}`;
-    return this.listenersOf(server).map((listener) => ({
-      name: `${nameOf(listener, action)}${family(listener)}`,
-      subject: "redirect",
-      ...this.asked(this.request(listener, path), listener, [
-        status(action.status),
-        location(origin + (action.path ?? path)),
-        mediaType("text/html"),
-      ]),
-    }));
-  }
-
-  /**
-   * The application redirects a client without a session to its login page, with the URL that the client used (service
-   * 5.4).
-   */
-  login(): ExpectedResponse[] {
-    const route = this.route("web");
-    if (route === undefined) return [];
-    const path = directoryPath(route);
-    return this.entries.map((listener) => {
-      const secure = listener.protocol === "https";
-      const request = this.request(listener, path);
-      const target = `${request.scheme}://${request.host}${path}accounts/login/?next=${path}`;
-      return {
-        name: `application over ${listener.protocol}${family(listener)}`,
-        subject: "web",
-        ...this.asked(request, listener, [
-          ...(secure && listener.http2 ? [http2()] : []),
-          status(302),
-          location(target),
-          ...(secure ? [] : LOGIN_FIELDS),
-        ]),
-        ...this.upstreamOf(route),
-      };
-    });
-  }
-
-  serverHeader(): ExpectedResponse[] {
-    const route = this.route("web");
-    const entry = this.entries[0]!;
-    if (route === undefined) return [];
+    route: RouteConfig | undefined,
+    listener: ListenerConfig,
+    request: ProbeRequest,
+  ): Expectation[] {
+    const { status: wanted, from, location: target, fields = [] } = row;
+    const says = [wanted, from, target, row.fields].some((part) => part !== undefined);
     return [
-      {
-        name: "application's Server field",
-        subject: "web",
-        ...this.asked(this.request(entry, directoryPath(route)), entry, [serverField(false)]),
-        ...this.upstreamOf(route),
-      },
+      ...(row.http2 === true && listener.protocol === "https" && listener.http2 ? [http2()] : []),
+      ...(says ? [] : promised(server, route, request)),
+      ...(wanted === undefined ? [] : [typeof wanted === "number" ? status(wanted) : statusOf(wanted)]),
+      ...(from === undefined ? [] : [answeredByUpstream()]),
+      ...(target === undefined ? [] : [location(this.leadsTo(target, route, request))]),
+      ...fields.map(writtenField),
     ];
   }
 
-  daemon(name: "fileServer" | "webdav"): ExpectedResponse[] {
-    const route = this.route(name);
-    const entry = this.entries[0]!;
-    if (route === undefined) return [];
-    return [
-      {
-        name: name === "webdav" ? "WebDAV daemon" : "file server daemon",
-        subject: name,
-        ...this.asked(this.request(entry, directoryPath(route)), entry, [
-          answeredByUpstream(),
-          serverField(false),
-        ]),
-        ...this.upstreamOf(route),
-      },
-    ];
+  /** The port is the one that the route's redirect has, which a preview moves. */
+  private leadsTo(
+    target: NonNullable<ExpectedRow["location"]>,
+    route: RouteConfig | undefined,
+    request: ProbeRequest,
+  ): string {
+    if (typeof target === "string") return new URL(target, urlOf(request)).href;
+    const { scheme, path } = target;
+    const goal = route && redirectGoalOf(route.action);
+    const port = redirectPort(goal?.scheme === scheme ? goal : { scheme });
+    return `${scheme}://${urlAuthority(scheme, hostIn(request), port)}${path}`;
   }
 
   /** Each name gets the certificate that is for it, not that of another (docs/certificates.md). */
-  certificates(): ExpectedResponse[] {
+  private certificates(): ExpectedResponse[] {
     return this.listenersWith(this.config.listeners).flatMap((listener) =>
-      this.certifiedNames(listener).map((name) => ({
-        name: `certificate for ${name}${family(listener)}`,
-        subject: "certificate",
-        ...this.asked(this.request(listener, "/", name), listener, [certificateFor(name)]),
-      })),
+      this.certifiedNames(listener).map((name) => {
+        const request = this.request(listener, "/", name);
+        return {
+          name: `certificate for ${name}${family(listener)}`,
+          certificate: true as const,
+          request,
+          expected: this.configured(request, listener, [certificateFor(name)]),
+          causes: [{ evidence: {}, says: CERTIFICATE }],
+          unversioned: false,
+        };
+      }),
     );
   }
 
   /**
-   * Names besides the application's own one that a listener has a certificate for, as far as the config says so: those
-   * that authorities issue for, and those of virtual servers that were added where there are several certificates.
+   * Names besides the main one that a listener has a certificate for, as far as the config says so: those that
+   * authorities issue for, and those of virtual servers where there are several certificates.
    */
   private certifiedNames({ name: listener, tls }: ListenerConfig): string[] {
     if (tls === undefined) return [];
     const issued = certificateSources(tls).flatMap(({ source }) =>
       source.type === "acme" ? source.acme.names : [],
     );
-    const added = this.config.virtualServers.filter(
-      (server) => server !== this.application && server.listeners.includes(listener),
-    );
-    const served = tls.certificates.length === 0 ? [] : added.flatMap(({ serverNames }) => serverNames);
+    const here = this.config.virtualServers.filter(({ listeners }) => listeners.includes(listener));
+    const served = tls.certificates.length === 0 ? [] : here.flatMap(({ serverNames }) => serverNames);
     // Addresses do not choose a certificate (RFC 6066, 3), and no client asks for the catch-all.
     const names = [...issued, ...served].filter((name) => isDomainName(name) && name !== CATCH_ALL);
-    return [...new Set(names)].filter((name) => name !== this.host);
+    return [...new Set(names)].filter((name) => name !== (this.options.host ?? this.main));
   }
 
-  private route(name: string): RouteConfig | undefined {
-    return this.application.routes.find((r) => r.name === name);
+  private routeOf(server: VirtualServerConfig, path: string): RouteConfig | undefined {
+    const normalised = normalisePath(path);
+    return normalised === undefined ? undefined : this.router.route(server, normalised);
   }
 
-  private upstreamOf(route: RouteConfig): { upstream?: string } {
-    const { action } = route;
+  private upstreamOf({ action }: RouteConfig): string | undefined {
     const [named] = upstreamsOf(action);
-    const upstream = this.config.upstreams.find(({ name }) => name === named?.value);
-    return upstream === undefined ? {} : { upstream: upstream.url };
+    return this.config.upstreams.find(({ name }) => name === named?.value)?.url;
+  }
+
+  /** A name by which the listener leads to the server; a catch-all server has none of its own. */
+  private hostOf(row: ExpectedRow, server: VirtualServerConfig, listener: ListenerConfig): string {
+    const { host } = row.request;
+    if (host === "unknown") return UNKNOWN_HOST;
+    const address = this.addressOf(listener);
+    const named = host ?? namesOf(server)[0] ?? this.nameLeadingTo(server, listener) ?? address;
+    return named === this.main || (this.main === undefined && named === address)
+      ? (this.options.host ?? named)
+      : named;
+  }
+
+  private nameLeadingTo(server: VirtualServerConfig, listener: ListenerConfig): string | undefined {
+    const { virtualServers } = this.config;
+    const names = [...forwardedNames(server), ...virtualServers.flatMap(namesOf)];
+    const leads = (name: string): boolean => this.router.virtualServer(listener.name, name) === server;
+    return [...names, this.addressOf(listener), UNKNOWN_HOST].find(leads);
   }
 
   private listenersOf(server: VirtualServerConfig): ListenerConfig[] {
@@ -320,12 +270,12 @@ class Site {
   /** IPv4 first. If an address to connect to is given, only the listeners of its family. */
   private listenersWith(all: readonly ListenerConfig[]): ListenerConfig[] {
     const { connect } = this.options;
-    const family = all.filter((l) => connect === undefined || isIPv6(l.address) === isIPv6(connect));
-    const own = [...(family.length > 0 ? family : all)];
+    const same = all.filter((l) => connect === undefined || isIPv6(l.address) === isIPv6(connect));
+    const own = [...(same.length > 0 ? same : all)];
     return own.sort((a, b) => Number(isIPv6(a.address)) - Number(isIPv6(b.address)));
   }
 
-  private request(listener: ListenerConfig, path: string, host = this.host): ProbeRequest {
+  private request(listener: ListenerConfig, path: string, host: string): ProbeRequest {
     const { protocol: scheme, port, proxyProtocol } = listener;
     const published = clientPort(listener);
     return {
@@ -338,41 +288,77 @@ class Site {
     };
   }
 
-  /** A request and its answer: fields are as the config sets them, and missing if it removes them, whatever answers. */
-  private asked(
+  /** Fields are as the config sets them, and missing if it removes them, whatever answers. */
+  private configured(
     request: ProbeRequest,
     listener: ListenerConfig,
     expected: readonly Expectation[],
-  ): Pick<ExpectedResponse, "request" | "expected"> {
+  ): Expectation[] {
     const server = this.router.virtualServer(listener.name, parseHost(request.host)?.serverName ?? "");
-    const path = normalisePath(request.path);
-    const route = path === undefined ? undefined : this.router.route(server, path);
-    const rules = answerFieldRules(server, route, listener.protocol);
-    const configured = (one: Expectation): Expectation => {
+    const rules = answerFieldRules(server, this.routeOf(server, request.path), listener.protocol);
+    return expected.map((one) => {
       const name = one.field?.toLowerCase();
       if (name === undefined || !rules.has(name)) return one;
       const set = rules.get(name);
       return set === undefined ? fieldAbsent(one.field!) : field(set.name, set.value);
-    };
-    return { request, expected: expected.map(configured) };
+    });
   }
 
   private addressOf(listener: ListenerConfig): string {
-    if (this.options.connect !== undefined) return this.options.connect;
-    return reachableAt(listener.address);
+    return this.options.connect ?? reachableAt(listener.address);
   }
 }
 
-// Service 5.1 lists these for plain mode only.
-const LOGIN_FIELDS: readonly Expectation[] = [
-  field("Content-Type", "text/html; charset=utf-8", true),
-  fieldWith("Vary", "Accept-Language", "Cookie"),
-  fieldPresent("Content-Language"),
-];
-
-function directoryPath(route: RouteConfig): string {
-  return route.path.endsWith("/") ? route.path : `${route.path}/`;
+/** What an action promises for a request, whatever the application is. */
+function promised(
+  server: VirtualServerConfig,
+  route: RouteConfig | undefined,
+  request: ProbeRequest,
+): Expectation[] {
+  if (route === undefined) return [status(404)];
+  const { action } = route;
+  switch (action.type) {
+    case "proxy":
+      return [answeredByUpstream(), serverField(server.versionTokens)];
+    case "staticFiles":
+      return [serves()];
+    case "respond":
+      return [status(action.status)];
+    case "redirect": {
+      const { scheme, host, path } = action;
+      const origin = `${scheme}://${urlAuthority(scheme, host ?? hostIn(request), redirectPort(action))}`;
+      return [status(action.status), location(origin + (path ?? request.path)), mediaType("text/html")];
+    }
+  }
 }
+
+/** The config has no such virtual server any more, or not yet. */
+function lost({ name, request, causes = [] }: ExpectedRow): ExpectedResponse {
+  const { server, path } = request;
+  return {
+    name,
+    request: { scheme: "http", address: "127.0.0.1", port: 80, host: UNKNOWN_HOST, path },
+    expected: [],
+    causes,
+    unversioned: false,
+    notProbed: {
+      reason: `the config has no virtual server \`${server}\``,
+      fix: "deploy config and expected responses together",
+    },
+  };
+}
+
+const noImage = (directory = "the media directory"): { reason: string; fix: string } => ({
+  reason: `no image file was found in ${directory}`,
+  fix: "name one with --media-path, or give --root if the files are below a folder",
+});
+
+const CERTIFICATE =
+  "no certificate of the listener is for this name, or the one that is for it is not in use: see `portico certificates`";
+
+const urlOf = ({ scheme, host, path }: ProbeRequest): string => `${scheme}://${host}${path}`;
+
+const hostIn = (request: ProbeRequest): string => unbracketed(new URL(urlOf(request)).hostname);
 
 function family(listener: ListenerConfig): string {
   return isIPv6(listener.address) ? " on IPv6" : "";

@@ -31,9 +31,9 @@ import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, NodeSeen, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
 import { expectedResponses, type ProbeRequest } from "./expectedResponses.js";
 import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
-import { judge } from "./liveCheck.js";
+import { askRows, judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
-import { mediaFileOf } from "./mediaFile.js";
+import { imageFor } from "./mediaFile.js";
 import { checkMediaPermissions } from "./mediaPermissions.js";
 import { probe, type ProbeOptions } from "./probe.js";
 import { rotationFindings } from "./rotation.js";
@@ -156,20 +156,17 @@ async function seenResponses(
   options: DiagnosisOptions,
 ): Promise<SeenResponse[]> {
   const given = options.mediaPath ?? deployment?.probe.mediaPath;
-  const mediaPath = given ?? (options.place === "host" ? await mediaFileOf(config, undefined) : undefined);
-  const serviceUrl = serviceUrlOf(deployment);
+  const expect = deployment?.expect;
+  const mediaPath =
+    given ?? (options.place === "host" ? await imageFor(config, expect, undefined) : undefined);
   const rows = expectedResponses(config, {
     ...target,
     asClients: options.place === "elsewhere" || (target.connect !== undefined && isElsewhere(target.connect)),
-    ...(serviceUrl === undefined ? {} : { origin: serviceUrl.origin }),
+    ...(expect === undefined ? {} : { expect }),
     ...(mediaPath === undefined ? {} : { mediaPath }),
   });
-  return Promise.all(
-    rows.map(async (row) => {
-      const outcome = row.notProbed === undefined ? await probe(row.request, options) : undefined;
-      return { row, outcome, checked: judge(row, outcome) };
-    }),
-  );
+  const asked = await askRows(rows, options);
+  return asked.map(({ row, outcome }) => ({ row, outcome, checked: judge(row, outcome) }));
 }
 
 /** Requests the default page at every public address. */
@@ -194,6 +191,7 @@ async function askPublicAddresses(
       const rows = expectedResponses(config, {
         connect: address,
         asClients: !own.has(address),
+        ...(deployment?.expect === undefined ? {} : { expect: deployment.expect }),
         ...(host === undefined ? {} : { host }),
       });
       const request = rows.find((row) => row.notProbed === undefined)?.request;

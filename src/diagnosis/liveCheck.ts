@@ -1,5 +1,5 @@
 import { endpoint, urlAuthority } from "../model/index.js";
-import { causeOfAnswer, causeOfFailure, settingsOfAnswer } from "./causes.js";
+import { causeOfAnswer, causeOfFailure } from "./causes.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 
@@ -7,26 +7,45 @@ import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 export interface CheckedResponse {
   readonly name: string;
   readonly pass: boolean;
-  /** `HEAD URL`, and where it was sent if that is not the URL's host. */
+  /** `METHOD URL`, and where it was sent if that is not the URL's host. */
   readonly request: string;
   readonly expected: string;
   readonly seen: string;
   /** Likely cause of a failure, and what to look at. */
   readonly cause?: string;
+  /** What to do about it, where the cause says so. */
+  readonly fix?: string;
+  /** Row of `portico doctor` that the cause makes fail, and those that explain it. */
+  readonly code?: string;
+  readonly because?: readonly string[];
   /** Settings of the application that the answer shows to be missing or wrong; none if the cause is something else. */
   readonly settings?: readonly string[];
 }
 
+/** Requests that are under way at a time: a deployment may list hundreds. */
+const AT_ONCE = 16;
+
 /** Sends every row's request and compares. Rows come back in their order. */
-export function checkLive(
+export async function checkLive(
   rows: readonly ExpectedResponse[],
   options: ProbeOptions,
 ): Promise<CheckedResponse[]> {
-  return Promise.all(
-    rows.map(async (row) =>
-      judge(row, row.notProbed === undefined ? await probe(row.request, options) : undefined),
-    ),
-  );
+  return (await askRows(rows, options)).map(({ row, outcome }) => judge(row, outcome));
+}
+
+/** Sends every row's request. */
+export async function askRows(
+  rows: readonly ExpectedResponse[],
+  options: ProbeOptions,
+): Promise<{ readonly row: ExpectedResponse; readonly outcome: ProbeOutcome | undefined }[]> {
+  const outcomes: (ProbeOutcome | undefined)[] = [];
+  const left = rows.entries();
+  const ask = async (): Promise<void> => {
+    for (const [i, { request, notProbed }] of left)
+      if (notProbed === undefined) outcomes[i] = await probe(request, options);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, ask));
+  return rows.map((row, i) => ({ row, outcome: outcomes[i] }));
 }
 
 /** Compares one outcome with its row; undefined for a request that was not made. */
@@ -51,9 +70,8 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
   const { answer } = outcome;
   const seen = row.expected.map((e) => e.seen(answer)).join(", ");
   if (row.expected.every((e) => e.holds(answer))) return { ...base, pass: true, seen };
-  const settings = settingsOfAnswer(row, answer);
-  const cause = causeOfAnswer(row, answer);
-  return { ...base, pass: false, seen, cause, ...(settings.length === 0 ? {} : { settings }) };
+  const { says: cause, evidence: _, ...more } = causeOfAnswer(row, answer);
+  return { ...base, pass: false, seen, cause, ...more };
 }
 
 /** One line for a person: result, request, what was expected, what was seen, and the cause of a failure. */
@@ -63,8 +81,8 @@ export function formatChecked(row: CheckedResponse): string {
 }
 
 function describe(row: ExpectedResponse): string {
-  const { scheme, host, path, address, port } = row.request;
-  const url = `HEAD ${scheme}://${host}${path}`;
+  const { scheme, host, path, address, port, method = "HEAD" } = row.request;
+  const url = `${method} ${scheme}://${host}${path}`;
   const asked = urlAuthority(scheme, address, port);
   return asked === host ? url : `${url} (at ${endpoint({ host: address, port })})`;
 }

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
-import { directoriesOf, type ProxyConfig } from "../model/index.js";
+import { directoriesOf, type ExpectedRow, normalisePath, type ProxyConfig, Router } from "../model/index.js";
 
 /** Most directories of other owners that are searched. */
 const OWNERS_MAX = 20;
@@ -39,13 +39,20 @@ function urlPath(file: string): string {
     .join("/");
 }
 
-/** An image below the media route's directory, if this machine has the directory and may read it. */
-export async function mediaFileOf(
+/** An image for the rows that ask for one, if this machine has their directory and may read it. */
+export async function imageFor(
   config: ProxyConfig,
+  expect: readonly ExpectedRow[] | undefined,
   root: string | undefined,
 ): Promise<string | undefined> {
-  const application = config.virtualServers.find((v) => v.name === "application");
-  const route = application?.routes.find((r) => r.name === "media");
-  const [directory] = route === undefined ? [] : directoriesOf(route.action);
+  const router = new Router(config);
+  const directories = (expect ?? []).flatMap(({ request: { server: name, path: at, file } }) => {
+    const server = config.virtualServers.find((one) => one.name === name);
+    const normalised = normalisePath(at);
+    if (file === undefined || server === undefined || normalised === undefined) return [];
+    const route = router.route(server, normalised);
+    return route === undefined ? [] : directoriesOf(route.action);
+  });
+  const [directory] = directories;
   return directory === undefined ? undefined : findMediaFile(path.join(root ?? "/", directory.value));
 }

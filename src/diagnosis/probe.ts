@@ -24,14 +24,16 @@ export interface ProbeFailure {
 export type ProbeOutcome = { readonly answer: ProbeAnswer } | { readonly failure: ProbeFailure };
 
 /**
- * Sends a HEAD request and returns what came back, or why nothing did. Never throws. After a 404 it sends a GET,
+ * Sends a request and returns what came back, or why nothing did. Never throws. After a 404 to a HEAD it sends a GET,
  * because only the body shows which server answered.
  */
 export async function probe(request: ProbeRequest, options: ProbeOptions): Promise<ProbeOutcome> {
   const signal = AbortSignal.timeout(options.timeoutMs);
   try {
-    const answer = await send("HEAD", request, options, signal);
-    return { answer: answer.status === 404 ? await send("GET", request, options, signal) : answer };
+    const { method = "HEAD" } = request;
+    const answer = await send(method, request, options, signal);
+    const again = method === "HEAD" && answer.status === 404;
+    return { answer: again ? await send("GET", request, options, signal) : answer };
   } catch (error) {
     if (signal.aborted)
       return { failure: { code: "ETIMEDOUT", message: `no answer in ${options.timeoutMs} ms` } };
@@ -43,8 +45,10 @@ export async function probe(request: ProbeRequest, options: ProbeOptions): Promi
 /** Longest part of a body that is kept; an error page is shorter. */
 const BODY_BYTES_MAX = 4096;
 
+type Method = NonNullable<ProbeRequest["method"]>;
+
 async function send(
-  method: "HEAD" | "GET",
+  method: Method,
   request: ProbeRequest,
   options: ProbeOptions,
   signal: AbortSignal,
@@ -104,7 +108,7 @@ function certificateOf(socket: tls.TLSSocket, name: string): Pick<ProbeAnswer, "
 }
 
 function sendHttp1(
-  method: "HEAD" | "GET",
+  method: Method,
   request: ProbeRequest,
   signal: AbortSignal,
   socket: Socket,
@@ -130,7 +134,7 @@ function sendHttp1(
 }
 
 function sendHttp2(
-  method: "HEAD" | "GET",
+  method: Method,
   request: ProbeRequest,
   socket: tls.TLSSocket,
   signal: AbortSignal,

@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../model/index.js";
 import { startVariantProblems } from "../render/systemdUnit.js";
+import { SERVER_NAME } from "./causes.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse } from "./evidence.js";
 import { askPorts } from "./ports.js";
@@ -37,7 +38,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const rotation = evidence.rotation === undefined ? [] : [ROTATION_QUESTION];
   const memory = evidence.memoryKills === undefined ? [] : [MEMORY_QUESTION];
   const questions = [
-    ...QUESTIONS,
+    ...QUESTIONS.filter(({ id }) => knowsApplication(evidence) || !APPLICATION.includes(id)),
     ...rotation,
     ...memory,
     ...health,
@@ -83,7 +84,7 @@ const QUESTIONS: readonly Question[] = [
   { id: "proxy", title: "The proxy is running, and starts at boot", ask: askProxy },
   ...SERVING_QUESTIONS,
   { id: "ports", title: "Exactly the right ports are open", ask: askPorts },
-  { id: "server-name", title: "No 404 on media or on the application path", ask: askServerName },
+  { id: SERVER_NAME, title: "Requests reach their virtual server and route", ask: askServerName },
   { id: "media-permissions", title: "No 403 on media", ask: askMediaPermissions },
   { id: "avatar", title: "No damaged avatar image", ask: askAvatars },
   { id: "web-application", title: "302 from the application path", ask: askWebApplication },
@@ -91,6 +92,15 @@ const QUESTIONS: readonly Question[] = [
   { id: "settings", title: "The application's other settings fit", ask: askSettings },
   { id: "hairpin", title: "Works from inside the LAN as well as from outside", ask: askHairpin },
 ];
+
+/** Rows about an application and its files, asked only where something is known of one. */
+const APPLICATION = ["media-permissions", "avatar", "web-application", "public-urls", "settings"];
+
+function knowsApplication({ deployment, settings, media, responses }: Evidence): boolean {
+  const codes = responses.flatMap(({ row }) => row.causes.flatMap(({ code }) => code ?? []));
+  const parts = [deployment?.media, deployment?.settings, settings, media];
+  return parts.some((part) => part !== undefined) || APPLICATION.some((id) => codes.includes(id));
+}
 
 function askConfig(evidence: Evidence): Verdict {
   const { configProblems, configWarnings = [] } = evidence;
@@ -127,23 +137,28 @@ function outage({ responses }: Evidence, failed: ReadonlySet<string>): Verdict |
   return cause !== undefined && silent ? explained(cause, "The proxy does not answer.") : undefined;
 }
 
-/** Answers of a subject that came. */
-function answersTo(
-  { responses }: Evidence,
-  ...subjects: string[]
-): (SeenResponse & { answer: ProbeAnswer })[] {
+/** Answers that came; with a code, those of requests that a cause with it is known of. */
+function answersOf({ responses }: Evidence, code?: string): (SeenResponse & { answer: ProbeAnswer })[] {
   return responses.flatMap((seen) =>
-    subjects.includes(seen.row.subject) && seen.outcome !== undefined && "answer" in seen.outcome
+    seen.outcome !== undefined &&
+    "answer" in seen.outcome &&
+    (code === undefined || seen.row.causes.some((cause) => cause.code === code))
       ? [{ ...seen, answer: seen.outcome.answer }]
       : [],
   );
 }
 
+/** Answers that have the cause of a row. */
+const failedBy = (evidence: Evidence, code: string) =>
+  answersOf(evidence, code).filter(({ checked }) => !checked.pass && checked.code === code);
+
 const describe = ({ checked }: SeenResponse): string => `${checked.request}: ${checked.seen}`;
 
 function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
-  const answers = answersTo(evidence, "media", "web", "redirect");
-  const missing = answers.filter(({ answer }) => answer.status === 404 && isOwnErrorPage(answer));
+  const answers = answersOf(evidence);
+  const missing = answers.filter(
+    ({ checked, answer }) => checked.code === SERVER_NAME && answer.status === 404 && isOwnErrorPage(answer),
+  );
   const [first] = missing;
   if (first === undefined) return outage(evidence, failed) ?? ok(...answers.slice(0, 1).map(describe));
   const host = first.row.request.host;
@@ -159,11 +174,9 @@ function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict
       `Give the host the address or name that clients use (${host}), deploy, and reload the proxy.`,
     );
   }
-  return failure(
-    "the media path in the config does not match the installation, or a route is missing",
-    missing.map(describe),
-    "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
-  );
+  const { cause, fix = "Deploy again; if that does not help, see which route is missing in the config." } =
+    first.checked;
+  return failure(cause!, missing.map(describe), fix);
 }
 
 function askMediaPermissions(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
@@ -171,12 +184,12 @@ function askMediaPermissions(evidence: Evidence, failed: ReadonlySet<string>): V
   const lacking = violationsOf(media, "media");
   // An avatar is reported in its own row.
   const avatars = lacking.length === 0 && violationsOf(media, "avatars").length > 0;
-  const refused = avatars ? [] : answersTo(evidence, "media").filter(({ answer }) => answer.status === 403);
+  const refused = avatars ? [] : failedBy(evidence, "media-permissions");
   if (refused.length + lacking.length > 0) {
     return failure(
       "the media file or one of its directories is not readable by others",
       [...refused.map(describe), ...listed(lacking)],
-      fixes(lacking) || "See the path in the proxy's error log, and chmod it.",
+      fixes(lacking) || refused[0]!.checked.fix!,
     );
   }
   // A tree whose owner does not answer is not one that is in order.
@@ -222,29 +235,20 @@ function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Ver
     const cause = "the fastcgi start variant is used in the service unit";
     return failure(cause, [`${unit.name}: ExecStart=${unit.command}`], fix);
   }
-  const answers = answersTo(evidence, "web");
-  const wrong = answers.filter(
-    ({ answer }) => answer.status !== 302 && !(answer.status === 404 && isOwnErrorPage(answer)),
-  );
+  const answers = answersOf(evidence, "web-application");
+  const wrong = failedBy(evidence, "web-application");
   if (wrong.length === 0) {
     if (answers.length > 0) return ok(...answers.slice(0, 1).map(describe));
     return outage(evidence, failed) ?? unknown("The application did not answer.");
   }
-  const { row, checked } = wrong[0]!;
-  if (checked.settings !== undefined) {
-    const fix = `Set ${checked.settings.join(" and ")} as in /usr/share/portico/application-settings, and restart the web application.`;
-    return failure(checked.cause!, wrong.map(describe), fix);
-  }
+  const { cause, fix, settings } = wrong[0]!.checked;
+  if (settings !== undefined) return failure(cause!, wrong.map(describe), fix!);
   const state = unit === undefined ? [] : [`${unit.name}: ${unit.state}`];
   const start =
     unit === undefined || unit.state === "active"
       ? "See the application's own log."
       : `systemctl start ${unit.name}`;
-  return failure(
-    "the web application daemon and the proxy do not work together",
-    [...wrong.map(describe), ...state],
-    `The daemon has to listen on ${row.upstream ?? "its upstream's address"} and speak HTTP. ${start}`,
-  );
+  return failure(cause!, [...wrong.map(describe), ...state], `${fix} ${start}`);
 }
 
 /** The two that clients are given, and that break upload and view when they are wrong. */
@@ -306,7 +310,7 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   // Behind a provider's NAT there is only the host, and clients are outside.
   if (silent.every(({ translatedTo }) => translatedTo !== undefined))
     return unknown(`${seen.join("; ")}. Ask from outside: portico doctor --elsewhere.`);
-  const inside = answersTo(evidence, "default", "web", "redirect", "media");
+  const inside = answersOf(evidence);
   if (inside.length === 0)
     return outage(evidence, failed) ?? unknown("Neither the public nor the internal address answers.");
   const here = `from here, by another address: ${describe(inside[0]!)}`;
@@ -347,34 +351,39 @@ function responseQuestion(seen: SeenResponse): Question {
   return {
     id: `response: ${row.name}`,
     title: `Expected response: ${row.name}`,
-    ask: (_evidence, failed) => {
+    ask: (evidence, failed) => {
       if (outcome === undefined) return unknown(checked.cause!);
       if (checked.pass) return ok(describe(seen));
-      const cause = explanation(seen, failed);
+      const cause = explanation(seen, evidence, failed);
       if (cause !== undefined) return explained(cause, describe(seen));
-      return failure(checked.cause!, [describe(seen)], `It should be: ${checked.expected}.`);
+      return failure(checked.cause!, [describe(seen)], checked.fix ?? `It should be: ${checked.expected}.`);
     },
   };
 }
 
-/** The response that is only about the Server field, which all others have too. */
-const SERVER_FIELD = "response: application's Server field";
+/** Whether a row is only about the Server field, which the answers of all others have too. */
+const isOnServer = ({ expected }: SeenResponse["row"]): boolean =>
+  expected.every(({ field }) => field === "Server");
 
 /** Which failed row explains a response that is not as expected. */
-function explanation({ row, outcome }: SeenResponse, failed: ReadonlySet<string>): string | undefined {
+function explanation(
+  { row, outcome, checked }: SeenResponse,
+  { responses }: Evidence,
+  failed: ReadonlySet<string>,
+): string | undefined {
   const of = (...ids: string[]): string | undefined => ids.find((id) => failed.has(id));
   if (outcome === undefined || "failure" in outcome) return of(...OUTAGES);
   const { answer } = outcome;
   if (answer.status === 404 && isOwnErrorPage(answer)) return of("server-name", "config", "proxy");
-  if (isVersioned(answer.headers["server"]) && failed.has(SERVER_FIELD)) return SERVER_FIELD;
-  switch (row.subject) {
-    case "media":
-      return answer.status === 403 ? of("media-permissions", "avatar") : undefined;
-    case "web":
-      return answer.status === 302 ? of("public-urls") : of("web-application");
-    default:
-      return of("config", "proxy");
+  if (row.unversioned && isVersioned(answer.headers["server"])) {
+    const shown = of(
+      ...responses.filter((one) => isOnServer(one.row)).map((one) => `response: ${one.row.name}`),
+    );
+    if (shown !== undefined) return shown;
   }
+  const { code, because } = checked;
+  if (code === undefined && because === undefined) return of("config", "proxy");
+  return of(...(code === undefined ? [] : [code]), ...(because ?? []));
 }
 
 const short = ({ path, message }: Problem): string => (path === "" ? message : `${path}: ${message}`);

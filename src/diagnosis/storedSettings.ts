@@ -1,25 +1,10 @@
 import { isIPv6 } from "node:net";
-import type { ProxyConfig } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
 import type { DatabaseAccess, OverridableItem, Overrides } from "../applicationSettings/index.js";
-import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
 
 /** What SERVICE_URL and FILE_SERVER_ROOT should be; undefined if that is not known. */
 export type WantedUrls = Readonly<Record<OverridableItem, string | undefined>>;
-
-/** The same for a host without a deployment document: from the expected responses' origin and the config's routes. */
-export function urlsOf(config: ProxyConfig, rows: readonly ExpectedResponse[]): WantedUrls {
-  const request = rows.find((row) => row.subject === "web")?.request;
-  const routes = config.virtualServers.find((v) => v.name === "application")?.routes ?? [];
-  const url = (name: string): string | undefined => {
-    const route = routes.find((r) => r.name === name);
-    return request === undefined || route === undefined
-      ? undefined
-      : `${request.scheme}://${request.host}${route.path.replace(/\/$/, "")}`;
-  };
-  return { SERVICE_URL: url("web"), FILE_SERVER_ROOT: url("fileServer") };
-}
 
 /**
  * One row for each of the two items: a value in the database takes priority over the config files (service 2.2), so it

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { DeepReadonly } from "./deepReadonly.js";
 import { count, filePath, flag, ipAddress, line, name, port, serverName, text } from "./fields.js";
+import { EXPECTED_MAX, expectedRow } from "./expect.js";
 import { fromJson, parseDocument } from "./config/parse.js";
 import { type Problem, problem, type Result } from "./problem.js";
 
@@ -190,6 +191,11 @@ export const deploymentSchema = z.strictObject({
   media: media.optional(),
   database: database.optional(),
   network: network.optional(),
+  expect: z
+    .array(expectedRow)
+    .max(EXPECTED_MAX)
+    .optional()
+    .describe("Expected responses; without them, those that the actions of the config promise."),
   probe,
   requireCertificate: flag(
     false,
@@ -218,8 +224,14 @@ export function parseDeploymentText(text: string): Result<Deployment> {
 }
 
 /** Rules that span fields. Every field is valid by itself when this runs. */
-function crossCheck({ config, files, settings: edited }: Deployment): Problem[] {
+function crossCheck({ config, files, settings: edited, expect = [] }: Deployment): Problem[] {
   const found = files.flatMap(({ path }, i) => pathProblems(path, `files[${i}].path`, files[i - 1]?.path));
+  const names = expect.map((row) => row.name);
+  for (const [i, received] of names.entries()) {
+    if (names.indexOf(received) === i) continue;
+    const fix = "Give each expected response another name.";
+    found.push(problem("config.duplicate-name", `expect[${i}].name`, "already exists", { received, fix }));
+  }
   const configFile = files.find((file) => file.path === config);
   if (configFile?.role !== "config") {
     const allowed = files.flatMap((file) => (file.role === "config" ? [file.path] : [])).join(", ");

@@ -2,6 +2,7 @@ export * from "./actions/table.js";
 export * from "./config/certificates.js";
 export * from "./config/config.js";
 export * from "./deployment.js";
+export * from "./expect.js";
 export { parseConfig, parseConfigText } from "./config/parse.js";
 export { listenerLedTo } from "./config/redirects.js";
 export { configJsonSchema } from "./config/schema.js";

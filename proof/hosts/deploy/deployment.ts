@@ -16,13 +16,15 @@ export class Deployment {
     private readonly host: TestHost,
     private readonly ssh: DeployedApp["ssh"],
     private readonly workspace = new Workspace(),
+    /** What is deployed: a program beside this one. */
+    private readonly program = "app.ts",
   ) {
     this.bundle = join(workspace.folder, "portico.mjs");
   }
 
   /** The same deployment by another way in. */
   by(ssh: DeployedApp["ssh"]): Deployment {
-    return new Deployment(this.host, ssh, this.workspace);
+    return new Deployment(this.host, ssh, this.workspace, this.program);
   }
 
   /** Installs what the host had before: the application with its own daemons, on loopback, and its files. */
@@ -79,7 +81,7 @@ export class Deployment {
       nodeCache: join(CACHE, "portico/node"),
       ...more,
     };
-    this.workspace.synthesize(join(__dirname, "app.ts"), { PORTICO_TEST: JSON.stringify(app) });
+    this.workspace.synthesize(join(__dirname, this.program), { PORTICO_TEST: JSON.stringify(app) });
   }
 
   /** Here, not in the network outside: providers may come from the registry. */

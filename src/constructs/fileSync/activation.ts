@@ -1,13 +1,18 @@
 import type { Construct } from "constructs";
-import { Activation } from "../activation.js";
+import { DEPLOYMENT_FILE } from "../../model/index.js";
+import { Activation, type ActivationProps } from "../activation.js";
+import { deploymentOf, deploymentText } from "../deploymentDocument.js";
 import type { HostDescription } from "../activationOptions.js";
 import type { Host } from "../host.js";
+import { HostFile } from "../hostFile.js";
 import type { ProxyService } from "../proxyService.js";
 import type { ApplicationSettings } from "./settings.js";
 import type { ApplicationDaemons } from "./daemons.js";
 import type { Firewall } from "../firewall.js";
 import type { FileSyncActivationProps } from "./activationProps.js";
-import type { PortForward } from "../../model/host.js";
+import { networkOf } from "../frontEndParts.js";
+import type { Mode } from "../mode.js";
+import type { ReverseProxy } from "../reverseProxy.js";
 
 /** What an activation takes from its front end. */
 interface ActivatedFrontEnd extends Construct {
@@ -17,13 +22,25 @@ interface ActivatedFrontEnd extends Construct {
   readonly daemons?: ApplicationDaemons;
   readonly firewall?: Firewall;
   readonly media: { readonly directory: string; readonly avatarDirectory?: string };
-  readonly portForwards: readonly PortForward[];
-  readonly exposedPorts: readonly number[];
-  readonly loopbackPorts: readonly number[];
+  readonly mode: Mode;
+  readonly proxy: ReverseProxy;
 }
 
 /** @internal The activation of a front end. */
-export function activateFrontEnd(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): Activation {
+export const activateFrontEnd = (frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): Activation =>
+  new Activation(frontEnd, "Activation", activationProps(frontEnd, props));
+
+/** @internal Without one, the deployment is a file like any other: checks of the host read it. */
+export function describeFrontEnd(frontEnd: ActivatedFrontEnd): void {
+  new HostFile(frontEnd, "Deployment", {
+    host: frontEnd.host,
+    path: DEPLOYMENT_FILE,
+    content: () => deploymentText(deploymentOf(frontEnd, activationProps(frontEnd, {}))),
+    role: "other",
+  });
+}
+
+function activationProps(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): ActivationProps {
   const { daemons, firewall, service } = frontEnd;
   const units = {
     webApplication: daemons?.webApplication?.name,
@@ -32,29 +49,22 @@ export function activateFrontEnd(frontEnd: ActivatedFrontEnd, props: FileSyncAct
     firewall: firewall?.unit.name,
     ...props.units,
   };
-  return new Activation(frontEnd, "Activation", {
+  return {
     service,
     services: Object.fromEntries(Object.entries(units).filter(([, unit]) => unit !== undefined)),
     describe: () => describe(frontEnd, props),
     doctor: props.doctor,
-  });
+  };
 }
 
 function describe(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): HostDescription {
   const { settings, database, probe, requireCertificate, fixMedia = false } = props;
   const { values } = frontEnd.settings;
-  const { host } = frontEnd;
   return {
     ...(settings === undefined ? {} : { settings: { ...settings, values } }),
     media: { ...frontEnd.media, fix: fixMedia },
     ...(database === undefined ? {} : { database }),
-    network: {
-      addresses: [host.address, ...(host.ipv6Address === undefined ? [] : [host.ipv6Address])],
-      portForwards: frontEnd.portForwards,
-      dnsRecords: frontEnd.host.dnsRecords,
-      exposedPorts: frontEnd.exposedPorts,
-      loopbackPorts: frontEnd.loopbackPorts,
-    },
+    network: networkOf(frontEnd),
     ...(probe === undefined ? {} : { probe }),
     ...(requireCertificate === undefined ? {} : { requireCertificate }),
   };

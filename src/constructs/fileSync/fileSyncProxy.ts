@@ -3,8 +3,10 @@ import { freeId } from "../constructIds.js";
 import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
+import type { FrontEndListeners } from "../frontEndParts.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
 import { MODE } from "../props/instances.js";
+import { fileSyncExpectations } from "./expected.js";
 import {
   any,
   choice,
@@ -24,14 +26,13 @@ import { TlsMaterial } from "../tlsMaterial.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
 import { takenNameProblems } from "./claims.js";
-import type { Mode } from "./mode.js";
+import type { Mode } from "../mode.js";
 import { namesProblems, ROUTE_FIELDS, routeProblems } from "./props.js";
 import {
   addRoutes,
   addServers,
   addUpstreams,
   applicationUrl,
-  type FileSyncListeners,
   type FileSyncRouteFields,
   type FileSyncRoutes,
   type FileSyncUpstreams,
@@ -47,7 +48,7 @@ export class FileSyncProxy extends Construct {
   /** The proxy; further listeners, virtual servers and upstreams are added to it. */
   readonly proxy: ContainerProxy;
   /** The listeners: on ports above 1023, published as those of the mode. */
-  readonly listeners: FileSyncListeners;
+  readonly listeners: FrontEndListeners;
   /** The application's daemons. */
   readonly upstreams: FileSyncUpstreams;
   /** Answers on the HTTP port for names that are not the application's. */
@@ -80,6 +81,8 @@ export class FileSyncProxy extends Construct {
     this.proxy.addFile(`${defaultPageDirectory}/index.html`, props.defaultPage ?? renderDefaultPage(linked));
     const page = Action.staticFiles(defaultPageDirectory, { index: ["index.html"] });
     const { listeners } = this;
+    const place = { scheme: mode.scheme, host: serverName!, path };
+    const expect = fileSyncExpectations(place, root !== undefined);
     const servers = addServers(this.proxy, {
       listeners,
       mode,
@@ -88,6 +91,7 @@ export class FileSyncProxy extends Construct {
       page,
       root,
       responseHeaders: props.responseHeaders,
+      expect,
     });
     this.defaultServer = servers.defaultServer;
     this.redirect = servers.redirect;
@@ -105,6 +109,7 @@ export class FileSyncProxy extends Construct {
       requestBodyTimeoutMs: props.requestBodyTimeoutMs,
       webdavDestination: props.webdavDestination,
       page: root ?? page,
+      expect,
       responseHeaders: props.routeResponseHeaders,
     });
   }
@@ -203,7 +208,7 @@ function addContainerListeners(
   proxy: ContainerProxy,
   mode: Mode,
   serverNames: readonly string[],
-): FileSyncListeners {
+): FrontEndListeners {
   const { address, httpPort, publicPort, proxyProtocol } = mode;
   const listen = (port: number, publishedPort: number) => ({
     address,

@@ -1,7 +1,7 @@
 import { Lazy, TerraformOutput } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
-import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../../model/host.js";
+import type { PortForward } from "../../model/host.js";
 import {
   canonicalAddress,
   formatProblem,
@@ -19,31 +19,32 @@ import type { MediaDirectories } from "../activationOptions.js";
 import { ApplicationDaemons } from "./daemons.js";
 import { ApplicationSettings } from "./settings.js";
 import { refuse } from "../props/checks.js";
-import { activateFrontEnd } from "./activation.js";
+import { activateFrontEnd, describeFrontEnd } from "./activation.js";
 import { dnsRecordsOutput } from "../dnsOutput.js";
 import {
-  addListeners,
   addRoutes,
   addServers,
   addUpstreams,
   applicationUrl,
-  type FileSyncListeners,
   type FileSyncRoutes,
   type FileSyncUpstreams,
   httpsOf,
   rootRedirect,
 } from "./servers.js";
+import { type FileSyncFrontEndProps, refuseFrontEnd, refuseLostAddress, refuseSameNames } from "./props.js";
+import { fileSyncExpectations } from "./expected.js";
+import type { Firewall } from "../firewall.js";
 import {
-  type FileSyncFrontEndProps,
-  type FrontEndFirewallProps,
-  refuseFrontEnd,
-  refuseLostAddress,
-  refuseSameNames,
-} from "./props.js";
-import { Firewall } from "../firewall.js";
+  addFirewall,
+  addListeners,
+  exposedPortsOf,
+  type FrontEndListeners,
+  loopbackPortsOf,
+  portForwardsOf,
+} from "../frontEndParts.js";
 import { Host } from "../host.js";
 import { HostFile } from "../hostFile.js";
-import type { Mode } from "./mode.js";
+import type { Mode } from "../mode.js";
 import type { Listener } from "../listener.js";
 import { StaticNetwork } from "../network.js";
 import { ProxyService } from "../proxyService.js";
@@ -64,7 +65,7 @@ export class FileSyncFrontEnd extends Construct {
   /** The proxy; further listeners, virtual servers and upstreams are added to it. */
   readonly proxy: ReverseProxy;
   /** The listeners. */
-  readonly listeners: FileSyncListeners;
+  readonly listeners: FrontEndListeners;
   /** The application's daemons. */
   readonly upstreams: FileSyncUpstreams;
   /** Answers on the HTTP port for names that are not the application's. */
@@ -117,7 +118,9 @@ export class FileSyncFrontEnd extends Construct {
     const { responseHeaders } = props;
     const path = `/${prefix}`;
     const root = props.rootRedirect === true ? rootRedirect(mode, path) : undefined;
-    const common = { listeners, mode, serverNames, path };
+    const place = { scheme: mode.scheme, host: serverNames[0], path };
+    const expect = fileSyncExpectations(place, root !== undefined);
+    const common = { listeners, mode, serverNames, path, expect };
     const servers = addServers(this.proxy, { ...common, page, root, responseHeaders });
     this.defaultServer = servers.defaultServer;
     this.redirect = servers.redirect;
@@ -139,6 +142,7 @@ export class FileSyncFrontEnd extends Construct {
       webdavDestination: props.webdavDestination,
       responseHeaders: props.routeResponseHeaders,
       page: root ?? page,
+      expect,
       logs: props.proxy?.logs,
     });
     this.defaultPage = new HostFile(this, "DefaultPage", {
@@ -154,13 +158,16 @@ export class FileSyncFrontEnd extends Construct {
     const { host } = this;
     const { unitDirectory } = this.proxy.paths;
     if (network !== undefined) this.network = new StaticNetwork(this, "Network", { ...network, host });
-    if (firewall !== undefined) this.firewall = this.addFirewall(firewall);
+    if (firewall !== undefined) {
+      // A static address needs no answers from a DHCP server.
+      this.firewall = addFirewall(this, { dhcpClient: this.network === undefined, ...firewall });
+    }
     if (daemons !== undefined) {
       this.daemons = new ApplicationDaemons(this, "Daemons", { ...daemons, host, unitDirectory });
     }
     if (props.activation !== undefined || host.delivery.needsActivation) {
       this.activation = activateFrontEnd(this, props.activation ?? {});
-    }
+    } else describeFrontEnd(this);
     if (props.outputs === true) this.addOutputs();
   }
 
@@ -171,41 +178,17 @@ export class FileSyncFrontEnd extends Construct {
 
   /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
   get exposedPorts(): readonly number[] {
-    const reachable = this.proxy.listeners.filter(({ address }) => !isLoopback(address));
-    const ports = reachable.map(({ port }) => port);
-    return exposedPorts(ports, this.host.sshPort);
+    return exposedPortsOf(this);
   }
 
   /** TCP ports that only the host itself may reach, ascending: the database's and the daemons'. */
   get loopbackPorts(): readonly number[] {
-    const urls = this.proxy.upstreams.map(({ url }) => url).filter((url) => !hasTokens(url));
-    return loopbackPorts(urls).filter((port) => !this.exposedPorts.includes(port));
+    return loopbackPortsOf(this);
   }
 
   /** Forwards that a NAT router needs; none if the host's IPv4 address is public. */
   get portForwards(): readonly PortForward[] {
-    const { httpPort, publicPort, https, address } = this.mode;
-    const ports =
-      https === undefined
-        ? [{ from: publicPort, to: httpPort }]
-        : [
-            { from: 80, to: httpPort },
-            { from: publicPort, to: https.httpsPort },
-          ];
-    return portForwards(isWildcard(address) ? this.host.clientAddress : address, ports);
-  }
-
-  private addFirewall(props: FrontEndFirewallProps): Firewall {
-    const { proxy, host } = this;
-    return new Firewall(this, "Firewall", {
-      // A static address needs no answers from a DHCP server.
-      dhcpClient: this.network === undefined,
-      ...props,
-      host,
-      ports: () => this.exposedPorts,
-      loopbackPorts: () => this.loopbackPorts,
-      unitDirectory: proxy.paths.unitDirectory,
-    });
+    return portForwardsOf(this);
   }
 
   /** Settings, certificate and DNS records name the host's own address. */

@@ -12,10 +12,11 @@ import { APPLICATION_SETTINGS_PROPS, type ApplicationSettingsProps } from "./set
 import { DAILY_DOCTOR_PROPS } from "../dailyDoctor.js";
 import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
 import type { FileSyncRouteFields, FileSyncUpstreamOverrides } from "./servers.js";
-import { FIREWALL_PROPS, type FirewallProps } from "../firewall.js";
+import { FIREWALL_PROPS } from "../firewall.js";
+import type { FrontEndFirewallProps } from "../frontEndParts.js";
 import { type Host, HOST_PROPS, type HostProps } from "../host.js";
 import { HOST, MODE } from "../props/instances.js";
-import type { Mode } from "./mode.js";
+import type { Mode } from "../mode.js";
 import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
 import {
   any,
@@ -38,12 +39,6 @@ import { HOST_PATHS, REVERSE_PROXY_PROPS, type ReverseProxyProps } from "../reve
 import type { ResponseHeaders } from "../responseHeaders.js";
 import { isKnown } from "../props/tokens.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
-
-/** Props of a `Firewall` without those that the front end knows. */
-export type FrontEndFirewallProps = Omit<
-  FirewallProps,
-  "acceptLockOut" | "host" | "ports" | "loopbackPorts" | "unitDirectory"
->;
 
 /** What a front end is made of. The host, the mode, and a directory of the application are required. */
 export interface FileSyncFrontEndProps {

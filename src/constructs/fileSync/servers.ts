@@ -2,36 +2,24 @@ import type { IConstruct } from "constructs";
 import { problem } from "../../model/index.js";
 import { renderOrigin } from "../../render/index.js";
 import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
+import type { FrontEndListeners } from "../frontEndParts.js";
 import { warn } from "../warn.js";
-import type { Listener, ListenerProps } from "../listener.js";
-import type { Mode } from "./mode.js";
+import type { FileSyncExpectations } from "./expected.js";
+import type { Mode } from "../mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
+import type { Listener } from "../listener.js";
 import { refuse } from "../props/checks.js";
-import type { ReverseProxy } from "../reverseProxy.js";
 import type { ReverseProxyBase } from "../reverseProxyBase.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
 import type { Route, RouteProps } from "../route.js";
-import { TlsMaterial } from "../tlsMaterial.js";
 import type { Upstream, UpstreamProps } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
-
-/** Listeners of the file-sync front end. */
-export interface FileSyncListeners {
-  /** The HTTP port on IPv4: on all addresses, unless the mode names one. */
-  readonly http: Listener;
-  /** The HTTP port on IPv6; undefined for a host without an IPv6 address. */
-  readonly http6?: Listener;
-  /** The HTTPS port on IPv4; undefined in plain mode. */
-  readonly https?: Listener;
-  /** The HTTPS port on IPv6; undefined in plain mode and for a host without an IPv6 address. */
-  readonly https6?: Listener;
-}
 
 /** @internal The HTTPS listener, or a problem with a code. */
 export function httpsOf({
   node,
   listeners,
-}: IConstruct & { readonly listeners: FileSyncListeners }): Listener {
+}: IConstruct & { readonly listeners: FrontEndListeners }): Listener {
   if (listeners.https === undefined) {
     const fix = "Use `listeners.http`, or give the front end `mode: Mode.tls()`.";
     const more = { allowed: "a front end with TLS", fix };
@@ -68,29 +56,6 @@ export interface FileSyncRoutes {
    * to the application, by `rootRedirect`.
    */
   readonly page: Route;
-}
-
-/** One listener for each port of the mode, and an IPv6 one as well if the host has an IPv6 address. */
-export function addListeners(
-  proxy: ReverseProxy,
-  mode: Mode,
-  serverNames: readonly string[],
-): FileSyncListeners {
-  const ipv6 = proxy.host.ipv6Address !== undefined;
-  const { address, ipv6Address, publicPort, proxyProtocol } = mode;
-  const add = (id: "http" | "https", props: Omit<ListenerProps, "address">): [Listener, Listener?] => {
-    const { port } = props;
-    // In TLS mode the port of the redirect may be mapped as well, but no option says to which.
-    const published = id !== mode.scheme || publicPort === port ? {} : { publishedPort: publicPort };
-    const all = { ...props, ...published, proxyProtocol };
-    const first = proxy.addListener(id, { address, ...all });
-    return ipv6 ? [first, proxy.addListener(`${id}6`, { address: ipv6Address, ...all })] : [first];
-  };
-  const [http, http6] = add("http", { port: mode.httpPort });
-  if (mode.https === undefined) return { http, http6 };
-  const { material = TlsMaterial.selfSigned(), policy, http2, httpsPort: port } = mode.https;
-  const [https, https6] = add("https", { port, http2, tls: { material, policy, serverNames } });
-  return { http, http6, https, https6 };
 }
 
 // Service 4.5: connect, read and send timeouts of the proxied routes.
@@ -136,7 +101,7 @@ export type FileSyncRouteFields = { readonly [name in keyof FileSyncRoutes]?: Re
 
 /** @internal What the virtual servers depend on. */
 export interface FileSyncServersInput {
-  readonly listeners: FileSyncListeners;
+  readonly listeners: FrontEndListeners;
   readonly mode: Mode;
   readonly serverNames: readonly string[];
   /** Path of the web application: `/sync`. */
@@ -145,6 +110,7 @@ export interface FileSyncServersInput {
   /** Where `/` leads; undefined if it is a page. */
   readonly root?: Action;
   readonly responseHeaders?: ResponseHeaders;
+  readonly expect: FileSyncExpectations;
 }
 
 /** `/` leads to the application. Not for good: a browser would keep a 301 after the option is turned off. */
@@ -166,7 +132,7 @@ export interface FileSyncServers {
 
 /** The default server, and the application's; in TLS mode HTTP leads to HTTPS. */
 export function addServers(proxy: ReverseProxyBase, input: FileSyncServersInput): FileSyncServers {
-  const { mode, serverNames, responseHeaders } = input;
+  const { mode, serverNames, responseHeaders, expect } = input;
   const { http, http6, https, https6 } = input.listeners;
   const listeners = http6 === undefined ? [http] : [http, http6];
   const defaultServer = proxy.addVirtualServer("default", {
@@ -175,15 +141,16 @@ export function addServers(proxy: ReverseProxyBase, input: FileSyncServersInput)
     default: true,
     versionTokens: true,
   });
-  defaultServer.addRoute("page", { path: "/", action: input.page });
+  defaultServer.addRoute("page", { path: "/", action: input.page, expect: expect.default });
   if (https === undefined) {
     const application = proxy.addVirtualServer("application", { serverNames, listeners, responseHeaders });
     return { defaultServer, application };
   }
   const redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
   const action = Action.redirect({ status: 301, scheme: "https", port: mode.publicPort });
-  redirect.addRoute("https", { path: input.path, match: "prefix", action });
-  if (input.root !== undefined) redirect.addRoute("root", { path: "/", match: "exact", action: input.root });
+  redirect.addRoute("https", { path: input.path, match: "prefix", action, expect: expect.redirect });
+  if (input.root !== undefined)
+    redirect.addRoute("root", { path: "/", match: "exact", action: input.root, expect: expect.httpRoot });
   const application = proxy.addVirtualServer("application", {
     serverNames: ["_"],
     listeners: https6 === undefined ? [https] : [https, https6],
@@ -207,6 +174,7 @@ export interface FileSyncRoutesInput {
   readonly webdavDestination?: ProxyOptions["destination"];
   readonly responseHeaders?: FileSyncRouteFields;
   readonly page: Action;
+  readonly expect: FileSyncExpectations;
   /** Main logs of the proxy. */
   readonly logs?: ProxyLogs;
 }
@@ -220,7 +188,7 @@ export function addRoutes(
   const { upstreams, base, requestBodyTimeoutMs, avatarDirectory, logs = {} } = input;
   const { responseHeaders = {} } = input;
   const add = (id: keyof FileSyncRoutes, props: RouteProps): Route =>
-    server.addRoute(id, { ...props, responseHeaders: responseHeaders[id] });
+    server.addRoute(id, { ...props, responseHeaders: responseHeaders[id], expect: input.expect[id] });
   const proxied = { sendTimeoutMs: TEN_HOURS_MS, requestBodyBytesMax: 0, requestBodyTimeoutMs };
   // Only TLS mode sets X-Forwarded-Proto (service 4.2); the client's own is dropped in both.
   const forwarded = { realIp: true, for: true, proto: input.scheme === "https", host: input.serverName };

@@ -13,7 +13,7 @@ import {
   SHARED_DIRECTORY,
 } from "../../render/index.js";
 import { FileSyncFrontEnd } from "../fileSync/frontEnd.js";
-import { Mode } from "../fileSync/mode.js";
+import { Mode } from "../mode.js";
 import { Host } from "../host.js";
 import type { ProxySettings } from "../reverseProxyBase.js";
 import { HostFile } from "../hostFile.js";

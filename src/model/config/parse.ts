@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { CONFIG_VERSION, configSchema, type ProxyConfig } from "./config.js";
 import { crossCheck } from "./crossChecks.js";
+import { expectation } from "../expect.js";
 import { badValueFix, unknownNameFix } from "../notSupported.js";
 import { type Problem, type ProblemCode, problem, type Result } from "../problem.js";
 import { allowedAt, fieldNamesAt, typeInWords } from "./schema.js";
@@ -42,6 +43,13 @@ export function parseDocument<T>(input: unknown, kind: DocumentKind<T>): Result<
   }
   const problems = kind.crossCheck(parsed.data);
   return problems.length > 0 ? { ok: false, problems } : { ok: true, value: deepFreeze(parsed.data) };
+}
+
+/** What is wrong with expected responses as users write them: one, or a list. */
+export function expectationProblems(input: unknown): Problem[] {
+  const schema = Array.isArray(input) ? expectation.array().min(1).max(20) : expectation;
+  const parsed = schema.safeParse(input, { reportInput: true, jitless: true });
+  return parsed.success ? [] : parsed.error.issues.flatMap((issue) => toProblems(issue, schema, input));
 }
 
 /** Reads JSON text and parses what it says; a syntax error names line and column. */

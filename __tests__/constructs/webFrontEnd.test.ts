@@ -1,0 +1,89 @@
+import { Testing } from "cdktf";
+import {
+  Action,
+  Delivery,
+  Host,
+  Mode,
+  ReverseProxy,
+  WebFrontEnd,
+  type WebFrontEndProps,
+} from "../../src/index.js";
+import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { newStack, problemsOf } from "../../proof/kit/stacks.js";
+
+/** The front end of one ordinary application, and what its deployment expects of it. */
+
+const host = { address: "192.0.2.10", publicName: "app.example.org" };
+const made = (props: Partial<WebFrontEndProps> = {}) => {
+  const stack = newStack();
+  const service = { runtimeBundle: __filename };
+  const defaults = { host, mode: Mode.tls(), upstream: "http://127.0.0.1:3000", service, activation: {} };
+  return { stack, front: new WebFrontEnd(stack, "app", { ...defaults, ...props }) };
+};
+
+test("all paths of its names go to the upstream, port 80 leads to https, and other names get nothing", () => {
+  const { stack, front } = made({ firewall: {} });
+  const [main] = front.serverNames;
+  expect(front.url).toBe(`https://${main}/`);
+  expect(resolve(stack, `http://${main}/a?b`)).toMatchObject({
+    status: 301,
+    location: `https://${main}/a?b`,
+  });
+  expect(resolve(stack, `https://${main}/a`)).toMatchObject({ upstream: "application" });
+  expect(resolve(stack, "https://other.example/")).toMatchObject({ status: 404 });
+  expect(front.activation!.deployment).toMatchObject({
+    services: { firewall: "portico-firewall.service" },
+    network: { exposedPorts: [22, 80, 443], loopbackPorts: [3000, 3306] },
+    expect: [
+      { name: "other names", status: 404 },
+      { name: "redirect https", request: { server: "redirect", path: "/" } },
+      { name: "application application", request: { server: "application", path: "/" } },
+    ],
+  });
+  expect(() => Testing.synth(stack, true)).not.toThrow();
+});
+
+test("in plain mode the application is on port 80", () => {
+  const { front } = made({ mode: Mode.plain() });
+  expect(renderProxyConfig(front.proxy).listeners.map(({ port }) => port)).toEqual([80]);
+  expect(front.redirect).toBeUndefined();
+});
+
+test("what a route is expected to answer is written, or nothing is", () => {
+  const stack = newStack();
+  const proxy = new ReverseProxy(stack, "Proxy", {
+    host: new Host(stack, "Host", { address: "192.0.2.10", delivery: Delivery.local({ root: "/o" }) }),
+  });
+  const listeners = [proxy.addListener("http", { port: 80 })];
+  const server = proxy.addVirtualServer("site", {
+    serverNames: ["_"],
+    listeners,
+    default: true,
+    expect: { path: "/x" },
+  });
+  const action = Action.respond(204);
+  server.addRoute("a", {
+    path: "/a",
+    match: "exact",
+    action,
+    expect: [{ path: "/a?b", method: "GET" }, { status: 204 }],
+  });
+  server.addRoute("b", { path: "/b", action, expect: false });
+  const rows = () =>
+    server.expectedRows().map(({ name, request }) => `${name}: ${request.method ?? "HEAD"} ${request.path}`);
+  expect(rows()).toEqual(["site: HEAD /x", "site a: GET /a?b", "site a 2: HEAD /a"]);
+  const silent = proxy.addVirtualServer("silent", { serverNames: ["s.example"], listeners, expect: false });
+  silent.addRoute("c", { path: "/c", action });
+  expect(silent.expectedRows()).toEqual([]);
+  const mistakes = [{ method: "POST" }, { status: 99 }, { stats: 200 }, { fields: [{ value: "a" }] }];
+  const found = mistakes.flatMap((bad, i) =>
+    problemsOf(() => server.addRoute(`bad${i}`, { path: "/d", action, expect: bad as never })),
+  );
+  const at = (i: number): string => `stack/Proxy/VirtualServers/site/bad${i}.expect`;
+  expect(found.map(({ code, path }) => `${code} ${path}`)).toEqual([
+    `config.not-one-of ${at(0)}.method`,
+    `config.out-of-range ${at(1)}.status`,
+    `config.unknown-field ${at(2)}.stats`,
+    `config.missing-field ${at(3)}.fields[0].name`,
+  ]);
+});

@@ -1,0 +1,54 @@
+import { LocalProvider } from "@cdktf/provider-local/lib/provider";
+import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
+import { App, TerraformStack } from "cdktf";
+import {
+  Action,
+  Activation,
+  Delivery,
+  Host,
+  Mode,
+  NodeRuntime,
+  ProxyService,
+  ReverseProxy,
+  WebFrontEnd,
+} from "../../../src/index.js";
+import type { DeployedApp } from "./app.js";
+
+/** Ordinary applications: a `WebFrontEnd`, or with `health` the same of a plain `ReverseProxy`. */
+
+const given = JSON.parse(process.env.PORTICO_TEST!) as DeployedApp;
+
+const app = new App();
+const stack = new TerraformStack(app, "portico");
+new LocalProvider(stack, "local");
+new TlsProvider(stack, "tls");
+
+const host = new Host(stack, "Host", { address: given.address, delivery: Delivery.ssh(given.ssh) });
+const upstream = given.brokenUpstream === true ? "http://127.0.0.1:8999" : "http://127.0.0.1:8082";
+const probe = { timeoutSeconds: given.probeSeconds ?? 30 };
+const runtime = {
+  runtimeBundle: given.runtimeBundle,
+  nodeRuntime: NodeRuntime.pinned({
+    platform: process.arch === "arm64" ? "linux-arm64" : "linux-x64",
+    cacheDirectory: given.nodeCache,
+  }),
+};
+
+if (given.health === true) {
+  const proxy = new ReverseProxy(stack, "Proxy", { host });
+  const http = proxy.addListener("http", { address: "0.0.0.0", port: 80 });
+  const server = proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [http], default: true });
+  const target = proxy.addUpstream("app", { url: upstream });
+  server.addRoute("app", { path: "/", action: Action.proxy(target) });
+  const service = new ProxyService(stack, "Service", { ...runtime, proxy });
+  new Activation(stack, "Activation", { service, describe: () => ({ probe }) });
+} else {
+  new WebFrontEnd(stack, "app", {
+    host,
+    mode: Mode.tls(),
+    upstream,
+    service: runtime,
+    activation: { probe },
+  });
+}
+app.synth();

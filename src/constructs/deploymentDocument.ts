@@ -1,0 +1,51 @@
+import { TerraformStack } from "cdktf";
+import type { IConstruct } from "constructs";
+import { DEPLOYMENT_FILE, type DeploymentInput, DEPLOYMENT_VERSION } from "../model/deployment.js";
+import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
+import type { Host } from "./host.js";
+import { HostFile } from "./hostFile.js";
+import { renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
+import type { ProxyService } from "./proxyService.js";
+
+/** What a deployment is described by. */
+export interface DeployedParts {
+  readonly service: ProxyService;
+  readonly services?: DeploymentUnits;
+  readonly describe?: () => HostDescription;
+}
+
+/** @internal What a host gets, and what it should answer. */
+export function deploymentOf(
+  scope: IConstruct,
+  { service, services, describe }: DeployedParts,
+  keepalived?: string,
+): DeploymentInput {
+  const files = filesOf(scope, service.host).filter((file) => !isDescription(file));
+  return settleTokens(scope, {
+    version: DEPLOYMENT_VERSION,
+    config: service.config.path,
+    files: files.map(({ path, mode, sha256, role }) => ({ path, mode, sha256, role })),
+    services: {
+      proxy: { service: service.serviceUnit.name, socket: service.socketUnit.name },
+      ...services,
+      ...(keepalived === undefined ? {} : { keepalived }),
+    },
+    expect: service.proxy.virtualServers.flatMap((server) => server.expectedRows()),
+    ...describe?.(),
+  } satisfies DeploymentInput);
+}
+
+/** @internal Whether a file is the deployment itself, of a front end without an activation. */
+export const isDescription = ({ node, path }: HostFile): boolean =>
+  path === DEPLOYMENT_FILE && node.id === "Deployment";
+
+/** @internal The document around values that only Terraform knows. */
+export const deploymentText = (deployment: DeploymentInput): string =>
+  renderJsonAroundTokens(deployment, (value) => `${JSON.stringify(value, undefined, 2)}\n`);
+
+/** @internal Every file of a host in the stack, sorted by path. */
+export function filesOf(scope: IConstruct, host: Host): HostFile[] {
+  const constructs = TerraformStack.of(scope).node.findAll();
+  const files = constructs.filter((c): c is HostFile => c instanceof HostFile && c.host === host);
+  return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+}

@@ -1,0 +1,114 @@
+import { isLoopback, isWildcard } from "../model/index.js";
+import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../model/host.js";
+import { Firewall, type FirewallProps } from "./firewall.js";
+import type { Host } from "./host.js";
+import type { Listener, ListenerProps } from "./listener.js";
+import type { Mode } from "./mode.js";
+import { hasTokens } from "./props/tokens.js";
+import type { ReverseProxy } from "./reverseProxy.js";
+import { TlsMaterial } from "./tlsMaterial.js";
+
+/** What front ends on a host have in common, whatever the application is. */
+
+/** Listeners of a front end. */
+export interface FrontEndListeners {
+  /** The HTTP port on IPv4: on all addresses, unless the mode names one. */
+  readonly http: Listener;
+  /** The HTTP port on IPv6; undefined for a host without an IPv6 address. */
+  readonly http6?: Listener;
+  /** The HTTPS port on IPv4; undefined in plain mode. */
+  readonly https?: Listener;
+  /** The HTTPS port on IPv6; undefined in plain mode and for a host without an IPv6 address. */
+  readonly https6?: Listener;
+}
+
+/** Props of a `Firewall` without those that the front end knows. */
+export type FrontEndFirewallProps = Omit<
+  FirewallProps,
+  "acceptLockOut" | "host" | "ports" | "loopbackPorts" | "unitDirectory"
+>;
+
+/** @internal One listener for each port of the mode, and an IPv6 one as well if the host has an IPv6 address. */
+export function addListeners(
+  proxy: ReverseProxy,
+  mode: Mode,
+  serverNames: readonly string[],
+): FrontEndListeners {
+  const ipv6 = proxy.host.ipv6Address !== undefined;
+  const { address, ipv6Address, publicPort, proxyProtocol } = mode;
+  const add = (id: "http" | "https", props: Omit<ListenerProps, "address">): [Listener, Listener?] => {
+    const { port } = props;
+    // In TLS mode the port of the redirect may be mapped as well, but no option says to which.
+    const published = id !== mode.scheme || publicPort === port ? {} : { publishedPort: publicPort };
+    const all = { ...props, ...published, proxyProtocol };
+    const first = proxy.addListener(id, { address, ...all });
+    return ipv6 ? [first, proxy.addListener(`${id}6`, { address: ipv6Address, ...all })] : [first];
+  };
+  const [http, http6] = add("http", { port: mode.httpPort });
+  if (mode.https === undefined) return { http, http6 };
+  const { material = TlsMaterial.selfSigned(), policy, http2, httpsPort: port } = mode.https;
+  const [https, https6] = add("https", { port, http2, tls: { material, policy, serverNames } });
+  return { http, http6, https, https6 };
+}
+
+/** What the ports of a front end follow from. */
+interface FrontEnd {
+  readonly host: Host;
+  readonly mode: Mode;
+  readonly proxy: ReverseProxy;
+}
+
+/** @internal TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
+export function exposedPortsOf({ proxy, host }: FrontEnd): readonly number[] {
+  const reachable = proxy.listeners.filter(({ address }) => !isLoopback(address));
+  return exposedPorts(
+    reachable.map(({ port }) => port),
+    host.sshPort,
+  );
+}
+
+/** @internal TCP ports that only the host itself may reach, ascending: the database's and the upstreams'. */
+export function loopbackPortsOf(frontEnd: FrontEnd): readonly number[] {
+  const exposed = exposedPortsOf(frontEnd);
+  const urls = frontEnd.proxy.upstreams.map(({ url }) => url).filter((url) => !hasTokens(url));
+  return loopbackPorts(urls).filter((port) => !exposed.includes(port));
+}
+
+/** @internal Forwards that a NAT router needs; none if the host's IPv4 address is public. */
+export function portForwardsOf({ mode, host }: FrontEnd): readonly PortForward[] {
+  const { httpPort, publicPort, https, address } = mode;
+  const ports =
+    https === undefined
+      ? [{ from: publicPort, to: httpPort }]
+      : [
+          { from: 80, to: httpPort },
+          { from: publicPort, to: https.httpsPort },
+        ];
+  return portForwards(isWildcard(address) ? host.clientAddress : address, ports);
+}
+
+/** @internal The ports of the front end are open, and all others are not. */
+export function addFirewall(
+  frontEnd: FrontEnd & ConstructorParameters<typeof Firewall>[0],
+  props: FrontEndFirewallProps,
+): Firewall {
+  return new Firewall(frontEnd, "Firewall", {
+    ...props,
+    host: frontEnd.host,
+    ports: () => exposedPortsOf(frontEnd),
+    loopbackPorts: () => loopbackPortsOf(frontEnd),
+    unitDirectory: frontEnd.proxy.paths.unitDirectory,
+  });
+}
+
+/** @internal What the network around a front end should look like. */
+export const networkOf = (frontEnd: FrontEnd) => {
+  const { host } = frontEnd;
+  return {
+    addresses: [host.address, ...(host.ipv6Address === undefined ? [] : [host.ipv6Address])],
+    portForwards: portForwardsOf(frontEnd),
+    dnsRecords: host.dnsRecords,
+    exposedPorts: exposedPortsOf(frontEnd),
+    loopbackPorts: loopbackPortsOf(frontEnd),
+  };
+};

@@ -1,0 +1,221 @@
+import { Construct } from "constructs";
+import { freeId } from "./constructIds.js";
+import { MODE, HOST } from "./props/instances.js";
+import { renderOrigin } from "../render/index.js";
+import { Action, type ProxyOptions } from "./action.js";
+import { Activation } from "./activation.js";
+import type { ResponseProbe } from "./activationOptions.js";
+import { FIREWALL_PROPS, type Firewall } from "./firewall.js";
+import {
+  addFirewall,
+  addListeners,
+  type FrontEndFirewallProps,
+  type FrontEndListeners,
+  networkOf,
+} from "./frontEndParts.js";
+import { Host, HOST_PROPS, type HostProps } from "./host.js";
+import type { Mode } from "./mode.js";
+import {
+  any,
+  either,
+  fields,
+  flag,
+  listOf,
+  type PropTable,
+  record,
+  refuseProps,
+  required,
+  text,
+  without,
+} from "./props/propTable.js";
+import { PROXY_SERVICE_PROPS, ProxyService, type ProxyServiceProps } from "./proxyService.js";
+import { HOST_PATHS, REVERSE_PROXY_PROPS, ReverseProxy, type ReverseProxyProps } from "./reverseProxy.js";
+import type { ResponseHeaders } from "./responseHeaders.js";
+import { type Route, type RouteProps } from "./route.js";
+import type { HostPaths } from "../render/index.js";
+import { type Upstream, UPSTREAM_PROPS, type UpstreamProps } from "./upstream.js";
+import type { VirtualServer } from "./virtualServer.js";
+
+/**
+ * The front end of one ordinary web application: all paths of the host's names go to one upstream. In TLS mode port 80
+ * leads to https; other names get 404. What it answers is checked after every apply, which rolls back otherwise.
+ *
+ * Every part is a member, and more can be added: routes to `application`, virtual servers and upstreams to `proxy`.
+ */
+export class WebFrontEnd extends Construct {
+  /** The host it runs on. */
+  readonly host: Host;
+  /** Plain HTTP or TLS. */
+  readonly mode: Mode;
+  /** The proxy. */
+  readonly proxy: ReverseProxy;
+  /** The listeners. */
+  readonly listeners: FrontEndListeners;
+  /** The application. */
+  readonly upstream: Upstream;
+  /** Answers 404 for names that are not the application's. */
+  readonly defaultServer: VirtualServer;
+  /** Leads from HTTP to HTTPS; undefined in plain mode. */
+  readonly redirect?: VirtualServer;
+  /** The application's virtual server. */
+  readonly application: VirtualServer;
+  /** The route of all its paths. */
+  readonly route: Route;
+  /** Runtime and units. */
+  readonly service: ProxyService;
+  /** Packet filter of the host; undefined unless asked for. */
+  readonly firewall?: Firewall;
+  /** What makes it all take effect; undefined for a local delivery unless asked for. */
+  readonly activation?: Activation;
+  /** Names clients ask for, the main one first. */
+  readonly serverNames: readonly [string, ...string[]];
+  /** Where users find the application. */
+  readonly url: string;
+
+  constructor(scope: Construct, id: string, props: WebFrontEndProps) {
+    super(scope, freeId(scope, id));
+    refuseProps(this, props, WEB_FRONT_END_PROPS);
+    const { mode, upstream, firewall, activation, responseHeaders } = props;
+    this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
+    const { host } = this;
+    this.mode = mode;
+    this.serverNames = [...host.serverNames, ...(props.additionalServerNames ?? [])];
+    const { serverNames } = this;
+    this.url = `${renderOrigin({ scheme: mode.scheme, host: serverNames[0], port: mode.publicPort })}/`;
+    this.proxy = new ReverseProxy(this, "Proxy", { ...props.proxy, host, paths: props.paths });
+    this.listeners = addListeners(this.proxy, mode, serverNames);
+    this.upstream = this.proxy.addUpstream(
+      "application",
+      typeof upstream === "string" ? { url: upstream } : upstream,
+    );
+    const { http, http6, https, https6 } = this.listeners;
+    const plain = [http, http6].filter((one) => one !== undefined);
+    const secure = [https, https6].filter((one) => one !== undefined);
+    this.defaultServer = this.proxy.addVirtualServer("default", {
+      serverNames: ["_"],
+      listeners: [...plain, ...secure],
+      default: true,
+    });
+    // Clients that ask for no name of the application get nothing of it.
+    this.defaultServer.addRoute("nothing", {
+      path: "/",
+      action: Action.respond(404),
+      expect: { name: "other names", host: "unknown", status: 404 },
+    });
+    if (secure.length > 0) {
+      this.redirect = this.proxy.addVirtualServer("redirect", { serverNames, listeners: plain });
+      const action = Action.redirect({ status: 301, scheme: "https", port: mode.publicPort });
+      this.redirect.addRoute("https", { path: "/", action });
+    }
+    this.application = this.proxy.addVirtualServer("application", {
+      serverNames,
+      listeners: secure.length > 0 ? secure : plain,
+      responseHeaders,
+      hsts: mode.https?.hsts,
+    });
+    const forwarded = { realIp: true, for: true, proto: true, ...props.proxyOptions?.forwarded };
+    this.route = this.application.addRoute("application", {
+      ...props.route,
+      path: "/",
+      action: Action.proxy(this.upstream, { hostHeader: "client", ...props.proxyOptions, forwarded }),
+    });
+    this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });
+    if (firewall !== undefined) this.firewall = addFirewall(this, firewall);
+    if (activation !== undefined || host.delivery.needsActivation) {
+      const unit = this.firewall?.unit.name;
+      this.activation = new Activation(this, "Activation", {
+        service: this.service,
+        ...(unit === undefined ? {} : { services: { firewall: unit } }),
+        describe: () => ({ network: networkOf(this), ...activation }),
+      });
+    }
+  }
+}
+
+/** What a front end is made of. */
+export interface WebFrontEndProps {
+  /** The host, or props to make one. */
+  readonly host: Host | HostProps;
+  /** Plain HTTP or TLS. */
+  readonly mode: Mode;
+  /** The application: its URL, such as `http://127.0.0.1:3000`, or props of an `Upstream`. */
+  readonly upstream: string | UpstreamProps;
+  /**
+   * Further names of the application, in lower case.
+   * @default - none
+   */
+  readonly additionalServerNames?: readonly string[];
+  /**
+   * How requests are passed on.
+   * @default - with the client's `Host`, `X-Real-IP`, `X-Forwarded-For` and `X-Forwarded-Proto`
+   */
+  readonly proxyOptions?: ProxyOptions;
+  /**
+   * Limits, timeouts, logs and the expected response of the application's route. `{ expect: { path: "/health", status: 200 } }`
+   * has an apply fail unless the application is well.
+   * @default - see Route
+   */
+  readonly route?: Omit<RouteProps, "path" | "match" | "action" | "name">;
+  /**
+   * Fields that are set or removed in every answer of the application.
+   * @default - none
+   */
+  readonly responseHeaders?: ResponseHeaders;
+  /**
+   * Settings of the proxy as a whole.
+   * @default - see ReverseProxy
+   */
+  readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
+  /**
+   * How the proxy runs: Node, runtime, stop timeout, open files.
+   * @default - see ProxyService
+   */
+  readonly service?: Omit<ProxyServiceProps, "proxy">;
+  /**
+   * Paths on the host that differ from the defaults.
+   * @default DEFAULT_HOST_PATHS
+   */
+  readonly paths?: Partial<HostPaths>;
+  /**
+   * Filter what reaches the host: the exposed ports are open, all others are not; `{}` is enough.
+   * @default - no filter
+   */
+  readonly firewall?: FrontEndFirewallProps;
+  /**
+   * How the deployment takes effect; `{}` is enough for a local delivery.
+   * @default - with a delivery over ssh, the expected responses have a minute; with a local one, no activation
+   */
+  readonly activation?: WebActivationProps;
+}
+
+/** How the deployment of a `WebFrontEnd` takes effect. */
+export interface WebActivationProps {
+  /**
+   * How the expected responses are checked afterwards.
+   * @default - they have a minute to become as expected
+   */
+  readonly probe?: ResponseProbe;
+  /**
+   * Whether an apply fails unless every certificate of `TlsMaterial.acme` is issued within three minutes.
+   * @default false
+   */
+  readonly requireCertificate?: boolean;
+}
+
+/** @internal */
+export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
+  host: required(either(HOST, fields(HOST_PROPS))),
+  mode: required(MODE),
+  upstream: required(either(text, fields(UPSTREAM_PROPS))),
+  additionalServerNames: listOf(text),
+  proxyOptions: record,
+  route: record,
+  responseHeaders: any,
+  proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
+  service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
+  paths: fields(HOST_PATHS),
+  firewall: fields(
+    without(FIREWALL_PROPS, "host", "ports", "loopbackPorts", "unitDirectory", "acceptLockOut"),
+  ),
+  activation: fields<WebActivationProps>({ probe: record, requireCertificate: flag }),
+};

@@ -1,0 +1,179 @@
+import * as z from "zod";
+import type { DeepReadonly } from "./deepReadonly.js";
+import { line, name, text } from "./fields.js";
+import type { RouteInput } from "./config/config.js";
+
+/**
+ * Expected responses, as a deployment lists them. A row without an answer stands for what the action of its route
+ * promises in the config; the host evaluates all rows without knowing any application.
+ */
+
+/** Most rows of a deployment. */
+export const EXPECTED_MAX = 500;
+
+const METHODS = ["HEAD", "GET", "OPTIONS"] as const;
+
+const requestPath = (description: string) =>
+  text("config.bad-redirect-path", "a path as URLs have it: `/` first, encoded, a query if need be, no `#`", {
+    pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$",
+    lengthMax: 2048,
+  }).describe(description);
+
+const status = z.int().min(100).max(599);
+
+/** Where the rows say something about an answer. */
+const answer = {
+  status: z
+    .union([status, z.array(status).min(1).max(20)])
+    .describe("Status, or those that are as good as each other.")
+    .optional(),
+  from: z
+    .literal("upstream")
+    .describe("The answer is the upstream's: no 502, no 504 and no 404 of the proxy.")
+    .optional(),
+  location: z
+    .union([
+      line("A URL, or a path at the scheme and host that were asked for."),
+      z.strictObject({
+        scheme: z.enum(["http", "https"]).describe("Scheme of the Location."),
+        path: requestPath("Path of the Location."),
+      }),
+    ])
+    .describe("Where `Location` leads.")
+    .optional(),
+  http2: z.literal(true).describe("HTTP/2 is negotiated where the listener offers it over TLS.").optional(),
+  fields: z
+    .array(
+      z.strictObject({
+        name: line("Name of the field; alone, the field is there with any value."),
+        value: line("Its value.").optional(),
+        includes: z.array(line("A member.")).min(1).max(20).describe("Members of its list.").optional(),
+        mediaType: line("Media type without parameters; `image/*` for any image.").optional(),
+        version: z
+          .boolean()
+          .describe("Whether it has a version, as the `Server` of a default server.")
+          .optional(),
+        absent: z.literal(true).describe("The field is not there.").optional(),
+      }),
+    )
+    .max(50)
+    .describe("Fields of the answer.")
+    .optional(),
+};
+
+const evidence = z
+  .strictObject({
+    status: z.array(status).max(20).describe("The status is one of these.").optional(),
+    statusNot: z.array(status).max(20).describe("The status is none of these.").optional(),
+    page: z
+      .enum(["proxy", "other"])
+      .describe("Whose page it is: an error page of the proxy, or not.")
+      .optional(),
+    server: z.enum(["version", "none"]).describe("Whether `Server` has a version.").optional(),
+    location: z
+      .enum(["path", "origin"])
+      .describe("What is wrong with `Location`: its path, or only its scheme, host or port.")
+      .optional(),
+    http2: z.literal(false).describe("HTTP/2 was not negotiated.").optional(),
+  })
+  .describe("What the answer has to show; all of it. `{}` is any answer.");
+
+const cause = z.strictObject({
+  evidence,
+  says: line(
+    "The cause in words. `{status}`, `{location}`, `{host}`, `{path}`, `{upstream}` stand for what was seen and asked.",
+  ),
+  code: name("Row of `portico doctor` that the cause makes fail, if it has one of its own.").optional(),
+  because: z
+    .array(name("A row."))
+    .max(10)
+    .describe("Rows that explain the answer where they failed.")
+    .optional(),
+  fix: line("What to do about it.").optional(),
+  settings: z
+    .array(line("An item."))
+    .max(20)
+    .describe("Settings of the application that are wrong.")
+    .optional(),
+});
+
+const EACH = "`first`: one listener; `each`: all of them.";
+
+/** What a route or a virtual server is expected to answer, as users write it. */
+export const expectationFields = {
+  name: line("Name in messages. Without one, the names of the virtual server and the route.").optional(),
+  path: requestPath("Path to request. Without one, the route's own.").optional(),
+  host: z
+    .union([z.literal("unknown"), line("A name or an address.")])
+    .describe(
+      "Name to request; `unknown` for one that no virtual server has. Without one, the server's first.",
+    )
+    .optional(),
+  method: z.enum(METHODS).describe("Method: one that changes nothing.").optional(),
+  listeners: z.enum(["first", "each"]).describe(EACH).optional(),
+  file: z
+    .literal("image")
+    .describe("An image below the path is requested, which is searched for.")
+    .optional(),
+  ...answer,
+  causes: z
+    .array(cause)
+    .max(20)
+    .describe("Why an answer may be another one; the first that fits is named.")
+    .optional(),
+};
+
+export const expectedRow = z.strictObject({
+  name: line("Name in messages."),
+  request: z
+    .strictObject({
+      server: name("Virtual server of the config."),
+      path: requestPath("Path."),
+      host: expectationFields.host,
+      method: expectationFields.method,
+      listeners: expectationFields.listeners,
+      file: expectationFields.file,
+    })
+    .describe("What is requested: of which virtual server, and how."),
+  ...answer,
+  causes: expectationFields.causes,
+});
+
+/** A field of the props of routes and virtual servers; `model/config/parse.ts` reads it. */
+export const expectation = z.strictObject(expectationFields);
+
+/** What an answer should be, as users write it. */
+export type ExpectationInput = DeepReadonly<z.input<typeof expectation>>;
+/** A row of a deployment's expected responses. */
+export type ExpectedRow = DeepReadonly<z.output<typeof expectedRow>>;
+export type ExpectedCause = DeepReadonly<z.output<typeof cause>>;
+
+/** Rows of one route: those that were written, or else the one that its action promises. */
+export function rowsOfRoute(
+  server: string,
+  route: Pick<RouteInput, "name" | "path" | "match">,
+  expect: false | readonly ExpectationInput[] = [{}],
+): ExpectedRow[] {
+  if (expect === false) return [];
+  return expect.map((one, i) =>
+    rowOf(server, one, `${server} ${route.name}${i === 0 ? "" : ` ${i + 1}`}`, pathIn(route)),
+  );
+}
+
+/** Rows of a virtual server's own. */
+export const rowsOfServer = (server: string, expect: readonly ExpectationInput[]): ExpectedRow[] =>
+  expect.map((one, i) => rowOf(server, one, i === 0 ? server : `${server} ${i + 1}`, "/"));
+
+function rowOf(server: string, given: ExpectationInput, named: string, at: string): ExpectedRow {
+  const { name: own = named, path = at, host, method, listeners, file, ...rest } = given;
+  const request = { server, path, host, method, listeners, file };
+  return { name: own, request: defined(request), ...defined(rest) } as ExpectedRow;
+}
+
+const defined = (fields: object): object =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+/** A directory's path ends in a slash; one that is matched exactly is as it is. */
+function pathIn({ path, match }: Pick<RouteInput, "path" | "match">): string {
+  return match === "exact" || path.endsWith("/") ? path : `${path}/`;
+}
