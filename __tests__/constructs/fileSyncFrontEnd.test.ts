@@ -421,25 +421,26 @@ describe("the stack", () => {
   test("has these resources in TLS mode: their ids are part of the contract", () => {
     const files = frontEnd({ settings: { startCommand: ["/srv/sync/web.sh", "start"] } });
     expect(addresses(files.node.root.node.findChild("stack") as never)).toMatchInlineSnapshot(`
-     [
-       "local_file.files_DefaultPage_5E83DD37",
-       "local_file.files_Proxy_Config_3CCC93E8",
-       "local_file.files_Proxy_DhParameters_8ED80BB9",
-       "local_file.files_Proxy_Tls_CertificateFile_B86FEEA9",
-       "local_file.files_Service_LogRotation_00437F03",
-       "local_file.files_Service_Runtime_FEBDD47E",
-       "local_file.files_Service_Schema_D003772C",
-       "local_file.files_Service_ServiceUnit_4186471D",
-       "local_file.files_Service_SocketUnit_DBBC631C",
-       "local_file.files_Settings_FileServer_5CAB83B0",
-       "local_file.files_Settings_NetworkDaemon_A72B91EE",
-       "local_file.files_Settings_StartCommand_09BC2BC1",
-       "local_file.files_Settings_WebApplication_C4CFB40A",
-       "local_sensitive_file.files_Proxy_Tls_KeyFile_A69910DB",
-       "tls_private_key.files_Proxy_Tls_PrivateKey_01B6F875",
-       "tls_self_signed_cert.files_Proxy_Tls_Certificate_761A88BB",
-     ]
-    `);
+[
+  "local_file.files_DefaultPage_5E83DD37",
+  "local_file.files_Deployment_C735064F",
+  "local_file.files_Proxy_Config_3CCC93E8",
+  "local_file.files_Proxy_DhParameters_8ED80BB9",
+  "local_file.files_Proxy_Tls_CertificateFile_B86FEEA9",
+  "local_file.files_Service_LogRotation_00437F03",
+  "local_file.files_Service_Runtime_FEBDD47E",
+  "local_file.files_Service_Schema_D003772C",
+  "local_file.files_Service_ServiceUnit_4186471D",
+  "local_file.files_Service_SocketUnit_DBBC631C",
+  "local_file.files_Settings_FileServer_5CAB83B0",
+  "local_file.files_Settings_NetworkDaemon_A72B91EE",
+  "local_file.files_Settings_StartCommand_09BC2BC1",
+  "local_file.files_Settings_WebApplication_C4CFB40A",
+  "local_sensitive_file.files_Proxy_Tls_KeyFile_A69910DB",
+  "tls_private_key.files_Proxy_Tls_PrivateKey_01B6F875",
+  "tls_self_signed_cert.files_Proxy_Tls_Certificate_761A88BB",
+]
+`);
   });
 
   test("has no TLS resources in plain mode, and the same ids otherwise", () => {
@@ -462,22 +463,23 @@ describe("the stack", () => {
   test("writes these files to the host, with these modes", () => {
     const files = synthesizedFiles(frontEnd());
     expect(files.map((f) => `${f.mode} ${f.directoryMode} ${f.path}`)).toMatchInlineSnapshot(`
-     [
-       "0644 0755 /etc/logrotate.d/portico",
-       "0644 0755 /etc/portico/portico.json",
-       "0644 0755 /etc/portico/tls/cacert.pem",
-       "0644 0755 /etc/portico/tls/dhparam2048.pem",
-       "0600 0755 /etc/portico/tls/privkey.pem",
-       "0644 0755 /etc/systemd/system/portico.service",
-       "0644 0755 /etc/systemd/system/portico.socket",
-       "0755 0755 /usr/lib/portico/portico.mjs",
-       "0644 0755 /usr/lib/portico/portico.schema.json",
-       "0644 0755 /usr/share/portico/application-settings/file-server.conf",
-       "0644 0755 /usr/share/portico/application-settings/network-daemon.conf",
-       "0644 0755 /usr/share/portico/application-settings/web-application-settings.py",
-       "0644 0755 /usr/share/portico/default/index.html",
-     ]
-    `);
+[
+  "0644 0755 /etc/logrotate.d/portico",
+  "0644 0755 /etc/portico/deployment.json",
+  "0644 0755 /etc/portico/portico.json",
+  "0644 0755 /etc/portico/tls/cacert.pem",
+  "0644 0755 /etc/portico/tls/dhparam2048.pem",
+  "0600 0755 /etc/portico/tls/privkey.pem",
+  "0644 0755 /etc/systemd/system/portico.service",
+  "0644 0755 /etc/systemd/system/portico.socket",
+  "0755 0755 /usr/lib/portico/portico.mjs",
+  "0644 0755 /usr/lib/portico/portico.schema.json",
+  "0644 0755 /usr/share/portico/application-settings/file-server.conf",
+  "0644 0755 /usr/share/portico/application-settings/network-daemon.conf",
+  "0644 0755 /usr/share/portico/application-settings/web-application-settings.py",
+  "0644 0755 /usr/share/portico/default/index.html",
+]
+`);
     expect(files.filter((f) => f.sensitive).map((f) => f.path)).toEqual(["/etc/portico/tls/privkey.pem"]);
     expect(
       files

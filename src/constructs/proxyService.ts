@@ -62,12 +62,12 @@ export class ProxyService extends Construct {
     super(scope, freeId(scope, id));
     refuseProps(this, props, PROXY_SERVICE_PROPS, (fit) => serviceProblems(this.node.path, fit));
     this.props = props;
-    const { host, paths } = props.proxy;
+    const { nodeRuntime, proxy, logDaysKept: keptDays = 14 } = props;
+    const { host, paths } = proxy;
     const directory = paths.unitDirectory;
     this.host = host;
-    this.proxy = props.proxy;
-    this.config = props.proxy.configFile;
-    const { nodeRuntime } = props;
+    this.proxy = proxy;
+    this.config = proxy.configFile;
     this.nodePath = props.nodePath ?? (nodeRuntime === undefined ? "/usr/bin/node" : "/usr/lib/portico/node");
     if (nodeRuntime !== undefined) {
       this.nodeBinary = new HostFile(this, "Node", {
@@ -110,13 +110,12 @@ export class ProxyService extends Construct {
       ...this.unitPaths.flatMap(([at, path]) => lateText("unit.bad-value", at, UNIT_PATH, path)),
       ...this.lateLogDirectoryChecks(),
     ]);
-    this.socketUnit.checkLate(() => props.proxy.lateListenerChecks());
+    this.socketUnit.checkLate(() => proxy.lateListenerChecks());
     this.node.addValidation({ validate: () => this.clashes() });
-    props.proxy.onTlsFiles(({ renewedOnHost }) => {
+    proxy.onTlsFiles(({ renewedOnHost }) => {
       if (renewedOnHost !== undefined) this.watching ??= this.watchRenewals();
     });
-    if (props.proxy.ticketKeysFile !== undefined) this.watching ??= this.watchRenewals();
-    const { logDaysKept: keptDays = 14 } = props;
+    if (proxy.ticketKeysFile !== undefined) this.watching ??= this.watchRenewals();
     if (keptDays === 0) return;
     this.logRotation = new HostFile(this, "LogRotation", {
       host,
@@ -218,7 +217,7 @@ export class ProxyService extends Construct {
 
   /** Paths in directives that systemd splits. */
   private get unitPaths(): [at: string, path: string][] {
-    const { node, paths } = this.props.proxy;
+    const { node, paths } = this.proxy;
     return [[`${node.path}.paths.logDirectory`, paths.logDirectory], ...this.tlsPaths];
   }
 

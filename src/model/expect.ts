@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { DeepReadonly } from "./deepReadonly.js";
 import { line, name, text } from "./fields.js";
-import type { RouteInput } from "./config/config.js";
 
 /**
  * Expected responses, as a deployment lists them. A row without an answer stands for what the action of its route
@@ -148,10 +147,16 @@ export type ExpectationInput = DeepReadonly<z.input<typeof expectation>>;
 export type ExpectedRow = DeepReadonly<z.output<typeof expectedRow>>;
 export type ExpectedCause = DeepReadonly<z.output<typeof cause>>;
 
+interface RoutePlace {
+  readonly name: string;
+  readonly path: string;
+  readonly match?: string | undefined;
+}
+
 /** Rows of one route: those that were written, or else the one that its action promises. */
 export function rowsOfRoute(
   server: string,
-  route: Pick<RouteInput, "name" | "path" | "match">,
+  route: RoutePlace,
   expect: false | readonly ExpectationInput[] = [{}],
 ): ExpectedRow[] {
   if (expect === false) return [];
@@ -174,6 +179,6 @@ const defined = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 /** A directory's path ends in a slash; one that is matched exactly is as it is. */
-function pathIn({ path, match }: Pick<RouteInput, "path" | "match">): string {
+function pathIn({ path, match }: Omit<RoutePlace, "name">): string {
   return match === "exact" || path.endsWith("/") ? path : `${path}/`;
 }

@@ -38,160 +38,150 @@ const WEB_DAEMON =
 export function fileSyncExpectations(place: FileSyncPlace, root: boolean): FileSyncExpectations {
   const { scheme, host } = place;
   const path = `${place.path}/`;
-  const login = `${path}accounts/login/`;
-  const leads = { status: root ? 302 : 301, fields: [{ name: "Content-Type", mediaType: "text/html" }] };
-  const rootRow = (over: "http" | "https"): ExpectationInput[] => [
-    {
-      name: `/ over ${over}`,
-      host,
-      listeners: "each",
-      ...leads,
-      location: { scheme, path },
-      causes: REDIRECT,
-    },
-  ];
-  const restart = (...items: string[]) => ({
-    settings: items,
-    fix: `Set ${items.join(" and ")} as in /usr/share/portico/application-settings, and restart the web application.`,
-  });
-  const unready = [
-    OWN_404,
-    {
-      evidence: { status: [404] },
-      code: "web-application",
-      says: `the web application has no page at {path}: SITE_ROOT is not set to \`{path}\``,
-      ...restart("SITE_ROOT"),
-    },
-    {
-      evidence: { status: [400], page: "other" },
-      code: "web-application",
-      says: "the web application refuses the name {host}: ALLOWED_HOSTS does not contain it",
-      ...restart("ALLOWED_HOSTS"),
-    },
-    {
-      evidence: { statusNot: [302] },
-      code: "web-application",
-      says: WEB_DAEMON,
-      fix: "The daemon has to listen on {upstream} and speak HTTP.",
-    },
-  ] as const;
+  const leads = {
+    host,
+    listeners: "each",
+    location: { scheme, path },
+    fields: [HTML],
+    causes: REDIRECT,
+  } as const;
+  const rootRow = (over: string): ExpectationInput[] => [{ name: `/ over ${over}`, status: 302, ...leads }];
   return {
-    default: [
-      {
-        name: "default server",
-        host: "unknown",
-        status: 200,
-        fields: [
-          { name: "Content-Type", mediaType: "text/html" },
-          { name: "Server", version: true },
-        ],
-        causes: [
-          {
-            evidence: { server: "version" },
-            says: "the default virtual server answers, but its page is missing",
-          },
-          {
-            evidence: {},
-            says: "another virtual server or another program answered: the default virtual server is not enabled on the port",
-          },
-        ],
-      },
-    ],
-    redirect: [
-      {
-        name: `redirect to ${scheme}`,
-        host,
-        path,
-        listeners: "each",
-        status: 301,
-        location: { scheme, path },
-        fields: [{ name: "Content-Type", mediaType: "text/html" }],
-        causes: REDIRECT,
-      },
-    ],
+    default: [DEFAULT_SERVER],
+    redirect: [{ name: `redirect to ${scheme}`, path, status: 301, ...leads }],
     httpRoot: rootRow("http"),
     page: root ? rootRow(scheme) : false,
     avatars: false,
-    web: [
-      {
-        name: `application over ${scheme}`,
-        host,
-        path,
-        listeners: "each",
-        ...(scheme === "https" ? { http2: true } : {}),
-        status: 302,
-        location: `${login}?next=${path}`,
-        // Service 5.1 lists these for plain mode only.
-        ...(scheme === "https" ? {} : { fields: LOGIN_FIELDS }),
-        causes: [
-          ...unready,
-          {
-            evidence: { location: "path" },
-            says: `the web application redirects to {location}: LOGIN_URL is not set to \`${login}\` (or SITE_ROOT not to \`${path}\`)`,
-            because: ["public-urls"],
-            ...restart("LOGIN_URL", "SITE_ROOT"),
-          },
-          {
-            evidence: { location: "origin" },
-            says: "the web application redirects to {location}: SERVICE_URL is wrong, or the web application does not see the scheme and host of the request (Host, X-Forwarded-Proto)",
-            because: ["public-urls"],
-            ...restart("SERVICE_URL"),
-          },
-          ...(scheme === "https"
-            ? [{ evidence: { http2: false as const }, says: "the listener does not offer HTTP/2" }]
-            : []),
-          {
-            evidence: {},
-            says: "the answer is not the web application's: another program listens on its port",
-            because: ["public-urls"],
-          },
-        ],
-      },
-      {
-        name: "application's Server field",
-        host,
-        path,
-        fields: [{ name: "Server", version: false }],
-        causes: unready,
-      },
-    ],
+    web: webRows({ scheme, host, path }),
     webdav: daemon("WebDAV daemon", host, "; without WebDAV, leave the route out"),
     fileServer: daemon(
       "file server daemon",
       host,
       "; login works but upload or view fails (FILE_SERVER_ROOT, host and port of section fileserver)",
     ),
-    media: [
-      {
-        name: "media file",
-        host,
-        file: "image",
-        status: 200,
-        fields: [
-          { name: "Content-Type", mediaType: "image/*" },
-          ...["Content-Length", "Last-Modified", "ETag"].map((name) => ({ name })),
-          { name: "Accept-Ranges", value: "bytes" },
-        ],
-        causes: [
-          {
-            evidence: { status: [403] },
-            code: "media-permissions",
-            because: ["avatar"],
-            says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
-            fix: "See the path in the proxy's error log, and chmod it.",
-          },
-          {
-            evidence: { status: [404] },
-            code: "server-name",
-            says: `${WRONG_NAME}, or the media path in the config does not match the installation`,
-            fix: "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
-          },
-          { evidence: {}, says: "something other than the media route answered" },
-        ],
-      },
-    ],
+    media: [{ ...MEDIA, host }],
   };
 }
+
+const HTML = { name: "Content-Type", mediaType: "text/html" } as const;
+
+const DEFAULT_SERVER: ExpectationInput = {
+  name: "default server",
+  host: "unknown",
+  status: 200,
+  fields: [HTML, { name: "Server", version: true }],
+  causes: [
+    {
+      evidence: { server: "version" },
+      says: "the default virtual server answers, but its page is missing",
+    },
+    {
+      evidence: {},
+      says: "another virtual server or another program answered: the default virtual server is not enabled on the port",
+    },
+  ],
+};
+
+const restart = (...items: string[]) => ({
+  settings: items,
+  fix: `Set ${items.join(" and ")} as in /usr/share/portico/application-settings, and restart the web application.`,
+});
+
+const UNREADY = [
+  OWN_404,
+  {
+    evidence: { status: [404] },
+    code: "web-application",
+    says: `the web application has no page at {path}: SITE_ROOT is not set to \`{path}\``,
+    ...restart("SITE_ROOT"),
+  },
+  {
+    evidence: { status: [400], page: "other" },
+    code: "web-application",
+    says: "the web application refuses the name {host}: ALLOWED_HOSTS does not contain it",
+    ...restart("ALLOWED_HOSTS"),
+  },
+  {
+    evidence: { statusNot: [302] },
+    code: "web-application",
+    says: WEB_DAEMON,
+    fix: "The daemon has to listen on {upstream} and speak HTTP.",
+  },
+] as const;
+
+function webRows({ scheme, host, path }: FileSyncPlace): ExpectationInput[] {
+  const login = `${path}accounts/login/`;
+  return [
+    {
+      name: `application over ${scheme}`,
+      host,
+      path,
+      listeners: "each",
+      ...(scheme === "https" ? { http2: true } : {}),
+      status: 302,
+      location: `${login}?next=${path}`,
+      // Service 5.1 lists these for plain mode only.
+      ...(scheme === "https" ? {} : { fields: LOGIN_FIELDS }),
+      causes: [
+        ...UNREADY,
+        {
+          evidence: { location: "path" },
+          says: `the web application redirects to {location}: LOGIN_URL is not set to \`${login}\` (or SITE_ROOT not to \`${path}\`)`,
+          because: ["public-urls"],
+          ...restart("LOGIN_URL", "SITE_ROOT"),
+        },
+        {
+          evidence: { location: "origin" },
+          says: "the web application redirects to {location}: SERVICE_URL is wrong, or the web application does not see the scheme and host of the request (Host, X-Forwarded-Proto)",
+          because: ["public-urls"],
+          ...restart("SERVICE_URL"),
+        },
+        ...(scheme === "https"
+          ? [{ evidence: { http2: false as const }, says: "the listener does not offer HTTP/2" }]
+          : []),
+        {
+          evidence: {},
+          says: "the answer is not the web application's: another program listens on its port",
+          because: ["public-urls"],
+        },
+      ],
+    },
+    {
+      name: "application's Server field",
+      host,
+      path,
+      fields: [{ name: "Server", version: false }],
+      causes: UNREADY,
+    },
+  ];
+}
+
+const MEDIA: ExpectationInput = {
+  name: "media file",
+  file: "image",
+  status: 200,
+  fields: [
+    { name: "Content-Type", mediaType: "image/*" },
+    ...["Content-Length", "Last-Modified", "ETag"].map((name) => ({ name })),
+    { name: "Accept-Ranges", value: "bytes" },
+  ],
+  causes: [
+    {
+      evidence: { status: [403] },
+      code: "media-permissions",
+      because: ["avatar"],
+      says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
+      fix: "See the path in the proxy's error log, and chmod it.",
+    },
+    {
+      evidence: { status: [404] },
+      code: "server-name",
+      says: `${WRONG_NAME}, or the media path in the config does not match the installation`,
+      fix: "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
+    },
+    { evidence: {}, says: "something other than the media route answered" },
+  ],
+};
 
 const REDIRECT = [
   OWN_404,

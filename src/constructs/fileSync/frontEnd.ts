@@ -115,13 +115,12 @@ export class FileSyncFrontEnd extends Construct {
     this.tls = this.listeners.https?.tlsFiles;
     const page = Action.staticFiles(this.proxy.paths.defaultPageDirectory, { index: ["index.html"] });
     const { listeners, mode, serverNames } = this;
-    const { responseHeaders } = props;
     const path = `/${prefix}`;
     const root = props.rootRedirect === true ? rootRedirect(mode, path) : undefined;
     const place = { scheme: mode.scheme, host: serverNames[0], path };
     const expect = fileSyncExpectations(place, root !== undefined);
     const common = { listeners, mode, serverNames, path, expect };
-    const servers = addServers(this.proxy, { ...common, page, root, responseHeaders });
+    const servers = addServers(this.proxy, { ...common, page, root, responseHeaders: props.responseHeaders });
     this.defaultServer = servers.defaultServer;
     this.redirect = servers.redirect;
     this.application = servers.application;
