@@ -1751,25 +1751,27 @@ describe("what the host should answer", () => {
     answers = (row) => (subjectOf(row) === "web" ? answer(400) : asExpected(row));
     host.deliver(files, probed());
     const { value, reason } = await host.activate();
-    expect(seen([reason, value?.responses.filter((row) => !(row as CheckedResponse).pass)]))
-      .toMatchInlineSnapshot(`
-     [
-       null,
-       [
-         {
-           "cause": "the web application refuses the name files.example.org:PORT: ALLOWED_HOSTS does not contain it",
-           "expected": "302, Location: http://files.example.org:PORT/sync/accounts/login/?next=/sync/, Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language",
-           "name": "application over http",
-           "pass": false,
-           "request": "HEAD http://files.example.org:PORT/sync/ (at 127.0.0.1:PORT)",
-           "seen": "400, no Location, no Content-Type, no Vary, no Content-Language",
-           "settings": [
-             "ALLOWED_HOSTS",
-           ],
-         },
-       ],
-     ]
-    `);
+    expect(seen([reason, value?.responses.filter((row) => !(row as CheckedResponse).pass)])).
+toMatchInlineSnapshot(`
+[
+  null,
+  [
+    {
+      "cause": "the web application refuses the name files.example.org:PORT: ALLOWED_HOSTS does not contain it",
+      "code": "web-application",
+      "expected": "302, Location: http://files.example.org:PORT/sync/accounts/login/?next=/sync/, Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language",
+      "fix": "Set ALLOWED_HOSTS as in /usr/share/portico/application-settings, and restart the web application.",
+      "name": "application over http",
+      "pass": false,
+      "request": "HEAD http://files.example.org:PORT/sync/ (at 127.0.0.1:PORT)",
+      "seen": "400, no Location, no Content-Type, no Vary, no Content-Language",
+      "settings": [
+        "ALLOWED_HOSTS",
+      ],
+    },
+  ],
+]
+`);
     const printed = async (): Promise<string[]> => {
       host.deliver(files, probed());
       const { code, out, err } = await host.cli(

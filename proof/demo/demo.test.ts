@@ -201,7 +201,7 @@ describe("npm start", () => {
     const rows = text.split("\n").filter((line) => line.startsWith("PASS"));
     expect(
       rows.filter((row) => row.includes(" plain ")).map((row) => / (https?):.*?(\/[a-z/.]*) /.exec(row)![2]),
-    ).toEqual(["/", "/syncmedia/img/logo.png", "/sync/", "/sync/", "/synchttp/", "/syncdav/"]);
+    ).toEqual(["/", "/sync/", "/sync/", "/syncdav/", "/synchttp/", "/syncmedia/img/logo.png"]);
   }
 
   test("serves until it is interrupted: uploads, WebDAV, a second run with --once at the same time; then everything is gone", async () => {

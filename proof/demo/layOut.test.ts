@@ -147,8 +147,8 @@ describe("layOut", () => {
   test.each<[string, object, RegExp]>([
     [
       "another reference",
-      { content: "a ${local_file.b.id} c" },
-      /local_file\.f\.content: \$\{local_file\.b\.id\} cannot be resolved/,
+      { content: "a ${random_id.b.hex} c" },
+      /local_file\.f\.content: \$\{random_id\.b\.hex\} cannot be resolved/,
     ],
     [
       "a function",
