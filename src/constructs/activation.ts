@@ -6,7 +6,7 @@ import { formatProblem, type Problem, problem } from "../model/index.js";
 import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import { deploymentOf, deploymentText, filesOf, isDescription } from "./deploymentDocument.js";
 import type { Host } from "./host.js";
-import { HostFile } from "./hostFile.js";
+import type { HostFile } from "./hostFile.js";
 import { addDoctor, DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
 import { refuse } from "./props/checks.js";
 import { PROXY_SERVICE } from "./props/instances.js";
