@@ -1751,8 +1751,8 @@ describe("what the host should answer", () => {
     answers = (row) => (subjectOf(row) === "web" ? answer(400) : asExpected(row));
     host.deliver(files, probed());
     const { value, reason } = await host.activate();
-    expect(seen([reason, value?.responses.filter((row) => !(row as CheckedResponse).pass)])).
-toMatchInlineSnapshot(`
+    expect(seen([reason, value?.responses.filter((row) => !(row as CheckedResponse).pass)]))
+      .toMatchInlineSnapshot(`
 [
   null,
   [
