@@ -18,7 +18,7 @@ const requestPath = (description: string) =>
     lengthMax: 2048,
   }).describe(description);
 
-const status = z.int().min(100).max(599);
+const status = z.int().min(100).max(599).describe("A status.");
 
 /** Where the rows say something about an answer. */
 const answer = {
