@@ -175,7 +175,7 @@ function basic(pair: string): string {
 /** Our modules in one file, for processes of their own, of any user. */
 const bundled = (): Promise<string> =>
   sharedFile("logs.cjs", (outfile) => {
-    const modules = { format: "logs/logFormat", logs: "logs/logFiles", recovery: "load/logRecovery" };
+    const modules = { format: "logs/logFormat", logs: "logs/logFiles", recovery: "load/files" };
     const contents = Object.entries(modules)
       .map(([name, path]) => `export * as ${name} from "../../src/runtime/${path}.ts";`)
       .join("\n");

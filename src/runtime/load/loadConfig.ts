@@ -49,7 +49,7 @@ export interface LoadOptions {
   readonly expiry?: "problem" | "warning";
   /**
    * How a log file that cannot be written is reported. A service uses `warning`: it serves without the file, reports
-   * that, and first moves files of other users out of the way where it may (`logRecovery.ts`).
+   * that, and first moves files of other users out of the way where it may (`recoverLogs`).
    * @default "problem"
    */
   readonly logs?: "problem" | "warning";

@@ -26,7 +26,7 @@ export type LogTarget = { readonly path: string } | { readonly stream: StreamNam
  * served. A path that cannot be opened is tried again every {@link REOPEN_MS}.
  *
  * A stream is never reopened. Nobody may read it: then its lines wait in the same way. It gets whole lines that one write
- * can take, so that lines of several workers are not mixed (`streams.ts`).
+ * can take, so that lines of several workers are not mixed (`standardStreams.ts`).
  */
 export class LogFile {
   /** Longest line, its line feed included. */
