@@ -122,8 +122,7 @@ test.each([
   while (writer.body(piece, transient)) if ((sent += bytes) > 1 << 26) throw new Error("all of it is taken");
   sent += bytes;
   expect([writer.pending, writer.complete, drained]).toEqual([true, false, 0]);
-  await turn();
-  expect(drained).toBe(0);
+  // On a busy machine the kernel widens its window meanwhile, and takes more.
   far.resume();
   await eventually(() => drained > 0);
   expect(writer.pending).toBe(false);
