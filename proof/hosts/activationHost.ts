@@ -17,7 +17,7 @@ import {
   renderUnit,
 } from "../../src/render/index.js";
 import { copyOfBundle } from "../kit/sharedBundle.js";
-import { siteConfig } from "../kit/siteConfig.js";
+import { siteConfig, siteExpect } from "../kit/siteConfig.js";
 import { bootHost, type Result, type TestHost } from "./harness/index.js";
 
 export const STORE = "/var/lib/portico/deployment";
@@ -195,9 +195,11 @@ export class ActivationHost {
       if (!there.some((one) => existsSync(path.join(this.host.root, one))))
         writeFileSync(path.join(incoming, sha256), content);
     }
+    const named = /"serverNames":\s*\["([^"_]+)"\]/.exec(String(files[CONFIG]?.content));
     const deployment: DeploymentInput = {
       version: 1,
       config: CONFIG,
+      expect: siteExpect({ mode: "tls", host: named?.[1] ?? this.host.address }),
       files: hashed.map(({ path: at, mode, sha256, role }) => ({ path: at, mode, sha256, role })),
       services: { proxy: { service: "portico.service", socket: "portico.socket" }, ...DAEMONS },
       probe: { timeoutSeconds: 10 },
