@@ -26,4 +26,6 @@ test.each(Object.keys(TRANSFORMERS))(
       project.remove();
     }
   },
+  // Compilers and package managers, one after the other: minutes on a busy machine.
+  600_000,
 );
