@@ -1842,7 +1842,7 @@ describe("detached from its caller", () => {
     expect(host.exists(RECORDS)).toBe(true);
     expect(units()).toMatchInlineSnapshot(`
      [
-       "systemd-run --quiet --unit=portico-activation-ID --description=portico changes this host --property=KillMode=mixed --property=TimeoutStopSec=900 --property=Restart=on-abnormal --property=RestartSec=1 --property=StartLimitIntervalSec=0 --property=OOMScoreAdjust=-900 --property=SuccessExitStatus=1 -- NODE /root/program.cjs activate --json --record /run/portico-activation/PID-ID.record",
+       "systemd-run --quiet --unit=portico-activation-ID --description=portico changes this host --property=KillMode=mixed --property=TimeoutStopSec=900 --property=DefaultDependencies=no --property=After=sysinit.target --property=Conflicts=shutdown.target --property=Before=shutdown.target --property=Restart=on-abnormal --property=RestartSec=1 --property=StartLimitIntervalSec=0 --property=OOMScoreAdjust=-900 --property=SuccessExitStatus=1 -- NODE /root/program.cjs activate --json --record /run/portico-activation/PID-ID.record",
      ]
     `);
     expect(host.below(RECORDS)).toEqual([]);

@@ -128,6 +128,12 @@ async function start(unit: string, command: readonly string[]): Promise<() => Pr
       // A stop or a shutdown signals portico only, which rolls back; processes that it has started end with it.
       "--property=KillMode=mixed",
       `--property=TimeoutStopSec=${STOP_SECONDS}`,
+      // By default a unit stops before the sockets do. At a shutdown a roll-back that stops the proxy's socket would wait
+      // for the shutdown, and the shutdown for the roll-back.
+      "--property=DefaultDependencies=no",
+      "--property=After=sysinit.target",
+      "--property=Conflicts=shutdown.target",
+      "--property=Before=shutdown.target",
       // If it is killed, it is started again, and first finishes or undoes what was interrupted.
       "--property=Restart=on-abnormal",
       "--property=RestartSec=1",
