@@ -47,7 +47,11 @@ function row({ name, rows, says, tries, down = [], heals, thenAgain }: Breakage)
 }
 
 function destroyRow({ name, says, heals }: BrokenDestroy): string[] {
-  return [name, says, heals === undefined ? "nothing more" : `\`${brief(heals)}\`, then another destroy`];
+  return [
+    name,
+    says ?? "",
+    heals === undefined ? "nothing more" : `\`${brief(heals)}\`, then another destroy`,
+  ];
 }
 
 /** A command without the waits of the test. */

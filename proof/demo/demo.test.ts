@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ROOT } from "../../build/paths.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
+import { codeBlocks } from "../kit/markdown.js";
 
 let folder: string;
 beforeAll(() => {
@@ -198,6 +199,9 @@ describe("npm start", () => {
   /** What is asserted of a run's checks: all responses, in both modes. */
   function expectChecked(text: string): void {
     expect(text).toContain("\n13 of 13 responses as expected\n");
+    const shown = (lines: string): string => lines.replaceAll(/:\d+/g, ":PORT").replaceAll(/ +/g, " ");
+    for (const line of codeBlocks("README.md", "text", "Try it")[0]!.trim().split("\n"))
+      expect(shown(text)).toContain(shown(line));
     const rows = text.split("\n").filter((line) => line.startsWith("PASS"));
     expect(
       rows.filter((row) => row.includes(" plain ")).map((row) => / (https?):.*?(\/[a-z/.]*) /.exec(row)![2]),

@@ -814,9 +814,9 @@ export const BREAKAGES: Readonly<Record<string, readonly Breakage[]>> = {
 export interface BrokenDestroy {
   readonly name: string;
   readonly breaks: string;
-  /** Exit code of the destroy, and what it says. */
+  /** Exit code of the destroy, and what it says; undefined where that depends on the moment. */
   readonly code: 0 | 1;
-  readonly says: Said;
+  readonly says?: Said;
   /** What is left of the deployment on the host, one path per line, without what another run removes. */
   readonly left?: string;
   /** What has to be done to remove the rest. */
@@ -835,7 +835,6 @@ export const DESTROYS: readonly BrokenDestroy[] = [
     breaks: `verb=deactivate; /root/node /root/portico.mjs $verb > /dev/null 2>&1 &
       until [ -e ${STORE}/journal.json ]; do sleep 0.02; done; pkill -9 -f '[p]ortico.mjs deactivate'`,
     code: 0,
-    says: "…",
   },
   {
     name: "a destroy that cannot write to /etc/portico, and another one that can",

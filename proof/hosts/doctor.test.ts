@@ -260,7 +260,7 @@ test.each(DESTROYS)(
       const first = await destroy();
       expect({ code: first.code, said: first.stdout + first.stderr }).toEqual({
         code,
-        said: expect.stringMatching(patternOf(says)),
+        said: expect.stringMatching(patternOf(says ?? "")),
       });
       if (heals !== undefined) {
         await site.host.must(heals);

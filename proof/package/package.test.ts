@@ -58,6 +58,9 @@ const EXAMPLES = {
   "ssh.ts":
     'import { Delivery, NodeRuntime } from "cdktf-portico";\n' +
     continued(codeBlocks("docs/composing.md", "ts", "To a host over ssh")[0]!),
+  "web.ts":
+    'import { WebFrontEnd } from "cdktf-portico";\n' +
+    continued(codeBlocks("docs/composing.md", "ts", "One ordinary application")[0]!),
   "containers.ts": codeBlocks("docs/containers.md", "ts")[0]!,
   "response-headers.ts": continued(
     codeBlocks("docs/response-headers.md", "ts")[0]!.replace(/^import .*\n/, ""),
@@ -268,7 +271,7 @@ describe("the README", () => {
     expect(JSON.parse(json!)).toMatchObject({ language: "typescript", app: "npx tsx main.ts" });
   });
 
-  test.each(["containers.ts", "response-headers.ts", "pair.ts"] as const)(
+  test.each(["web.ts", "containers.ts", "response-headers.ts", "pair.ts"] as const)(
     "the page's %s synthesizes",
     (name) => {
       expect(failed[name]).toBeUndefined();

@@ -1,4 +1,4 @@
-import { isDropIn, type Situation, type Step, unitOf } from "./serviceSteps.js";
+import { isDropIn, PROXY_ROLES, type Situation, type Step, unitOf } from "./serviceSteps.js";
 
 /** What users notice of a unit's steps. */
 const NOTICED = {
@@ -38,7 +38,7 @@ function whyOf(unit: string, { services, changed, settings, now, wanted, stale }
       return unitOf(path) === unit || (isOfProxy && unitOf(path) === proxy.socket);
     if (role === "firewall") return unit === firewall;
     if (role === "keepalived") return unit === keepalived;
-    return isOfProxy && role !== "network" && role !== "settings" && role !== "other";
+    return isOfProxy && PROXY_ROLES.includes(role);
   });
   const edited =
     (unit === webApplication || unit === fileServer) && settings.size > 0

@@ -75,6 +75,9 @@ export function serviceSteps(given: Situation): Step[] {
   return [...before, ...edit, ...after];
 }
 
+/** Roles of files that the proxy reads: a change of one reloads, upgrades or restarts it. */
+export const PROXY_ROLES: readonly FileRole[] = ["config", "tls", "page", "runtime", "node"];
+
 /** The unit that a unit file, or a drop-in, belongs to. */
 export function unitOf(path: string): string {
   const [name = "", directory = ""] = path.split("/").reverse();
@@ -135,10 +138,7 @@ function unsettledUnits(
   has: (...roles: FileRole[]) => boolean,
 ): string[] {
   const { proxy } = situation.services;
-  const proxyChanges =
-    affected.has(proxy.service) ||
-    affected.has(proxy.socket) ||
-    has("config", "tls", "page", "runtime", "node");
+  const proxyChanges = affected.has(proxy.service) || affected.has(proxy.socket) || has(...PROXY_ROLES);
   return [...daemons(situation), proxy.service].filter((unit) => {
     const status = situation.now.get(unit);
     if (status?.unsettled !== true || situation.wanted.get(unit)?.active !== true) return false;

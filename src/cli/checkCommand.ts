@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import path from "node:path";
 import {
   type Deployment,
@@ -9,7 +10,7 @@ import {
   type Result,
 } from "../model/index.js";
 import { loadConfig } from "../runtime/load/loadConfig.js";
-import { readParsed, readText } from "../runtime/load/files.js";
+import { readParsed } from "../runtime/load/files.js";
 import { readDocument, type Source } from "./document.js";
 import { expectedResponses, mainName } from "../diagnosis/expectedResponses.js";
 import { checkLive, formatChecked } from "../diagnosis/liveCheck.js";
@@ -117,9 +118,8 @@ async function deploymentOf(
 ): Promise<Result<Deployment | undefined>> {
   if (given !== undefined) return readParsed(given, parseDeploymentText);
   const own = path.join(root, DEPLOYMENT_FILE);
-  const read = await readText(own, own);
-  if ("problem" in read) return { ok: true, value: undefined };
-  const parsed = parseDeploymentText(read.text);
+  if (!existsSync(own)) return { ok: true, value: undefined };
+  const parsed = await readParsed(own, parseDeploymentText);
   if (!parsed.ok) return parsed;
   return {
     ok: true,

@@ -19,7 +19,7 @@ export function freeId(scope: Construct, id: string): string {
       allowed: "a string",
       fix: 'Give an id before the props: `(this, "files", { … })`.',
     };
-    refuse([problem("config.wrong-type", scope.node.path, "is to hold a construct without an id", more)]);
+    refuse([problem("config.wrong-type", scope.node.path, "gets a construct without an id", more)]);
   }
   const taken = scope.node.tryFindChild(id);
   if (taken === undefined) return id;

@@ -1,7 +1,6 @@
 import type { IConstruct } from "constructs";
 import { expectationProblems } from "../model/config/parse.js";
 import type { Problem } from "../model/index.js";
-import { any, type PropKind } from "./props/propTable.js";
 import { checkAroundTokens } from "./props/tokens.js";
 
 /**
@@ -35,7 +34,7 @@ export interface ExpectedResponse {
    */
   readonly listeners?: "first" | "each";
   /**
-   * Adds the path of an image to the path, which is searched for in the directory of the route.
+   * Adds to the path the name of an image, found in the directory of the route.
    * @default - the path as it is
    */
   readonly file?: "image";
@@ -46,7 +45,7 @@ export interface ExpectedResponse {
   readonly status?: number | readonly number[];
   /**
    * `upstream`: the answer is no 502, no 504 and no 404 of the proxy.
-   * @default - whoever answers
+   * @default - any response
    */
   readonly from?: "upstream";
   /**
@@ -176,9 +175,6 @@ export interface ExpectedEvidence {
 
 /** @internal */
 export type Expect = false | ExpectedResponse | readonly ExpectedResponse[];
-
-/** @internal */
-export const EXPECT: PropKind = any;
 
 /** @internal */
 export function listOfExpected(expect: Expect | undefined): false | readonly ExpectedResponse[] | undefined {

@@ -2,7 +2,7 @@ import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { type ActionInput, type ExpectedRow, type RouteInput, rowsOfRoute } from "../model/index.js";
 import type { Action } from "./action.js";
-import { type ExpectedResponse, EXPECT, listOfExpected, expectedProblems } from "./expectation.js";
+import { type ExpectedResponse, listOfExpected, expectedProblems } from "./expectation.js";
 import { type Problem, problem } from "../model/index.js";
 import { refuse, routeProblems } from "./props/checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
@@ -171,7 +171,7 @@ const ROUTE_CHANGES: PropTable<RouteChanges> = {
   responseHeaders: any,
   accessLog: any,
   errorLog: any,
-  expect: EXPECT,
+  expect: any,
 };
 
 const ROUTE_PROPS: PropTable<RouteProps> = {

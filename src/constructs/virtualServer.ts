@@ -7,7 +7,7 @@ import {
   rowsOfServer,
   type VirtualServerInput,
 } from "../model/index.js";
-import { type ExpectedResponse, EXPECT, listOfExpected, expectedProblems } from "./expectation.js";
+import { type ExpectedResponse, listOfExpected, expectedProblems } from "./expectation.js";
 import { refuse, virtualServerProblems } from "./props/checks.js";
 import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
 import type { Listener } from "./listener.js";
@@ -213,5 +213,5 @@ const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
   responseHeaders: any,
   hsts: fields(HSTS_OPTIONS),
   name: any,
-  expect: EXPECT,
+  expect: any,
 };

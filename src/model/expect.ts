@@ -112,7 +112,7 @@ export const expectationFields = {
   listeners: z.enum(["first", "each"]).describe(EACH).optional(),
   file: z
     .literal("image")
-    .describe("An image below the path is requested, which is searched for.")
+    .describe("An image below the path is requested, found in the directory of the route.")
     .optional(),
   ...answer,
   causes: z

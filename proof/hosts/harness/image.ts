@@ -53,7 +53,7 @@ const RECIPE = 2;
 const inWorkFolder = (steps: string): string => `
     [ -e "$1" ] && exit 0
     work=$(mktemp -d "$1.XXXXXX")
-    trap 'umount "$work"; rm -rf "$work" "$work.tar"' EXIT
+    trap 'umount "$work" || true; rm -rf "$work" "$work.tar"' EXIT
     mount -t tmpfs -o size=2g,mode=755 image "$work"
     ${steps}
     rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
