@@ -6,6 +6,7 @@ import { BEYOND_LIMIT } from "../kit/exitCodes.js";
 import { numberOption } from "../kit/numberOption.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { type Load, measure, MODES, type ModeResult } from "./attack.js";
+import type { Latencies } from "./wellBehaved.js";
 
 const FULL: Load = { connections: 4_000, seconds: 15 };
 
@@ -120,11 +121,12 @@ async function startUpstream(): Promise<{ readonly child: ChildProcess; readonly
 
 function describe(result: ModeResult): string {
   const { mode, quiet, beside, attacked, sockets, memoryMiB, grownMiB, answered, passed } = result;
+  const ms = ({ p95Ms, p99Ms }: Latencies): string => `${p95Ms.toFixed(1)}, ${p99Ms.toFixed(1)} ms`;
   const phase = (name: "opening" | "standing"): string =>
-    `${attacked[name].p99Ms.toFixed(2)} ms (a neighbour attacked: ${beside[name].p99Ms.toFixed(2)})`;
+    `${ms(attacked[name])} (a neighbour attacked: ${ms(beside[name])})`;
   return (
     `${passed ? "ok  " : "FAIL"} ${mode.padEnd(12)} ${sockets} sockets, ${answered === 0 ? "" : `${answered} answered, `}${memoryMiB} MiB (${grownMiB} for them); ` +
-    `p99 while they connect ${phase("opening")}, then ${phase("standing")}, quiet ${quiet.p99Ms.toFixed(2)}; ` +
+    `p95, p99 while they connect ${phase("opening")}, then ${phase("standing")}, quiet ${ms(quiet)}; ` +
     `${failures(result)} requests failed`
   );
 }

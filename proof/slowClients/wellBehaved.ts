@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface Latencies {
   readonly requests: number;
   readonly failures: number;
-  readonly p50Ms: number;
+  readonly p95Ms: number;
   readonly p99Ms: number;
 }
 
@@ -33,7 +33,7 @@ export async function latencies(port: number, ms: number): Promise<Latencies> {
   times.sort((a, b) => a - b);
   const at = (share: number): number =>
     times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
-  return { requests: times.length, failures, p50Ms: at(0.5), p99Ms: at(0.99) };
+  return { requests: times.length, failures, p95Ms: at(0.95), p99Ms: at(0.99) };
 }
 
 function get(port: number, agent: http.Agent): Promise<boolean> {
