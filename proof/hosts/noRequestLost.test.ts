@@ -60,7 +60,8 @@ test("reloads, with a changed config and with a renewed certificate, lose nothin
 
 test("upgrades of the runtime lose nothing, and systemd follows them", async () => {
   const first = await portico.show("MainPID");
-  const load = await portico.load(TRANSFER_MS);
+  // Those that began before the first upgrade still run after the second, also on a busy machine.
+  const load = await portico.load(3 * TRANSFER_MS);
   const moments: number[] = [];
   for (const version of ["0.2.0", "0.3.0"]) {
     await portico.install(version);
@@ -76,7 +77,7 @@ test("upgrades of the runtime lose nothing, and systemd follows them", async () 
   await eventually(
     async () => (await portico.processes("master")).length === 1,
     "until the old masters are gone",
-    { ms: 15_000, everyMs: 100 },
+    { ms: 45_000, everyMs: 100 },
   );
   const main = await portico.show("MainPID");
   expect(main).not.toBe(first);
@@ -88,7 +89,7 @@ test("upgrades of the runtime lose nothing, and systemd follows them", async () 
   expect(await portico.processes("master")).toEqual([]);
   await portico.host.must("systemctl start portico.service");
   expect(await portico.release()).toBe("0.3.0");
-}, 90_000);
+}, 180_000);
 
 test("an upgrade that fails loses nothing, and changes nothing", async () => {
   const main = await portico.show("MainPID");
