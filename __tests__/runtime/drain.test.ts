@@ -156,7 +156,7 @@ const overHttp2 =
       };
     });
     client.socket.resume();
-    await Promise.race([ended, client.whenClosed(20_000)]);
+    await Promise.race([ended, client.whenClosed(60_000)]);
     client.destroy();
     return body.right;
   };
