@@ -6,14 +6,20 @@ import { mustRun, runCommand } from "./commands.js";
 const CACHE = join(__dirname, "../../../.cache/host-image");
 
 /** Releases of Debian by their names: 11, whose systemd is too old, 12 and 13. */
-export const RELEASES = ["bullseye", "bookworm", "trixie"] as const;
+const DEBIANS = ["bullseye", "bookworm", "trixie"] as const;
+/** Of Ubuntu: 22.04, whose systemd is the oldest that is supported, 24.04 and 26.04. */
+const UBUNTUS = ["jammy", "noble", "resolute"] as const;
+const RELEASES = [...DEBIANS, ...UBUNTUS];
 export type Release = (typeof RELEASES)[number];
 
-/** The release of Debian that the hosts of this run have, unless a test asks for another: `PORTICO_TEST_DEBIAN`. */
+const isUbuntu = (release: Release): boolean => UBUNTUS.some((name) => name === release);
+
+/** The release that the hosts of this run have, unless a test asks for another: `PORTICO_TEST_RELEASE`. */
 function usualRelease(): Release {
-  const wanted = process.env["PORTICO_TEST_DEBIAN"] ?? "bookworm";
+  const wanted = process.env["PORTICO_TEST_RELEASE"] ?? "bookworm";
   const known = RELEASES.find((name) => name === wanted);
-  if (known === undefined) throw new Error(`PORTICO_TEST_DEBIAN=${wanted} is none of ${RELEASES.join(", ")}`);
+  if (known === undefined)
+    throw new Error(`PORTICO_TEST_RELEASE=${wanted} is none of ${RELEASES.join(", ")}`);
   return known;
 }
 
@@ -37,10 +43,10 @@ const PACKAGES = [
 /** What the hosts of a pair have besides. */
 export const PAIR_PACKAGES = ["keepalived"];
 
-/** Makes all images, which proof/prepare.ts does before the tests; one after the other, since each is a debootstrap. */
+/** Makes the images, which proof/prepare.ts does before the tests; one after the other, since each is a debootstrap. */
 export async function prepareImages(): Promise<void> {
   await hostImage(PAIR_PACKAGES);
-  for (const release of RELEASES) await hostImage([], release);
+  for (const release of DEBIANS) await hostImage([], release);
 }
 
 /** Raise it when the steps below change, so that nobody gets an older image. */
@@ -65,6 +71,16 @@ const DEBIAN = inWorkFolder(`
     debootstrap --variant=minbase --include="$2" "$3" "$work/root" >&2
     systemctl --root="$work/root" enable systemd-networkd.service >&2`);
 
+/** Debian has no package with Ubuntu's keys; all of its releases are installed by one script. */
+const UBUNTU = inWorkFolder(`
+    archive=https://archive.ubuntu.com/ubuntu
+    curl -fsSo "$work/keys.deb" "$archive/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
+    dpkg-deb -x "$work/keys.deb" "$work/keys"
+    debootstrap --variant=minbase --include="$2" --components=main,universe \
+      --keyring="$work/keys/usr/share/keyrings/ubuntu-archive-keyring.gpg" \
+      "$3" "$work/root" "$archive" /usr/share/debootstrap/scripts/jammy >&2
+    systemctl --root="$work/root" enable systemd-networkd.service >&2`);
+
 /** From the tree without them: another debootstrap would install all of Debian again. */
 const MORE_PACKAGES = inWorkFolder(`
     mkdir "$work/root"
@@ -75,7 +91,7 @@ const MORE_PACKAGES = inWorkFolder(`
     rm -f "$work"/root/var/cache/apt/*.bin`);
 
 /**
- * Path of a tarball with a freshly installed Debian; made by `debootstrap` when it is not there yet (about a minute),
+ * Path of a tarball with a freshly installed system; made by `debootstrap` when it is not there yet (about a minute),
  * kept in `.cache/host-image`.
  *
  * @param packages further Debian packages; each set is an image of its own
@@ -95,12 +111,12 @@ export async function hostImage(
   mkdirSync(CACHE, { recursive: true });
   const [script, ...args] =
     more.length === 0
-      ? [DEBIAN, PACKAGES.join(","), release]
+      ? [isUbuntu(release) ? UBUNTU : DEBIAN, PACKAGES.join(","), release]
       : [MORE_PACKAGES, more.join(" "), await hostImage([], release)];
   // debootstrap mounts into the new tree: in a mount namespace nothing of it is left behind.
   const build = ["unshare", "--mount", "bash", "-euc", script, "build", tarball, ...args];
   // A lock for each image: who waits for one should not wait for the others, too.
-  await mustRun(["flock", `${tarball}.lock`, ...build], { timeoutSeconds: 600 });
+  await mustRun(["flock", `${tarball}.lock`, ...build], { timeoutSeconds: 1_800 });
   return tarball;
 }
 
