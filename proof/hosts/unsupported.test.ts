@@ -35,13 +35,17 @@ run("a deployment to a host that is not supported", () => {
     return stdout.replaceAll(/^.*\(remote-exec\): /gm, "");
   }
 
-  test("systemd of Debian 11, and a user without root's rights", async () => {
+  test("systemd of Debian 11, none, and a user without root's rights", async () => {
     const { host, deployment } = await ready("bullseye");
     deployment.synthesize();
     deployment.init();
     expect(await refused(deployment)).toContain(
       `host: has a systemd that is too old [host.old-systemd]\n    received: "247"\n    allowed:  systemd 249 or later\n`,
     );
+    // Where systemd has not booted the system, this directory is missing: sd_booted(3).
+    await host.must("mv /run/systemd/system /run/systemd/hidden");
+    expect(await refused(deployment)).toContain("host: does not run systemd [host.no-systemd]\n");
+    await host.must("mv /run/systemd/hidden /run/systemd/system");
     await host.must(`useradd --create-home --shell /bin/sh deploy
       install -d -m 0700 -o deploy /home/deploy/.ssh
       install -m 0600 -o deploy /root/.ssh/authorized_keys /home/deploy/.ssh/`);
