@@ -93,10 +93,11 @@ function problemsAt(path: string, config: ProxyConfigInput, at: string): Problem
 }
 
 export function routeProblems(path: string, part: Route): Problem[] {
-  // The upstreams that a route names are not checked here.
+  // What it takes for given is not checked here: the upstreams that it names, and somebody whose fields are believed.
   const upstreams = upstreamsOf(part.action).map(({ value }) => ({ name: value, url: "http://localhost:2" }));
   const virtualServers = [{ ...SERVER, routes: [part] }];
-  const config = { version: 1, listeners: [LISTENER], upstreams, virtualServers } as const;
+  const trustedProxies = ["192.0.2.2"];
+  const config = { version: 1, listeners: [LISTENER], upstreams, virtualServers, trustedProxies } as const;
   return partProblems(config, "virtualServers[0].routes[0]", path);
 }
 
