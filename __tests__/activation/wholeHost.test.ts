@@ -71,6 +71,15 @@ function filesOf(version: string): Promise<SiteFiles> {
   });
 }
 
+// A finding, a problem or a short list stands on one line.
+expect.addSnapshotSerializer({
+  test: (value: unknown) =>
+    ["[object Object]", "[object Array]"].includes(Object.prototype.toString.call(value)) &&
+    Object.values(value as object).every((one) => ["string", "number", "boolean"].includes(typeof one)) &&
+    JSON.stringify(value).length <= 240,
+  print: (value: unknown) => JSON.stringify(value),
+});
+
 /** What no test can know is left out. */
 const plain = (value: unknown): unknown =>
   JSON.parse(
@@ -101,15 +110,12 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
   host.deliver(one, UNPROBED);
   const planned = await host.activate({ dryRun: true });
   expect([host.calls(), host.exists(CONFIG), host.exists(STORE)]).toMatchInlineSnapshot(`
-   [
-     [
-       "systemd-analyze verify --man=no firewall.service portico.service portico.socket web.service",
-       "nft --check",
-     ],
-     false,
-     true,
-   ]
-  `);
+[
+  ["systemd-analyze verify --man=no firewall.service portico.service portico.socket web.service","nft --check"],
+  false,
+  true,
+]
+`);
   expect(below(STORE)).toEqual(["blobs"]);
   expect(planned.lines).toEqual([]);
   const first = await host.activate();
@@ -173,14 +179,7 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
      "web.service.d/portico.conf",
    ]
   `);
-  expect(below(STORE)).toMatchInlineSnapshot(`
-   [
-     "blobs",
-     "command",
-     "programs",
-     "state.json",
-   ]
-  `);
+  expect(below(STORE)).toMatchInlineSnapshot(`["blobs","command","programs","state.json"]`);
   expect(plain(host.read(`${STORE}/programs`))).toMatchInlineSnapshot(`
    "NODE
    /usr/lib/portico/portico.mjs
@@ -193,12 +192,9 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
   const second = await host.activate();
   expect([second.value.plan, second.lines]).toEqual([[], []]);
   expect(host.below(INCOMING)).toEqual(["deployment.json"]);
-  expect(host.calls()).toMatchInlineSnapshot(`
-   [
-     "systemd-analyze verify --man=no firewall.service portico.service portico.socket web.service",
-     "nft --check",
-   ]
-  `);
+  expect(host.calls()).toMatchInlineSnapshot(
+    `["systemd-analyze verify --man=no firewall.service portico.service portico.socket web.service","nft --check"]`,
+  );
   const gone = await host.call("deactivate");
   expect(gone).toMatchInlineSnapshot(`
    {
@@ -246,16 +242,12 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
   `);
   expect([host.below(UNITS), host.below("/var/lib/portico"), host.below("/etc/portico")])
     .toMatchInlineSnapshot(`
-   [
-     [],
-     [
-       "incoming",
-       "incoming/one",
-       "incoming/one/deployment.json",
-     ],
-     [],
-   ]
-  `);
+[
+  [],
+  ["incoming","incoming/one","incoming/one/deployment.json"],
+  [],
+]
+`);
   expect(await host.call("deactivate")).toEqual({ lines: [], value: { removed: "nothing", problems: [] } });
 });
 
@@ -264,73 +256,66 @@ test("a service that does not start: the host is as it was before, with the word
   host.write("/run/says/journalctl", "no such thing\n");
   host.deliver(one, UNPROBED);
   expect(plain(await host.activate())).toMatchInlineSnapshot(`
-   {
-     "lines": [
-       "will restart web.service, which interrupts what it does: /etc/systemd/system/web.service.d/portico.conf will change",
-       "will start firewall.service: it does not run",
-       "will start portico.service: it does not run",
-       "will start portico.socket: it does not run",
-       "systemctl stop web.service",
-       "write files",
-       "  /etc/portico/firewall.nft: new",
-       "  /etc/portico/portico.json: new",
-       "  /etc/portico/tls/cacert.pem: new",
-       "  /etc/portico/tls/privkey.pem: new",
-       "  /etc/systemd/system/firewall.service: new",
-       "  /etc/systemd/system/portico.service: new",
-       "  /etc/systemd/system/portico.socket: new",
-       "  /etc/systemd/system/web.service.d/portico.conf: new",
-       "  /usr/lib/portico/portico.mjs: new",
-       "  /usr/share/portico/default/index.html: new",
-       "  /etc/portico/deployment.json: new",
-       "systemctl daemon-reload",
-       "systemctl enable firewall.service",
-       "systemctl enable portico.service",
-       "systemctl enable portico.socket",
-       "systemctl start firewall.service",
-       "systemctl start web.service",
-       "systemctl start portico.socket",
-       "systemctl start portico.service",
-       "failed: systemctl start portico.service: failed with status 1: Job failed.
-   portico.service said:
-   no such thing [activation.command-failed]
-       fix:      See what the command said, in the message.
-       see:      cdktf-portico/docs/errors.md#activationcommand-failed",
-       "rolling back to what was there before",
-       "systemctl disable portico.service",
-       "systemctl stop portico.socket",
-       "systemctl disable portico.socket",
-       "systemctl stop firewall.service",
-       "systemctl disable firewall.service",
-       "systemctl stop web.service",
-       "write files",
-       "  /etc/portico/firewall.nft: removed",
-       "  /etc/portico/portico.json: removed",
-       "  /etc/portico/tls/cacert.pem: removed",
-       "  /etc/portico/tls/privkey.pem: removed",
-       "  /etc/systemd/system/firewall.service: removed",
-       "  /etc/systemd/system/portico.service: removed",
-       "  /etc/systemd/system/portico.socket: removed",
-       "  /etc/systemd/system/web.service.d/portico.conf: removed",
-       "  /usr/lib/portico/portico.mjs: removed",
-       "  /usr/share/portico/default/index.html: removed",
-       "  /etc/portico/deployment.json: removed",
-       "systemctl daemon-reload",
-       "systemctl start web.service",
-     ],
-     "notRestored": [],
-     "reason": [
-       {
-         "code": "activation.command-failed",
-         "fix": "See what the command said, in the message.",
-         "message": "failed with status 1: Job failed.
-   portico.service said:
-   no such thing",
-         "path": "systemctl start portico.service",
-       },
-     ],
-   }
-  `);
+{
+  "lines": [
+    "will restart web.service, which interrupts what it does: /etc/systemd/system/web.service.d/portico.conf will change",
+    "will start firewall.service: it does not run",
+    "will start portico.service: it does not run",
+    "will start portico.socket: it does not run",
+    "systemctl stop web.service",
+    "write files",
+    "  /etc/portico/firewall.nft: new",
+    "  /etc/portico/portico.json: new",
+    "  /etc/portico/tls/cacert.pem: new",
+    "  /etc/portico/tls/privkey.pem: new",
+    "  /etc/systemd/system/firewall.service: new",
+    "  /etc/systemd/system/portico.service: new",
+    "  /etc/systemd/system/portico.socket: new",
+    "  /etc/systemd/system/web.service.d/portico.conf: new",
+    "  /usr/lib/portico/portico.mjs: new",
+    "  /usr/share/portico/default/index.html: new",
+    "  /etc/portico/deployment.json: new",
+    "systemctl daemon-reload",
+    "systemctl enable firewall.service",
+    "systemctl enable portico.service",
+    "systemctl enable portico.socket",
+    "systemctl start firewall.service",
+    "systemctl start web.service",
+    "systemctl start portico.socket",
+    "systemctl start portico.service",
+    "failed: systemctl start portico.service: failed with status 1: Job failed.
+portico.service said:
+no such thing [activation.command-failed]
+    fix:      See what the command said, in the message.
+    see:      cdktf-portico/docs/errors.md#activationcommand-failed",
+    "rolling back to what was there before",
+    "systemctl disable portico.service",
+    "systemctl stop portico.socket",
+    "systemctl disable portico.socket",
+    "systemctl stop firewall.service",
+    "systemctl disable firewall.service",
+    "systemctl stop web.service",
+    "write files",
+    "  /etc/portico/firewall.nft: removed",
+    "  /etc/portico/portico.json: removed",
+    "  /etc/portico/tls/cacert.pem: removed",
+    "  /etc/portico/tls/privkey.pem: removed",
+    "  /etc/systemd/system/firewall.service: removed",
+    "  /etc/systemd/system/portico.service: removed",
+    "  /etc/systemd/system/portico.socket: removed",
+    "  /etc/systemd/system/web.service.d/portico.conf: removed",
+    "  /usr/lib/portico/portico.mjs: removed",
+    "  /usr/share/portico/default/index.html: removed",
+    "  /etc/portico/deployment.json: removed",
+    "systemctl daemon-reload",
+    "systemctl start web.service",
+  ],
+  "notRestored": [],
+  "reason": [
+    {"code":"activation.command-failed","path":"systemctl start portico.service","message":"failed with status 1: Job failed.\\nportico.service said:\\nno such thing","fix":"See what the command said, in the message."},
+  ],
+}
+`);
   expect(host.calls().slice(2)).toMatchInlineSnapshot(`
    [
      "stop web.service (journal)",
@@ -378,49 +363,33 @@ test("a later one goes back to the last good state", async () => {
   host.deliver({ ...one, [CONFIG]: two[CONFIG]! }, UNPROBED);
   const { lines, reason, notRestored } = await host.activate();
   expect({ lines, reason, notRestored }).toMatchInlineSnapshot(`
-   {
-     "lines": [
-       "will reload portico.service, which interrupts nothing: /etc/portico/portico.json will change",
-       "write files",
-       "  /etc/portico/portico.json: content",
-       "  /etc/portico/deployment.json: content",
-       "systemctl reload portico.service",
-       "failed: systemctl reload portico.service: failed with status 1: cannot reload [activation.command-failed]
-       fix:      See what the command said, in the message.
-       see:      cdktf-portico/docs/errors.md#activationcommand-failed",
-       "rolling back to the last good state",
-       "write files",
-       "  /etc/portico/portico.json: restored",
-       "  /etc/portico/deployment.json: restored",
-       "systemctl reload portico.service",
-     ],
-     "notRestored": [
-       {
-         "code": "activation.command-failed",
-         "fix": "See what the command said, in the message.",
-         "message": "failed with status 3: ",
-         "path": "systemctl restart portico.service",
-       },
-     ],
-     "reason": [
-       {
-         "code": "activation.command-failed",
-         "fix": "See what the command said, in the message.",
-         "message": "failed with status 1: cannot reload",
-         "path": "systemctl reload portico.service",
-       },
-     ],
-   }
-  `);
-  expect(host.calls()).toMatchInlineSnapshot(`
-   [
-     "systemd-analyze verify --man=no firewall.service portico.service portico.socket web.service",
-     "nft --check",
-     "reload portico.service (journal)",
-     "reload portico.service (journal)",
-     "restart portico.service (journal)",
-   ]
-  `);
+{
+  "lines": [
+    "will reload portico.service, which interrupts nothing: /etc/portico/portico.json will change",
+    "write files",
+    "  /etc/portico/portico.json: content",
+    "  /etc/portico/deployment.json: content",
+    "systemctl reload portico.service",
+    "failed: systemctl reload portico.service: failed with status 1: cannot reload [activation.command-failed]
+    fix:      See what the command said, in the message.
+    see:      cdktf-portico/docs/errors.md#activationcommand-failed",
+    "rolling back to the last good state",
+    "write files",
+    "  /etc/portico/portico.json: restored",
+    "  /etc/portico/deployment.json: restored",
+    "systemctl reload portico.service",
+  ],
+  "notRestored": [
+    {"code":"activation.command-failed","path":"systemctl restart portico.service","message":"failed with status 3: ","fix":"See what the command said, in the message."},
+  ],
+  "reason": [
+    {"code":"activation.command-failed","path":"systemctl reload portico.service","message":"failed with status 1: cannot reload","fix":"See what the command said, in the message."},
+  ],
+}
+`);
+  expect(host.calls()).toMatchInlineSnapshot(
+    `["systemd-analyze verify --man=no firewall.service portico.service portico.socket web.service","nft --check","reload portico.service (journal)","reload portico.service (journal)","restart portico.service (journal)"]`,
+  );
   expect(host.read(CONFIG)).toBe(one[CONFIG]!.content);
   expect(host.read(`${STORE}/programs`)).toContain(`\n${RUNTIME}\n`);
   expect(host.exists(`${STORE}/journal.json`)).toBe(false);
@@ -429,25 +398,14 @@ test("a later one goes back to the last good state", async () => {
   host.write("/run/units/portico.service.reload", "echo failed > /run/units/portico.service; exit 1");
   const again = await host.activate();
   expect([again.lines, again.reason]).toMatchInlineSnapshot(`
-   [
-     [
-       "will reload portico.service, which interrupts nothing: /etc/portico/portico.json will change",
-       "write files",
-       "  /etc/portico/portico.json: content",
-       "  /etc/portico/deployment.json: content",
-       "systemctl reload portico.service",
-     ],
-     undefined,
-   ]
-  `);
-  expect(host.calls()).toMatchInlineSnapshot(`
-   [
-     "systemd-analyze verify --man=no firewall.service portico.service portico.socket web.service",
-     "nft --check",
-     "reload portico.service (journal)",
-     "restart portico.service (journal)",
-   ]
-  `);
+[
+  ["will reload portico.service, which interrupts nothing: /etc/portico/portico.json will change","write files","  /etc/portico/portico.json: content","  /etc/portico/deployment.json: content","systemctl reload portico.service"],
+  undefined,
+]
+`);
+  expect(host.calls()).toMatchInlineSnapshot(
+    `["systemd-analyze verify --man=no firewall.service portico.service portico.socket web.service","nft --check","reload portico.service (journal)","restart portico.service (journal)"]`,
+  );
 });
 
 test("what goes wrong after the host serves does not undo it; what systemd does not know any more goes all the same", async () => {
@@ -576,117 +534,41 @@ describe("doctor's view of the host:", () => {
     host.write("/run/rules-inet-portico", "table inet portico {\n}\n");
     symlinkSync("/dev/null", host.at(`${UNITS}/web.service`));
     expect(await drift()).toMatchInlineSnapshot(`
-     {
-       "files": [
-         {
-           "at": "/etc/portico/portico.json",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "has different content",
-         },
-         {
-           "at": "/etc/portico/tls/cacert.pem",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "is a link to /etc/hostname",
-         },
-         {
-           "at": "/etc/portico/tls/privkey.pem",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "has mode 0640 instead of 0600",
-         },
-         {
-           "at": "/etc/systemd/system/portico.socket",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "has different content",
-         },
-         {
-           "at": "/usr/lib/portico/portico.mjs",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "is missing",
-         },
-         {
-           "at": "/usr/share/portico/default/index.html",
-           "fix": "Move it away, then /var/lib/portico/deployment/command activate --again",
-           "what": "is not a file, or is below one",
-         },
-         {
-           "at": "/etc/portico/tls",
-           "fix": "chown root:root /etc/portico/tls && chmod go-w /etc/portico/tls",
-           "what": "users other than root may write to it (mode 0775, user 0)",
-         },
-         {
-           "at": "/usr/lib/portico",
-           "fix": "chown root:root /usr/lib/portico && chmod go-w /usr/lib/portico",
-           "what": "users other than root may write to it (mode 0755, user 1234)",
-         },
-         {
-           "at": "/usr/share/portico/default",
-           "fix": "chown root:root /usr/share/portico/default && chmod go-w /usr/share/portico/default",
-           "what": "is not a directory",
-         },
-       ],
-       "firewall": [
-         {
-           "at": "firewall.service",
-           "fix": "systemctl start firewall.service",
-           "what": "is failed",
-         },
-         {
-           "at": "/etc/portico/firewall.nft",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "the table inet portico is loaded with other rules",
-         },
-       ],
-       "store": [
-         {
-           "at": "/var/lib/portico/deployment",
-           "fix": "chown root:root /var/lib/portico/deployment && chmod 700 /var/lib/portico/deployment",
-           "what": "can be accessed by users other than root (mode 0750)",
-         },
-         {
-           "at": "/var/lib/portico/deployment/command",
-           "fix": "NODE /root/entry.js activate --again",
-           "what": "is missing or was changed: it runs portico on this host, and removes the deployment",
-         },
-         {
-           "at": "/var/lib/portico/deployment/blobs/HASH",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "is damaged: /etc/portico/portico.json could not be put back",
-         },
-         {
-           "at": "/var/lib/portico/deployment/blobs/HASH",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "is missing: /etc/portico/tls/privkey.pem could not be put back",
-         },
-       ],
-       "units": [
-         {
-           "at": "firewall.service",
-           "fix": "systemctl restart firewall.service; journalctl -u firewall.service",
-           "what": "has failed",
-         },
-         {
-           "at": "portico.service",
-           "fix": "rm /run/mine/portico.service, then /var/lib/portico/deployment/command activate --again",
-           "what": "is loaded from /run/mine/portico.service",
-         },
-         {
-           "at": "portico.service",
-           "fix": "rm /etc/systemd/system/portico.service.d/mine.conf, then /var/lib/portico/deployment/command activate --again",
-           "what": "/etc/systemd/system/portico.service.d/mine.conf adds to it, and is not part of the deployment",
-         },
-         {
-           "at": "portico.socket",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "its files have changed since systemd read them",
-         },
-         {
-           "at": "web.service",
-           "fix": "systemctl unmask web.service && systemctl enable --now web.service",
-           "what": "is masked",
-         },
-       ],
-     }
-    `);
+{
+  "files": [
+    {"at":"/etc/portico/portico.json","what":"has different content","fix":"/var/lib/portico/deployment/command activate --again"},
+    {"at":"/etc/portico/tls/cacert.pem","what":"is a link to /etc/hostname","fix":"/var/lib/portico/deployment/command activate --again"},
+    {"at":"/etc/portico/tls/privkey.pem","what":"has mode 0640 instead of 0600","fix":"/var/lib/portico/deployment/command activate --again"},
+    {"at":"/etc/systemd/system/portico.socket","what":"has different content","fix":"/var/lib/portico/deployment/command activate --again"},
+    {"at":"/usr/lib/portico/portico.mjs","what":"is missing","fix":"/var/lib/portico/deployment/command activate --again"},
+    {"at":"/usr/share/portico/default/index.html","what":"is not a file, or is below one","fix":"Move it away, then /var/lib/portico/deployment/command activate --again"},
+    {"at":"/etc/portico/tls","what":"users other than root may write to it (mode 0775, user 0)","fix":"chown root:root /etc/portico/tls && chmod go-w /etc/portico/tls"},
+    {"at":"/usr/lib/portico","what":"users other than root may write to it (mode 0755, user 1234)","fix":"chown root:root /usr/lib/portico && chmod go-w /usr/lib/portico"},
+    {"at":"/usr/share/portico/default","what":"is not a directory","fix":"chown root:root /usr/share/portico/default && chmod go-w /usr/share/portico/default"},
+  ],
+  "firewall": [
+    {"at":"firewall.service","what":"is failed","fix":"systemctl start firewall.service"},
+    {"at":"/etc/portico/firewall.nft","what":"the table inet portico is loaded with other rules","fix":"/var/lib/portico/deployment/command activate --again"},
+  ],
+  "store": [
+    {"at":"/var/lib/portico/deployment","what":"can be accessed by users other than root (mode 0750)","fix":"chown root:root /var/lib/portico/deployment && chmod 700 /var/lib/portico/deployment"},
+    {"at":"/var/lib/portico/deployment/command","what":"is missing or was changed: it runs portico on this host, and removes the deployment","fix":"NODE /root/entry.js activate --again"},
+    {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is damaged: /etc/portico/portico.json could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+    {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/portico/tls/privkey.pem could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  ],
+  "units": [
+    {"at":"firewall.service","what":"has failed","fix":"systemctl restart firewall.service; journalctl -u firewall.service"},
+    {"at":"portico.service","what":"is loaded from /run/mine/portico.service","fix":"rm /run/mine/portico.service, then /var/lib/portico/deployment/command activate --again"},
+    {
+      "at": "portico.service",
+      "fix": "rm /etc/systemd/system/portico.service.d/mine.conf, then /var/lib/portico/deployment/command activate --again",
+      "what": "/etc/systemd/system/portico.service.d/mine.conf adds to it, and is not part of the deployment",
+    },
+    {"at":"portico.socket","what":"its files have changed since systemd read them","fix":"/var/lib/portico/deployment/command activate --again"},
+    {"at":"web.service","what":"is masked","fix":"systemctl unmask web.service && systemctl enable --now web.service"},
+  ],
+}
+`);
   });
 
   test("units and rules in other states", async () => {
@@ -701,104 +583,52 @@ describe("doctor's view of the host:", () => {
     rmSync(host.at(`${UNITS}/multi-user.target.wants/firewall.service`));
     rmSync(host.at("/run/rules-inet-portico"));
     expect(await drift()).toMatchInlineSnapshot(`
-     {
-       "files": [],
-       "firewall": [
-         {
-           "at": "firewall.service",
-           "fix": "systemctl start firewall.service",
-           "what": "is inactive",
-         },
-         {
-           "at": "/etc/portico/firewall.nft",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "the table inet portico is not loaded",
-         },
-       ],
-       "store": [],
-       "units": [
-         {
-           "at": "firewall.service",
-           "fix": "systemctl enable firewall.service",
-           "what": "is disabled: it does not start at boot",
-         },
-         {
-           "at": "web.service",
-           "fix": "systemctl enable web.service",
-           "what": "is disabled: it does not start at boot",
-         },
-         {
-           "at": "files.service",
-           "fix": "systemctl restart files.service; journalctl -u files.service",
-           "what": "has failed",
-         },
-         {
-           "at": "dav.service",
-           "fix": "Install dav.service again",
-           "what": "does not exist",
-         },
-       ],
-     }
-    `);
+{
+  "files": [],
+  "firewall": [
+    {"at":"firewall.service","what":"is inactive","fix":"systemctl start firewall.service"},
+    {"at":"/etc/portico/firewall.nft","what":"the table inet portico is not loaded","fix":"/var/lib/portico/deployment/command activate --again"},
+  ],
+  "store": [],
+  "units": [
+    {"at":"firewall.service","what":"is disabled: it does not start at boot","fix":"systemctl enable firewall.service"},
+    {"at":"web.service","what":"is disabled: it does not start at boot","fix":"systemctl enable web.service"},
+    {"at":"files.service","what":"has failed","fix":"systemctl restart files.service; journalctl -u files.service"},
+    {"at":"dav.service","what":"does not exist","fix":"Install dav.service again"},
+  ],
+}
+`);
     host.write(RULES, "broken");
     expect(await drift()).toMatchInlineSnapshot(`
-     {
-       "files": [
-         {
-           "at": "/etc/portico/firewall.nft",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "has different content",
-         },
-       ],
-       "firewall": [
-         {
-           "at": "firewall.service",
-           "fix": "systemctl start firewall.service",
-           "what": "is inactive",
-         },
-       ],
-       "firewallUnknown": "The loaded rules cannot be compared: broken",
-       "store": [],
-       "units": [
-         {
-           "at": "firewall.service",
-           "fix": "systemctl enable firewall.service",
-           "what": "is disabled: it does not start at boot",
-         },
-         {
-           "at": "web.service",
-           "fix": "systemctl enable web.service",
-           "what": "is disabled: it does not start at boot",
-         },
-         {
-           "at": "files.service",
-           "fix": "systemctl restart files.service; journalctl -u files.service",
-           "what": "has failed",
-         },
-         {
-           "at": "dav.service",
-           "fix": "Install dav.service again",
-           "what": "does not exist",
-         },
-       ],
-     }
-    `);
+{
+  "files": [
+    {"at":"/etc/portico/firewall.nft","what":"has different content","fix":"/var/lib/portico/deployment/command activate --again"},
+  ],
+  "firewall": [
+    {"at":"firewall.service","what":"is inactive","fix":"systemctl start firewall.service"},
+  ],
+  "firewallUnknown": "The loaded rules cannot be compared: broken",
+  "store": [],
+  "units": [
+    {"at":"firewall.service","what":"is disabled: it does not start at boot","fix":"systemctl enable firewall.service"},
+    {"at":"web.service","what":"is disabled: it does not start at boot","fix":"systemctl enable web.service"},
+    {"at":"files.service","what":"has failed","fix":"systemctl restart files.service; journalctl -u files.service"},
+    {"at":"dav.service","what":"does not exist","fix":"Install dav.service again"},
+  ],
+}
+`);
     host.says("show", "no bus");
     expect(await drift()).toMatchInlineSnapshot(`
-     {
-       "files": [
-         {
-           "at": "/etc/portico/firewall.nft",
-           "fix": "/var/lib/portico/deployment/command activate --again",
-           "what": "has different content",
-         },
-       ],
-       "firewall": [],
-       "firewallUnknown": "The loaded rules cannot be compared: broken",
-       "store": [],
-       "units": [],
-     }
-    `);
+{
+  "files": [
+    {"at":"/etc/portico/firewall.nft","what":"has different content","fix":"/var/lib/portico/deployment/command activate --again"},
+  ],
+  "firewall": [],
+  "firewallUnknown": "The loaded rules cannot be compared: broken",
+  "store": [],
+  "units": [],
+}
+`);
   });
 
   test("the store has lost what it knew", async () => {
@@ -808,142 +638,74 @@ describe("doctor's view of the host:", () => {
     rmSync(host.at(`${STORE}/blobs`), { recursive: true });
     const { store } = (await drift()) as { store: unknown };
     expect(store).toMatchInlineSnapshot(`
-     [
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /etc/portico/firewall.nft could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /etc/portico/portico.json could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /etc/portico/tls/cacert.pem could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /etc/portico/tls/privkey.pem could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /etc/systemd/system/firewall.service could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /etc/systemd/system/portico.service could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /etc/systemd/system/portico.socket could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /etc/systemd/system/web.service.d/portico.conf could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /usr/lib/portico/portico.mjs could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /usr/share/portico/default/index.html could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is missing: /etc/portico/deployment.json could not be put back",
-       },
-       {
-         "at": "/var/lib/portico/deployment/blobs/HASH",
-         "fix": "Put it back from a backup of /var/lib/portico/deployment, or write /etc/portico/portico.json by hand after a destroy",
-         "what": "is missing: a destroy cannot put back what was at /etc/portico/portico.json before",
-       },
-     ]
-    `);
+[
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/portico/firewall.nft could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/portico/portico.json could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/portico/tls/cacert.pem could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/portico/tls/privkey.pem could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/systemd/system/firewall.service could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/systemd/system/portico.service could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/systemd/system/portico.socket could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/systemd/system/web.service.d/portico.conf could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /usr/lib/portico/portico.mjs could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /usr/share/portico/default/index.html could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/portico/deployment.json could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
+  {
+    "at": "/var/lib/portico/deployment/blobs/HASH",
+    "fix": "Put it back from a backup of /var/lib/portico/deployment, or write /etc/portico/portico.json by hand after a destroy",
+    "what": "is missing: a destroy cannot put back what was at /etc/portico/portico.json before",
+  },
+]
+`);
     rmSync(host.at(`${STORE}/state.json`));
     expect(await drift()).toMatchInlineSnapshot(`
-     {
-       "files": [],
-       "firewall": [],
-       "store": [
-         {
-           "at": "/var/lib/portico/deployment/state.json",
-           "fix": "/var/lib/portico/deployment/command activate (makes a new one from what is there)",
-           "what": "does not exist: what was on the host before the deployment is no longer known",
-         },
-       ],
-       "units": [],
-     }
-    `);
+{
+  "files": [],
+  "firewall": [],
+  "store": [
+    {"at":"/var/lib/portico/deployment/state.json","what":"does not exist: what was on the host before the deployment is no longer known","fix":"/var/lib/portico/deployment/command activate (makes a new one from what is there)"},
+  ],
+  "units": [],
+}
+`);
     rmSync(host.at(`${STORE}/command`));
     expect(await drift()).toMatchInlineSnapshot(`
-     {
-       "files": [],
-       "firewall": [],
-       "store": [
-         {
-           "at": "/var/lib/portico/deployment/state.json",
-           "fix": "NODE /root/entry.js activate (makes a new one from what is there)",
-           "what": "does not exist: what was on the host before the deployment is no longer known",
-         },
-       ],
-       "units": [],
-     }
-    `);
+{
+  "files": [],
+  "firewall": [],
+  "store": [
+    {"at":"/var/lib/portico/deployment/state.json","what":"does not exist: what was on the host before the deployment is no longer known","fix":"NODE /root/entry.js activate (makes a new one from what is there)"},
+  ],
+  "units": [],
+}
+`);
     host.write(`${STORE}/state.json`, "{");
     host.write(
       `${STORE}/journal.json`,
       state.replace(/^\{"version":1/, '{"version":1,"kind":"deactivation","startedAt":"then"'),
     );
     expect(await drift()).toMatchInlineSnapshot(`
-     {
-       "files": [],
-       "firewall": [],
-       "store": [
-         {
-           "at": "/var/lib/portico/deployment/state.json",
-           "fix": "Remove the file named and activate again; what was on the host before is then no longer known.",
-           "what": "is not what this release of portico writes",
-         },
-         {
-           "at": "/var/lib/portico/deployment/journal.json",
-           "fix": "NODE /root/entry.js recover",
-           "what": "the deactivation of then was cut off",
-         },
-       ],
-       "units": [],
-     }
-    `);
+{
+  "files": [],
+  "firewall": [],
+  "store": [
+    {"at":"/var/lib/portico/deployment/state.json","what":"is not what this release of portico writes","fix":"Remove the file named and activate again; what was on the host before is then no longer known."},
+    {"at":"/var/lib/portico/deployment/journal.json","what":"the deactivation of then was cut off","fix":"NODE /root/entry.js recover"},
+  ],
+  "units": [],
+}
+`);
     rmSync(host.at("/etc/portico/deployment.json"));
     expect(await drift()).toMatchInlineSnapshot(`
-     {
-       "files": [],
-       "store": [
-         {
-           "at": "/var/lib/portico/deployment/state.json",
-           "fix": "Remove the file named and activate again; what was on the host before is then no longer known.",
-           "what": "is not what this release of portico writes",
-         },
-         {
-           "at": "/var/lib/portico/deployment/journal.json",
-           "fix": "NODE /root/entry.js recover",
-           "what": "the deactivation of then was cut off",
-         },
-       ],
-       "units": [],
-     }
-    `);
+{
+  "files": [],
+  "store": [
+    {"at":"/var/lib/portico/deployment/state.json","what":"is not what this release of portico writes","fix":"Remove the file named and activate again; what was on the host before is then no longer known."},
+    {"at":"/var/lib/portico/deployment/journal.json","what":"the deactivation of then was cut off","fix":"NODE /root/entry.js recover"},
+  ],
+  "units": [],
+}
+`);
     // Its process still has the lock.
     const locked = spawn("flock", [
       "--no-fork",
@@ -954,18 +716,14 @@ describe("doctor's view of the host:", () => {
     ]);
     await once(locked.stdout, "data");
     expect(await drift()).toMatchInlineSnapshot(`
-     {
-       "files": [],
-       "store": [
-         {
-           "at": "/var/lib/portico/deployment/state.json",
-           "fix": "Remove the file named and activate again; what was on the host before is then no longer known.",
-           "what": "is not what this release of portico writes",
-         },
-       ],
-       "units": [],
-     }
-    `);
+{
+  "files": [],
+  "store": [
+    {"at":"/var/lib/portico/deployment/state.json","what":"is not what this release of portico writes","fix":"Remove the file named and activate again; what was on the host before is then no longer known."},
+  ],
+  "units": [],
+}
+`);
     locked.kill();
   });
 });
@@ -1019,72 +777,54 @@ describe("refused before anything is touched:", () => {
     host.says("keepalived", "line 1: unknown x\n", 2);
     expect(await refused({ env: { SSH_CONNECTION: "192.0.2.7 50000 192.0.2.10 22" } }))
       .toMatchInlineSnapshot(`
-     [
-       {
-         "code": "activation.unknown-unit",
-         "fix": "Install the daemon, deploy its unit, or leave it out of the deployment.",
-         "message": "is not a unit of this host",
-         "path": "/etc/systemd/system/a@.service: OnFailure",
-         "received": ""b@1.service"",
-       },
-       {
-         "code": "activation.bad-unit",
-         "fix": "Fix the unit as systemd says.",
-         "message": "portico.service: Command /usr/bin/missing is not executable: No such file or directory",
-         "path": "portico.service",
-         "received": undefined,
-       },
-       {
-         "code": "activation.bad-unit",
-         "fix": "Fix the unit as systemd says.",
-         "message": "a@check.service: Has no ExecStart=.",
-         "path": "a@check.service",
-         "received": undefined,
-       },
-       {
-         "code": "activation.command-failed",
-         "fix": "See what the command said, in the message.",
-         "message": "failed with status 1: /etc/portico/firewall.nft:1:broken tcp dport 80 accept",
-         "path": "nft --check /etc/portico/firewall.nft",
-         "received": undefined,
-       },
-       {
-         "code": "activation.locked-out",
-         "fix": "Open the port that your session uses, or deploy without the firewall.",
-         "message": "does not open port 22 to 192.0.2.7, from which this session comes",
-         "path": "/etc/portico/firewall.nft",
-         "received": undefined,
-       },
-       {
-         "code": "activation.command-failed",
-         "fix": "See what the command said, in the message.",
-         "message": "failed with status 2: line 1: unknown x",
-         "path": "keepalived -t /etc/portico/keepalived.conf",
-         "received": undefined,
-       },
-       {
-         "code": "activation.unknown-unit",
-         "fix": "Install the daemon, deploy its unit, or leave it out of the deployment.",
-         "message": "is not a unit of this host",
-         "path": "services.fileServer",
-         "received": ""files.service"",
-       },
-       {
-         "code": "activation.unknown-unit",
-         "fix": "Install the daemon, deploy its unit, or leave it out of the deployment.",
-         "message": "is not a unit of this host",
-         "path": "services.keepalived",
-         "received": ""keepalived.service"",
-       },
-       {
-         "code": "activation.masked-unit",
-         "fix": "Run \`systemctl unmask dav.service\`, or leave the unit out of the deployment.",
-         "message": "is masked: systemd refuses to start it",
-         "path": "dav.service",
-         "received": undefined,
-       },
-     ]
-    `);
+[
+  {"code":"activation.unknown-unit","path":"/etc/systemd/system/a@.service: OnFailure","message":"is not a unit of this host","received":"\\"b@1.service\\"","fix":"Install the daemon, deploy its unit, or leave it out of the deployment."},
+  {
+    "code": "activation.bad-unit",
+    "fix": "Fix the unit as systemd says.",
+    "message": "portico.service: Command /usr/bin/missing is not executable: No such file or directory",
+    "path": "portico.service",
+    "received": undefined,
+  },
+  {
+    "code": "activation.bad-unit",
+    "fix": "Fix the unit as systemd says.",
+    "message": "a@check.service: Has no ExecStart=.",
+    "path": "a@check.service",
+    "received": undefined,
+  },
+  {
+    "code": "activation.command-failed",
+    "fix": "See what the command said, in the message.",
+    "message": "failed with status 1: /etc/portico/firewall.nft:1:broken tcp dport 80 accept",
+    "path": "nft --check /etc/portico/firewall.nft",
+    "received": undefined,
+  },
+  {
+    "code": "activation.locked-out",
+    "fix": "Open the port that your session uses, or deploy without the firewall.",
+    "message": "does not open port 22 to 192.0.2.7, from which this session comes",
+    "path": "/etc/portico/firewall.nft",
+    "received": undefined,
+  },
+  {
+    "code": "activation.command-failed",
+    "fix": "See what the command said, in the message.",
+    "message": "failed with status 2: line 1: unknown x",
+    "path": "keepalived -t /etc/portico/keepalived.conf",
+    "received": undefined,
+  },
+  {"code":"activation.unknown-unit","path":"services.fileServer","message":"is not a unit of this host","received":"\\"files.service\\"","fix":"Install the daemon, deploy its unit, or leave it out of the deployment."},
+  {"code":"activation.unknown-unit","path":"services.keepalived","message":"is not a unit of this host","received":"\\"keepalived.service\\"","fix":"Install the daemon, deploy its unit, or leave it out of the deployment."},
+  {
+    "code": "activation.masked-unit",
+    "fix": "Run \`systemctl unmask dav.service\`, or leave the unit out of the deployment.",
+    "message": "is masked: systemd refuses to start it",
+    "path": "dav.service",
+    "received": undefined,
+  },
+]
+`);
     host.says("keepalived", "", 127);
     // Only what is said of keepalived is another.
     const missing = (await refused()) as { path: string }[];
@@ -1108,33 +848,23 @@ describe("refused before anything is touched:", () => {
     host.deliver(one, UNPROBED);
     host.says("systemd-analyze", "portico.service:3: Something odd\n");
     expect((await host.activate({ dryRun: true })).value.warnings).toMatchInlineSnapshot(`
-     [
-       {
-         "allowed": "DNS:files.example.org, IP Address:127.0.0.1",
-         "code": "files.name-not-covered",
-         "fix": "Use a certificate with the name among its subject alternative names, or remove the name from the config.",
-         "message": "does not cover 192.0.2.10",
-         "path": "listeners[1].tls.certificate (/etc/portico/tls/cacert.pem)",
-       },
-       {
-         "code": "activation.bad-unit",
-         "fix": "Fix the unit as systemd says.",
-         "message": "portico.service:3: Something odd",
-         "path": "portico.service",
-       },
-     ]
-    `);
+[
+  {
+    "allowed": "DNS:files.example.org, IP Address:127.0.0.1",
+    "code": "files.name-not-covered",
+    "fix": "Use a certificate with the name among its subject alternative names, or remove the name from the config.",
+    "message": "does not cover 192.0.2.10",
+    "path": "listeners[1].tls.certificate (/etc/portico/tls/cacert.pem)",
+  },
+  {"code":"activation.bad-unit","path":"portico.service","message":"portico.service:3: Something odd","fix":"Fix the unit as systemd says."},
+]
+`);
     host.says("systemd-analyze", "no such program", 127);
     expect((await host.activate({ dryRun: true })).value.warnings.slice(1)).toMatchInlineSnapshot(`
-     [
-       {
-         "code": "activation.command-failed",
-         "fix": "See what the command said, in the message.",
-         "message": "is not installed here: the units were not verified",
-         "path": "systemd-analyze",
-       },
-     ]
-    `);
+[
+  {"code":"activation.command-failed","path":"systemd-analyze","message":"is not installed here: the units were not verified","fix":"See what the command said, in the message."},
+]
+`);
     // Units that the host has from elsewhere are not asked about.
     const others = Object.entries(one).filter(([, { role }]) => role !== "unit");
     for (const [path, { content, role }] of Object.entries(one))
@@ -1162,15 +892,10 @@ describe("refused before anything is touched:", () => {
           .replace(/taken: .* \(pid \d+\)/, "taken: NAME (pid PID)"),
       ),
     ).toMatchInlineSnapshot(`
-     [
-       {
-         "code": "activation.port-in-use",
-         "fix": "Stop what listens there (\`systemctl disable --now UNIT\`), or give the listener another port.",
-         "message": "is taken: NAME (pid PID) listens there",
-         "path": "0.0.0.0:PORT",
-       },
-     ]
-    `);
+[
+  {"code":"activation.port-in-use","path":"0.0.0.0:PORT","message":"is taken: NAME (pid PID) listens there","fix":"Stop what listens there (\`systemctl disable --now UNIT\`), or give the listener another port."},
+]
+`);
     // Systemd has opened it already.
     await activated(one);
     host.deliver(files, UNPROBED);
@@ -1245,41 +970,25 @@ describe("cut off by a kill", () => {
       "../portico-recovery.service",
     );
     expect(plain(((await drift()) as SeenDrift["drift"]).store)).toMatchInlineSnapshot(`
-     [
-       {
-         "at": "/var/lib/portico/deployment/journal.json",
-         "fix": "/var/lib/portico/deployment/command recover",
-         "what": "the activation of TIME was cut off",
-       },
-     ]
-    `);
+[
+  {"at":"/var/lib/portico/deployment/journal.json","what":"the activation of TIME was cut off","fix":"/var/lib/portico/deployment/command recover"},
+]
+`);
     const planned = await host.activate({ dryRun: true });
-    expect(plain(planned.lines)).toMatchInlineSnapshot(`
-     [
-       "the activation of TIME was cut off: that would be repaired first, and the plan may be different then",
-     ]
-    `);
+    expect(plain(planned.lines)).toMatchInlineSnapshot(
+      `["the activation of TIME was cut off: that would be repaired first, and the plan may be different then"]`,
+    );
     host.calls();
     expect(plain(await host.call("recover"))).toMatchInlineSnapshot(`
-     {
-       "lines": [
-         "the activation of TIME was cut off: rolling back",
-         "write files",
-         "  /etc/portico/portico.json: restored",
-         "  /etc/portico/deployment.json: restored",
-         "systemctl reload portico.service",
-       ],
-       "value": {
-         "kind": "activation",
-         "problems": [],
-       },
-     }
-    `);
-    expect(host.calls()).toMatchInlineSnapshot(`
-     [
-       "reload portico.service (journal)",
-     ]
-    `);
+{
+  "lines": ["the activation of TIME was cut off: rolling back","write files","  /etc/portico/portico.json: restored","  /etc/portico/deployment.json: restored","systemctl reload portico.service"],
+  "value": {
+    "kind": "activation",
+    "problems": [],
+  },
+}
+`);
+    expect(host.calls()).toMatchInlineSnapshot(`["reload portico.service (journal)"]`);
     expect(host.read(CONFIG)).toBe(one[CONFIG]!.content);
     expect(host.below(UNITS).filter((name) => name.includes("recovery"))).toEqual([]);
     expect(plain(host.read(`${STORE}/programs`))).toBe(`NODE\n${RUNTIME}\n`);
@@ -1307,43 +1016,38 @@ describe("cut off by a kill", () => {
     expect(host.read(CONFIG)).toBe(one[CONFIG]!.content);
     rmSync(host.at(`${STORE}/blobs/${sha256("before")}`));
     expect(plain(await host.call("recover"))).toMatchInlineSnapshot(`
-     {
-       "lines": [
-         "the deactivation of TIME was cut off: carrying on",
-         "systemctl disable portico.service",
-         "systemctl stop portico.socket",
-         "systemctl disable portico.socket",
-         "systemctl stop firewall.service",
-         "systemctl disable firewall.service",
-         "systemctl stop web.service",
-         "write files",
-         "  /etc/portico/firewall.nft: removed",
-         "  /etc/portico/tls/cacert.pem: removed",
-         "  /etc/portico/tls/privkey.pem: removed",
-         "  /etc/systemd/system/firewall.service: removed",
-         "  /etc/systemd/system/portico.service: removed",
-         "  /etc/systemd/system/portico.socket: removed",
-         "  /etc/systemd/system/web.service.d/portico.conf: removed",
-         "  /usr/lib/portico/portico.mjs: removed",
-         "  /usr/share/portico/default/index.html: removed",
-         "  /etc/portico/deployment.json: removed",
-         "systemctl daemon-reload",
-         "systemctl start web.service",
-         "  /etc/portico/portico.json: stays as it is: the content it had, /var/lib/portico/deployment/blobs/HASH, is missing or damaged",
-       ],
-       "value": {
-         "kind": "deactivation",
-         "problems": [
-           {
-             "code": "activation.not-restored",
-             "fix": "Follow the message: the host is between two states.",
-             "message": "stays as it is: the content it had, /var/lib/portico/deployment/blobs/HASH, is missing or damaged",
-             "path": "/etc/portico/portico.json",
-           },
-         ],
-       },
-     }
-    `);
+{
+  "lines": [
+    "the deactivation of TIME was cut off: carrying on",
+    "systemctl disable portico.service",
+    "systemctl stop portico.socket",
+    "systemctl disable portico.socket",
+    "systemctl stop firewall.service",
+    "systemctl disable firewall.service",
+    "systemctl stop web.service",
+    "write files",
+    "  /etc/portico/firewall.nft: removed",
+    "  /etc/portico/tls/cacert.pem: removed",
+    "  /etc/portico/tls/privkey.pem: removed",
+    "  /etc/systemd/system/firewall.service: removed",
+    "  /etc/systemd/system/portico.service: removed",
+    "  /etc/systemd/system/portico.socket: removed",
+    "  /etc/systemd/system/web.service.d/portico.conf: removed",
+    "  /usr/lib/portico/portico.mjs: removed",
+    "  /usr/share/portico/default/index.html: removed",
+    "  /etc/portico/deployment.json: removed",
+    "systemctl daemon-reload",
+    "systemctl start web.service",
+    "  /etc/portico/portico.json: stays as it is: the content it had, /var/lib/portico/deployment/blobs/HASH, is missing or damaged",
+  ],
+  "value": {
+    "kind": "deactivation",
+    "problems": [
+      {"code":"activation.not-restored","path":"/etc/portico/portico.json","message":"stays as it is: the content it had, /var/lib/portico/deployment/blobs/HASH, is missing or damaged","fix":"Follow the message: the host is between two states."},
+    ],
+  },
+}
+`);
     expect([host.below("/etc/portico"), host.below(UNITS), host.exists(STORE)]).toEqual([
       ["portico.json"],
       [],
@@ -1374,24 +1078,12 @@ describe("the running proxy", () => {
     await activated(one);
     status({ runtime: "r", config: "c", tls: "t" });
     expect(((await drift()) as SeenDrift["drift"]).running).toMatchInlineSnapshot(`
-     [
-       {
-         "at": "runtime",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "is not the one that runs",
-       },
-       {
-         "at": "config",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "was changed since it was loaded",
-       },
-       {
-         "at": "certificate",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "was changed since it was loaded",
-       },
-     ]
-    `);
+[
+  {"at":"runtime","what":"is not the one that runs","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"config","what":"was changed since it was loaded","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"certificate","what":"was changed since it was loaded","fix":"/var/lib/portico/deployment/command activate --again"},
+]
+`);
     expect(asked).toEqual([{ command: "status" }]);
     host.deliver(one, UNPROBED);
     expect((await host.activate()).lines).toMatchInlineSnapshot(`
@@ -1407,28 +1099,15 @@ describe("the running proxy", () => {
     const [runtime, config] = [one[RUNTIME]!, one[CONFIG]!].map(({ content }) => sha256(content));
     status({ runtime: runtime!, config: config!, tls: "t" });
     expect(((await drift()) as SeenDrift["drift"]).running).toMatchInlineSnapshot(`
-     [
-       {
-         "at": "config",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "was changed since it was loaded",
-       },
-       {
-         "at": "certificate",
-         "fix": "/var/lib/portico/deployment/command activate --again",
-         "what": "was changed since it was loaded",
-       },
-     ]
-    `);
+[
+  {"at":"config","what":"was changed since it was loaded","fix":"/var/lib/portico/deployment/command activate --again"},
+  {"at":"certificate","what":"was changed since it was loaded","fix":"/var/lib/portico/deployment/command activate --again"},
+]
+`);
     host.deliver(one, UNPROBED);
-    expect((await host.activate({ dryRun: true })).value.plan).toMatchInlineSnapshot(`
-     [
-       "config: was changed since it was loaded",
-       "certificate: was changed since it was loaded",
-       "will reload portico.service, which interrupts nothing: what it runs with is not what is installed",
-       "systemctl reload portico.service",
-     ]
-    `);
+    expect((await host.activate({ dryRun: true })).value.plan).toMatchInlineSnapshot(
+      `["config: was changed since it was loaded","certificate: was changed since it was loaded","will reload portico.service, which interrupts nothing: what it runs with is not what is installed","systemctl reload portico.service"]`,
+    );
     // An older release does not know its state.
     outcomes.status = { ok: true, value: { message: "", warnings: [] } };
     expect(((await drift()) as SeenDrift["drift"]).running).toBeUndefined();
@@ -1499,57 +1178,36 @@ describe("the running proxy", () => {
     host.deliver(runtime, UNPROBED);
     const { lines, reason, notRestored } = await host.activate();
     expect({ lines, reason, notRestored }).toMatchInlineSnapshot(`
-     {
-       "lines": [
-         "will upgrade portico.service, which interrupts nothing: /usr/lib/portico/portico.mjs will change",
-         "write files",
-         "  /usr/lib/portico/portico.mjs: content",
-         "  /etc/portico/deployment.json: content",
-         "portico upgrade (portico.service)",
-         "failed: refused [runtime.no-handover]
-         fix:      x
-         see:      cdktf-portico/docs/errors.md#runtimeno-handover",
-         "rolling back to the last good state",
-         "write files",
-         "  /usr/lib/portico/portico.mjs: restored",
-         "  /etc/portico/deployment.json: restored",
-         "portico upgrade (portico.service)",
-       ],
-       "notRestored": [],
-       "reason": [
-         {
-           "code": "runtime.no-handover",
-           "fix": "x",
-           "message": "refused",
-           "path": "",
-         },
-       ],
-     }
-    `);
-    expect(host.calls().slice(2)).toMatchInlineSnapshot(`
-     [
-       "restart portico.service (journal)",
-     ]
-    `);
-    expect(asked.map(({ command }) => command)).toMatchInlineSnapshot(`
-     [
-       "status",
-       "upgrade",
-       "upgrade",
-     ]
-    `);
+{
+  "lines": [
+    "will upgrade portico.service, which interrupts nothing: /usr/lib/portico/portico.mjs will change",
+    "write files",
+    "  /usr/lib/portico/portico.mjs: content",
+    "  /etc/portico/deployment.json: content",
+    "portico upgrade (portico.service)",
+    "failed: refused [runtime.no-handover]
+    fix:      x
+    see:      cdktf-portico/docs/errors.md#runtimeno-handover",
+    "rolling back to the last good state",
+    "write files",
+    "  /usr/lib/portico/portico.mjs: restored",
+    "  /etc/portico/deployment.json: restored",
+    "portico upgrade (portico.service)",
+  ],
+  "notRestored": [],
+  "reason": [
+    {"code":"runtime.no-handover","path":"","message":"refused","fix":"x"},
+  ],
+}
+`);
+    expect(host.calls().slice(2)).toMatchInlineSnapshot(`["restart portico.service (journal)"]`);
+    expect(asked.map(({ command }) => command)).toMatchInlineSnapshot(`["status","upgrade","upgrade"]`);
     // No socket: its release is older than the handover.
     rmSync(host.at("/run/portico/control.sock"));
-    expect((await host.activate()).lines.slice(-1)).toMatchInlineSnapshot(`
-     [
-       "portico upgrade (portico.service)",
-     ]
-    `);
-    expect(host.calls().slice(2)).toMatchInlineSnapshot(`
-     [
-       "restart portico.service (journal)",
-     ]
-    `);
+    expect((await host.activate()).lines.slice(-1)).toMatchInlineSnapshot(
+      `["portico upgrade (portico.service)"]`,
+    );
+    expect(host.calls().slice(2)).toMatchInlineSnapshot(`["restart portico.service (journal)"]`);
   });
 });
 
@@ -1602,51 +1260,45 @@ describe("what the host should answer", () => {
     const { value, reason } = await host.activate();
     expect(reason).toBeUndefined();
     expect(seen(value.responses)).toMatchInlineSnapshot(`
-     [
-       {
-         "expected": "200, Content-Type: text/html, Server: with version",
-         "name": "default server",
-         "pass": true,
-         "request": "HEAD http://default-server.invalid:PORT/ (at 127.0.0.1:PORT)",
-         "seen": "200, Content-Type: text/html; charset=utf-8, Server: portico/0.1.0",
-       },
-       {
-         "expected": "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes",
-         "name": "media file",
-         "pass": true,
-         "request": "HEAD http://files.example.org:PORT/syncmedia/a.png (at 127.0.0.1:PORT)",
-         "seen": "200, Content-Type: image/png, Content-Length: 1, Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT, ETag: "1", Accept-Ranges: bytes",
-       },
-       {
-         "expected": "302, Location: http://files.example.org:PORT/sync/accounts/login/?next=/sync/, Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language",
-         "name": "application over http",
-         "pass": true,
-         "request": "HEAD http://files.example.org:PORT/sync/ (at 127.0.0.1:PORT)",
-         "seen": "302, Location: http://files.example.org:PORT/sync/accounts/login/?next=/sync/, Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language: en",
-       },
-       {
-         "expected": "Server: without version",
-         "name": "application's Server field",
-         "pass": true,
-         "request": "HEAD http://files.example.org:PORT/sync/ (at 127.0.0.1:PORT)",
-         "seen": "Server: portico",
-       },
-       {
-         "expected": "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version",
-         "name": "file server daemon",
-         "pass": true,
-         "request": "HEAD http://files.example.org:PORT/synchttp/ (at 127.0.0.1:PORT)",
-         "seen": "200, Server: portico",
-       },
-       {
-         "expected": "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version",
-         "name": "WebDAV daemon",
-         "pass": true,
-         "request": "HEAD http://files.example.org:PORT/syncdav/ (at 127.0.0.1:PORT)",
-         "seen": "200, Server: portico",
-       },
-     ]
-    `);
+[
+  {
+    "expected": "200, Content-Type: text/html, Server: with version",
+    "name": "default server",
+    "pass": true,
+    "request": "HEAD http://default-server.invalid:PORT/ (at 127.0.0.1:PORT)",
+    "seen": "200, Content-Type: text/html; charset=utf-8, Server: portico/0.1.0",
+  },
+  {
+    "expected": "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes",
+    "name": "media file",
+    "pass": true,
+    "request": "HEAD http://files.example.org:PORT/syncmedia/a.png (at 127.0.0.1:PORT)",
+    "seen": "200, Content-Type: image/png, Content-Length: 1, Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT, ETag: "1", Accept-Ranges: bytes",
+  },
+  {
+    "expected": "302, Location: http://files.example.org:PORT/sync/accounts/login/?next=/sync/, Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language",
+    "name": "application over http",
+    "pass": true,
+    "request": "HEAD http://files.example.org:PORT/sync/ (at 127.0.0.1:PORT)",
+    "seen": "302, Location: http://files.example.org:PORT/sync/accounts/login/?next=/sync/, Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language: en",
+  },
+  {"name":"application's Server field","request":"HEAD http://files.example.org:PORT/sync/ (at 127.0.0.1:PORT)","expected":"Server: without version","pass":true,"seen":"Server: portico"},
+  {
+    "expected": "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version",
+    "name": "file server daemon",
+    "pass": true,
+    "request": "HEAD http://files.example.org:PORT/synchttp/ (at 127.0.0.1:PORT)",
+    "seen": "200, Server: portico",
+  },
+  {
+    "expected": "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version",
+    "name": "WebDAV daemon",
+    "pass": true,
+    "request": "HEAD http://files.example.org:PORT/syncdav/ (at 127.0.0.1:PORT)",
+    "seen": "200, Server: portico",
+  },
+]
+`);
   });
 
   test("or else the host goes back", async () => {
@@ -1659,82 +1311,67 @@ describe("what the host should answer", () => {
     );
     const { lines, reason, notRestored } = await host.activate();
     expect(seen({ lines, reason, notRestored })).toMatchInlineSnapshot(`
-     {
-       "lines": [
-         "will reload portico.service, which interrupts nothing: /usr/share/portico/default/index.html will change",
-         "write files",
-         "  /usr/share/portico/default/index.html: content",
-         "  /etc/portico/deployment.json: content",
-         "systemctl reload portico.service",
-         "failed: HEAD http://files.example.org:PORT/syncmedia/a.png (at 127.0.0.1:PORT): media file: not as expected [activation.unexpected-response]
-         received: "404, no Content-Type, no Content-Length, no Last-Modified, no ETag, no Accept-Ranges"
-         allowed:  200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes
-         fix:      the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled, or the media path in the config does not match the installation
-         see:      cdktf-portico/docs/errors.md#activationunexpected-response",
-         "rolling back to the last good state",
-         "write files",
-         "  /usr/share/portico/default/index.html: restored",
-         "  /etc/portico/deployment.json: restored",
-         "systemctl reload portico.service",
-       ],
-       "notRestored": [
-         {
-           "code": "activation.not-restored",
-           "fix": "See the problems below; the files and units are those of the last good state.",
-           "message": "the last good state is back, but does not serve as it did",
-           "path": "",
-         },
-         {
-           "allowed": "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes",
-           "code": "activation.unexpected-response",
-           "fix": "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled, or the media path in the config does not match the installation",
-           "message": "media file: not as expected",
-           "path": "HEAD http://files.example.org:PORT/syncmedia/a.png (at 127.0.0.1:PORT)",
-           "received": ""404, no Content-Type, no Content-Length, no Last-Modified, no ETag, no Accept-Ranges"",
-         },
-       ],
-       "reason": [
-         {
-           "allowed": "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes",
-           "code": "activation.unexpected-response",
-           "fix": "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled, or the media path in the config does not match the installation",
-           "message": "media file: not as expected",
-           "path": "HEAD http://files.example.org:PORT/syncmedia/a.png (at 127.0.0.1:PORT)",
-           "received": ""404, no Content-Type, no Content-Length, no Last-Modified, no ETag, no Accept-Ranges"",
-         },
-       ],
-     }
-    `);
+{
+  "lines": [
+    "will reload portico.service, which interrupts nothing: /usr/share/portico/default/index.html will change",
+    "write files",
+    "  /usr/share/portico/default/index.html: content",
+    "  /etc/portico/deployment.json: content",
+    "systemctl reload portico.service",
+    "failed: HEAD http://files.example.org:PORT/syncmedia/a.png (at 127.0.0.1:PORT): media file: not as expected [activation.unexpected-response]
+    received: "404, no Content-Type, no Content-Length, no Last-Modified, no ETag, no Accept-Ranges"
+    allowed:  200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes
+    fix:      the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled, or the media path in the config does not match the installation
+    see:      cdktf-portico/docs/errors.md#activationunexpected-response",
+    "rolling back to the last good state",
+    "write files",
+    "  /usr/share/portico/default/index.html: restored",
+    "  /etc/portico/deployment.json: restored",
+    "systemctl reload portico.service",
+  ],
+  "notRestored": [
+    {"code":"activation.not-restored","path":"","message":"the last good state is back, but does not serve as it did","fix":"See the problems below; the files and units are those of the last good state."},
+    {
+      "allowed": "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes",
+      "code": "activation.unexpected-response",
+      "fix": "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled, or the media path in the config does not match the installation",
+      "message": "media file: not as expected",
+      "path": "HEAD http://files.example.org:PORT/syncmedia/a.png (at 127.0.0.1:PORT)",
+      "received": ""404, no Content-Type, no Content-Length, no Last-Modified, no ETag, no Accept-Ranges"",
+    },
+  ],
+  "reason": [
+    {
+      "allowed": "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes",
+      "code": "activation.unexpected-response",
+      "fix": "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled, or the media path in the config does not match the installation",
+      "message": "media file: not as expected",
+      "path": "HEAD http://files.example.org:PORT/syncmedia/a.png (at 127.0.0.1:PORT)",
+      "received": ""404, no Content-Type, no Content-Length, no Last-Modified, no ETag, no Accept-Ranges"",
+    },
+  ],
+}
+`);
   });
 
   test("a unit that ends after it was started", async () => {
     host.write("/run/units/portico.service.reload", "echo failed > /run/units/portico.service; exit 0");
     host.deliver(files, { services: SERVICES, probe: { enabled: false, timeoutSeconds: 1 } });
     expect((await host.activate()).reason).toMatchInlineSnapshot(`
-     [
-       {
-         "code": "activation.command-failed",
-         "fix": "See what the command said, in the message.",
-         "message": "does not run",
-         "path": "portico.service",
-       },
-     ]
-    `);
+[
+  {"code":"activation.command-failed","path":"portico.service","message":"does not run","fix":"See what the command said, in the message."},
+]
+`);
     host.write(
       "/run/units/portico.service.reload",
       "echo failed > /run/units/portico.service; (sleep 0.3; kill -TERM $PPID) > /dev/null 2>&1 & exit 0",
     );
     host.deliver(files, { services: SERVICES, probe: { enabled: false, timeoutSeconds: 60 } });
     expect((await host.activate()).reason).toMatchInlineSnapshot(`
-     [
-       {
-         "code": "activation.interrupted",
-         "fix": "Activate again.",
-         "message": "interrupted by SIGTERM",
-         "path": "",
-       },
-     ]
-    `);
+[
+  {"code":"activation.interrupted","path":"","message":"interrupted by SIGTERM","fix":"Activate again."},
+]
+`);
   });
 
   test("a unit that ends, and an answer that is wrong: both are said", async () => {
@@ -1765,9 +1402,7 @@ describe("what the host should answer", () => {
       "pass": false,
       "request": "HEAD http://files.example.org:PORT/sync/ (at 127.0.0.1:PORT)",
       "seen": "400, no Location, no Content-Type, no Vary, no Content-Language",
-      "settings": [
-        "ALLOWED_HOSTS",
-      ],
+      "settings": ["ALLOWED_HOSTS"],
     },
   ],
 ]

@@ -7,24 +7,123 @@ import { renderConfigSchema } from "../../src/render/index.js";
 import { newStack } from "../../proof/kit/stacks.js";
 import { lateStack } from "../../proof/terraform/lateStack.js";
 
-/** Whole stacks as Terraform gets them: all files with their content, what delivers them, and what Terraform checks. */
+/**
+ * Whole stacks as Terraform gets them: all files with their content, what delivers them, and what Terraform checks. The
+ * golden has all of them one after the other: a part that is like one before it is written as its difference from that one.
+ */
 
+const GOLDEN = join(__dirname, "golden", "whole.txt");
 const outdir = mkdtempSync(join(tmpdir(), "portico-whole-"));
-afterAll(() => rmSync(outdir, { recursive: true }));
+const written: { readonly name: string; readonly kind: string; readonly lines: readonly string[] }[] = [];
+let text = "";
+afterAll(() => {
+  rmSync(outdir, { recursive: true });
+  if (process.env.UPDATE_GOLDEN === "1") writeFileSync(GOLDEN, text);
+});
+
+/** What fits stands on one line. */
+function folded(lines: readonly string[]): string[] {
+  const out: string[] = [];
+  for (const line of lines) {
+    out.push(line);
+    const indent = /^( *)[}\]],?$/.exec(line)?.[1];
+    if (indent === undefined) continue;
+    const from = out.findLastIndex((one) => /[{[]$/.test(one) && one.search(/\S/) === indent.length);
+    const joined = `${out[from]} ${out
+      .slice(from + 1)
+      .map((one) => one.trim())
+      .join(" ")}`;
+    if (joined.length <= 200) out.splice(from, out.length, joined);
+  }
+  return out;
+}
+
+function linesOf(value: unknown): string[] {
+  if (value === renderConfigSchema()) return ["the schema"];
+  if (typeof value === "string") return value.startsWith("{") ? folded(value.split("\n")) : value.split("\n");
+  return folded(JSON.stringify(value, undefined, 2).split("\n"));
+}
+
+interface Part {
+  readonly content?: string;
+  readonly lifecycle?: { readonly precondition: readonly Record<"condition" | "error_message", string>[] };
+}
+
+function linesOfPart({ content: _, lifecycle, "//": __, ...others }: Part & { "//"?: unknown }): string[] {
+  return [
+    ...Object.entries(others).flatMap(([key, value]) => {
+      const [first, ...rest] = linesOf(value);
+      return [`${key}: ${first}`, ...rest];
+    }),
+    ...(lifecycle?.precondition ?? []).flatMap(({ condition, error_message: message }) => {
+      const [what, ...more] = message.split("\n").map((line) => line.trim().replaceAll(/  +/g, " "));
+      return [
+        `must be ${condition}`,
+        `  ${what}`,
+        ...(more.length === 0 ? [] : [`  ${more.slice(0, -1).join(" ")}`]),
+      ];
+    }),
+  ];
+}
+
+/** Lines that one has and the other has not, in order. */
+function difference(from: readonly string[], to: readonly string[]): string[] {
+  const common = from.map(() => to.map(() => 0));
+  const at = (i: number, j: number): number => common[i]?.[j] ?? 0;
+  for (let i = from.length - 1; i >= 0; i--)
+    for (let j = to.length - 1; j >= 0; j--)
+      common[i]![j] = from[i] === to[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  const found: string[] = [];
+  for (let i = 0, j = 0; i < from.length || j < to.length;)
+    if (i < from.length && from[i] === to[j]) {
+      i++;
+      j++;
+    } else if (j === to.length || (i < from.length && at(i + 1, j) >= at(i, j + 1)))
+      found.push(`- ${from[i++]}`);
+    else found.push(`+ ${to[j++]}`);
+  return found;
+}
+
+function part(kind: string, id: string, lines: readonly string[]): string {
+  // Addresses have a golden of their own.
+  const name = id.replace(/_[0-9A-F]{8}$/, "");
+  const own = new RegExp(`\\b${name}(?=\\b|_)`, "g");
+  const plain = lines.map((line) =>
+    line
+      // A file of this repository stands for the runtime.
+      .replaceAll(/[0-9A-F]{32}\/\w+(?:\.\w+)*\.ts/g, "RUNTIME")
+      .replaceAll(/_[0-9A-F]{8}\b/g, "")
+      .replaceAll(own, "THIS"),
+  );
+  const [likest] = written
+    .filter((one) => one.kind === kind)
+    .map((one) => ({ name: one.name, lines: difference(one.lines, plain) }))
+    .sort((one, other) => one.lines.length - other.lines.length);
+  written.push({ name, kind, lines: plain });
+  const [title, body] =
+    likest === undefined || likest.lines.length > plain.length / 1.5
+      ? [`${kind} ${name}`, plain]
+      : [`${kind} ${name}: ${likest.name}${likest.lines.length > 0 ? ", but" : ""}`, likest.lines];
+  return [title, ...body.map((line) => `  ${line}`.trimEnd()), ""].join("\n");
+}
 
 function expectWhole(name: string, stack: TerraformStack): void {
-  const all = JSON.parse(Testing.synth(stack, true)) as Record<string, object>;
-  const kept = (key: string, value: unknown): unknown => {
-    // Versions of providers; where the constructs were made.
-    if (["provider", "terraform", "//"].includes(key)) return undefined;
-    if (typeof value !== "string" || !value.includes("\n")) return value;
-    return value === renderConfigSchema() ? "the schema" : value.split("\n");
-  };
-  // A file of this repository stands for the runtime.
-  const text = JSON.stringify(all, kept, 2).replaceAll(/[0-9A-F]{32}\/\w+(?:\.\w+)*\.ts/g, "RUNTIME");
-  const golden = join(__dirname, "golden", `${name}.json`);
-  if (process.env.UPDATE_GOLDEN === "1") writeFileSync(golden, `${text}\n`);
-  expect(`${text}\n`).toBe(readFileSync(golden, "utf8"));
+  const { locals, resource, ...more } = JSON.parse(Testing.synth(stack, true)) as Record<
+    string,
+    Record<string, never>
+  >;
+  // Versions of providers, and where the constructs were made, are left out.
+  const { provider: _, terraform: __, "//": ___, ...others } = more;
+  const parts = Object.entries({ ...resource, ...others }).flatMap(([kind, ones]) =>
+    Object.entries<Part>(ones).flatMap(([id, one]) => [
+      ...(one.content === undefined ? [] : [part("content", id, linesOf(one.content))]),
+      part(kind, id, linesOfPart(one)),
+    ]),
+  );
+  const contents = Object.entries(locals ?? {}).map(([id, one]) => part("content", id, linesOf(one)));
+  const whole = [`# ${name}\n`, ...contents, ...parts].join("");
+  text += whole;
+  if (process.env.UPDATE_GOLDEN !== "1") expect(readFileSync(GOLDEN, "utf8")).toContain(whole);
 }
 
 const service = { runtimeBundle: __filename };

@@ -20,24 +20,20 @@ import { parseConfig, type Problem } from "../../src/model/index.js";
 import type { LoadedForMaster } from "../../src/runtime/load/loadConfig.js";
 import { switchedOff, unused, uses, WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
 import { refusedOptions, workerOptions } from "../../src/runtime/sockets/node/workerOptions.js";
-import { Acknowledgements } from "../../src/runtime/supervisor/generation.js";
 import { allowanceText, allowedCpus, heapOf, workerCount } from "../../src/runtime/supervisor/allowance.js";
 import { acmeDirectory } from "../../src/runtime/supervisor/certificateKeeper.js";
 import { isoMinutes, listCertificates } from "../../src/runtime/supervisor/certificateList.js";
 import { askMaster, type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
-import { statusText, write } from "../../src/runtime/supervisor/masterReport.js";
+import { statusText } from "../../src/runtime/supervisor/masterReport.js";
 import { openControl } from "../../src/runtime/supervisor/masterRequests.js";
 import { ServedCertificates } from "../../src/runtime/supervisor/servedCertificates.js";
 import { CertificateKeeper } from "../../src/runtime/supervisor/certificateKeeper.js";
 import { descriptorWarning, startNotes } from "../../src/runtime/supervisor/startNotes.js";
-import { DescriptorWatch } from "../../src/runtime/worker/descriptorWatch.js";
 import { Health, type NotReady } from "../../src/runtime/supervisor/health.js";
 import { controlSocket, serve } from "../../src/runtime/supervisor/serve.js";
 import { SystemdNotify } from "../../src/runtime/supervisor/systemdNotify.js";
 import { TicketKeys } from "../../src/runtime/supervisor/ticketKeys.js";
-import { Queue } from "../../src/runtime/queue.js";
-import { Supervision } from "../../src/runtime/supervisor/supervision.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { issue, signed } from "../../proof/kit/certificates.js";
 import { freePort } from "../../proof/kit/ports.js";
@@ -80,63 +76,6 @@ const acmeConfig = (...names: string[]) =>
     ],
     virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
   });
-
-describe("what several peers confirm", () => {
-  const isDone = async (promise: Promise<unknown>): Promise<boolean> =>
-    Promise.race([promise.then(() => true), sleep(20).then(() => false)]);
-
-  test("is done when each has, or is gone, in its own turn", async () => {
-    const acknowledgements = new Acknowledgements<string>();
-    const turns: number[] = [];
-    const ask = (...peers: string[]) => acknowledgements.ask(peers, 60_000, (turn) => turns.push(turn));
-    const [first, second] = [ask("a", "b"), ask("a", "b", "c")];
-    expect(turns).toEqual([1, 2]);
-    acknowledgements.acknowledge("a", 1);
-    acknowledgements.acknowledge("b", 2);
-    acknowledgements.acknowledge("b", 7);
-    expect([await isDone(first), await isDone(second)]).toEqual([false, false]);
-    acknowledgements.gone("b");
-    expect([await isDone(first), await isDone(second)]).toEqual([true, false]);
-    acknowledgements.acknowledge("c", 2);
-    expect(await isDone(second)).toBe(false);
-    acknowledgements.acknowledge("a", 2);
-    expect([await isDone(second), await isDone(ask())]).toEqual([true, true]);
-  });
-
-  test("comes with the answers of those that gave one", async () => {
-    const questions = new Acknowledgements<string, number>();
-    const answers = questions.ask(["a", "b", "c"], 60_000, () => undefined);
-    questions.acknowledge("a", 1, 5);
-    questions.acknowledge("a", 1, 6);
-    questions.acknowledge("d", 1, 7);
-    questions.acknowledge("b", 1);
-    questions.gone("c");
-    expect([...(await answers)]).toEqual([["a", 5]]);
-    const late = questions.ask(["a", "b"], 20, () => questions.acknowledge("b", 2, 8));
-    await sleep(30);
-    expect([...(await late)]).toEqual([["b", 8]]);
-  });
-
-  test("is not waited for longer than a time", async () => {
-    const began = performance.now();
-    await Promise.all([
-      new Acknowledgements<string>().ask(["a"], 50, () => undefined),
-      // Its timer does not keep a process alive.
-      sleep(60),
-    ]);
-    expect(performance.now() - began).toBeGreaterThan(45);
-  });
-});
-
-test("turns are taken in order, also after one that failed", async () => {
-  const turns = new Queue();
-  const seen: string[] = [];
-  const slow = turns.do(() => sleep(20).then(() => seen.push("slow")));
-  const failed = turns.do(() => Promise.reject(new Error("no")));
-  const last = turns.do(() => Promise.resolve(seen.push("last")));
-  await expect(failed).rejects.toThrow("no");
-  expect([await slow, await last, seen]).toEqual([1, 2, ["slow", "last"]]);
-});
 
 describe("how many workers, with how much", () => {
   const NONE = { cpus: undefined, memoryBytes: undefined };
@@ -274,52 +213,6 @@ describe("what a process may open", () => {
     expect(pieces).toEqual(["warn", expect.stringContaining("directReads")]);
     expect(startNotes({ config: limited(1) }, false)).toEqual([]);
   });
-
-  test("is watched without a fault of the watch ending it", () => {
-    const lines: string[] = [];
-    new DescriptorWatch((level, message) => lines.push(`${level} ${message}`)).onFault(new Error("x"));
-    expect(lines).toEqual([expect.stringMatching(/^crit internal fault: Error: x\n +at /)]);
-  });
-});
-
-test("what is supervised is there once, until it is gone or goes on alone", async () => {
-  let gone = 0;
-  const supervision = new Supervision(() => void gone++);
-  const seen: string[] = [];
-  const make = (name: string) => {
-    let end!: () => void;
-    const whenGone = new Promise<void>((resolve) => (end = resolve));
-    const say = (what: string) => () => void seen.push(`${name} ${what}`);
-    const answerChallenges = () => Promise.resolve(say("answer")());
-    const supervised = {
-      gone: whenGone,
-      drain: say("drain"),
-      stop: say("stop"),
-      broadcast: say("broadcast"),
-    };
-    return { end, supervised: name === "b" ? supervised : { ...supervised, answerChallenges } };
-  };
-  const [a, b, c] = [make("a"), make("b"), make("c")];
-  for (const { supervised } of [a, a, b, c]) supervision.add(supervised);
-  supervision.release(c.supervised);
-  expect(supervision.size).toBe(2);
-  supervision.broadcast({ type: "drain" });
-  await supervision.answerChallenges([]);
-  await supervision.drain();
-  supervision.stop();
-  const all = ["a broadcast", "b broadcast", "a answer", "a drain", "b drain", "a stop", "b stop"];
-  expect(seen).toEqual(all);
-  let over = false;
-  void supervision.allGone().then(() => (over = true));
-  a.end();
-  await sleep(1);
-  let alone = false;
-  void supervision.allGone().then(() => (alone = true));
-  await sleep(1);
-  expect([gone, over, alone, supervision.size]).toEqual([1, false, false, 1]);
-  b.end();
-  await sleep(1);
-  expect([gone, over, supervision.size]).toEqual([2, true, 0]);
 });
 
 test("a proxy that cannot start leaves nothing behind in its process", async () => {
@@ -656,15 +549,6 @@ describe("what the master says", () => {
     logs.write("info", "first");
     await logs.close();
     expect([text, readdirSync(folder)]).toEqual(["portico: first\n", []]);
-  });
-
-  test("is not kept for a reader that does not read", () => {
-    const written: string[] = [];
-    const stream = (writableLength: number) =>
-      ({ writableLength, write: (one: string) => written.push(one) }) as unknown as NodeJS.WriteStream;
-    write(stream(1_048_575), "a");
-    write(stream(1_048_576), "b");
-    expect(written).toEqual(["a"]);
   });
 });
 
