@@ -215,11 +215,11 @@ function changesOf(calls: readonly string[]): Change[] {
 }
 
 /**
- * Which changes to kill at: every fourth of them, from one on that the seed chooses, or with `PORTICO_KILL_EVERY=1` all
+ * Which changes to kill at: every eighth of them, from one on that the seed chooses, or with `PORTICO_KILL_EVERY=1` all
  * (which takes minutes). Of those to the copies that are checked, which nothing depends on, only some.
  */
 function killPoints(calls: readonly string[]): Change[] {
-  const every = Number(process.env.PORTICO_KILL_EVERY ?? 4);
+  const every = Number(process.env.PORTICO_KILL_EVERY ?? 8);
   const first = new Random().pick(every);
   return changesOf(calls)
     .filter(({ call }, i) => !call.includes("/staging") || i % 8 === 0)

@@ -354,7 +354,7 @@ test("generated files: both readers see the wanted items and everything else as 
   );
   const file = fc.tuple(fc.array(line, { maxLength: 8 }), fc.constantFrom("\n", "\r\n"), fc.boolean());
   const texts = file.map(([lines, end, last]) => `[First]${end}${lines.join(end)}${last ? end : ""}`);
-  const edits = fc.sample(texts, { numRuns: 2_000, seed: SEED }).flatMap((text) => {
+  const edits = fc.sample(texts, { numRuns: 1_000, seed: SEED }).flatMap((text) => {
     const { problems, splices } = editIni(text, URL_ITEM, "c.conf");
     return problems.length > 0 ? [] : [{ text, after: applySplices(text, splices) }];
   });
@@ -373,8 +373,8 @@ test("generated files: both readers see the wanted items and everything else as 
   expect(
     faults.map((f) => ({ seed: SEED, ...f })).sort((a, b) => a.text.length - b.text.length)[0],
   ).toBeUndefined();
-  expect(python.filter((r) => !("error" in r)).length).toBeGreaterThan(300);
-  expect(glib.filter((r) => r !== undefined).length).toBeGreaterThan(300);
+  expect(python.filter((r) => !("error" in r)).length).toBeGreaterThan(150);
+  expect(glib.filter((r) => r !== undefined).length).toBeGreaterThan(150);
 });
 
 test("after an undo a file is again what it was, to the byte; what was added since stays", () => {
@@ -392,7 +392,7 @@ test("after an undo a file is again what it was, to the byte; what was added sin
   const file = fc.tuple(fc.array(line, { maxLength: 6 }), end, fc.boolean());
   const texts = file.map(([lines, e, last]) => lines.join(e) + (last && lines.length > 0 ? e : ""));
   let edits = 0;
-  for (const text of fc.sample(texts, { numRuns: 2_000, seed: SEED })) {
+  for (const text of fc.sample(texts, { numRuns: 1_000, seed: SEED })) {
     for (const items of [URL_ITEM, HOST_PORT]) {
       const { problems, splices, changes } = editIni(text, items, "c.conf");
       if (problems.length > 0) continue;
@@ -410,7 +410,7 @@ test("after an undo a file is again what it was, to the byte; what was added sin
       }
     }
   }
-  expect(edits).toBeGreaterThan(1_000);
+  expect(edits).toBeGreaterThan(500);
 });
 
 /** The same text for the same sections and keys in whatever order. */

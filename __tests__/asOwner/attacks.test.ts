@@ -124,7 +124,7 @@ function attack(code: string): void {
 }
 
 /** How often what an attack runs against is done. */
-const TURNS = 12;
+const TURNS = 6;
 
 /** Everything of root's below the base: owner, mode and content. */
 function rootsOwn(): Record<string, string> {

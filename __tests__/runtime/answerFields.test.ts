@@ -143,10 +143,10 @@ test("what a config sets and removes cannot change how an answer is framed", () 
         expect(inList(compiled, list)).toEqual(sorted(expectedFields(config, list)));
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: 1000 },
   );
   // Most of what is generated has something to refuse.
-  expect(accepted).toBeGreaterThan(500);
+  expect(accepted).toBeGreaterThan(100);
 });
 
 const inList = (compiled: AnswerFields | undefined, list: string[]): string[] =>

@@ -185,9 +185,9 @@ describe("fields that pass as lines", () => {
         const asLines = { ...weighed, plainLines: fields.plainLines };
         expect(rules[which]!.requestHead(asLines, "")).toBe(rules[which]!.requestHead(weighed, ""));
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
-    expect(plain).toBeGreaterThan(100);
+    expect(plain).toBeGreaterThan(50);
   });
 
   test("whatever a stranger calls it, no upstream takes it for an identity or an address", () => {
@@ -223,7 +223,7 @@ describe("fields that pass as lines", () => {
           ).toEqual([]);
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -239,9 +239,9 @@ describe("fields that pass as lines", () => {
         const joined = list.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("");
         expect(fields.plainLines).toBe(`${joined}\r\n`);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
-    expect(plain).toBeGreaterThan(100);
+    expect(plain).toBeGreaterThan(50);
   });
 
   test("a list made later is the same as one made at once, and as what was sent", () => {

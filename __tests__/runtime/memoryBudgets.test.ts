@@ -25,7 +25,7 @@ const GROWTH = { by: 1024 * 1024, looks: 4, everyMs: 250 };
 const ANSWER_BYTES = 10_000_000;
 /** Doubled by the kernel. */
 const SEND_BUFFER_BYTES = 200_000;
-const CLIENTS = 150;
+const CLIENTS = 100;
 const READERS = 5;
 /** Of one client that does not read, beyond an idle connection. */
 const BUDGET_BYTES = 128 * 1024;

@@ -5,12 +5,16 @@ import { ROOT } from "../../build/paths.js";
 import { codeBlocks } from "../kit/markdown.js";
 import { runUnseen } from "../kit/unseen.js";
 
-/** Each line of the page that installs what the unit tests need, by what it brings jest to read TypeScript. */
-export const TRANSFORMERS: Readonly<Record<string, string>> = Object.fromEntries(
+/**
+ * Each line of the page that installs what the unit tests need, by what it brings jest to read TypeScript. The last one of
+ * the page comes first: it takes the newest compiler, and the next one an older compiler in its place.
+ */
+export const TRANSFORMERS: ReadonlyMap<string, string> = new Map(
   codeBlocks("docs/unit-tests.md", "sh")[0]!
     .trim()
     .split("\n")
-    .map((line) => [/\S+-jest\b|@swc\/jest/.exec(line)![0], line]),
+    .map((line): [string, string] => [/\S+-jest\b|@swc\/jest/.exec(line)![0], line])
+    .reverse(),
 );
 
 /** Lines of a section's first commands that install something. */
@@ -21,20 +25,26 @@ const INSTALLS = DEPLOYMENT!.split("\n").filter((line) => line.startsWith("npm i
 export class NewProject {
   readonly folder = mkdtempSync(join(tmpdir(), "portico-new-project-"));
 
-  /**
-   * @param from where packages come from: npm's cache only, or also the registry
-   */
-  async install(transformer: string, from: "cache" | "registry"): Promise<void> {
+  /** @param from where packages come from: npm's cache only, or also the registry */
+  constructor(private readonly from: "cache" | "registry") {}
+
+  async install(): Promise<void> {
     const packed = join(this.folder, "packed");
     mkdirSync(packed);
     await this.follow(`npm pack --ignore-scripts --pack-destination ${packed} ${ROOT}`);
-    const lines = [...INSTALLS, TRANSFORMERS[transformer]!].map((line) =>
-      line.replace(/ cdktf-portico /, ` ${packed}/*.tgz `),
-    );
-    await this.follow(lines.join("\n"), {
+    await this.#npm(INSTALLS.map((line) => line.replace(/ cdktf-portico /, ` ${packed}/*.tgz `)).join("\n"));
+  }
+
+  /** In place of one that is there. */
+  async installTransformer(name: string): Promise<void> {
+    await this.#npm(TRANSFORMERS.get(name)!);
+  }
+
+  async #npm(lines: string): Promise<void> {
+    await this.follow(lines, {
       npm_config_audit: "false",
       npm_config_fund: "false",
-      [from === "cache" ? "npm_config_offline" : "npm_config_prefer_offline"]: "true",
+      [this.from === "cache" ? "npm_config_offline" : "npm_config_prefer_offline"]: "true",
     });
   }
 
@@ -62,12 +72,11 @@ export class NewProject {
 
 /** Brings into npm's cache what a new project installs; the package itself need not be built yet. */
 export async function prepareNewProjects(): Promise<void> {
-  for (const transformer of Object.keys(TRANSFORMERS)) {
-    const project = new NewProject();
-    try {
-      await project.install(transformer, "registry");
-    } finally {
-      project.remove();
-    }
+  const project = new NewProject("registry");
+  try {
+    await project.install();
+    for (const name of TRANSFORMERS.keys()) await project.installTransformer(name);
+  } finally {
+    project.remove();
   }
 }
