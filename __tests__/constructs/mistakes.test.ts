@@ -46,7 +46,7 @@ afterAll(() => {
 
 const LINK = /\n +see: +cdktf-portico\/docs\/errors\.md#(\S+)/g;
 
-describe("a mistake is reported with construct path, prop, what was received, what is allowed and the fix", () => {
+describe("a mistake is reported with construct path, prop, what is wrong and the fix", () => {
   test("the golden has these, and no others", () => {
     if (!UPDATE) expect([...golden.keys()]).toEqual(MISTAKES.map(([what]) => what));
   });
@@ -61,8 +61,6 @@ describe("a mistake is reported with construct path, prop, what was received, wh
     const kept = `${text.replaceAll(LINK, "").replaceAll(/(?<! \[[a-z0-9.-]+\])\n +(allowed|fix): +/g, " | $1: ")}\n`;
     if (UPDATE) golden.set(what, kept);
     expect(kept).toBe(golden.get(what));
-    // A thing that is missing was not received, and a message that says what the thing is needs no list of others.
-    expect(text).toMatch(/^ *(?:received|allowed): /m);
     // Numbers are those of a config that nobody wrote.
     expect(text).not.toMatch(/\b(?:listeners|upstreams|virtualServers|routes)\[\d+\]\.(?!allowed)/);
     expect(text).not.toMatch(LEAKS);

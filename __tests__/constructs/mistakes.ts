@@ -124,6 +124,10 @@ const deliveries = of("a delivery", [
   ["into nothing", local({ root: "" })],
   ["into a home", local({ root: "~/host" })],
   ["into a template", local({ root: "${path.module}/x" })],
+  ["into a variable of the shell", local({ root: "${HOME}" })],
+  ["into a directive", local({ root: "a%{b}" })],
+  ["into two lines", local({ root: "a\nb" })],
+  ["into DEL", local({ root: "a\u007f" })],
   ["into `true`", local({ root: true })],
   ["without options over ssh", ssh({})],
   ["with a variable that is not set", ssh({ hostKey: undefined })],
@@ -142,6 +146,20 @@ const deliveries = of("a delivery", [
   ["through a string", ssh({ hostKey: KEY, bastion: "gate" })],
   ["through nobody", ssh({ hostKey: KEY, bastion: { hostKey: KEY } })],
   ["through a bastion that is not verified", ssh({ hostKey: KEY, bastion: { address: "gate" } })],
+  ["with an empty key file", ssh({ hostKey: KEY, privateKeyFile: "" })],
+  ["with a certificate alone", ssh({ hostKey: KEY, certificate: "ssh-rsa-cert" })],
+  ["through a bastion at no address", ssh({ hostKey: KEY, bastion: { address: "", hostKey: KEY } })],
+  ["with a script where everyone can write", ssh({ hostKey: KEY, scriptPath: "/var/tmp/own/x.sh" })],
+  ["with a key that is gone at destroy", (s) => ssh({ hostKey: KEY, privateKey: s.unknown })()],
+  [
+    "through a bastion whose key is gone at destroy",
+    (s) => ssh({ hostKey: KEY, bastion: { address: "gate", hostKey: KEY, privateKey: s.unknown } })(),
+  ],
+  [
+    "with a key and a key file",
+    (s) =>
+      ssh({ hostKey: KEY, privateKey: s.unknown, privateKeyFile: "~/.ssh/id", privateKeyInState: true })(),
+  ],
 ]);
 
 const listener = (props: Wrong) => (s: Site) => s.proxy.addListener("l", props);
@@ -198,6 +216,7 @@ const upstreams = of("an upstream", [
   ["that is a number", url(8000)],
   ["by `host`", upstream({ host: "10.0.0.1" })],
   ["with `readTimeout`", upstream({ url: "http://a", readTimeout: 1 })],
+  ["with an endless timeout", upstream({ url: "http://a", readTimeoutMs: 2 ** 31 })],
   ["with a timeout of 0", upstream({ url: "http://a", readTimeoutMs: 0 })],
   ["with a timeout of 60s", upstream({ url: "http://a", readTimeoutMs: "60s" })],
   ["with too many idle connections", upstream({ url: "http://a", idleConnectionsMax: 1e6 })],
@@ -324,6 +343,8 @@ const actions = of("an action", [
   ["with `forwarded: true`", act((s) => Action.proxy(s.app, wrong({ forwarded: true })))],
   ["with `forwarded.realIP`", act((s) => Action.proxy(s.app, wrong({ forwarded: { realIP: true } })))],
   ["that sets Host", act((s) => Action.proxy(s.app, { setHeaders: { Host: "x" } }))],
+  ["that sets a framing", act((s) => Action.proxy(s.app, { setHeaders: { "Transfer-Encoding": "x" } }))],
+  ["that sets a name with a space", act((s) => Action.proxy(s.app, { setHeaders: { "a b": "x" } }))],
   ["that sets a field with a line end", act((s) => Action.proxy(s.app, { setHeaders: { "X-A": "a\r\nb" } }))],
   [
     "with a secret in place of its file",
@@ -355,6 +376,7 @@ const actions = of("an action", [
   ["that redirects to a URL", act(() => Action.redirect(wrong("https://x")))],
   ["that redirects `to`", act(() => Action.redirect(wrong({ to: "x" })))],
   ["that redirects to a host with a port", act(() => Action.redirect({ host: "x:80" }))],
+  ["that redirects to port 0", act(() => Action.redirect({ port: 0 }))],
   ["that responds nothing", act(() => Action.respond(wrong(undefined)))],
   ["that responds `ok`", act(() => Action.respond(wrong("ok")))],
   ["that responds 99", act(() => Action.respond(99))],
@@ -408,6 +430,7 @@ const tlsParts = of("TLS", [
   ["files as a string", () => TlsMaterial.fromFiles(wrong("/etc/tls"))],
   ["files by `cert`", () => TlsMaterial.fromFiles(wrong({ cert: "/c", key: "/k" }))],
   ["files by a relative path", () => TlsMaterial.fromFiles({ certificate: "c", key: "/k" })],
+  ["files by a path that climbs", () => TlsMaterial.fromFiles({ certificate: "/c", key: "/k/../l" })],
   ["parameters `true`", () => TlsMaterial.fromFiles(wrong({ ...FILES, dhparam: true }))],
   ["the service's policy with `tls12`", () => TlsPolicy.fileSync(wrong({ tls12: true }))],
   [
@@ -532,6 +555,7 @@ const unit = (props: Wrong) => (s: Site) =>
     unit: { Service: { ExecStart: "/a" } },
     ...props,
   });
+const fastCgi = (ExecStart: Wrong) => ({ unit: { Service: { ExecStart } } });
 const daemons = (props: Wrong) => (s: Site) =>
   new ApplicationDaemons(s.stack, "d", { host: s.host, ...props });
 const units = of("units", [
@@ -554,9 +578,18 @@ const units = of("units", [
   ["without a runtime", service({ runtimeBundle: "/nonexistent" })],
   ["without name", unit({ name: undefined })],
   ["with a name of no type", unit({ name: "app" })],
+  ["with a path for a name", unit({ name: "../app.service" })],
   ["without content", unit({ unit: undefined })],
   ["without a command", unit({ unit: { Service: {} } })],
   ["with a line end", unit({ unit: { Unit: { Description: "a\nb" } } })],
+  ["of the FastCGI variant", unit(fastCgi({ command: ["/srv/web.sh", "start-fastcgi"] }))],
+  [
+    "of the FastCGI variant in a drop-in",
+    unit({
+      name: "web.service.d/x.conf",
+      ...fastCgi(["", { command: ["/srv/web.sh", "start-fastcgi"] }]),
+    }),
+  ],
   ["with `content`", unit({ content: "[Unit]" })],
   ["of a daemon without user", daemons({ webdav: { ...DAEMON, user: undefined } })],
   ["of a daemon with one word", daemons({ webdav: { ...DAEMON, command: "/srv/d" } })],
@@ -683,6 +716,8 @@ const others = of("", [
   ["a file of mode 0o644", file({ mode: 0o644 })],
   ["a file at a relative path", file({ path: "f" })],
   ["a file that is a directory", file({ path: "/f/" })],
+  ["a file at a path that climbs", file({ path: "/etc/../x" })],
+  ["a file at a path of two lines", file({ path: "/etc/x\n" })],
   ["a file without content", file({ content: undefined })],
   ["a file with two contents", file({ source: __filename })],
   ["a file from nowhere", file({ content: undefined, source: "/nonexistent" })],
@@ -702,6 +737,9 @@ const others = of("", [
   ["settings with another scheme", settings({ scheme: "ftp" })],
   ["settings with a command as a string", settings({ startCommand: "/w start" })],
   ["settings with a command that does not start", settings({ startCommand: ["/w"] })],
+  ["settings with a command that stops", settings({ startCommand: ["/srv/web.sh", "stop"] })],
+  ["settings with a quote in a prefix", settings({ pathPrefix: "a'b" })],
+  ["settings with a name of two lines", settings({ serverNames: ["a\nb"] })],
   ["settings with `secretKey`", settings({ secretKey: "x" })],
   ["an activation of nothing", (s) => new Activation(s.stack, "x", wrong({}))],
   ["a Node of no version", () => NodeRuntime.pinned({ version: "24" })],

@@ -69,195 +69,115 @@ const server = (name: string, more: object = {}): object => ({
   ...more,
 });
 
-/** [what is set, to what, code, path of the problem] */
-const FIELD_CASES: readonly [string, unknown, string, string][] = [
-  ["version", 2, "config.unsupported-version", "version"],
-  ["version", "1", "config.not-one-of", "version"],
-  ["version", undefined, "config.missing-field", "version"],
-  ["listeners", undefined, "config.missing-field", "listeners"],
-  ["listeners", [], "config.out-of-range", "listeners"],
-  ["listeners", {}, "config.wrong-type", "listeners"],
-  ["listeners.0.port", 0, "config.out-of-range", "listeners[0].port"],
-  ["listeners.0.port", 65536, "config.out-of-range", "listeners[0].port"],
-  ["listeners.0.port", "80", "config.wrong-type", "listeners[0].port"],
-  ["listeners.0.port", 80.5, "config.wrong-type", "listeners[0].port"],
-  ["listeners.0.address", "localhost", "config.bad-address", "listeners[0].address"],
-  ["listeners.0.address", "[::]", "config.bad-address", "listeners[0].address"],
-  ["listeners.0.protocol", "h2", "config.not-one-of", "listeners[0].protocol"],
-  ["listeners.0.prot", 80, "config.unknown-field", "listeners[0].prot"],
-  ["listeners.0.name", "a b", "config.bad-name", "listeners[0].name"],
-  ["trustedProxies", ["10.0.0.0/33"], "config.bad-address", "trustedProxies[0]"],
-  ["trustedProxies", ["10.0.0.0/8/8"], "config.bad-address", "trustedProxies[0]"],
+/** What is set, to what, the code, and where the problem is: at that place, below it, or elsewhere. */
+type Case = readonly [at: string, value: unknown, code: ProblemCode, where?: string];
+
+const FIELD_CASES: readonly Case[] = [
+  ["version", 2, "config.unsupported-version"],
+  ["version", "1", "config.not-one-of"],
+  ["version", undefined, "config.missing-field"],
+  ["listeners", undefined, "config.missing-field"],
+  ["listeners", [], "config.out-of-range"],
+  ["listeners", {}, "config.wrong-type"],
+  ["listeners.0.port", 0, "config.out-of-range"],
+  ["listeners.0.port", 65536, "config.out-of-range"],
+  ["listeners.0.port", "80", "config.wrong-type"],
+  ["listeners.0.port", 80.5, "config.wrong-type"],
+  ["listeners.0.address", "localhost", "config.bad-address"],
+  ["listeners.0.address", "[::]", "config.bad-address"],
+  ["listeners.0.protocol", "h2", "config.not-one-of"],
+  ["listeners.0.prot", 80, "config.unknown-field"],
+  ["listeners.0.name", "a b", "config.bad-name"],
+  ["trustedProxies", ["10.0.0.0/33"], "config.bad-address", "[0]"],
+  ["trustedProxies", ["10.0.0.0/8/8"], "config.bad-address", "[0]"],
   ...["", "X_Real_IP", "X.Real.IP", "X Real", "Host", "hOst", "Proxy", "TE", "Connection", "Forwarded"].map(
-    (name): [string, unknown, string, string] => [
-      "clientAddressField",
-      name,
-      "config.bad-header",
-      "clientAddressField",
-    ],
+    (name): Case => ["clientAddressField", name, "config.bad-header"],
   ),
   ...["", "REMOTE_USER", "remote.user", "Host", "proxy", "PROXY", "Upgrade", "Content-Length"].map(
-    (name): [string, unknown, string, string] => [
-      "virtualServers.0.routes.0.action.trustedFields",
-      [name],
-      "config.bad-header",
-      "virtualServers[0].routes[0].action.trustedFields[0]",
-    ],
+    (name): Case => ["virtualServers.0.routes.0.action.trustedFields", [name], "config.bad-header", "[0]"],
   ),
-  ...["files.example.org", "[2001:db8::20]", "0.0.0.0", "::"].map(
-    (holderAddress): [string, unknown, string, string] => [
-      "certificateAuthorities",
-      [{ name: "ca", agreeToTerms: true, holderAddress }],
-      "config.bad-address",
-      "certificateAuthorities[0].holderAddress",
-    ],
-  ),
-  ["workers", 0, "config.out-of-range", "workers"],
-  [
+  ...["files.example.org", "[2001:db8::20]", "0.0.0.0", "::"].map((holderAddress): Case => [
     "certificateAuthorities",
-    [{ name: "ca", agreeToTerms: true, email: "a" }],
-    "acme.bad-email",
-    "certificateAuthorities[0].email",
-  ],
+    [{ name: "ca", agreeToTerms: true, holderAddress }],
+    "config.bad-address",
+    "[0].holderAddress",
+  ]),
+  ["workers", 0, "config.out-of-range"],
+  ["certificateAuthorities", [{ name: "ca", agreeToTerms: true, email: "a" }], "acme.bad-email", "[0].email"],
   [
     "certificateAuthorities",
     [{ name: "ca", agreeToTerms: true, directory: "http://ca.example" }],
     "acme.bad-directory",
-    "certificateAuthorities[0].directory",
+    "[0].directory",
   ],
-  [
-    "listeners.0.tls",
-    { acme: { authority: "ca", names: ["*.example"] } },
-    "acme.bad-name",
-    "listeners[0].tls.acme.names[0]",
-  ],
+  ["listeners.0.tls", { acme: { authority: "ca", names: ["*.example"] } }, "acme.bad-name", ".acme.names[0]"],
   [
     "virtualServers.0.routes.0.action",
     { type: "respond", status: 200, contentType: "a\nb" },
     "config.bad-text",
-    "virtualServers[0].routes[0].action.contentType",
+    ".contentType",
   ],
-  ["upstreams.0.url", "https://127.0.0.1:1", "config.bad-url", "upstreams[0].url"],
-  ["upstreams.0.url", "http://127.0.0.1:8000/x", "config.bad-url", "upstreams[0].url"],
-  ["upstreams.0.url", "http://127.0.0.1:99999", "config.bad-url", "upstreams[0].url"],
-  ["upstreams.0.url", "http://u:p@h:1", "config.bad-url", "upstreams[0].url"],
-  ["upstreams.0.readTimeoutMs", 0, "config.out-of-range", "upstreams[0].readTimeoutMs"],
-  ["upstreams.0.readTimeoutMs", 2 ** 31, "config.out-of-range", "upstreams[0].readTimeoutMs"],
-  [
-    "virtualServers.0.serverNames",
-    ["A.example"],
-    "config.bad-server-name",
-    "virtualServers[0].serverNames[0]",
-  ],
-  [
-    "virtualServers.0.serverNames",
-    ["a.example:80"],
-    "config.bad-server-name",
-    "virtualServers[0].serverNames[0]",
-  ],
-  ["virtualServers.0.serverNames", ["[::1]"], "config.bad-server-name", "virtualServers[0].serverNames[0]"],
-  ["virtualServers.0.serverNames", ["1.2.3"], "config.bad-server-name", "virtualServers[0].serverNames[0]"],
-  ["virtualServers.0.serverNames", [], "config.out-of-range", "virtualServers[0].serverNames"],
-  ["virtualServers.0.routes.0.path", "sync", "config.bad-route-path", "virtualServers[0].routes[0].path"],
-  ["virtualServers.0.routes.0.path", "/a//b", "config.bad-route-path", "virtualServers[0].routes[0].path"],
-  ["virtualServers.0.routes.0.path", "/a/../b", "config.bad-route-path", "virtualServers[0].routes[0].path"],
-  ["virtualServers.0.routes.0.path", "/a%20b", "config.bad-route-path", "virtualServers[0].routes[0].path"],
-  [
-    "virtualServers.0.routes.0.action.type",
-    "proxi",
-    "config.not-one-of",
-    "virtualServers[0].routes[0].action.type",
-  ],
+  ["upstreams.0.url", "https://127.0.0.1:1", "config.bad-url"],
+  ["upstreams.0.url", "http://127.0.0.1:8000/x", "config.bad-url"],
+  ["upstreams.0.url", "http://127.0.0.1:99999", "config.bad-url"],
+  ["upstreams.0.url", "http://u:p@h:1", "config.bad-url"],
+  ["upstreams.0.readTimeoutMs", 0, "config.out-of-range"],
+  ["upstreams.0.readTimeoutMs", 2 ** 31, "config.out-of-range"],
+  ["virtualServers.0.serverNames", ["A.example"], "config.bad-server-name", "[0]"],
+  ["virtualServers.0.serverNames", ["a.example:80"], "config.bad-server-name", "[0]"],
+  ["virtualServers.0.serverNames", ["[::1]"], "config.bad-server-name", "[0]"],
+  ["virtualServers.0.serverNames", ["1.2.3"], "config.bad-server-name", "[0]"],
+  ["virtualServers.0.serverNames", [], "config.out-of-range"],
+  ["virtualServers.0.routes.0.path", "sync", "config.bad-route-path"],
+  ["virtualServers.0.routes.0.path", "/a//b", "config.bad-route-path"],
+  ["virtualServers.0.routes.0.path", "/a/../b", "config.bad-route-path"],
+  ["virtualServers.0.routes.0.path", "/a%20b", "config.bad-route-path"],
+  ["virtualServers.0.routes.0.action.type", "proxi", "config.not-one-of"],
   [
     "virtualServers.0.routes.0.action.setHeaders",
     { "Content-Length": "1" },
     "config.bad-header",
-    "virtualServers[0].routes[0].action.setHeaders.Content-Length",
+    ".Content-Length",
   ],
-  [
-    "virtualServers.0.routes.0.action.setHeaders",
-    { "X-A": "a\r\nb" },
-    "config.bad-header",
-    "virtualServers[0].routes[0].action.setHeaders.X-A",
-  ],
-  [
-    "virtualServers.0.routes.0.accessLog",
-    { path: "log" },
-    "config.bad-file-path",
-    "virtualServers[0].routes[0].accessLog.path",
-  ],
-  ["virtualServers.0.routes.0.accessLog", "on", "config.not-one-of", "virtualServers[0].routes[0].accessLog"],
+  ["virtualServers.0.routes.0.action.setHeaders", { "X-A": "a\r\nb" }, "config.bad-header", ".X-A"],
+  ["virtualServers.0.routes.0.accessLog", { path: "log" }, "config.bad-file-path", ".path"],
+  ["virtualServers.0.routes.0.accessLog", "on", "config.not-one-of"],
 ];
 
 /** The same for rules that span fields. */
-const CROSS_CASES: readonly [string, unknown, string, string][] = [
-  ["upstreams.1", { name: "web", url: "http://127.0.0.1:1" }, "config.duplicate-name", "upstreams[1].name"],
-  [
-    "virtualServers.0.routes.1",
-    route({ name: "web" }),
-    "config.duplicate-name",
-    "virtualServers[0].routes[1].name",
-  ],
-  [
-    "virtualServers.0.routes.0.action.upstream",
-    "wbe",
-    "config.unknown-reference",
-    "virtualServers[0].routes[0].action.upstream",
-  ],
-  ["virtualServers.0.listeners.1", "https", "config.unknown-reference", "virtualServers[0].listeners[1]"],
-  [
-    "listeners.1",
-    { name: "b", address: "0.0.0.0", port: 80, protocol: "http" },
-    "config.duplicate-listener",
-    "listeners[1]",
-  ],
-  [
-    "listeners.1",
-    { name: "b", address: "192.0.2.1", port: 80, protocol: "http" },
-    "config.port-conflict",
-    "listeners[1]",
-  ],
+const CROSS_CASES: readonly Case[] = [
+  ["upstreams.1", { name: "web", url: "http://127.0.0.1:1" }, "config.duplicate-name", ".name"],
+  ["virtualServers.0.routes.1", route({ name: "web" }), "config.duplicate-name", ".name"],
+  ["virtualServers.0.routes.0.action.upstream", "wbe", "config.unknown-reference"],
+  ["virtualServers.0.listeners.1", "https", "config.unknown-reference"],
+  ["listeners.1", { name: "b", address: "0.0.0.0", port: 80, protocol: "http" }, "config.duplicate-listener"],
+  ["listeners.1", { name: "b", address: "192.0.2.1", port: 80, protocol: "http" }, "config.port-conflict"],
   ["listeners.0.protocol", "https", "config.tls-missing", "listeners[0].tls"],
-  ["listeners.0.tls", TLS, "config.tls-unexpected", "listeners[0].tls"],
+  ["listeners.0.tls", TLS, "config.tls-unexpected"],
   ["listeners.0.address", "::", "config.ipv6-only", "listeners"],
-  ["virtualServers.1", server("b"), "config.duplicate-default-server", "virtualServers[1].default"],
+  ["virtualServers.1", server("b"), "config.duplicate-default-server", ".default"],
   [
     "virtualServers.1",
     server("b", { default: false, serverNames: ["sync.example"] }),
     "config.duplicate-server-name",
-    "virtualServers[1].serverNames[0]",
+    ".serverNames[0]",
   ],
   ["virtualServers.0.default", false, "config.no-default-server", "listeners[0]"],
-  [
-    "virtualServers.0.routes.1",
-    route({ path: "/sync", match: "prefix" }),
-    "config.duplicate-route",
-    "virtualServers[0].routes[1].path",
-  ],
+  ["virtualServers.0.routes.1", route({ path: "/sync", match: "prefix" }), "config.duplicate-route", ".path"],
   [
     "virtualServers.0.routes",
     [route({ path: "/a/", match: "prefix" }), route({ name: "s", path: "/a/", match: "segment" })],
     "config.shadowed-route",
-    "virtualServers[0].routes[0].path",
+    "[0].path",
   ],
-  [
-    "virtualServers.0.routes.1",
-    redirect({ scheme: "http", port: 80 }),
-    "config.redirect-loop",
-    "virtualServers[0].routes[1].action",
-  ],
-  ["upstreams.0.url", "http://localhost:80", "config.proxy-loop", "upstreams[0].url"],
-  [
-    "virtualServers.0.routes.0.action",
-    { type: "staticFiles" },
-    "config.missing-field",
-    "virtualServers[0].routes[0].action.directory",
-  ],
-  ...[204, 205, 304].map((status): [string, unknown, string, string] => [
+  ["virtualServers.0.routes.1", redirect({ scheme: "http", port: 80 }), "config.redirect-loop", ".action"],
+  ["upstreams.0.url", "http://localhost:80", "config.proxy-loop"],
+  ["virtualServers.0.routes.0.action", { type: "staticFiles" }, "config.missing-field", ".directory"],
+  ...[204, 205, 304].map((status): Case => [
     "virtualServers.0.routes.1",
     route({ action: { type: "respond", status, body: "x" } }),
     "config.body-not-allowed",
-    "virtualServers[0].routes[1].action.body",
+    ".action.body",
   ]),
 ];
 
@@ -281,7 +201,9 @@ describe("parseConfig", () => {
     expect(Object.isFrozen(value.virtualServers[0]!.routes[0]!.action)).toBe(true);
   });
 
-  test.each([...FIELD_CASES, ...CROSS_CASES])("%s = %j is %s at %s", (path, value, code, at) => {
+  test.each([...FIELD_CASES, ...CROSS_CASES])("%s = %j is %s", (path, value, code, where = "") => {
+    const here = path.replace(/\.(\d+)/g, "[$1]");
+    const at = /^(?:[.[]|$)/.test(where) ? here + where : where;
     const problems = problemsOf(broken(path, value));
     expect(problems.map((p) => [p.code, p.path])).toContainEqual([code, at]);
     const found = problems.find((p) => p.code === code)!;
