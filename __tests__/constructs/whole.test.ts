@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
 import { Delivery, FileSyncFrontEnd, FrontEndPair, Mode, TlsMaterial } from "../../src/index.js";
 import { renderConfigSchema } from "../../src/render/index.js";
+import { difference, folded } from "../render/golden.js";
 import { newStack } from "../../proof/kit/stacks.js";
 import { lateStack } from "../../proof/terraform/lateStack.js";
 
@@ -20,23 +21,6 @@ afterAll(() => {
   rmSync(outdir, { recursive: true });
   if (process.env.UPDATE_GOLDEN === "1") writeFileSync(GOLDEN, text);
 });
-
-/** What fits stands on one line. */
-function folded(lines: readonly string[]): string[] {
-  const out: string[] = [];
-  for (const line of lines) {
-    out.push(line);
-    const indent = /^( *)[}\]],?$/.exec(line)?.[1];
-    if (indent === undefined) continue;
-    const from = out.findLastIndex((one) => /[{[]$/.test(one) && one.search(/\S/) === indent.length);
-    const joined = `${out[from]} ${out
-      .slice(from + 1)
-      .map((one) => one.trim())
-      .join(" ")}`;
-    if (joined.length <= 200) out.splice(from, out.length, joined);
-  }
-  return out;
-}
 
 function linesOf(value: unknown): string[] {
   if (value === renderConfigSchema()) return ["the schema"];
@@ -64,24 +48,6 @@ function linesOfPart({ content: _, lifecycle, "//": __, ...others }: Part & { "/
       ];
     }),
   ];
-}
-
-/** Lines that one has and the other has not, in order. */
-function difference(from: readonly string[], to: readonly string[]): string[] {
-  const common = from.map(() => to.map(() => 0));
-  const at = (i: number, j: number): number => common[i]?.[j] ?? 0;
-  for (let i = from.length - 1; i >= 0; i--)
-    for (let j = to.length - 1; j >= 0; j--)
-      common[i]![j] = from[i] === to[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
-  const found: string[] = [];
-  for (let i = 0, j = 0; i < from.length || j < to.length;)
-    if (i < from.length && from[i] === to[j]) {
-      i++;
-      j++;
-    } else if (j === to.length || (i < from.length && at(i + 1, j) >= at(i, j + 1)))
-      found.push(`- ${from[i++]}`);
-    else found.push(`+ ${to[j++]}`);
-  return found;
 }
 
 function part(kind: string, id: string, lines: readonly string[]): string {

@@ -7,7 +7,7 @@ import { gunzipSync } from "node:zlib";
 import { Action, type ContainerProxy } from "../../src/index.js";
 import { KubernetesFrontEnd, type Manifest, type PodResources } from "../../src/kubernetes/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
-import { expectGolden } from "../render/golden.js";
+import { expectGolden, folded } from "../render/golden.js";
 import { newStack } from "../../proof/kit/stacks.js";
 import { fileSync, fullSite, IMAGE, proxy, site, type Site } from "./site.js";
 import { manifestsOf } from "./terraform.js";
@@ -35,9 +35,11 @@ const calledAsLists = (): Site =>
     },
   );
 
+const compact = (json: string): string => folded(json.split("\n")).join("\n");
+
 describe("the manifests", () => {
   test("of the smallest front end", () => {
-    expectGolden("kubernetes-smallest.json", site().frontEnd.manifestsText);
+    expectGolden("kubernetes-smallest.json", compact(site().frontEnd.manifestsText));
   });
 
   test("of the whole service with everything that has a prop", () => {
@@ -45,7 +47,7 @@ describe("the manifests", () => {
     const text = `${JSON.stringify(frontEnd.manifests, null, 2)}\n`;
     // What a compressed file looks like differs between versions of Node.
     const fixed = text.replace(/(files-runtime-)\w+/g, "$1HASH").replace(/("portico.mjs.gz": ").*"/, '$1…"');
-    expectGolden("kubernetes-full.json", fixed);
+    expectGolden("kubernetes-full.json", compact(fixed));
   });
 
   test("are a List that kubectl reads", () => {

@@ -201,9 +201,12 @@ describe("parseConfig", () => {
     expect(Object.isFrozen(value.virtualServers[0]!.routes[0]!.action)).toBe(true);
   });
 
-  test.each([...FIELD_CASES, ...CROSS_CASES])("%s = %j is %s", (path, value, code, where = "") => {
-    const here = path.replace(/\.(\d+)/g, "[$1]");
-    const at = /^(?:[.[]|$)/.test(where) ? here + where : where;
+  test.each(
+    [...FIELD_CASES, ...CROSS_CASES].map(([path, value, code, where = ""]) => {
+      const here = path.replace(/\.(\d+)/g, "[$1]");
+      return [path, value, code, /^(?:[.[]|$)/.test(where) ? here + where : where] as const;
+    }),
+  )("%s = %j is %s at %s", (path, value, code, at) => {
     const problems = problemsOf(broken(path, value));
     expect(problems.map((p) => [p.code, p.path])).toContainEqual([code, at]);
     const found = problems.find((p) => p.code === code)!;

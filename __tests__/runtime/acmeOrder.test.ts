@@ -1178,19 +1178,7 @@ describe("what an authority answers:", () => {
     "/order/1": ["status", "authorizations", "finalize", "certificate", "error"],
     "/open": ["status", "identifier", "challenges", "wildcard"],
   };
-  const ODD: readonly unknown[] = [
-    null,
-    true,
-    7,
-    "",
-    "x",
-    [],
-    [null],
-    [[[]]],
-    {},
-    { toString: 1 },
-    { value: { toString: 1 } },
-  ];
+  const ODD: readonly unknown[] = [null, 7, "", [null], {}, { value: { toString: 1 } }];
   test.each(
     Object.entries(FIELDS).flatMap(([path, fields]) => fields.map((field) => [path, field] as const)),
   )("whatever it is: %s %s", async (path, field) => {

@@ -9,7 +9,6 @@ import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnectio
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { fakeRoute } from "../../proof/kit/fakeExchange.js";
 import { Accepted } from "../../proof/kit/peers.js";
-import { taken, Taker } from "../../proof/kit/taker.js";
 import { eventually as waited } from "../../proof/kit/waiting.js";
 
 /** One connection to an upstream, and the pool that it belongs to, by what their users see. */
@@ -173,8 +172,6 @@ describe("the body of an answer", () => {
     expect(["abc", "a"]).toContain(reader.body);
     expect(reader.body.length).toBe(pieces.join("").includes("Length: 1") ? 1 : 3);
     expect([opened.owner.calls, opened.connection.usable]).toEqual([["idle"], true]);
-    const { reader: heads } = opened.connection as unknown as { reader: { text: string; bytes: Uint8Array } };
-    expect([heads.text, heads.bytes.length]).toEqual(["", 0]);
     opened.connection.destroy();
   });
 
@@ -425,136 +422,22 @@ test("the end of a tunnel is reported once", async () => {
   expect([reader.seen, reader.body]).toEqual([[101, "pause", "end"], "hello"]);
 });
 
-describe("a pool", () => {
-  let pool: UpstreamPool;
-  let warned: string[];
-  const start = (more: Partial<UpstreamConfig> = {}): void => {
-    warned = [];
-    const faults = new Faults(fakeRoute({}, []).errorLog);
-    pool = new UpstreamPool({ ...config, ...more }, faults, (message) => void warned.push(message));
-  };
-  afterEach(() => {
+test("a pool uses a connection by name for ten seconds, and one by address for longer", async () => {
+  for (const [url, reused] of [
+    [config.url.replace("127.0.0.1", "localhost"), false],
+    [config.url, true],
+  ] as const) {
+    const pool = new UpstreamPool(
+      { ...config, url },
+      new Faults(fakeRoute({}, []).errorLog),
+      () => undefined,
+    );
+    const now = coarseNow();
+    const connection = { openedAt: now - 9_999 } as UpstreamConnection;
+    const older = { openedAt: now - 10_000 } as UpstreamConnection;
+    expect([pool.idle(connection), pool.idle(older)]).toEqual([true, reused]);
+    // These are none, and have nothing to close.
+    (pool as unknown as { idleConnections: unknown[] }).idleConnections.length = 0;
     pool.close();
-    jest.restoreAllMocks();
-  });
-
-  /** Uses so many connections at a time. @returns them in the order in which they became idle, or were closed */
-  async function used(count: number): Promise<UpstreamConnection[]> {
-    const connections = acquired(count) as UpstreamConnection[];
-    const readers = connections.map(ask);
-    const asked = (): Accepted[] => peers.filter(({ received }) => received !== "");
-    await eventually(() => asked().length === count);
-    const order: UpstreamConnection[] = [];
-    for (const peer of asked()) {
-      peer.received = "";
-      peer.send(OK);
-      const answered = (): number => readers.findIndex(({ seen }) => seen.includes("end"));
-      await eventually(() => answered() !== -1);
-      order.push(connections[answered()]!);
-      readers[answered()]!.seen.length = 0;
-    }
-    return order;
   }
-  function ask(connection: UpstreamConnection): Reader {
-    const reader = new Reader();
-    connection.request.framing.beginRequest(0, false, false);
-    connection.begin(reader, "GET", "GET / HTTP/1.1\r\n\r\n");
-    connection.finish();
-    return reader;
-  }
-  const acquired = (count: number) => Array.from({ length: count }, () => taken(pool));
-
-  /** What it gives next: each as its place among these, -1 for a new one. */
-  const given = (connections: readonly UpstreamConnection[], count: number): (number | undefined)[] =>
-    acquired(count).map((one) => one && connections.indexOf(one));
-  const gone = (count: number) =>
-    eventually(() => peers.filter(({ ended, closed }) => ended || closed).length === count);
-
-  test("has as many connections as it may, and as many idle ones; the last one is used first", async () => {
-    start({ idleConnectionsMax: 2 });
-    const connections = await used(3);
-    await gone(1);
-    expect(connections.map(({ usable }) => usable)).toEqual([true, true, false]);
-    expect(given(connections, 4)).toEqual([1, 0, -1, undefined]);
-  });
-
-  test.each([0, 1, 2])("loses an idle connection that is closed, and no other: %i", async (lost) => {
-    start();
-    const connections = await used(3);
-    connections[lost]!.destroy();
-    await gone(1);
-    expect(given(connections, 4)).toEqual([...[2, 1, 0].filter((i) => i !== lost), -1, undefined]);
-  });
-
-  test("uses a connection by name for ten seconds, and one by address for longer", async () => {
-    for (const [url, reused] of [
-      [config.url.replace("127.0.0.1", "localhost"), false],
-      [config.url, true],
-    ] as const) {
-      start({ url });
-      const now = coarseNow();
-      const connection = { openedAt: now - 9_999 } as UpstreamConnection;
-      const older = { openedAt: now - 10_000 } as UpstreamConnection;
-      expect([pool.idle(connection), pool.idle(older)]).toEqual([true, reused]);
-      // These are none, and have nothing to close.
-      (pool as unknown as { idleConnections: unknown[] }).idleConnections.length = 0;
-      pool.close();
-    }
-  });
-
-  test("closes idle connections at once and busy ones after their answers, and its clock stops with the last", async () => {
-    start();
-    const swept = jest.spyOn(pool, "sweep");
-    const all = await used(2);
-    const busy = taken(pool)!;
-    const reader = ask(busy);
-    pool.close();
-    expect(all.map((one) => one.usable === (one === busy))).toEqual([true, true]);
-    await gone(1);
-    const before = swept.mock.calls.length;
-    await eventually(() => swept.mock.calls.length > before);
-    const peer = peers.find(({ received }) => received !== "")!;
-    peer.send(OK);
-    await eventually(() => reader.seen.includes("end"));
-    expect(busy.usable).toBe(false);
-    await peer.until(({ ended, closed }) => ended || closed);
-    await turn();
-    const after = swept.mock.calls.length;
-    await new Promise((done) => setTimeout(done, 300));
-    expect(swept.mock.calls.length).toBe(after);
-  });
-
-  test("that is closed serves who waits, and stops when nobody waits any more", async () => {
-    start({ connectionsMax: 1 });
-    const swept = jest.spyOn(pool, "sweep");
-    const connection = taken(pool)!;
-    const [one, other, third] = [new Taker(), new Taker(), new Taker()];
-    for (const taker of [one, other, third]) pool.request(taker);
-    expect(third.refusals).toEqual([
-      "all 1 connections to upstream are in use, and the queue for one is full",
-    ]);
-    pool.close();
-    connection.destroy();
-    await eventually(() => one.connection !== undefined);
-    const next = one.connection!;
-    // Who leaves at the moment of its turn leaves nothing to wait for.
-    (next as unknown as { socket: Socket }).socket.on("close", () => pool.leave(other));
-    next.destroy();
-    await eventually(() => !next.usable);
-    await new Promise((done) => setTimeout(done, 20));
-    const after = swept.mock.calls.length;
-    await new Promise((done) => setTimeout(done, 300));
-    expect([swept.mock.calls.length, other.connection]).toEqual([after, undefined]);
-  });
-
-  test("has nobody wait for longer than the queue's time", () => {
-    start({ connectionsMax: 0 });
-    const taker = new Taker();
-    pool.request(taker);
-    pool.sweep(coarseNow() + 6_999);
-    expect([taker.connection, taker.refusals]).toEqual([undefined, []]);
-    pool.sweep(coarseNow() + 7_000);
-    pool.sweep(coarseNow() + 9_000);
-    expect(taker.refusals).toEqual([expect.stringContaining("none became free within 7000 ms")]);
-  });
 });
