@@ -240,10 +240,6 @@ inGroup("clients that stay within the limits", () => {
     ["upload what nobody takes", () => each(() => sendOn(plain(), body))],
     ["upload what nobody takes over TLS", () => each(() => sendOn(secured(), body))],
     [
-      "upload on four streams what nobody takes",
-      () => eachHttp2((client) => upload(client, streamIds.slice(0, 4), 64_000_000)),
-    ],
-    [
       "upload on every stream what nobody takes",
       () => eachHttp2((client) => upload(client, streamIds, 6_000_000)),
     ],
