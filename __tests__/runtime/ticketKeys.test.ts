@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import * as http2 from "node:http2";
@@ -54,9 +54,11 @@ afterEach(async () => {
   killAll();
 });
 
-/** A new secret in a file of its own. */
+/** A new secret in a file, made as docs/certificates.md says. */
 function secret(name: string): string {
-  writeFileSync(at(name), `${randomBytes(48).toString("base64")}\n`, { mode: 0o600 });
+  const page = readFileSync(join(__dirname, "../../docs/certificates.md"), "utf8");
+  const [command] = /^\(umask 077; openssl rand .*?\)/m.exec(page)!;
+  execFileSync("sh", ["-c", command.replace("/etc/portico/ticket-secret", at(name))]);
   return at(name);
 }
 

@@ -75,6 +75,23 @@ run("a pair of hosts", () => {
     FIVE_MINUTES,
   );
 
+  test(
+    "a new secret for tickets: the file is removed from both, and the exchange run again",
+    async () => {
+      const keys = (command: string): Promise<string[]> =>
+        Promise.all(pair.hosts.map((host) => host.must(`${command} /var/lib/portico/shared/ticket-key`)));
+      const [before] = await keys("cat");
+      await keys("rm");
+      const [exchange] = /^terraform_data\.pair_TicketKeys_\S+$/m.exec(await pair.must("state list"))!;
+      await pair.must(`apply -input=false -auto-approve -replace=${exchange}`);
+      const [first, second] = await keys("cat");
+      expect(first).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
+      expect(first).not.toBe(before);
+      expect(second).toBe(first);
+    },
+    FIVE_MINUTES,
+  );
+
   test("a session begun with one host is resumed by the other", async () => {
     const [first, second] = pair.hosts.map(({ address }) => address);
     const client = "openssl s_client -tls1_2 -sess_out /tmp/pair.session -connect";
