@@ -1320,7 +1320,7 @@ describe("looking after a certificate", () => {
       problems: [
         expect.objectContaining({
           ...{ code: "acme.unknown-name", path: "c.example", allowed: "a.example, b.example" },
-          message: "is not a name of a certificate that portico gets by itself",
+          message: "is not a name of a certificate that portico gets from an authority",
         }),
       ],
     });

@@ -336,7 +336,7 @@ test("without a directory to keep them in no certificate is asked for, which is 
         ...{
           code: "acme.unknown-name",
           path: "a.example.net",
-          message: "portico gets no certificate by itself",
+          message: "portico gets no certificate from an authority",
         },
       }),
     ],
@@ -357,7 +357,7 @@ test("with one, an engine looks after what is wanted until it is stopped", async
   const { keeper, lines } = keeperIn(join(folder, "acme"));
   keeper.lookAfter({ ...config, certificateAuthorities });
   expect(await keeper.renew("b.example.net")).toMatchObject({
-    problems: [{ message: "is not a name of a certificate that portico gets by itself" }],
+    problems: [{ message: "is not a name of a certificate that portico gets from an authority" }],
   });
   expect(keeper.status()).toMatchObject([{ names: ["a.example.net"], authority: "ca" }]);
   expect(await keeper.renew("a.example.net")).toMatchObject({

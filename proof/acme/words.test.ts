@@ -254,7 +254,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
         {
           error:
             "the authority does not allow the account this certificate: the account is not allowed to finalize",
-          fix: "Ask the authority what the account of AUTHORITY lacks: all names were proved. It is tried again by itself.",
+          fix: "Ask the authority what the account of AUTHORITY lacks: all names were proved. Portico tries again later.",
           row: "acme-account",
         },
       ] as const,
@@ -282,7 +282,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     problemOf("serverInternal", "the signer failed"),
     {
       error: "the authority failed: the signer failed",
-      fix: "It is tried again by itself. If it persists, look at the authority's status page.",
+      fix: "Portico tries again later. If it persists, look at the authority's status page.",
       row: "acme-authority",
     },
   ],
@@ -291,7 +291,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     { type: "about:blank", detail: "Forbidden by a gateway" },
     {
       error: "the authority does not understand the request: Forbidden by a gateway",
-      fix: "Check that directory of AUTHORITY is an ACME directory (RFC 8555). It is tried again by itself.",
+      fix: "Check that directory of AUTHORITY is an ACME directory (RFC 8555). Portico tries again later.",
       row: "acme-certificates",
     },
   ],

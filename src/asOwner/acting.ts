@@ -102,7 +102,7 @@ const identities = new Map<number, Promise<Identity>>();
 
 /**
  * The identity of a user, as after a login; for a number that is not a user's, without supplementary groups. Looked up
- * once: whoever acts as others is a command that soon ends, and may have a hundred things to do as the same user.
+ * once: the process is a command that soon ends, and may have a hundred things to do as the same user.
  */
 export function identityOf(uid: number): Promise<Identity> {
   const known = identities.get(uid) ?? lookUp(uid);

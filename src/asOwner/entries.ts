@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { fsPath } from "../runtime/actions/permissions.js";
 
-/** A directory may have more names than there is memory: whoever can make files can make any number of them. */
+/** A directory may have more names than there is memory: a user who can make files can make any number of them. */
 const NAMES_MAX = 200_000;
 
 export interface Entry {

@@ -202,7 +202,7 @@ function warnOfClosedListeners(firewall: Firewall, { host, ports, allowed = [] }
 const listensOn = (listener: Listener, host: Host): boolean =>
   (proxyOf(listener) as { readonly host?: Host }).host === host;
 
-/** Rules that shut out whoever looks after the host. */
+/** Rules that shut out the host's administrator. */
 function sshPortProblems(at: string, props: Partial<FirewallProps>): Problem[] {
   const { host, ports = [], allowed = [], acceptLockOut = false } = props;
   const sshPort = host?.sshPort;

@@ -51,7 +51,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
   private readonly tlsUses: ((files: TlsFiles) => void)[] = [];
   private readonly authorities: CertificateAuthorityInput[] = [];
-  /** @internal Address that is one host's of several at a time; whoever has it asks the authorities. */
+  /** @internal Address that is one host's of several at a time; the host that has it asks the authorities. */
   holderAddress?: string;
 
   /** @internal */

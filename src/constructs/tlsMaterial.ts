@@ -68,7 +68,7 @@ export abstract class TlsMaterial {
   }
 
   /**
-   * A certificate that browsers trust, which the proxy gets and renews by itself (ACME, RFC 8555), by default from
+   * A certificate that browsers trust, which the proxy gets and renews (ACME, RFC 8555), by default from
    * Let's Encrypt. Until the first one is issued the proxy serves with a temporary, self-signed one; a new one is taken
    * without a reload, and no connection is cut.
    *

@@ -78,7 +78,7 @@ export function http2(): Expectation {
   };
 }
 
-/** A certificate that covers the requested name, whoever issued it. */
+/** A certificate that covers the requested name, from any issuer. */
 export function certificateFor(name: string): Expectation {
   return {
     says: `a certificate for ${name}`,

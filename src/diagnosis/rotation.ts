@@ -9,7 +9,7 @@ const PROGRAM = "/usr/sbin/logrotate";
 const TIMER = "logrotate.timer";
 
 /**
- * What keeps the logs of a deployment from being rotated: its file for logrotate does nothing by itself.
+ * What keeps the logs of a deployment from being rotated: its file for logrotate does nothing alone.
  *
  * @returns undefined if the deployment has no such file, or systemd does not answer
  */

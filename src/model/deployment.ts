@@ -223,7 +223,7 @@ export function parseDeploymentText(text: string): Result<Deployment> {
   return fromJson(text, parseDeployment);
 }
 
-/** Rules that span fields. Every field is valid by itself when this runs. */
+/** Rules that span fields. Each field alone is valid when this runs. */
 function crossCheck({ config, files, settings: edited, expect = [] }: Deployment): Problem[] {
   const found = files.flatMap(({ path }, i) => pathProblems(path, `files[${i}].path`, files[i - 1]?.path));
   const names = expect.map((row) => row.name);

@@ -16,7 +16,7 @@ export const HOP_BY_HOP: readonly string[] = [
   "content-length",
 ];
 
-/** Request fields that are not forwarded, whoever sends them; lower case. */
+/** Request fields that are never forwarded; lower case. */
 export const NOT_FORWARDED: readonly string[] = [
   ...HOP_BY_HOP,
   ...["host", "expect", "proxy-authorization"],

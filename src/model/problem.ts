@@ -67,7 +67,7 @@ export const PROBLEM_CODES = {
   "config.tls-missing": "Give the https listener a `tls` section with certificate and key.",
   "config.tls-unexpected": "Remove `tls`, or make the listener `https`.",
   "config.certificate-source":
-    "Give `certificate` and `key` for a certificate from files, or `acme` for one that the proxy gets by itself.",
+    "Give `certificate` and `key` for a certificate from files, or `acme` for one that the proxy gets from an authority.",
   "config.duplicate-server-name": "Give each server name only once on a listener.",
   "config.duplicate-default-server": "Let one virtual server be the default of a listener.",
   "config.no-default-server": "Set `default: true` on the virtual server that answers for unknown names.",

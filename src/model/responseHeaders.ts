@@ -23,7 +23,7 @@ export const responseHeaders = z
       .default({})
       .meta({
         description:
-          "Fields of every answer. Each replaces all fields of that name, whoever sent them. A route's take priority over its virtual server's.",
+          "Fields of every answer. Each replaces all fields of that name, from the client and the upstream alike. A route's take priority over its virtual server's.",
         examples: [{ "X-Content-Type-Options": "nosniff" }],
       }),
     remove: z

@@ -10,7 +10,7 @@ import {
   type TextRule,
 } from "./textRule.js";
 
-/** The catch-all server name (service 1.3). It matches no request by itself: its server must be a default server. */
+/** The catch-all server name (service 1.3). Its name matches no request: its server must be a default server. */
 export const CATCH_ALL = "_";
 
 /** True for a lower-case DNS name of at most 253 characters (RFC 1035; `_` is allowed as nginx allows it). */

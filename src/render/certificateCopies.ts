@@ -35,7 +35,7 @@ export function certificateCopiesUnit(input: CertificateCopiesInput): UnitDocume
       Type: "exec",
       LoadCredential: `${baseName(keyFile)}:${keyFile}`,
       ExecStart: { command: [nodePath, runtime, "certificates", "share", config, ...link] },
-      // It ends by itself when a deployment has replaced the runtime, or the key.
+      // It ends when a deployment has replaced the runtime, or the key.
       Restart: "always",
       RestartSec: 2,
       ...CERTIFICATE_DIRECTORY,

@@ -98,7 +98,7 @@ export function readinessUnit(health: { readonly address: string; readonly port:
   };
 }
 
-/** Arguments: address, port, file. Only what bash does by itself, except for one message to systemd. */
+/** Arguments: address, port, file. Only what bash has built in, except for one message to systemd. */
 const READINESS_SCRIPT = [
   "trap '' PIPE",
   // A pipe that nothing is written to: a read from it waits.

@@ -116,7 +116,7 @@ export function proxySocketUnit({ listeners, hostOf = bracketed }: ProxyUnitsInp
  * `portico-certificates.path`: watches certificates and keys that something on the host renews. The proxy itself may
  * not read them, and systemd passes credentials only when a service starts.
  *
- * @param paths the files, and their directories: by itself a link that is replaced, as certbot's are, is not noticed
+ * @param paths the files, and their directories: systemd does not notice a link that is replaced, as certbot's are
  */
 export function renewalPathUnit(paths: readonly string[]): UnitDocument {
   return {

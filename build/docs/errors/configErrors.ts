@@ -284,7 +284,7 @@ export const CONFIG_ERRORS = {
   },
   "config.no-default-server": {
     means:
-      "Requests on the listener for a name that no virtual server has would get no answer. Portico does not choose a default server by itself.",
+      "Requests on the listener for a name that no virtual server has would get no answer. Portico does not choose a default server.",
     example: withField("virtualServers[1].default", false),
   },
   "config.duplicate-route": {

@@ -333,9 +333,9 @@ export const HOST_ERRORS = {
   ),
   ...seen(
     "acme.unknown-name",
-    "A renewal was asked for, of a certificate that portico does not get by itself.",
+    "The renewal command names a certificate that portico does not get from an authority.",
     "office.example.org",
-    "is not a name of a certificate that portico gets by itself",
+    "is not a name of a certificate that portico gets from an authority",
     { allowed: "files.example.org" },
   ),
   ...seen(

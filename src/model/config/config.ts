@@ -189,10 +189,10 @@ const route = z.strictObject({
 const virtualServer = z.strictObject({
   name: name("Name of the virtual server.", "application"),
   serverNames: z
-    .array(serverName("A name that clients ask for; `_` by itself matches no name.", "files.example.org"))
+    .array(serverName("A name that clients ask for; `_` alone matches no name.", "files.example.org"))
     .min(1)
     .meta({
-      description: "Names that clients ask for, the main one first; `_` by itself matches no name.",
+      description: "Names that clients ask for, the main one first; `_` alone matches no name.",
       examples: [["files.example.org"]],
     }),
   listeners: z

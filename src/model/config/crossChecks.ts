@@ -17,7 +17,7 @@ import { listenerLedTo } from "./redirects.js";
 import { tlsPolicySettings } from "../tlsPolicy.js";
 import { trustProblems } from "./trustChecks.js";
 
-/** Rules that span fields. Every field is valid by itself when this runs. */
+/** Rules that span fields. Each field alone is valid when this runs. */
 export function crossCheck(config: ProxyConfig): Problem[] {
   const structural = [
     ...duplicateNames(config),

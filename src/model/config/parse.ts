@@ -8,7 +8,7 @@ import { allowedAt, fieldNamesAt, typeInWords } from "./schema.js";
 
 /**
  * Unknown input → frozen config with defaults, or every problem at once. Never throws.
- * Rules that span fields are checked once every field is valid by itself.
+ * Rules that span fields are checked once each field alone is valid.
  */
 export function parseConfig(input: unknown): Result<ProxyConfig> {
   return parseDocument(input, { version: CONFIG_VERSION, schema: configSchema, crossCheck });

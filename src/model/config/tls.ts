@@ -66,7 +66,7 @@ const acmeCertificate = z
         "Type of its key. By default `ecdsa-p256`, and `rsa-2048` where the ciphers of the policy exclude ECDSA, as those of `file-sync` do.",
       ),
   })
-  .describe("A certificate that the proxy gets and renews by itself (ACME, RFC 8555), in place of files.");
+  .describe("A certificate that the proxy gets and renews (ACME, RFC 8555), in place of files.");
 
 /** Where a certificate comes from: files, or an authority. */
 const source = {

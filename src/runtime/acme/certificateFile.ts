@@ -58,7 +58,7 @@ export function parse(key: string, text: string): Kept | undefined {
   }
 }
 
-/** All that can be read, whoever wants them. */
+/** All that can be read, wanted or not. */
 export async function readCertificates(directory: string): Promise<Kept[]> {
   const ids = await namesIn(join(directory, "certificates"));
   const kept = await Promise.all(

@@ -77,7 +77,7 @@ export class AcmeCertificates {
     const chosen = name === undefined ? all : all.filter(({ wanted }) => wanted.names.includes(name));
     if (chosen.length === 0) {
       const allowed = all.flatMap(({ wanted }) => wanted.names).join(", ") || "there are none";
-      const message = "is not a name of a certificate that portico gets by itself";
+      const message = "is not a name of a certificate that portico gets from an authority";
       return { ok: false, problems: [problem("acme.unknown-name", name ?? "", message, { allowed })] };
     }
     const failures = await Promise.all(chosen.map((keeper) => keeper.renewNow()));

@@ -20,7 +20,7 @@ import { certificatesOf } from "../load/certificateExpiry.js";
 
 /** What one host of a pair gives to the other, each by its id. */
 export interface Copies {
-  /** Keys of accounts. All else the authority says again to whoever has the key (RFC 8555, 7.3.1). */
+  /** Keys of accounts. All else the authority says again to the owner of the key (RFC 8555, 7.3.1). */
   readonly accounts: Readonly<Record<string, string>>;
   /** Key and chain, as they are kept. */
   readonly certificates: Readonly<Record<string, string>>;
@@ -115,7 +115,7 @@ const ownValue = (from: unknown, name: string): unknown =>
     ? (from as Record<string, unknown>)[name]
     : undefined;
 
-/** An account that is there stays: whoever has taken over the other host must not replace it by one of theirs. */
+/** An account that is there stays: an attacker who has taken over the other host must not replace it. */
 async function takeAccount(file: string, sent: string): Promise<boolean> {
   const stored = await readJson<StoredAccount>(file);
   if (stored?.key !== undefined) return false;

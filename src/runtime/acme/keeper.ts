@@ -78,7 +78,7 @@ export class Keeper {
     this.running = after.then(() => this.run());
   }
 
-  /** Leaves everything as it is, for whoever continues; resolves with those who asked and have no answer yet. */
+  /** Leaves everything as it is, for its successor; resolves with those who asked and have no answer yet. */
   async stop(): Promise<Asked[]> {
     this.stopping.abort();
     this.awake.abort();
@@ -227,7 +227,7 @@ export class Keeper {
     return this.asked.length > 0 || cutOff || this.due() <= now;
   }
 
-  /** An authority that set a time is not asked before it, whoever asks and whatever the config says meanwhile. */
+  /** An authority that set a time is not asked before it, even if an administrator asks or the config changes. */
   private isEarly(now: number): boolean {
     return (this.history.retryAt ?? 0) > now;
   }

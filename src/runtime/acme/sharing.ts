@@ -31,7 +31,7 @@ export class CertificateSharing {
   constructor(private readonly options: SharingOptions) {}
 
   /**
-   * Listens and sends until it is stopped, or the other host has another key: whoever started it starts it again, with
+   * Listens and sends until it is stopped, or the other host has another key: its caller starts it again, with
    * the key that is there then.
    *
    * @throws if it cannot listen

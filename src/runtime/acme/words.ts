@@ -59,7 +59,7 @@ interface Words {
   fix(about: About): string;
 }
 
-const RETRIED = "It is tried again by itself.";
+const RETRIED = "Portico tries again later.";
 
 /** By the types of RFC 8555, 6.7, RFC 9773, 7.4 and the profiles of draft-ietf-acme-profiles; the last are ours. */
 const WORDS: Readonly<Record<string, Words>> = {

@@ -98,7 +98,7 @@ export interface Exchange extends Guarded, Holdable {
   closes?: boolean;
 }
 
-/** What may be held for: what was acquired for it is given back when it ends, whoever ends it. */
+/** What may be held for: what was acquired for it is given back when it ends, whichever side ends it. */
 export interface Holdable {
   /** Nothing may be acquired for it any more: it is over, or another than its action answers. */
   readonly released: boolean;

@@ -14,7 +14,7 @@ const enum Stage {
 }
 
 /**
- * The end of an exchange, which has one owner. Whoever ends it (the action, the client, the protocol, an upstream, a
+ * The end of an exchange, which has one owner. Its end has one order, whichever side ends it (the action, the client, the protocol, an upstream, a
  * deadline, a fault), the same happens once and in this order:
  *
  *     Open ──release──> Released ──finish──> Over

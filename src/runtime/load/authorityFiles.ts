@@ -42,7 +42,7 @@ async function rootsProblems(file: string, label: string): Promise<Problem[]> {
 
 /**
  * Changes with the contents of an authority's files, whatever they were handed over as; undefined if it names none.
- * A file that cannot be read counts as empty: whoever asks the authority says what is wrong with it.
+ * A file that cannot be read counts as empty: the code that asks the authority reports its fault.
  */
 export async function filesMark(authority: CertificateAuthorityConfig): Promise<string | undefined> {
   const { roots, externalAccountBinding } = await withFilesFound(authority);

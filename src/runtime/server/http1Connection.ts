@@ -341,7 +341,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     const { keepAliveMs } = this.context.config.timeouts;
     this.readDeadline =
       coarseNow() + (this.registry.draining ? Math.min(keepAliveMs, DRAIN_IDLE_MS) : keepAliveMs);
-    // Inside `receive` its loop continues by itself.
+    // Inside `receive` its loop continues.
     if (!this.receiving && (this.stash !== undefined || this.input.paused)) this.resumeInput();
   }
 

@@ -109,7 +109,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     this.connection.inputWanted();
   }
 
-  /** The kernel's window opens by itself when more is read. */
+  /** The kernel opens the window when more is read. */
   bodyConsumed(): void {}
 
   stopBody(): void {

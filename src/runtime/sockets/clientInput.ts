@@ -38,7 +38,7 @@ export class ClientInput {
     this.reused = moved !== undefined || (secure && readInto(accepted as TLSSocket, this.buffer, receive));
     // Bytes decrypted together with the end of a handshake are already in the stream.
     if (moved === undefined) accepted.on("data", receive);
-    // The gate counts connections by the accepted socket, which no longer closes by itself.
+    // The gate counts connections by the accepted socket, which nothing else closes.
     else moved.on("close", () => accepted.destroy());
   }
 

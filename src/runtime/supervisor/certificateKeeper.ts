@@ -99,7 +99,7 @@ export class CertificateKeeper {
     const { message, fix } = LEFT;
     const why = this.left
       ? problem("acme.not-issued", name ?? "", `was not issued: ${message}`, { fix })
-      : problem("acme.unknown-name", name ?? "", "portico gets no certificate by itself");
+      : problem("acme.unknown-name", name ?? "", "portico gets no certificate from an authority");
     return { ok: false, problems: [why] };
   }
 

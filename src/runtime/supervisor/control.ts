@@ -82,7 +82,7 @@ export class ControlServer {
       text += chunk;
       if (!text.includes("\n") && text.length < REQUEST_CHARACTERS_MAX) return;
       socket.off("data", read).setTimeout(0);
-      // Whoever goes away is not waited for.
+      // A client that goes away is not waited for.
       socket.resume();
       this.waiting.delete(socket);
       void this.answer(text).then((line) => socket.end(line, () => socket.destroy()));

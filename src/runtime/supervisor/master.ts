@@ -43,7 +43,7 @@ export interface MasterOptions {
 }
 
 /**
- * Holds the listening sockets and looks after the workers, which accept and serve by themselves.
+ * Holds the listening sockets and looks after the workers, which accept connections and serve them.
  *
  *     start ──> serving ──reload──> serving (new generation; the old one drains)
  *                  ├──upgrade──> replaced by a new master (`handover.ts`), draining ──> gone

@@ -11,7 +11,7 @@ import { writeSync } from "node:fs";
  * `NODE_OPTIONS`, or by a signal while Node started. Closing it would not do: Node waits for those who are connected.
  */
 export function refuseDebugger(): void {
-  // Node opens it unless there is a listener. This one stays, whoever else comes and goes.
+  // Node opens it unless there is a listener. This one stays while others come and go.
   process.on("SIGUSR1", ignore);
   if (!process.features.inspector) return;
   const inspector = process.getBuiltinModule("node:inspector");

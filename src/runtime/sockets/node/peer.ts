@@ -9,7 +9,7 @@ import { getSystemErrorName } from "node:util";
 
 /**
  * Emits `error` on the socket if its peer is known to have reset the connection. A connection that is neither read nor
- * written shows nothing by itself; a write of zero bytes brings the kernel's error, and it bypasses TLS, which would
+ * written shows nothing; a write of zero bytes brings the kernel's error, and it bypasses TLS, which would
  * hide it. Nothing may be waiting to be written.
  */
 export function reportReset(socket: Socket): void {
