@@ -5,13 +5,7 @@ import type { Delivered } from "../../src/activation/delivered.js";
 import type { FileState } from "../../src/activation/fileState.js";
 import { type Loaded, staleOf, staleReasons } from "../../src/activation/loaded.js";
 import type { GoodState } from "../../src/activation/store.js";
-import {
-  isDomainOnly,
-  type Plan,
-  stepsTo,
-  unitsInQuestion,
-  wantedUnits,
-} from "../../src/activation/transition.js";
+import { isDomainOnly, unitsInQuestion, wantedUnits } from "../../src/activation/transition.js";
 import {
   type Deployment,
   type DeploymentInput,
@@ -190,33 +184,6 @@ describe("whether only the host in the URLs changes", () => {
       ),
     ).toBe(only);
     expect(isDomainOnly(now, undefined, [])).toBe(false);
-  });
-});
-
-describe("the steps to a plan", () => {
-  const nothing = {
-    services: deployment().services,
-    files: [],
-    edits: [],
-    media: [],
-    domainOnly: false,
-    now: new Map(),
-    wanted: new Map(),
-  };
-  const file = { path: "/etc/portico/portico.json", role: "config" as const };
-  const mode = { path: "/m", from: 0o600, to: 0o604 } as Plan["media"][number];
-  const edit = { role: "webApplication" } as Plan["settings"]["edits"][number];
-  const write = [{ do: "files" }];
-
-  test.each<[what: string, more: object, steps: object[]]>([
-    ["nothing", {}, []],
-    ["a file", { files: [file] }, write],
-    ["settings", { edits: [edit] }, write],
-    ["permissions", { media: [mode] }, write],
-    ["all of it", { files: [file], edits: [edit], media: [mode] }, write],
-  ])("%s, with systemd and without", (_what, more, steps) => {
-    expect(stepsTo({ ...nothing, ...more }, true).steps).toEqual(steps);
-    expect(stepsTo({ ...nothing, ...more }, false).steps).toEqual(steps);
   });
 });
 

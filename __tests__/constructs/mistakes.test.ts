@@ -13,7 +13,8 @@ function said(make: (s: Site) => unknown): string {
   } catch (error) {
     if (error instanceof ProblemError) return error.problems.map(formatProblem).join("\n");
     // Validations reach the user as one error of cdktf.
-    if ((error as Error).message.startsWith("Validation failed")) return (error as Error).message;
+    const [, said] = /^Validation failed[^]*?:\n([^]*?)\n+If you wish/.exec((error as Error).message) ?? [];
+    if (said !== undefined) return said;
     throw error;
   }
   throw new Error("nothing was said");

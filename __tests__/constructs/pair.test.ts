@@ -24,80 +24,29 @@ const refused = (more: Partial<FrontEndPairProps>): [string, string][] =>
   problemsOf(() => pairOf(more)).map((p) => [p.code, p.path.replace("stack/pair", "")]);
 
 describe("a pair is refused", () => {
-  test.each<[string, Partial<FrontEndPairProps>, string, string]>([
-    ["with one host", { hosts: [FIRST] }, "config.wrong-type", ".hosts"],
-    ["with three hosts", { hosts: [FIRST, SECOND, SECOND] }, "config.wrong-type", ".hosts"],
-    ["with the same host twice", { hosts: [FIRST, FIRST] }, "config.duplicate-name", ".hosts[1].address"],
+  test.each<[Partial<FrontEndPairProps>, string, string]>([
+    [{ hosts: [FIRST] }, "config.wrong-type", ".hosts"],
+    [{ hosts: [FIRST, SECOND, SECOND] }, "config.wrong-type", ".hosts"],
+    [{ hosts: [FIRST, FIRST] }, "config.duplicate-name", ".hosts[1].address"],
+    [{ hosts: [FIRST, { ...SECOND, delivery: Delivery.local() }] }, "pair.no-ssh", ".hosts[1].delivery"],
+    [{ hosts: [{ ...FIRST, delivery: undefined }, SECOND] }, "pair.no-ssh", ".hosts[0].delivery"],
+    [{ virtualAddress: "192.0.2.11" }, "host.bad-virtual-address", "/FirstHost.virtualAddress"],
+    [{ virtualAddress: "192.0.2.12" }, "host.bad-virtual-address", "/SecondHost.virtualAddress"],
+    [{ virtualAddress: "198.51.100.20" }, "host.bad-virtual-address", "/FirstHost.virtualAddress"],
+    [{ virtualAddress: "2001:db8::20" }, "host.bad-virtual-address", "/FirstHost.virtualAddress"],
     [
-      "with a delivery onto this machine",
-      { hosts: [FIRST, { ...SECOND, delivery: Delivery.local() }] },
-      "pair.no-ssh",
-      ".hosts[1].delivery",
-    ],
-    [
-      "without a delivery",
-      { hosts: [{ ...FIRST, delivery: undefined }, SECOND] },
-      "pair.no-ssh",
-      ".hosts[0].delivery",
-    ],
-    [
-      "with the first host's address",
-      { virtualAddress: "192.0.2.11" },
-      "host.bad-virtual-address",
-      "/FirstHost.virtualAddress",
-    ],
-    [
-      "with the second host's address",
-      { virtualAddress: "192.0.2.12" },
-      "host.bad-virtual-address",
-      "/SecondHost.virtualAddress",
-    ],
-    [
-      "with an address of another network",
-      { virtualAddress: "198.51.100.20" },
-      "host.bad-virtual-address",
-      "/FirstHost.virtualAddress",
-    ],
-    [
-      "with an IPv6 address",
-      { virtualAddress: "2001:db8::20" },
-      "host.bad-virtual-address",
-      "/FirstHost.virtualAddress",
-    ],
-    [
-      "with hosts that have IPv6 addresses of their own",
       { hosts: [{ ...FIRST, ipv6Address: "2001:db8::11" } as typeof FIRST, SECOND] },
       "config.unknown-field",
       ".hosts[0].ipv6Address",
     ],
-    [
-      "that listens on one address",
-      { mode: Mode.tls({ address: "192.0.2.20", material: FILES }) },
-      "config.bad-address",
-      ".mode",
-    ],
-    [
-      "with an interface that cannot be",
-      { hosts: [FIRST, { ...SECOND, interface: "eth0 {" }] },
-      "network.bad-interface",
-      ".hosts[1].interface",
-    ],
-    [
-      "with a number that VRRP does not have",
-      { virtualRouterId: 256 },
-      "config.out-of-range",
-      ".virtualRouterId",
-    ],
-    ["with a time that VRRP cannot say", { advertisementMs: 25 }, "config.out-of-range", ".advertisementMs"],
-    ["without a host that it does not have", { without: "b" as "first" }, "config.not-one-of", ".without"],
-    ["with a port that is none", { copyPort: 0 }, "config.out-of-range", ".copyPort"],
-    [
-      "with a program of no path",
-      { keepalivedPath: "keepalived" },
-      "config.bad-file-path",
-      ".keepalivedPath",
-    ],
-  ])("%s", (_, more, code, path) => {
+    [{ mode: Mode.tls({ address: "192.0.2.20", material: FILES }) }, "config.bad-address", ".mode"],
+    [{ hosts: [FIRST, { ...SECOND, interface: "eth0 {" }] }, "network.bad-interface", ".hosts[1].interface"],
+    [{ virtualRouterId: 256 }, "config.out-of-range", ".virtualRouterId"],
+    [{ advertisementMs: 25 }, "config.out-of-range", ".advertisementMs"],
+    [{ without: "b" as "first" }, "config.not-one-of", ".without"],
+    [{ copyPort: 0 }, "config.out-of-range", ".copyPort"],
+    [{ keepalivedPath: "keepalived" }, "config.bad-file-path", ".keepalivedPath"],
+  ])("%j is refused: %s %s", (more, code, path) => {
     expect(refused(more)).toEqual([[code, path]]);
   });
 });

@@ -61,13 +61,15 @@ function part(kind: string, id: string, lines: readonly string[]): string {
       .replaceAll(/_[0-9A-F]{8}\b/g, "")
       .replaceAll(own, "THIS"),
   );
+  const most = plain.length / 1.5;
   const [likest] = written
-    .filter((one) => one.kind === kind)
+    .filter((one) => one.kind === kind && Math.abs(one.lines.length - plain.length) <= most)
     .map((one) => ({ name: one.name, lines: difference(one.lines, plain) }))
+    .filter((one) => one.lines.length <= most)
     .sort((one, other) => one.lines.length - other.lines.length);
   written.push({ name, kind, lines: plain });
   const [title, body] =
-    likest === undefined || likest.lines.length > plain.length / 1.5
+    likest === undefined
       ? [`${kind} ${name}`, plain]
       : [`${kind} ${name}: ${likest.name}${likest.lines.length > 0 ? ", but" : ""}`, likest.lines];
   return [title, ...body.map((line) => `  ${line}`.trimEnd()), ""].join("\n");

@@ -39,108 +39,36 @@ function refused(
 }
 
 describe("props", () => {
-  test.each<[string, object, string]>([
-    ["a name in upper case", { name: "Files" }, "kubernetes.bad-name stack/files.name"],
-    ["a name that is too long", { name: "f".repeat(47) }, "kubernetes.bad-name stack/files.name"],
-    ["a namespace with a dot", { namespace: "a.b" }, "kubernetes.bad-name stack/files.namespace"],
-    [
-      "a Secret with a slash",
-      { tls: { secretName: "a/b" } },
-      "kubernetes.bad-name stack/files.tls.secretName",
-    ],
-    ["no namespace", { namespace: undefined }, "config.missing-field stack/files.namespace"],
-    ["a prop that does not exist", { replica: 2 }, "config.unknown-field stack/files.replica"],
-    ["no pods", { replicas: 0 }, "config.out-of-range stack/files.replicas"],
-    [
-      "more pods at least than at most",
-      { autoscaling: { min: 3, max: 2 } },
-      "config.out-of-range stack/files.autoscaling.max",
-    ],
-    [
-      "a fixed number with autoscaling",
-      { replicas: 2, autoscaling: { min: 2, max: 3 } },
-      "kubernetes.bad-value stack/files.replicas",
-    ],
-    [
-      "CPUs in words",
-      { resources: { cpuLimit: "two" } },
-      "kubernetes.bad-value stack/files.resources.cpuLimit",
-    ],
-    [
-      "tickets of a Secret with a slash",
-      { ticketKeys: { secretName: "a/b" } },
-      "kubernetes.bad-name stack/files.ticketKeys.secretName",
-    ],
-    [
-      "a pull Secret with a slash",
-      { imagePullSecrets: ["a", "b/c"] },
-      "kubernetes.bad-name stack/files.imagePullSecrets[1]",
-    ],
-    [
-      "a node label with spaces",
-      { nodeSelector: { disk: "very fast" } },
-      "kubernetes.bad-value stack/files.nodeSelector.disk",
-    ],
-    [
-      "no port as a node port",
-      { nodePorts: { https: 0 } },
-      "config.out-of-range stack/files.nodePorts.https",
-    ],
-    [
-      "words for memory",
-      { resources: { memory: "512 MB" } },
-      "kubernetes.bad-value stack/files.resources.memory",
-    ],
-    ["no CPU", { resources: { cpu: "0" } }, "kubernetes.bad-value stack/files.resources.cpu"],
-    ["a grace in words", { transferGrace: "ten hours" }, "kubernetes.bad-value stack/files.transferGrace"],
-    [
-      "a grace below the drain",
-      { transferGrace: "35999s" },
-      "kubernetes.short-grace stack/files.transferGrace",
-    ],
-    [
-      "a volume without a source",
-      { volumes: [{ mountPath: "/srv/media" }] },
-      "kubernetes.bad-value stack/files.volumes[0]",
-    ],
-    [
-      "a volume at a relative path",
-      { volumes: [{ mountPath: "media", claimName: "media" }] },
-      "config.bad-file-path stack/files.volumes[0].mountPath",
-    ],
-    [
-      "two Secrets in one directory",
-      { tls: [{ secretName: "a" }, { secretName: "b" }] },
-      "kubernetes.bad-value stack/files",
-    ],
-    [
-      "a policy that hides clients",
-      { externalTrafficPolicy: "Cluster" },
-      "kubernetes.client-address stack/files.externalTrafficPolicy",
-    ],
-    [
-      "a node port of no listener",
-      { nodePorts: { web: 30_080 } },
-      "config.unknown-reference stack/files.nodePorts.web",
-    ],
-    [
-      "a node port within the cluster",
-      { exposure: "clusterIP", nodePorts: { https: 30_443 } },
-      "kubernetes.bad-value stack/files.nodePorts",
-    ],
-    ["a label with spaces", { labels: { team: "our team" } }, "kubernetes.bad-value stack/files.labels.team"],
-    [
-      "a label by which pods are found",
-      { labels: { "app.kubernetes.io/name": "files" } },
-      "kubernetes.bad-name stack/files.labels.app.kubernetes.io/name",
-    ],
-    [
-      "an https listener without a Secret",
-      { tls: undefined },
-      "kubernetes.no-volume stack/proxy/Listeners/https.tls",
-    ],
-  ])("%s", (_, props, problem) => {
-    expect(refused(props)).toEqual([problem]);
+  test.each<[object, string]>([
+    [{ name: "Files" }, "kubernetes.bad-name name"],
+    [{ name: "f".repeat(47) }, "kubernetes.bad-name name"],
+    [{ namespace: "a.b" }, "kubernetes.bad-name namespace"],
+    [{ tls: { secretName: "a/b" } }, "kubernetes.bad-name tls.secretName"],
+    [{ namespace: undefined }, "config.missing-field namespace"],
+    [{ replica: 2 }, "config.unknown-field replica"],
+    [{ replicas: 0 }, "config.out-of-range replicas"],
+    [{ autoscaling: { min: 3, max: 2 } }, "config.out-of-range autoscaling.max"],
+    [{ replicas: 2, autoscaling: { min: 2, max: 3 } }, "kubernetes.bad-value replicas"],
+    [{ resources: { cpuLimit: "two" } }, "kubernetes.bad-value resources.cpuLimit"],
+    [{ ticketKeys: { secretName: "a/b" } }, "kubernetes.bad-name ticketKeys.secretName"],
+    [{ imagePullSecrets: ["a", "b/c"] }, "kubernetes.bad-name imagePullSecrets[1]"],
+    [{ nodeSelector: { disk: "very fast" } }, "kubernetes.bad-value nodeSelector.disk"],
+    [{ nodePorts: { https: 0 } }, "config.out-of-range nodePorts.https"],
+    [{ resources: { memory: "512 MB" } }, "kubernetes.bad-value resources.memory"],
+    [{ resources: { cpu: "0" } }, "kubernetes.bad-value resources.cpu"],
+    [{ transferGrace: "ten hours" }, "kubernetes.bad-value transferGrace"],
+    [{ transferGrace: "35999s" }, "kubernetes.short-grace transferGrace"],
+    [{ volumes: [{ mountPath: "/srv/media" }] }, "kubernetes.bad-value volumes[0]"],
+    [{ volumes: [{ mountPath: "media", claimName: "media" }] }, "config.bad-file-path volumes[0].mountPath"],
+    [{ tls: [{ secretName: "a" }, { secretName: "b" }] }, "kubernetes.bad-value stack/files"],
+    [{ externalTrafficPolicy: "Cluster" }, "kubernetes.client-address externalTrafficPolicy"],
+    [{ nodePorts: { web: 30_080 } }, "config.unknown-reference nodePorts.web"],
+    [{ exposure: "clusterIP", nodePorts: { https: 30_443 } }, "kubernetes.bad-value nodePorts"],
+    [{ labels: { team: "our team" } }, "kubernetes.bad-value labels.team"],
+    [{ labels: { "app.kubernetes.io/name": "files" } }, "kubernetes.bad-name labels.app.kubernetes.io/name"],
+    [{ tls: undefined }, "kubernetes.no-volume stack/proxy/Listeners/https.tls"],
+  ])("%j is refused: %s", (props, problem) => {
+    expect(refused(props).map((one) => one.replace(" stack/files.", " "))).toEqual([problem]);
   });
 
   test.each<[prop: string, props: (value: number) => object, min: number, max: number]>([

@@ -194,31 +194,16 @@ describe("firewall", () => {
     expect([checked.status, checked.stdout, checked.stderr]).toEqual([0, "", ""]);
   });
 
-  test.each<[string, Partial<FirewallInput>, string, string]>([
-    ["a listener on the database's port", { ports: [3306] }, "firewall.loopback-port", "ports[0]"],
-    ["a daemon's port", { allowed: [{ port: 8082 }] }, "firewall.loopback-port", "allowed[0].port"],
-    [
-      "a daemon's port for some",
-      { allowed: [{ port: 8000, from: ["10.0.0.0/8"] }] },
-      "firewall.loopback-port",
-      "allowed[0].port",
-    ],
-    ["no port", { allowed: [{ port: 0 }] }, "config.out-of-range", "allowed[0].port"],
-    ["a name", { allowed: [{ port: 1, from: ["lan"] }] }, "config.bad-address", "allowed[0].from[0]"],
-    [
-      "a zone",
-      { allowed: [{ port: 1, from: ["fe80::1%eth0"] }] },
-      "config.bad-address",
-      "allowed[0].from[0]",
-    ],
-    [
-      "a bad range",
-      { allowed: [{ port: 1, from: ["10.0.0.0/33"] }] },
-      "config.bad-address",
-      "allowed[0].from[0]",
-    ],
-    ["nobody", { allowed: [{ port: 1, from: [] }] }, "config.missing-field", "allowed[0].from"],
-  ])("%s is refused", (_, more, code, path) => {
+  test.each<[Partial<FirewallInput>, string, string]>([
+    [{ ports: [3306] }, "firewall.loopback-port", "ports[0]"],
+    [{ allowed: [{ port: 8082 }] }, "firewall.loopback-port", "allowed[0].port"],
+    [{ allowed: [{ port: 8000, from: ["10.0.0.0/8"] }] }, "firewall.loopback-port", "allowed[0].port"],
+    [{ allowed: [{ port: 0 }] }, "config.out-of-range", "allowed[0].port"],
+    [{ allowed: [{ port: 1, from: ["lan"] }] }, "config.bad-address", "allowed[0].from[0]"],
+    [{ allowed: [{ port: 1, from: ["fe80::1%eth0"] }] }, "config.bad-address", "allowed[0].from[0]"],
+    [{ allowed: [{ port: 1, from: ["10.0.0.0/33"] }] }, "config.bad-address", "allowed[0].from[0]"],
+    [{ allowed: [{ port: 1, from: [] }] }, "config.missing-field", "allowed[0].from"],
+  ])("%j is refused: %s %s", (more, code, path) => {
     expect(firewallProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
   });
 
@@ -303,53 +288,28 @@ describe("daemons", () => {
     ]);
   });
 
-  test.each<[string, Partial<Daemon>, string, string]>([
-    ["a user with a blank", { user: "a b" }, "unit.bad-value", "user"],
-    ["a numeric user", { user: "1000" }, "unit.bad-value", "user"],
-    ["a group with a specifier", { group: "%u" }, "unit.bad-value", "group"],
-    ["a relative directory", { workingDirectory: "srv" }, "config.bad-file-path", "workingDirectory"],
-    ["a directory above", { workingDirectory: "/srv/.." }, "config.bad-file-path", "workingDirectory"],
-    ["an optional file", { environmentFile: "-/etc/x" }, "config.bad-file-path", "environmentFile"],
-    ["a pattern of files", { environmentFile: "/etc/*.env" }, "config.bad-file-path", "environmentFile"],
-    ["a line end in a path", { pidFile: "/run/x\ny" }, "config.bad-file-path", "pidFile"],
-    ["a bad name", { environment: { "A B": "x" } }, "unit.bad-value", "environment.A B"],
-    [
-      "a password",
-      { environment: { DB_PASSWORD: "x" } },
-      "unit.secret-in-environment",
-      "environment.DB_PASSWORD",
-    ],
-    [
-      "a secret key",
-      { environment: { SECRET_KEY: "x" } },
-      "unit.secret-in-environment",
-      "environment.SECRET_KEY",
-    ],
-    [
-      "an API key",
-      { environment: { S3_api_key: "x" } },
-      "unit.secret-in-environment",
-      "environment.S3_api_key",
-    ],
-    [
-      "the variant in the environment",
-      { environment: { MODE: "fastcgi" } },
-      "unit.fastcgi-start",
-      "environment.MODE",
-    ],
-    ["no time to start", { startTimeoutSeconds: 0 }, "config.out-of-range", "startTimeoutSeconds"],
-    ["endless time to stop", { stopTimeoutSeconds: Infinity }, "config.out-of-range", "stopTimeoutSeconds"],
-    ["half a second to stop", { stopTimeoutSeconds: 1.5 }, "config.out-of-range", "stopTimeoutSeconds"],
-    [
-      "more than a day to start",
-      { startTimeoutSeconds: 86_401 },
-      "config.out-of-range",
-      "startTimeoutSeconds",
-    ],
-    ["no text in the environment", { environment: { A: true as never } }, "unit.bad-value", "environment.A"],
-    ["a name with a sign at its end", { environment: { "A-": "x" } }, "unit.bad-value", "environment.A-"],
-    ["a name that begins with a digit", { environment: { "1A": "x" } }, "unit.bad-value", "environment.1A"],
-  ])("%s is refused", (_, more, code, path) => {
+  test.each<[Partial<Daemon>, string, string]>([
+    [{ user: "a b" }, "unit.bad-value", "user"],
+    [{ user: "1000" }, "unit.bad-value", "user"],
+    [{ group: "%u" }, "unit.bad-value", "group"],
+    [{ workingDirectory: "srv" }, "config.bad-file-path", "workingDirectory"],
+    [{ workingDirectory: "/srv/.." }, "config.bad-file-path", "workingDirectory"],
+    [{ environmentFile: "-/etc/x" }, "config.bad-file-path", "environmentFile"],
+    [{ environmentFile: "/etc/*.env" }, "config.bad-file-path", "environmentFile"],
+    [{ pidFile: "/run/x\ny" }, "config.bad-file-path", "pidFile"],
+    [{ environment: { "A B": "x" } }, "unit.bad-value", "environment.A B"],
+    [{ environment: { DB_PASSWORD: "x" } }, "unit.secret-in-environment", "environment.DB_PASSWORD"],
+    [{ environment: { SECRET_KEY: "x" } }, "unit.secret-in-environment", "environment.SECRET_KEY"],
+    [{ environment: { S3_api_key: "x" } }, "unit.secret-in-environment", "environment.S3_api_key"],
+    [{ environment: { MODE: "fastcgi" } }, "unit.fastcgi-start", "environment.MODE"],
+    [{ startTimeoutSeconds: 0 }, "config.out-of-range", "startTimeoutSeconds"],
+    [{ stopTimeoutSeconds: Infinity }, "config.out-of-range", "stopTimeoutSeconds"],
+    [{ stopTimeoutSeconds: 1.5 }, "config.out-of-range", "stopTimeoutSeconds"],
+    [{ startTimeoutSeconds: 86_401 }, "config.out-of-range", "startTimeoutSeconds"],
+    [{ environment: { A: true as never } }, "unit.bad-value", "environment.A"],
+    [{ environment: { "A-": "x" } }, "unit.bad-value", "environment.A-"],
+    [{ environment: { "1A": "x" } }, "unit.bad-value", "environment.1A"],
+  ])("%j is refused: %s %s", (more, code, path) => {
     const problems = daemonProblems({ ...web, ...more });
     expect(problems.map((p) => [p.code, p.path])).toEqual([[code, path]]);
     expect(JSON.stringify(problems)).not.toContain('"received":"x"');

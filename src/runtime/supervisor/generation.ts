@@ -224,7 +224,7 @@ const HOLDINGS_MS = 2_000;
 const TIMER_MAX_MS = 2_147_483_647;
 
 /** Waits until each of several peers confirms that it carried out an order, or answered a question, or is gone. */
-export class Acknowledgements<P, A = undefined> {
+class Acknowledgements<P, A = undefined> {
   private turn = 0;
   private readonly open = new Map<number, Open<P, A>>();
 
