@@ -283,6 +283,29 @@ describe("parts without the front end", () => {
     );
   });
 
+  test("pass the secrets of request fields to the service, and watch them, those of later routes included", () => {
+    const { stack, host } = site();
+    const proxy = new ReverseProxy(stack, "secrets", { host, paths: { config: "/etc/secrets.json" } });
+    const http = proxy.addListener("http", { port: 8080 });
+    const server = proxy.addVirtualServer("main", { serverNames: ["_"], listeners: [http], default: true });
+    const app = proxy.addUpstream("app", { url: "http://127.0.0.1:8000" });
+    const authorizedBy = (file: string): Action =>
+      Action.proxy(app, { setHeadersFromCredential: { Authorization: file } });
+    server.addRoute("before", { path: "/before", action: authorizedBy("/etc/secrets/before") });
+    const service = new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
+    server.addRoute("after", { path: "/after", action: authorizedBy("/etc/secrets/after") });
+    const replaced = server.addRoute("replaced", { path: "/replaced", action: Action.proxy(app) });
+    replaced.replaceAction(authorizedBy("/etc/other/replaced"));
+    const texts = new Map(
+      synthesizedFiles(stack).map(({ path, content }) => [path.split("/").at(-1), content]),
+    );
+    const [, watched] = texts.get(service.renewalPathUnit!.name)!.split("[Path]\n");
+    const files = ["/etc/secrets/before", "/etc/secrets/after", "/etc/other/replaced"];
+    const lines = ["/etc/secrets", "/etc/other", ...files].map((path) => `PathChanged=${path}\n`);
+    expect(watched).toMatch(lines.join(""));
+    for (const file of files) expect(texts.get("portico.service")).toContain(`:${file}\n`);
+  });
+
   test("make a certificate without a common name that would be too long", () => {
     const publicName = `${"a".repeat(60)}.example.org`;
     const stack = newStack();

@@ -98,7 +98,7 @@ export interface ProxyOptions {
   /**
    * Request fields whose values are secrets, each with the absolute path of a file on the host that has the value in one
    * line: `{ Authorization: "/etc/portico-secrets/office" }`. Only root has to read the file. It gets to the proxy as a
-   * credential of its service, at a start and at a reload, and its value never enters config, synthesis or state.
+   * credential of its service, also when the file changes, and its value never enters config, synthesis or state.
    * @default - none
    */
   readonly setHeadersFromCredential?: Readonly<Record<string, string>>;

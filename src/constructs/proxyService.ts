@@ -16,9 +16,6 @@ import {
   proxyServiceUnit,
   proxySocketUnit,
   type ProxyUnitsInput,
-  renewalPathUnit,
-  renewalServiceUnit,
-  type UnitDocument,
   UNIT_MEMORY,
   UNIT_PATH,
 } from "../render/index.js";
@@ -30,6 +27,7 @@ import type { NodeRuntime } from "./nodeRuntime.js";
 import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ReverseProxy } from "./reverseProxy.js";
 import { unreachable } from "./servedDirectories.js";
+import { Renewals } from "./renewals.js";
 import { SystemdUnit } from "./systemdUnit.js";
 import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./props/tokens.js";
 
@@ -56,7 +54,7 @@ export class ProxyService extends Construct {
   /** File for logrotate, which rotates the logs every day; undefined if they are not to be rotated. */
   readonly logRotation?: HostFile;
   private readonly props: ProxyServiceProps;
-  private watching: SystemdUnit | undefined;
+  private readonly renewals: Renewals;
 
   constructor(scope: Construct, id: string, props: ProxyServiceProps) {
     super(scope, freeId(scope, id));
@@ -112,10 +110,7 @@ export class ProxyService extends Construct {
     ]);
     this.socketUnit.checkLate(() => proxy.lateListenerChecks());
     this.node.addValidation({ validate: () => this.clashes() });
-    proxy.onTlsFiles(({ renewedOnHost }) => {
-      if (renewedOnHost !== undefined) this.watching ??= this.watchRenewals();
-    });
-    if (proxy.ticketKeysFile !== undefined) this.watching ??= this.watchRenewals();
+    this.renewals = new Renewals(this, proxy);
     if (keptDays === 0) return;
     this.logRotation = new HostFile(this, "LogRotation", {
       host,
@@ -128,28 +123,11 @@ export class ProxyService extends Construct {
   }
 
   /**
-   * `portico-certificates.path`: watches certificates that are on the host already, and has the proxy take renewed ones;
-   * undefined if there are none.
+   * `portico-certificates.path`: watches certificates and secrets that are on the host already, and has the proxy take
+   * changed ones; undefined if there are none.
    */
   get renewalPathUnit(): SystemdUnit | undefined {
-    return this.watching;
-  }
-
-  private watchRenewals(): SystemdUnit {
-    const { host } = this;
-    const directory = this.props.proxy.paths.unitDirectory;
-    const add = (id: string, name: string, unit: () => UnitDocument) =>
-      new SystemdUnit(this, id, { host, directory, name, unit });
-    add("RenewalServiceUnit", "portico-certificates.service", renewalServiceUnit);
-    return add("RenewalPathUnit", "portico-certificates.path", () => renewalPathUnit(this.renewedPaths));
-  }
-
-  /** Certificates, keys, parameters and secrets that something on the host renews, and their directories. */
-  private get renewedPaths(): string[] {
-    const { usedTlsFiles, ticketKeysFile } = this.props.proxy;
-    const files = usedTlsFiles.flatMap(([, { renewedOnHost = [] }]) => renewedOnHost);
-    if (ticketKeysFile !== undefined) files.push(ticketKeysFile);
-    return [...new Set([...files.map(directoryOf), ...files])];
+    return this.renewals.pathUnit;
   }
 
   /** Files that the proxy logs to, each once. */
@@ -314,9 +292,6 @@ const isUnitPath = accepting(UNIT_PATH);
 
 const baseNameOf = (path: string): string =>
   hasTokens(path) ? (Fn.basename(argument(path)) as string) : path.slice(path.lastIndexOf("/") + 1);
-
-const directoryOf = (path: string): string =>
-  hasTokens(path) ? (Fn.dirname(argument(path)) as string) : path.slice(0, path.lastIndexOf("/")) || "/";
 
 const LOG_DAYS_MAX = 3_650;
 

@@ -50,6 +50,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   private readonly overrides: ConfigOverride[] = [];
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
   private readonly tlsUses: ((files: TlsFiles) => void)[] = [];
+  private readonly fieldFileUses: ((file: string) => void)[] = [];
   private readonly authorities: CertificateAuthorityInput[] = [];
   /** @internal Address that is one host's of several at a time; the host that has it asks the authorities. */
   holderAddress?: string;
@@ -267,6 +268,17 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   onTlsFiles(used: (files: TlsFiles) => void): void {
     this.materials.forEach(used);
     this.tlsUses.push(used);
+  }
+
+  /** @internal A route takes request fields from files. */
+  useFieldFiles(files: readonly string[]): void {
+    for (const used of this.fieldFileUses) files.forEach(used);
+  }
+
+  /** @internal Calls back for every file that a request field is taken from, those that are added later included. */
+  onFieldFiles(used: (file: string) => void): void {
+    this.fieldFiles.forEach(([, file]) => used(file));
+    this.fieldFileUses.push(used);
   }
 
   /** Materials of the same authority and account share one. */

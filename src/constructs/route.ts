@@ -6,6 +6,7 @@ import { type ExpectedResponse, listOfExpected, expectedProblems } from "./expec
 import { type Problem, problem } from "../model/index.js";
 import { refuse, routeProblems } from "./props/checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
+import { proxyOf } from "./proxyScope.js";
 import type { AccessLogFile, AccessLogStream, ErrorLogFile, ErrorLogStream } from "./proxySettings.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
 import { isKnown } from "./props/tokens.js";
@@ -36,6 +37,7 @@ export class Route extends Construct {
     this.name = props.name ?? id;
     this.path = props.path;
     this.answer = props.action;
+    this.useFieldFiles();
   }
 
   /** What answers. */
@@ -52,6 +54,11 @@ export class Route extends Construct {
       ...routeProblems(path, { ...this.render(), action: action.render() }),
     ]);
     this.answer = action;
+    this.useFieldFiles();
+  }
+
+  private useFieldFiles(): void {
+    proxyOf(this).useFieldFiles(Object.values(this.action.credentials));
   }
 
   /**

@@ -113,14 +113,14 @@ export function proxySocketUnit({ listeners, hostOf = bracketed }: ProxyUnitsInp
 }
 
 /**
- * `portico-certificates.path`: watches certificates and keys that something on the host renews. The proxy itself may
+ * `portico-certificates.path`: watches certificates, keys and secrets that something on the host changes. The proxy itself may
  * not read them, and systemd passes credentials only when a service starts.
  *
  * @param paths the files, and their directories: systemd does not notice a link that is replaced, as certbot's are
  */
 export function renewalPathUnit(paths: readonly string[]): UnitDocument {
   return {
-    Unit: { Description: "Watches the certificates of the Portico reverse proxy" },
+    Unit: { Description: "Watches the certificates and secrets of the Portico reverse proxy" },
     Path: { PathChanged: paths },
     Install: { WantedBy: "multi-user.target" },
   };
@@ -135,7 +135,7 @@ export function renewalPathUnit(paths: readonly string[]): UnitDocument {
 export function renewalServiceUnit(): UnitDocument {
   return {
     Unit: {
-      Description: "Passes renewed certificates to the Portico reverse proxy",
+      Description: "Passes changed certificates and secrets to the Portico reverse proxy",
       // However often files change.
       StartLimitIntervalSec: 0,
     },

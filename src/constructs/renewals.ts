@@ -1,0 +1,55 @@
+import { Fn } from "cdktf";
+import type { Construct } from "constructs";
+import { renewalPathUnit, renewalServiceUnit, type UnitDocument } from "../render/index.js";
+import { argument, hasTokens } from "./props/tokens.js";
+import type { ReverseProxy } from "./reverseProxy.js";
+import { SystemdUnit } from "./systemdUnit.js";
+
+/** Watches what something on the host renews of a proxy: certificates, keys, parameters and secrets. */
+export class Renewals {
+  private watching: SystemdUnit | undefined;
+  private readonly fieldFiles = new Set<string>();
+
+  constructor(
+    private readonly service: Construct,
+    private readonly proxy: ReverseProxy,
+  ) {
+    proxy.onTlsFiles(({ renewedOnHost }) => {
+      if (renewedOnHost !== undefined) this.watch();
+    });
+    if (proxy.ticketKeysFile !== undefined) this.watch();
+    proxy.onFieldFiles((file) => {
+      this.fieldFiles.add(file);
+      this.watch();
+    });
+  }
+
+  /** The unit, once there is something to watch. */
+  get pathUnit(): SystemdUnit | undefined {
+    return this.watching;
+  }
+
+  private watch(): void {
+    if (this.watching !== undefined) return;
+    const { host, paths } = this.proxy;
+    const add = (id: string, name: string, unit: () => UnitDocument): SystemdUnit =>
+      new SystemdUnit(this.service, id, { host, directory: paths.unitDirectory, name, unit });
+    add("RenewalServiceUnit", "portico-certificates.service", renewalServiceUnit);
+    this.watching = add("RenewalPathUnit", "portico-certificates.path", () => renewalPathUnit(this.paths));
+  }
+
+  /**
+   * The files and their directories. A secret of a route that was removed is watched for nothing: without it the unit
+   * might have nothing to watch.
+   */
+  private get paths(): string[] {
+    const { usedTlsFiles, ticketKeysFile } = this.proxy;
+    const files = usedTlsFiles.flatMap(([, { renewedOnHost = [] }]) => renewedOnHost);
+    if (ticketKeysFile !== undefined) files.push(ticketKeysFile);
+    files.push(...this.fieldFiles);
+    return [...new Set([...files.map(directoryOf), ...files])];
+  }
+}
+
+const directoryOf = (path: string): string =>
+  hasTokens(path) ? (Fn.dirname(argument(path)) as string) : path.slice(0, path.lastIndexOf("/")) || "/";
