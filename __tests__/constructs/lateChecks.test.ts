@@ -1,9 +1,11 @@
-import { TerraformVariable } from "cdktf";
+import { TerraformVariable, Testing } from "cdktf";
 import { addPreconditions, lateCheck } from "../../src/constructs/props/lateChecks.js";
 import { Host, HostFile } from "../../src/index.js";
 import { problem } from "../../src/model/index.js";
 import type { SchemaNode } from "../../src/model/config/schema.js";
 import { newStack, synthesize } from "../../proof/kit/stacks.js";
+import { lateStack } from "../../proof/terraform/lateStack.js";
+import { LATE_VALUES } from "../../proof/terraform/lateValues.js";
 
 /** Checks of values that Terraform knows at apply only; their conditions are in `golden/whole.txt`. */
 
@@ -48,4 +50,36 @@ test("checks come after those that a resource has", () => {
   addPreconditions(resource, [check("a")]);
   const { precondition } = Object.values(synthesize(site).resource.local_file!)[0].lifecycle;
   expect(precondition.map((one: { condition: string }) => one.condition)).toEqual(["own", "a"]);
+});
+
+describe("a value that several files are made of", () => {
+  interface Written {
+    readonly depends_on?: readonly string[];
+    readonly lifecycle?: { readonly precondition: readonly { condition: string; error_message: string }[] };
+  }
+  const app = Testing.app();
+  const { resource } = synthesize(lateStack(app, "/host"));
+  const files = new Map<string, Written>(
+    Object.entries(resource.local_file!).map(([id, file]) => [`local_file.${id}`, file]),
+  );
+  const checks = (file: Written | undefined) => file?.lifecycle?.precondition ?? [];
+
+  test.each(LATE_VALUES.map(({ name }) => name))(
+    "%s: what is wrong is said once, before any is written",
+    (name) => {
+      const value = new RegExp(`\\bvar\\.${name}\\b`);
+      const messages = [...files.values()].flatMap((file) =>
+        checks(file).flatMap((one) => (value.test(one.condition) ? one.error_message : [])),
+      );
+      expect(messages).toEqual([...new Set(messages)]);
+      const unchecked = [...files].filter(
+        ([id, file]) =>
+          value.test(JSON.stringify({ ...file, lifecycle: undefined })) &&
+          ![id, ...(file.depends_on ?? [])].some((one) =>
+            checks(files.get(one)).some(({ condition }) => value.test(condition)),
+          ),
+      );
+      expect(unchecked.map(([id]) => id)).toEqual([]);
+    },
+  );
 });

@@ -374,7 +374,7 @@ describe("daemons", () => {
     new ApplicationSettings(stack, "e", {
       host,
       scheme: "https",
-      startCommand: ["/srv/web.sh", "start", word],
+      startCommand: ["/srv/web.sh", "start", `--${word}`],
     });
     new ApplicationDaemons(stack, "known", { host, webApplication: daemon, unitDirectory: "/etc/known" });
     const guarded = Object.entries(synthesize(stack).resource["local_file"]!).flatMap(([id, file]) => {

@@ -59,6 +59,10 @@ run("values that only Terraform knows", () => {
     expect(saidOf(said, placeOf(at))).toContainEqual(expect.stringContaining(`allowed: ${allowed}`));
   });
 
+  test("nothing is said twice", () => {
+    expect(said.filter((error, i) => said.indexOf(error) !== i)).toEqual([]);
+  });
+
   test("a gateway outside the subnet stops the plan", () => {
     expect(said).toContainEqual(
       expect.stringContaining("portico/elsewhere.gateway: is outside the subnet [host.bad-network]"),

@@ -22,9 +22,9 @@ export function dnsRecordsOutput(host: Host): unknown {
   ]);
 }
 
-/** Whether an address is in the network that begins at `base`. */
+/** Whether an address is in the network that begins at `base`. What is none has its check, and is said there alone. */
 function isInNetwork(address: string, length: number, base: string): unknown {
-  return Op.eq(Fn.cidrhost(Fn.join("/", [address, String(length)]), 0), base);
+  return Fn.try([Op.eq(Fn.cidrhost(Fn.join("/", [address, String(length)]), 0), base), false]);
 }
 
 /** As the model's `ipv6Scope`: in the range of public addresses, and in none of those listed before it. */

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Aspects, Lazy, TerraformAsset, type TerraformResource } from "cdktf";
+import { Lazy, TerraformAsset, type TerraformResource } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { FILE_ROLES, type FileRole } from "../model/deployment.js";
@@ -10,7 +10,8 @@ import { refuse } from "./props/checks.js";
 import { machineOf } from "./binaryMachine.js";
 import type { Host } from "./host.js";
 import { HOST } from "./props/instances.js";
-import { addPreconditions, type LateCheck, lateCheck, textNode } from "./props/lateChecks.js";
+import { checkBefore } from "./lateFiles.js";
+import { type LateCheck, lateCheck, textNode } from "./props/lateChecks.js";
 import { choice, flag, produced, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { escapeTemplate, isKnown } from "./props/tokens.js";
 
@@ -57,19 +58,12 @@ export class HostFile extends Construct {
     refuseSecond(this);
     this.sha256 = delivered.sha256;
     this.checkLate(() => lateCheck(pathProblem(this.node.path), [PATH_NODE], path));
-    Aspects.of(this.resource).add({ visit: () => this.writeLateChecks() });
+    checkBefore(this.resource, () => this.lateChecks.flatMap((late) => late()));
   }
 
   /** @internal Has Terraform check values that it alone knows before it writes the file. */
   checkLate(checks: () => readonly LateCheck[]): void {
     this.lateChecks.push(checks);
-  }
-
-  private writeLateChecks(): void {
-    addPreconditions(
-      this.resource,
-      this.lateChecks.flatMap((late) => late()),
-    );
   }
 }
 

@@ -119,7 +119,10 @@ export class ProxyService extends Construct {
         renderAroundTokens({ logs: this.logs, keptDays, service: "portico.service" }, renderLogRotation),
     });
     // 0 means that there is no such file. Written into the file, it would make logrotate delete every log.
-    this.logRotation.checkLate(() => lateNumber(`${this.node.path}.logDaysKept`, 1, LOG_DAYS_MAX, keptDays));
+    this.logRotation.checkLate(() => [
+      ...lateNumber(`${this.node.path}.logDaysKept`, 1, LOG_DAYS_MAX, keptDays),
+      ...lateText("unit.bad-value", `${proxy.node.path}.paths.logDirectory`, UNIT_PATH, paths.logDirectory),
+    ]);
   }
 
   /**
