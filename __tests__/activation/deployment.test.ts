@@ -72,9 +72,10 @@ test("a document with every field, every role and every mode is taken as it is",
     files,
     services: {
       proxy: { service: "portico.service", socket: "portico.socket" },
-      webApplication: "web.service",
-      fileServer: "file.service",
-      webdav: "dav.service",
+      daemons: [
+        { unit: "file.service", restartOn: ["fileServer"], domainChange: "restart", code: "settings" },
+        { unit: "dav.service" },
+      ],
       firewall: "nftables.service",
       keepalived: "keepalived.service",
     },
@@ -146,7 +147,10 @@ test.each<[string, object, [string, string][]]>([
     {
       config: "portico.json",
       files: [{ path: "/a/../b", mode: "0777", sha256: "abc", role: "exe" }],
-      services: { proxy: { service: "portico", socket: "portico.service" }, webApplication: "a b.service" },
+      services: {
+        proxy: { service: "portico", socket: "portico.service" },
+        daemons: [{ unit: "a b.service" }],
+      },
       probe: { timeoutSeconds: 0 },
     },
     [
@@ -157,7 +161,7 @@ test.each<[string, object, [string, string][]]>([
       ["files[0].role", "config.not-one-of"],
       ["services.proxy.service", "config.bad-name"],
       ["services.proxy.socket", "config.bad-name"],
-      ["services.webApplication", "config.bad-name"],
+      ["services.daemons[0].unit", "config.bad-name"],
       ["probe.timeoutSeconds", "config.out-of-range"],
     ],
   ],
@@ -221,6 +225,14 @@ test.each<[string, object, [string, string][]]>([
       },
     },
     [["settings.files.webApplication", "config.duplicate-name"]],
+  ],
+  [
+    "a daemon that reads a file nobody edits",
+    {
+      services: { ...valid.services, daemons: [{ unit: "a.service", restartOn: ["fileServer", "b"] }] },
+      settings: { values, files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" } },
+    },
+    [["services.daemons[0].restartOn", "config.unknown-reference"]],
   ],
 ])("%s", (_what, change, expected) => {
   const parsed = parseDeployment({ ...valid, ...change });

@@ -7,6 +7,7 @@ import {
   type WantedUnit,
 } from "../../src/activation/serviceSteps.js";
 import type { UnitStatus } from "../../src/activation/systemctl.js";
+import { daemonsOf } from "../../src/constructs/activationOptions.js";
 import type { FileRole } from "../../src/model/index.js";
 
 /**
@@ -15,9 +16,7 @@ import type { FileRole } from "../../src/model/index.js";
  */
 const SERVICES = {
   proxy: { service: "portico.service", socket: "portico.socket" },
-  webApplication: "web.service",
-  fileServer: "files.service",
-  webdav: "dav.service",
+  daemons: daemonsOf({ webApplication: "web.service", fileServer: "files.service", webdav: "dav.service" }),
   firewall: "firewall.service",
   keepalived: "address.service",
 };

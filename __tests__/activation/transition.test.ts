@@ -72,10 +72,15 @@ test("the units in question: those that are named, and those of files, except te
     [`${UNIT}/v.service.d/a.conf`, "unit"],
     [`${UNIT}/w.service`, "other"],
   ];
-  const services = { webApplication: "web.service", fileServer: "f.service", webdav: "dav.service" };
-  expect(unitsInQuestion(deployment(files, services), undefined).sort()).toEqual(
-    ["portico.service", "portico.socket", ...Object.values(services), "t.timer", "v.service"].sort(),
-  );
+  const daemons = [{ unit: "web.service" }, { unit: "f.service" }];
+  expect(unitsInQuestion(deployment(files, { daemons }), undefined).sort()).toEqual([
+    "f.service",
+    "portico.service",
+    "portico.socket",
+    "t.timer",
+    "v.service",
+    "web.service",
+  ]);
   expect(unitsInQuestion(undefined, deployment([], { firewall: "fw.service" }))).toContain("fw.service");
 });
 
@@ -114,7 +119,7 @@ describe("units as a deployment wants them", () => {
       [`${UNIT}/web.service`]: "[Service]\n",
       [`${UNIT}/w@.service`]: "[Install]\n",
     };
-    expect(await wanted(texts, { webApplication: "web.service" })).toEqual({
+    expect(await wanted(texts, { daemons: [{ unit: "web.service" }] })).toEqual({
       "portico.service": AT_BOOT,
       "portico.socket": ON,
       "t.timer": AT_BOOT,

@@ -21,6 +21,7 @@ import type { SeenDrift } from "../../src/activation/drift.js";
 import type { ExpectedResponse } from "../../src/diagnosis/expectedResponses.js";
 import type { CheckedResponse } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
+import { daemonsOf } from "../../src/constructs/activationOptions.js";
 import type { DeploymentInput, ProxyConfigInput } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
 import type { LoadedState } from "../../src/runtime/load/loadConfig.js";
@@ -42,7 +43,8 @@ const STORE = "/var/lib/portico/deployment";
 const RULES = "/etc/portico/firewall.nft";
 const RUNTIME = "/usr/lib/portico/portico.mjs";
 const TABLE = "table inet portico {\n\tchain input {\n\t\ttcp dport 22 accept\n\t}\n}";
-const SERVICES = { proxy: PROXY, webApplication: "web.service", firewall: "firewall.service" };
+const DAEMONS = { webApplication: "web.service" };
+const SERVICES = { proxy: PROXY, daemons: daemonsOf(DAEMONS), firewall: "firewall.service" };
 const UNPROBED: Partial<DeploymentInput> = { services: SERVICES, probe: { enabled: false } };
 
 let host: WholeHost;
@@ -572,10 +574,10 @@ describe("doctor's view of the host:", () => {
   });
 
   test("units and rules in other states", async () => {
-    const dav = { ...SERVICES, webdav: "dav.service", fileServer: "files.service" };
+    const daemons = daemonsOf({ ...DAEMONS, webdav: "dav.service", fileServer: "files.service" });
     host.write("/run/units/files.service.links", "enabled");
     for (const unit of ["dav.service", "files.service"]) host.state(unit, "active");
-    await activated(one, { ...UNPROBED, services: dav });
+    await activated(one, { ...UNPROBED, services: { ...SERVICES, daemons } });
     rmSync(host.at("/run/units/dav.service"));
     host.write("/run/units/web.service.links", "disabled");
     host.state("files.service", "failed");
@@ -749,9 +751,8 @@ describe("refused before anything is touched:", () => {
   test("units, rules and other programs that do not take what they get", async () => {
     const services = {
       ...SERVICES,
-      fileServer: "files.service",
+      daemons: daemonsOf({ ...DAEMONS, fileServer: "files.service", webdav: "dav.service" }),
       keepalived: "keepalived.service",
-      webdav: "dav.service",
     };
     host.state("dav.service", "active");
     symlinkSync("/dev/null", host.at(`${UNITS}/dav.service`));
@@ -838,7 +839,7 @@ describe("refused before anything is touched:", () => {
     expect(missing.map(({ path }) => path).slice(3)).toEqual([
       "nft --check /etc/portico/firewall.nft",
       "keepalived -t /etc/portico/keepalived.conf",
-      "services.fileServer",
+      "services.daemons[0].unit",
       "services.keepalived",
       "dav.service",
     ]);
@@ -1767,7 +1768,7 @@ test("the application's settings and media are changed, restored after a failure
   for (const unit of ["files.service", "web.service"]) host.state(unit, "active");
   const more = (name: string): Partial<DeploymentInput> => ({
     ...UNPROBED,
-    services: { ...SERVICES, fileServer: "files.service" },
+    services: { ...SERVICES, daemons: daemonsOf({ ...DAEMONS, fileServer: "files.service" }) },
     settings: {
       values: applicationSettingsValues({
         origins: [{ scheme: "https", host: name, port: 443 }],

@@ -404,6 +404,7 @@ describe("delivery over ssh", () => {
     ]);
     expect(deployment.services).toEqual({
       proxy: { service: "portico.service", socket: "portico.socket" },
+      daemons: [],
       firewall: "portico-firewall.service",
     });
     expect(deployment.media).toEqual({ directory: "/srv/sync/media", fix: true });

@@ -762,7 +762,7 @@ describe("what activation knows of the host", () => {
       expect: _,
       ...rest
     } = described({ host: { address: "192.0.2.10" }, activation: {} });
-    expect(rest).toEqual({ services });
+    expect(rest).toEqual({ services: { ...services, daemons: [] } });
     expect(media).toEqual({ directory: "/srv/sync/media", fix: false });
     expect(network!.addresses).toEqual(["192.0.2.10"]);
   });
@@ -788,7 +788,12 @@ describe("what activation knows of the host", () => {
     expect(settings).toMatchObject({ files, apply: true, values: { serviceUrl: "https://192.0.2.10/sync" } });
     expect(media).toEqual({ directory: "/srv/media", avatarDirectory: "/srv/avatars", fix: true });
     expect(network).toMatchObject({ addresses: ["192.0.2.10", ipv6Address], exposedPorts: [22, 80, 443] });
-    expect(rest).toEqual({ services: { ...services, ...units }, database, probe, requireCertificate: false });
+    const daemons = [
+      { unit: "files.service", restartOn: ["networkDaemon", "fileServer"], domainChange: "restart" },
+      { unit: "dav.service" },
+      { unit: "web.service", restartOn: ["networkDaemon", "webApplication"], code: "web-application" },
+    ];
+    expect(rest).toEqual({ services: { ...services, daemons }, database, probe, requireCertificate: false });
   });
 });
 

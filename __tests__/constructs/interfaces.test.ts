@@ -1,9 +1,7 @@
 import type {
   AccessLogFile,
   AccessLogStream,
-  ApplicationUnits,
   DatabaseConnection,
-  DeploymentUnits,
   ErrorLogFile,
   ErrorLogStream,
   ExpectedResponse,
@@ -29,7 +27,7 @@ import type {
   UpstreamProps,
   VirtualServerProps,
 } from "../../src/index.js";
-import type { DeploymentInput, DeploymentServices } from "../../src/model/deployment.js";
+import type { DeploymentInput } from "../../src/model/deployment.js";
 import type {
   ActionInput,
   ExpectationInput,
@@ -105,11 +103,6 @@ const SAME: { readonly [pair: string]: true } = {
   } satisfies { readonly [T in ActionInput["type"]]: true }),
   forwarded: true satisfies Same<ForwardedOptions, NonNullable<Kind<"proxy">["forwarded"]>>,
   tlsPolicy: true satisfies Same<Required<TlsPolicyOptions>, TlsPolicySettings>,
-  units: true satisfies Same<DeploymentUnits, Omit<DeploymentServices, "proxy" | "keepalived">>,
-  applicationUnits: true satisfies Same<
-    ApplicationUnits,
-    Omit<DeploymentServices, "proxy" | "firewall" | "keepalived">
-  >,
   settings: true satisfies Same<SettingsEditing, Omit<Expected<"settings">, "values">>,
   database: true satisfies Same<DatabaseConnection, Expected<"database">>,
   probe: true satisfies Same<ResponseProbe, Expected<"probe">>,

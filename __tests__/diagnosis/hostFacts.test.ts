@@ -110,7 +110,8 @@ E
     );
     chmodSync(systemctl, 0o755);
     process.env["PATH"] = `${folder}:${path}`;
-    const services = { proxy: { service: "a.service", socket: "a.socket" }, webApplication: "web.service" };
+    const daemons = [{ unit: "dav.service" }, { unit: "web.service", code: "web-application" }];
+    const services = { proxy: { service: "a.service", socket: "a.socket" }, daemons };
     try {
       const none = { mainPid: 0, state: "", command: "" };
       expect(await unitsOf(services)).toEqual({
@@ -123,7 +124,7 @@ E
           command: "/bin/a -b c",
         },
         proxySocket: { name: "a.socket", load: "not-found", enabled: true, ...none },
-        webApplication: { name: "web.service", load: "masked", enabled: false, ...none },
+        "web-application": { name: "web.service", load: "masked", enabled: false, ...none },
       });
       expect(await showUnits(["a.service"], 5)).toEqual([shownUnit("a.service", shown)]);
       writeFileSync(systemctl, "#!/bin/sh\nexit 1\n");

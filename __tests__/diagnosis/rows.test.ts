@@ -594,7 +594,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       {
         units: {
           ...UNITS,
-          webApplication: { ...UNITS.webApplication, command: "/opt/web.sh start-fastcgi" },
+          "web-application": { ...UNITS["web-application"], command: "/opt/web.sh start-fastcgi" },
         },
       },
       { "web-application": "failed" },
@@ -603,7 +603,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     [
       "a web application that is down",
       {
-        units: { ...UNITS, webApplication: { ...UNITS.webApplication, state: "failed" } },
+        units: { ...UNITS, "web-application": { ...UNITS["web-application"], state: "failed" } },
         ...responses({ web: errorPage(502) }),
       },
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },

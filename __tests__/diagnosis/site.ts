@@ -141,7 +141,7 @@ const unit = (name: string, command = ""): NonNullable<NonNullable<Evidence["uni
 export const UNITS = {
   proxy: unit("portico.service"),
   proxySocket: unit("portico.socket"),
-  webApplication: unit("web.service", "/opt/sync/web.sh start"),
+  "web-application": unit("web.service", "/opt/sync/web.sh start"),
 };
 
 const CONFIG = configOf(siteConfig({ mode: "plain", host: ADDRESS }));

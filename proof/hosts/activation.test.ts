@@ -1,5 +1,6 @@
 import path from "node:path";
 import { MEDIA_FILES } from "../../demo/media.js";
+import { daemonsOf } from "../../src/constructs/activationOptions.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import {
   ActivationHost,
@@ -10,6 +11,7 @@ import {
   FIREWALLED,
   type HostedFiles,
   SECRET,
+  SERVICES,
   settings,
   SETTINGS,
   STORE,
@@ -227,13 +229,10 @@ describe("a failure restores the last good state, running", () => {
       () => [
         site.base,
         {
-          services: {
-            proxy: { service: "portico.service", socket: "portico.socket" },
-            webdav: "nobody.service",
-          },
+          services: { ...SERVICES, daemons: [{ unit: "nobody.service" }] },
         },
       ],
-      /services\.webdav: is not a unit of this host \[activation\.unknown-unit\]/,
+      /services\.daemons\[0\]\.unit: is not a unit of this host \[activation\.unknown-unit\]/,
     ],
     [
       "settings that cannot be edited",
@@ -267,11 +266,7 @@ describe("a failure restores the last good state, running", () => {
     const unit = "/usr/local/lib/systemd/system/sync-more.service";
     await host.write(unit, "[Service]\nExecStart=/usr/bin/sleep infinity\n");
     await host.must("systemctl daemon-reload && systemctl mask sync-more.service");
-    const services = {
-      proxy: { service: "portico.service", socket: "portico.socket" },
-      ...DAEMONS,
-      webdav: "sync-more.service",
-    };
+    const services = { ...SERVICES, daemons: daemonsOf({ ...DAEMONS, webdav: "sync-more.service" }) };
     const [refused, none] = await observed(() => deploy(site.base, { services }));
     expect([refused.code, none]).toEqual([1, []]);
     expect(refused.stderr).toMatch(

@@ -5,6 +5,7 @@ import path from "node:path";
 import { buildSync } from "esbuild";
 import { createMedia } from "../../demo/media.js";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
+import { daemonsOf } from "../../src/constructs/activationOptions.js";
 import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
 import {
   applicationSettingsValues,
@@ -48,14 +49,13 @@ export type HostedFiles = Record<string, HostedFile>;
 
 export const everything = ["portico.service", "portico.socket", ...Object.values(DAEMONS)];
 
-/** What a deployment says of the files of `withFirewall`. */
-export const FIREWALLED: Pick<DeploymentInput, "services"> = {
-  services: {
-    proxy: { service: "portico.service", socket: "portico.socket" },
-    ...DAEMONS,
-    firewall: "portico-firewall.service",
-  },
+export const SERVICES = {
+  proxy: { service: "portico.service", socket: "portico.socket" },
+  daemons: daemonsOf(DAEMONS),
 };
+
+/** What a deployment says of the files of `withFirewall`. */
+export const FIREWALLED = { services: { ...SERVICES, firewall: "portico-firewall.service" } };
 
 /** A host with the application as somebody else installed it, and what is deployed to it. */
 export class ActivationHost {
@@ -201,7 +201,7 @@ export class ActivationHost {
       config: CONFIG,
       expect: siteExpect({ mode: "tls", host: named?.[1] ?? this.host.address }),
       files: hashed.map(({ path: at, mode, sha256, role }) => ({ path: at, mode, sha256, role })),
-      services: { proxy: { service: "portico.service", socket: "portico.socket" }, ...DAEMONS },
+      services: SERVICES,
       probe: { timeoutSeconds: 10 },
       ...more,
     };

@@ -1,4 +1,4 @@
-import { isDropIn, PROXY_ROLES, type Situation, type Step, unitOf } from "./serviceSteps.js";
+import { isDropIn, PROXY_ROLES, settingsReaders, type Situation, type Step, unitOf } from "./serviceSteps.js";
 
 /** What users notice of a unit's steps. */
 const NOTICED = {
@@ -31,7 +31,7 @@ function noticedOf(acts: ReadonlySet<Step["do"]>): keyof typeof NOTICED | undefi
 function whyOf(unit: string, { services, changed, settings, now, wanted, stale }: Situation): string {
   if (wanted.get(unit)?.active === false) return "it is no longer deployed";
   if (now.get(unit)?.active !== true) return "it does not run";
-  const { proxy, firewall, keepalived, webApplication, fileServer } = services;
+  const { proxy, firewall, keepalived } = services;
   const isOfProxy = unit === proxy.service || unit === proxy.socket;
   const files = changed.filter(({ path, role }) => {
     if (role === "unit" || isDropIn(path))
@@ -40,10 +40,7 @@ function whyOf(unit: string, { services, changed, settings, now, wanted, stale }
     if (role === "keepalived") return unit === keepalived;
     return isOfProxy && PROXY_ROLES.includes(role);
   });
-  const edited =
-    (unit === webApplication || unit === fileServer) && settings.size > 0
-      ? ["the application's settings"]
-      : [];
+  const edited = settingsReaders(services, settings).includes(unit) ? ["the application's settings"] : [];
   const why = [...files.map(({ path }) => path), ...edited];
   if (why.length > 0) return `${why.join(", ")} will change`;
   return stale === undefined ? "another unit needs it" : "what it runs with is not what is installed";

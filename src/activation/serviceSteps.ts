@@ -1,4 +1,4 @@
-import type { DeploymentServices, DeploymentSettings, FileRole } from "../model/index.js";
+import type { DeploymentServices, FileRole } from "../model/index.js";
 import type { UnitAction, UnitStatus } from "./systemctl.js";
 
 /** One thing that is done to a host; `files` stands for all files at once. */
@@ -25,7 +25,7 @@ export interface Situation {
   /** Files that change; for removed files, the role they had. */
   readonly changed: readonly { readonly path: string; readonly role: FileRole }[];
   /** The application's own files that are edited. */
-  readonly settings: ReadonlySet<keyof DeploymentSettings["files"]>;
+  readonly settings: ReadonlySet<string>;
   /** Whether only the host in the application's URLs changes (service 2.7). */
   readonly domainOnly: boolean;
   /** Every unit in question, as it is. */
@@ -91,22 +91,26 @@ export function isDropIn(path: string): boolean {
 
 /** Which change affects which component (service 2.5). */
 function affectedUnits({ services, changed, settings, stale }: Situation): Set<string> {
-  const { webApplication, fileServer } = services;
   const units = changed.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path));
-  const affected = new Set([...units, ...(stale?.units ?? [])]);
-  const affect = (unit: string | undefined, ...files: (keyof DeploymentSettings["files"])[]): void => {
-    if (unit !== undefined && files.some((file) => settings.has(file))) affected.add(unit);
-  };
-  affect(webApplication, "networkDaemon", "webApplication");
-  affect(fileServer, "networkDaemon", "fileServer");
-  return affected;
+  return new Set([...units, ...(stale?.units ?? []), ...settingsReaders(services, settings)]);
+}
+
+/** Units of the daemons that read one of the settings files. */
+export function settingsReaders({ daemons = [] }: DeploymentServices, files: ReadonlySet<string>): string[] {
+  return daemons
+    .filter(({ restartOn = [] }) => restartOn.some((file) => files.has(file)))
+    .map(({ unit }) => unit);
 }
 
 /** Daemons in the order in which they stop; they start in the reverse one. */
-function daemons({ services }: Situation): string[] {
-  const { webApplication, webdav, fileServer } = services;
-  return [webApplication, webdav, fileServer].filter((unit) => unit !== undefined);
-}
+const daemons = ({ services }: Situation): string[] =>
+  (services.daemons ?? []).map(({ unit }) => unit).toReversed();
+
+/** Daemons that do not stop before the edits. */
+const runningOn = ({ domainOnly, services }: Situation): string[] =>
+  (domainOnly ? (services.daemons ?? []) : [])
+    .filter(({ domainChange }) => domainChange === "restart")
+    .map(({ unit }) => unit);
 
 function known(situation: Situation): string[] {
   const { proxy, firewall, keepalived } = situation.services;
@@ -153,11 +157,11 @@ function stopped(now: Situation["now"], units: readonly string[]): Situation["no
 }
 
 function stopDaemons(situation: Situation, affected: ReadonlySet<string>): Step[] {
-  const { now, domainOnly, services } = situation;
+  const { now } = situation;
   return daemons(situation)
     .filter((unit) => affected.has(unit) && now.get(unit)?.active === true)
     .filter((unit) => !isLeaving(situation, unit))
-    .filter((unit) => !(domainOnly && unit === services.fileServer))
+    .filter((unit) => !runningOn(situation).includes(unit))
     .map((unit) => ({ do: "stop", unit }));
 }
 
@@ -192,14 +196,14 @@ function reloadSteps(
 }
 
 function startDaemons(situation: Situation, affected: ReadonlySet<string>): Step[] {
-  const { now, domainOnly, services } = situation;
+  const { now } = situation;
   return daemons(situation)
     .reverse()
     .flatMap((unit): Step[] => {
       if (isLeaving(situation, unit)) return [];
       const active = now.get(unit)?.active === true;
       if (affected.has(unit) && active) {
-        return [{ do: domainOnly && unit === services.fileServer ? "restart" : "start", unit }];
+        return [{ do: runningOn(situation).includes(unit) ? "restart" : "start", unit }];
       }
       return !active && situation.wanted.get(unit)?.active === true ? [{ do: "start", unit }] : [];
     });

@@ -28,15 +28,13 @@ export interface Plan {
   readonly drift: readonly string[];
 }
 
-/** The units that a deployment names, by role. */
+/** The units that a deployment names, by field. */
 export function namedUnits(services: DeploymentServices): Record<string, string | undefined> {
-  const { proxy, webApplication, fileServer, webdav, firewall, keepalived } = services;
+  const { proxy, daemons = [], firewall, keepalived } = services;
   return {
     "proxy.service": proxy.service,
     "proxy.socket": proxy.socket,
-    webApplication,
-    fileServer,
-    webdav,
+    ...Object.fromEntries(daemons.map(({ unit }, i) => [`daemons[${i}].unit`, unit])),
     firewall,
     keepalived,
   };

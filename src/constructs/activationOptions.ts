@@ -1,4 +1,5 @@
 import type { ApplicationSettingsValues } from "../render/index.js";
+import type { DeploymentServices } from "../model/deployment.js";
 import type { DnsRecord, PortForward } from "../model/host.js";
 
 /**
@@ -24,6 +25,19 @@ export interface ApplicationUnits {
    */
   readonly webdav?: string;
 }
+
+/** @internal The daemons of a deployment, in the order in which they start (service 2.5 to 2.7). */
+export function daemonsOf({ fileServer, webdav, webApplication }: ApplicationUnits): DeployedDaemon[] {
+  const daemon = (unit: string | undefined, more: Omit<DeployedDaemon, "unit"> = {}): DeployedDaemon[] =>
+    unit === undefined ? [] : [{ unit, ...more }];
+  return [
+    ...daemon(fileServer, { restartOn: ["networkDaemon", "fileServer"], domainChange: "restart" }),
+    ...daemon(webdav),
+    ...daemon(webApplication, { restartOn: ["networkDaemon", "webApplication"], code: "web-application" }),
+  ];
+}
+
+type DeployedDaemon = NonNullable<DeploymentServices["daemons"]>[number];
 
 /** systemd units of a host that activation stops and starts besides the proxy's own. */
 export interface DeploymentUnits extends ApplicationUnits {

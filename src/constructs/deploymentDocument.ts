@@ -1,7 +1,7 @@
 import { TerraformStack } from "cdktf";
 import type { IConstruct } from "constructs";
 import { DEPLOYMENT_FILE, type DeploymentInput, DEPLOYMENT_VERSION } from "../model/deployment.js";
-import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
+import { daemonsOf, type DeploymentUnits, type HostDescription } from "./activationOptions.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
@@ -17,7 +17,7 @@ export interface DeployedParts {
 /** @internal What a host gets, and what it should answer. */
 export function deploymentOf(
   scope: IConstruct,
-  { service, services, describe }: DeployedParts,
+  { service, services = {}, describe }: DeployedParts,
   keepalived?: string,
 ): DeploymentInput {
   const files = filesOf(scope, service.host).filter((file) => !isDescription(file));
@@ -27,8 +27,9 @@ export function deploymentOf(
     files: files.map(({ path, mode, sha256, role }) => ({ path, mode, sha256, role })),
     services: {
       proxy: { service: service.serviceUnit.name, socket: service.socketUnit.name },
-      ...services,
-      ...(keepalived === undefined ? {} : { keepalived }),
+      daemons: daemonsOf(services),
+      firewall: services.firewall,
+      keepalived,
     },
     expect: service.proxy.virtualServers.flatMap((server) => server.expectedRows()),
     ...describe?.(),

@@ -22,11 +22,9 @@ export interface UnitState {
   readonly command: string;
 }
 
-/** The units of the deployment by what they run; those it does not name are missing. */
+/** The units of the deployment by what they run, or by the row that tells of them; those it does not name are missing. */
 export type Units = Readonly<
-  Partial<
-    Record<"proxy" | "proxySocket" | "webApplication" | "fileServer" | "webdav" | "firewall", UnitState>
-  >
+  Partial<Record<"proxy" | "proxySocket" | "firewall" | "web-application", UnitState>>
 >;
 
 /** Addresses of this machine, in canonical form. */
@@ -52,8 +50,10 @@ export async function translatedTo(address: string): Promise<string | undefined>
 
 /** The units of a deployment; undefined if systemd does not answer. */
 export async function unitsOf(services: DeploymentServices): Promise<Units | undefined> {
-  const { proxy, ...others } = services;
-  const named = Object.entries({ proxy: proxy.service, proxySocket: proxy.socket, ...others });
+  const { proxy, daemons = [], ...others } = services;
+  const told = daemons.flatMap(({ code, unit }) => (code === undefined ? [] : [[code, unit]]));
+  const own = { proxy: proxy.service, proxySocket: proxy.socket, ...others };
+  const named = Object.entries<string>({ ...own, ...Object.fromEntries(told) });
   const shown = await showUnits(
     named.map(([, unit]) => unit),
     SHOW_SECONDS,

@@ -229,7 +229,7 @@ const fixes = (violations: Violations): string =>
 const SHOWN_MAX = 10;
 
 function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
-  const unit = evidence.units?.webApplication;
+  const unit = evidence.units?.["web-application"];
   if (unit !== undefined && startVariantProblems(unit.command.split(" "), unit.name).length > 0) {
     const fix = "Make the unit's ExecStart end in `start`, then run systemctl daemon-reload and restart it.";
     const cause = "the fastcgi start variant is used in the service unit";

@@ -74,6 +74,21 @@ const deployedFile = z.strictObject({
   role: z.enum(FILE_ROLES).describe("What the file is; decides which services a change concerns."),
 });
 
+const daemon = z.strictObject({
+  unit: service("Its unit."),
+  restartOn: z
+    .array(name("A file of `settings.files`."))
+    .describe("Settings files that it reads: it stops before their edits, and starts after them.")
+    .optional(),
+  domainChange: z
+    .literal("restart")
+    .describe(
+      "While only the host in the application's URLs changes, it runs on and restarts after the edits.",
+    )
+    .optional(),
+  code: name("Row of `portico doctor` that tells of it.").optional(),
+});
+
 const services = z.strictObject({
   proxy: z
     .strictObject({
@@ -81,9 +96,10 @@ const services = z.strictObject({
       socket: unitName("socket", "Socket unit of the proxy."),
     })
     .describe("Units of the proxy."),
-  webApplication: service("Unit of the web application daemon.").optional(),
-  fileServer: service("Unit of the file server daemon.").optional(),
-  webdav: service("Unit of the WebDAV daemon.").optional(),
+  daemons: z
+    .array(daemon)
+    .describe("The application's daemons in the order in which they start; they stop in the reverse one.")
+    .optional(),
   firewall: service("Unit that loads the rule set of the firewall, if one was deployed.").optional(),
   keepalived: service("Unit of keepalived, if the host is one of a pair.").optional(),
 });
@@ -224,7 +240,7 @@ export function parseDeploymentText(text: string): Result<Deployment> {
 }
 
 /** Rules that span fields. Each field alone is valid when this runs. */
-function crossCheck({ config, files, settings: edited, expect = [] }: Deployment): Problem[] {
+function crossCheck({ config, files, services, settings: edited, expect = [] }: Deployment): Problem[] {
   const found = files.flatMap(({ path }, i) => pathProblems(path, `files[${i}].path`, files[i - 1]?.path));
   const names = expect.map((row) => row.name);
   for (const [i, received] of names.entries()) {
@@ -238,7 +254,16 @@ function crossCheck({ config, files, settings: edited, expect = [] }: Deployment
     const message = "is not one of the files with the role `config`";
     found.push(problem("config.unknown-reference", "config", message, { received: config, allowed }));
   }
-  if (edited?.apply !== true) return found;
+  if (edited === undefined) return found;
+  const edits = Object.keys(edited.files);
+  for (const [i, { restartOn = [] }] of (services.daemons ?? []).entries()) {
+    const received = restartOn.find((file) => !edits.includes(file));
+    if (received === undefined) continue;
+    const more = { received, allowed: edits.join(", ") };
+    const message = "is not one of `settings.files`";
+    found.push(problem("config.unknown-reference", `services.daemons[${i}].restartOn`, message, more));
+  }
+  if (!edited.apply) return found;
   const deployed = new Set(files.map((file) => file.path));
   return found.concat(
     Object.entries(edited.files)

@@ -233,7 +233,7 @@ export const HOST_ERRORS = {
   ...seen(
     "activation.unknown-unit",
     "The deployment stops and starts a daemon that this host does not have.",
-    "services.webdav",
+    "services.daemons[1].unit",
     "is not a unit of this host",
     { received: '"sync-webdav.service"' },
   ),

@@ -42,16 +42,15 @@ export function describeFrontEnd(frontEnd: ActivatedFrontEnd): void {
 
 function activationProps(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): ActivationProps {
   const { daemons, firewall, service } = frontEnd;
-  const units = {
-    webApplication: daemons?.webApplication?.name,
-    fileServer: daemons?.fileServer?.name,
-    webdav: daemons?.webdav?.name,
-    firewall: firewall?.unit.name,
-    ...props.units,
-  };
   return {
     service,
-    services: Object.fromEntries(Object.entries(units).filter(([, unit]) => unit !== undefined)),
+    services: {
+      webApplication: daemons?.webApplication?.name,
+      fileServer: daemons?.fileServer?.name,
+      webdav: daemons?.webdav?.name,
+      firewall: firewall?.unit.name,
+      ...props.units,
+    },
     describe: () => describe(frontEnd, props),
     doctor: props.doctor,
   };
