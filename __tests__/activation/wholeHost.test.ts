@@ -594,9 +594,9 @@ describe("doctor's view of the host:", () => {
   "store": [],
   "units": [
     {"at":"firewall.service","what":"is disabled: it does not start at boot","fix":"systemctl enable firewall.service"},
-    {"at":"web.service","what":"is disabled: it does not start at boot","fix":"systemctl enable web.service"},
     {"at":"files.service","what":"has failed","fix":"systemctl restart files.service; journalctl -u files.service"},
     {"at":"dav.service","what":"does not exist","fix":"Install dav.service again"},
+    {"at":"web.service","what":"is disabled: it does not start at boot","fix":"systemctl enable web.service"},
   ],
 }
 `);
@@ -613,9 +613,9 @@ describe("doctor's view of the host:", () => {
   "store": [],
   "units": [
     {"at":"firewall.service","what":"is disabled: it does not start at boot","fix":"systemctl enable firewall.service"},
-    {"at":"web.service","what":"is disabled: it does not start at boot","fix":"systemctl enable web.service"},
     {"at":"files.service","what":"has failed","fix":"systemctl restart files.service; journalctl -u files.service"},
     {"at":"dav.service","what":"does not exist","fix":"Install dav.service again"},
+    {"at":"web.service","what":"is disabled: it does not start at boot","fix":"systemctl enable web.service"},
   ],
 }
 `);
@@ -776,8 +776,8 @@ describe("refused before anything is touched:", () => {
     ];
     host.says("systemd-analyze", `${lines.join("\n")}\n`, 1);
     host.says("keepalived", "line 1: unknown x\n", 2);
-    expect(await refused({ env: { SSH_CONNECTION: "192.0.2.7 50000 192.0.2.10 22" } }))
-      .toMatchInlineSnapshot(`
+    expect(await refused({ env: { SSH_CONNECTION: "192.0.2.7 50000 192.0.2.10 22" } })).
+toMatchInlineSnapshot(`
 [
   {"code":"activation.unknown-unit","path":"/etc/systemd/system/a@.service: OnFailure","message":"is not a unit of this host","received":"\\"b@1.service\\"","fix":"Install the daemon, deploy its unit, or leave it out of the deployment."},
   {
@@ -815,7 +815,7 @@ describe("refused before anything is touched:", () => {
     "path": "keepalived -t /etc/portico/keepalived.conf",
     "received": undefined,
   },
-  {"code":"activation.unknown-unit","path":"services.fileServer","message":"is not a unit of this host","received":"\\"files.service\\"","fix":"Install the daemon, deploy its unit, or leave it out of the deployment."},
+  {"code":"activation.unknown-unit","path":"services.daemons[0].unit","message":"is not a unit of this host","received":"\\"files.service\\"","fix":"Install the daemon, deploy its unit, or leave it out of the deployment."},
   {"code":"activation.unknown-unit","path":"services.keepalived","message":"is not a unit of this host","received":"\\"keepalived.service\\"","fix":"Install the daemon, deploy its unit, or leave it out of the deployment."},
   {
     "code": "activation.masked-unit",
