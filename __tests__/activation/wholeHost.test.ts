@@ -776,8 +776,8 @@ describe("refused before anything is touched:", () => {
     ];
     host.says("systemd-analyze", `${lines.join("\n")}\n`, 1);
     host.says("keepalived", "line 1: unknown x\n", 2);
-    expect(await refused({ env: { SSH_CONNECTION: "192.0.2.7 50000 192.0.2.10 22" } })).
-toMatchInlineSnapshot(`
+    expect(await refused({ env: { SSH_CONNECTION: "192.0.2.7 50000 192.0.2.10 22" } }))
+      .toMatchInlineSnapshot(`
 [
   {"code":"activation.unknown-unit","path":"/etc/systemd/system/a@.service: OnFailure","message":"is not a unit of this host","received":"\\"b@1.service\\"","fix":"Install the daemon, deploy its unit, or leave it out of the deployment."},
   {
