@@ -2,7 +2,17 @@ import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyPro
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
 import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
-import { type FileSyncFrontEndProps, Mode } from "../../src/index.js";
+import {
+  type ContainerProxy,
+  Delivery,
+  type FileSyncFrontEndProps,
+  FileSyncProxy,
+  FrontEndPair,
+  Mode,
+  type ReverseProxy,
+  TlsMaterial,
+} from "../../src/index.js";
+import type { RouteInput } from "../../src/model/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { frontEnd, newStack, synthesize } from "../../proof/kit/stacks.js";
 
@@ -55,25 +65,62 @@ test.each([
   expect(roots).toEqual(["default: staticFiles", "application: staticFiles"]);
 });
 
-describe("on the wire", () => {
+const UPSTREAMS = {
+  web: { url: "http://web" },
+  webdav: { url: "http://dav" },
+  fileServer: { url: "http://files" },
+};
+const machine = (address: string) => ({
+  address,
+  netmask: "255.255.255.0",
+  interface: "eth0",
+  delivery: Delivery.ssh({ hostKey: "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=" }),
+});
+const material = TlsMaterial.fromFiles({ certificate: "/etc/tls/chain.pem", key: "/etc/tls/key.pem" });
+
+describe.each<[name: string, make: () => ReverseProxy | ContainerProxy]>([
+  ["192.0.2.10", () => made({ ...TLS, rootRedirect: true }).files.proxy],
+  [
+    "files.example.org",
+    () =>
+      new FileSyncProxy(newStack(), "sync", {
+        ...TLS,
+        rootRedirect: true,
+        serverNames: ["files.example.org"],
+        upstreams: UPSTREAMS,
+        mediaDirectory: "/srv/media",
+      }).proxy,
+  ],
+  [
+    "192.0.2.20",
+    () =>
+      new FrontEndPair(newStack(), "pair", {
+        hosts: [machine("192.0.2.11"), machine("192.0.2.12")],
+        virtualAddress: "192.0.2.20",
+        mode: Mode.tls({ material }),
+        rootRedirect: true,
+        installDirectory: "/srv/sync",
+        service: { runtimeBundle: __filename },
+      }).frontEnds[1].proxy,
+  ],
+])("a whole front end at %s, on the wire", (name, make) => {
   let front: EveryProtocol;
   beforeAll(async () => {
-    const { config } = made({ ...TLS, rootRedirect: true });
-    const routes = config.virtualServers.find(({ name }) => name === "redirect")!.routes;
-    front = await startEveryProtocol({ routes: routes.filter(({ path }) => path === "/") });
+    const { listeners, upstreams, virtualServers } = make().config;
+    const unlogged = ({ accessLog: _, errorLog: __, ...route }: RouteInput): RouteInput => route;
+    const servers = virtualServers.map((one) => ({ ...one, routes: one.routes.map(unlogged) }));
+    front = await startEveryProtocol({
+      routes: [],
+      config: { listeners, upstreams, virtualServers: servers },
+    });
   });
   afterAll(() => front.close());
 
-  const SEEN = [302, "https://a.example/sync/"];
+  const SEEN = [302, `https://${name}/sync/`];
 
   test("over HTTP/1.1", async () => {
     const seen = await new Promise((done, fail) => {
-      const options = {
-        host: "127.0.0.1",
-        port: front.plainPort,
-        headers: { Host: "a.example" },
-        agent: false,
-      };
+      const options = { host: "127.0.0.1", port: front.plainPort, headers: { Host: name }, agent: false };
       httpRequest(options, (answer: IncomingMessage) => {
         answer.resume();
         done([answer.statusCode, answer.headers.location]);
@@ -88,7 +135,7 @@ describe("on the wire", () => {
     const seen = await new Promise((done, fail) => {
       const session = connect(`https://127.0.0.1:${front.securePort}`, { rejectUnauthorized: false });
       session.on("error", fail);
-      const stream = session.request({ ":path": "/", ":authority": "a.example" });
+      const stream = session.request({ ":path": "/", ":authority": name });
       stream.on("error", fail).on("response", (head) => {
         done([head[":status"], head.location]);
         session.destroy();

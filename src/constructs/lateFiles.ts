@@ -10,7 +10,7 @@ import {
 import { dependOn } from "./delivery/provisioning.js";
 import { addPreconditions, type LateCheck } from "./props/lateChecks.js";
 
-/** Resources of files that have a check in common: it is written at the first one, and the others are not written before that one. */
+/** Files with a check in common: all of their checks are at the first one, and the others are written after it. */
 interface Group {
   readonly first: TerraformResource;
   readonly checks: Map<string, LateCheck>;
