@@ -308,7 +308,7 @@ describe("under load nothing is lost by", () => {
       /could not be started: no program at .*none \[serve\.upgrade-failed\]$/,
     );
     // The shell reports it under the name that the master's own lines begin with.
-    expect(portico.errors).toMatch(/^portico: .*none: /m);
+    await portico.says(/^portico: .*none: /m);
     portico.rewrite({ ...config(), workers: 0 });
     expect(await refusal({ command: "upgrade" })).toMatch(/^workers: .*\[config\.out-of-range\]$/);
     portico.rewrite(config());
@@ -364,7 +364,7 @@ describe("an upgrade", () => {
     await eventually(() => isRefused(httpsPort), "for the port to be closed");
     portico.rewrite(config({ listeners: [listeners[1]!], virtualServers: only("https") }));
     await asked({ command: "reload" });
-    expect(portico.errors).toMatch(/portico\.socket: was passed by systemd, but no listener has/);
+    await portico.says(/portico\.socket: was passed by systemd, but no listener has/);
     expect(await certificate()).toBe("localhost");
   });
 
