@@ -400,12 +400,13 @@ describe("media:", () => {
     fs.mkdirSync(deep, { recursive: true });
     execFileSync("chown", ["-R", `${APP}:${APP}`, at("app/media")]);
     execFileSync("chmod", ["-R", "755", at("app/media")]);
+    const before = process.cwd();
     process.chdir(deep);
     try {
       fs.mkdirSync("y".repeat(250));
       fs.writeFileSync(join("y".repeat(250), "z".repeat(250)), "");
     } finally {
-      process.chdir("/");
+      process.chdir(before);
     }
     const seen = await checkMediaPermissions({ directory: at("app/media") });
     execFileSync("rm", ["-rf", at("app/media")]);

@@ -14,7 +14,7 @@ const refused = (code: string, detail = "", instance?: string): AcmeError =>
   new AcmeError(code, detail, { instance });
 const onTls = wanted({ challenge: "tls-alpn-01" });
 const withProfile = wanted({ authority: { ...authority, profile: "short" } });
-const RETRIED = /is tried again by itself\.( |$)/;
+const RETRIED = /Portico tries again later\.( |$)/;
 
 test.each<[error: AcmeError, of: WantedCertificate, message: RegExp, fix: RegExp]>([
   [refused("connection"), wanted(), /could not connect to port 80$/, /port 80 of this host by a\.example/],
