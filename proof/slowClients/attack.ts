@@ -73,8 +73,8 @@ interface Phases {
 const USUAL_MIN_MS = 3;
 /**
  * What slow clients send arrives in bursts, and one request in a hundred meets one: how long it waits then is less the
- * proxy's than the kernel's and the hypervisor's (3 to 45 ms on machines that all have two processors). Nobody notices it
- * below this.
+ * proxy's than the kernel's and the hypervisor's (3 to 45 ms on machines that all have two processors). No user
+ * notices a wait below this.
  */
 const NOTICED_MS = 100;
 const QUIET_MS = 5_000;
@@ -83,9 +83,9 @@ const CLIENT_BYTES_MAX = 128 * 1024;
 /** What there may be besides: garbage, the work of connecting, the well-behaved client. */
 const OTHER_BYTES_MAX = 64 * 2 ** 20;
 const OPENED_PER_SECOND = 1_000;
-/** How long those that are late are waited for. */
+/** How long the test waits for attackers that connect late. */
 const OPENING_MORE_SECONDS = 20;
-/** An attack of fewer is none that was asked for. */
+/** Share of the connections that must stand, or the attack proves nothing. */
 const STANDING_SHARE = 0.9;
 
 /**
@@ -105,7 +105,6 @@ export async function measure(
   // Where nothing stays, the attack is over when all have connected.
   const phase = sockets === 0 ? "opening" : "standing";
   const [usual, attacked] = [besides.phases[phase], under.phases[phase]];
-  // An attack that never stood proves nothing.
   const enough = load.connections * STANDING_SHARE;
   const stood = [besides, under].every(
     (one) => one.sockets >= sockets * enough && (logged === undefined || one.answered >= enough),
@@ -166,7 +165,7 @@ async function underAttack(
   try {
     const opening = await latencies(measured.plainPort, openingSeconds * 1000);
     if (failedToRun(attack)) throw new Error("slowhttptest cannot be run (Debian package slowhttptest)");
-    // They have what processors the others leave, and may need longer.
+    // The attackers have only the processor time that others leave, and may need longer to connect.
     const until = performance.now() + OPENING_MORE_SECONDS * 1000;
     while (most.sockets < each * connections * STANDING_SHARE && performance.now() < until) await sleep(250);
     const standing = await latencies(measured.plainPort, seconds * 1000);

@@ -94,7 +94,7 @@ async function notIssued(socket: string): Promise<readonly ListedCertificate[]> 
 const failedBefore = ({ state, lastError }: ListedCertificate): boolean =>
   state === "waiting" && lastError !== undefined && lastError.at < performance.timeOrigin;
 
-/** An administrator who applies again has removed the cause: the proxy's own pause is not waited for, an authority's limits are. */
+/** Who applies again has removed the cause: the proxy's own pause is not waited for, an authority's limits are. */
 async function askAgain(socket: string, failed: readonly ListedCertificate[], ms: number): Promise<void> {
   await Promise.all(failed.map(({ names }) => askMaster(socket, { command: "renew", name: names[0]! }, ms)));
 }

@@ -178,7 +178,7 @@ type CommonProps = Omit<
   | "copyPort"
 >;
 
-/** Without TLS there are no tickets, and who names a file has brought it to both hosts. */
+/** Without TLS there are no tickets, and a user who names a file has brought it to both hosts. */
 function ticketKeysOf({
   mode,
   proxy,

@@ -14,8 +14,8 @@ const enum Stage {
 }
 
 /**
- * The end of an exchange, which has one owner. Its end has one order, whichever side ends it (the action, the client, the protocol, an upstream, a
- * deadline, a fault), the same happens once and in this order:
+ * The end of an exchange, which has one owner. Whichever side ends it (the action, the client, the protocol, an upstream,
+ * a deadline, a fault), the same happens once and in this order:
  *
  *     Open ──release──> Released ──finish──> Over
  *       1. its body goes nowhere any more

@@ -11,8 +11,8 @@ type Answers = (path: string) => HealthAnswer | undefined;
 
 /**
  * The HTTP server of the health listener. Who asks are probes: a short head, no body, one request for each connection.
- * Anything else is closed soon. If there are more connections than a few, the oldest is closed: a client that holds many of them
- * must not keep probes out.
+ * Anything else is closed soon. If there are more connections than a few, the oldest is closed: a client that holds many
+ * of them must not keep probes out.
  *
  * Not Node's own: that reads all requests that come together, thousands of them, before anything else can happen.
  */
