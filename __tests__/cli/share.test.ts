@@ -91,11 +91,11 @@ test("each host gives the other what it has, by the config that it has, until it
   expect(existsSync(place("127.0.0.2"))).toBe(true);
   // A config that cannot be used is reported once, and changes nothing: a newer certificate is still given away.
   writeFileSync(at("127.0.0.1.json"), "{");
-  await eventually(() => printed["127.0.0.1"].err !== "", undefined, { ms: 10_000 });
+  await eventually(() => printed["127.0.0.1"].err !== "");
   const newer = await issue({ names, issuer });
   writeFileSync(place("127.0.0.1"), newer.key + newer.cert + issuer.cert);
   const copied = (): boolean => readFileSync(place("127.0.0.2"), "utf8").includes(newer.cert.slice(28, 400));
-  await eventually(copied, undefined, { ms: 10_000 });
+  await eventually(copied);
   expect(printed["127.0.0.1"].err).toMatch(
     /^[^\n]*127\.0\.0\.1\.json: [^]*\[config\.not-json\][^]*: 1 problem\n$/,
   );

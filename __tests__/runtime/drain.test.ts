@@ -225,7 +225,7 @@ async function readNever(): Promise<Impatience> {
   front.portico.signal("SIGHUP");
   await front.portico.says(/configuration reloaded/);
   const reloaded = performance.now();
-  await eventually(() => !before.some(alive), "for the old worker to go", { ms: 20_000 });
+  await eventually(() => !before.some(alive), "for the old worker to go");
   const goneMs = performance.now() - reloaded;
   await front.portico.stop();
   return { goneMs };

@@ -209,7 +209,7 @@ describe("deadlines of a connection", () => {
     client.socket.end();
     await (await upstream.connection()).receives("\r\n\r\n");
     await pass(1_200);
-    await eventually(() => proxy.connections() === 0, undefined, { ms: 500 });
+    await eventually(() => proxy.connections() === 0);
   });
 
   test("a client that has ended its side waits a second for its answer, and for every piece of it", async () => {
@@ -229,7 +229,7 @@ describe("deadlines of a connection", () => {
       expect(proxy.connections()).toBe(1);
     }
     await pass(1_000);
-    await eventually(() => proxy.connections() === 0, undefined, { ms: 500 });
+    await eventually(() => proxy.connections() === 0);
     await client.until(({ closed }) => closed);
   });
 });
@@ -466,7 +466,7 @@ describe("a request that was given up while its body waited", () => {
     if (length === 5) {
       second.send(get());
       await second.until((peer) => heads(peer).length === 2);
-    } else await eventually(() => second.socket.writableLength === 0, "for all to be read", { ms: 5_000 });
+    } else await eventually(() => second.socket.writableLength === 0, "for all to be read");
     for (const { socket } of [first, second]) socket.destroy();
   });
 });

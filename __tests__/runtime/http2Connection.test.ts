@@ -558,7 +558,7 @@ describe("the end of a connection", () => {
     const first = [`${Frame.GOAWAY} 0 0 7fffffff00000000`, `${Frame.PING} 0 0 ${hex(DRAINED)}`];
     expect(since()).toEqual(first);
     client.send(Frame.PING, ACK, 0, DRAINED);
-    await eventually(() => since().length > 2, undefined, { ms: 500 });
+    await eventually(() => since().length > 2);
     expect(since()).toEqual([...first, `${Frame.GOAWAY} 0 0 0000000100000000`]);
     client.destroy();
     await draining.close();
@@ -669,8 +669,7 @@ describe("a connection that has ended", () => {
   }
   const ended = (): Promise<unknown> => client.next((f) => f.type === Frame.GOAWAY);
   const stays = (): void => expect(lasting.connections.size).toBe(1);
-  const goes = (): Promise<void> =>
-    eventually(() => lasting.connections.size === 0, undefined, { ms: 5_000 });
+  const goes = (): Promise<void> => eventually(() => lasting.connections.size === 0);
   afterEach(() => lasting.close());
 
   /** Ends it so long after its answer. */

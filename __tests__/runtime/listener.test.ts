@@ -17,7 +17,7 @@ import { eventually as waited } from "../../proof/kit/waiting.js";
 
 /** What a listener does with a connection before a protocol has it: to whom it is given, when it is closed, what is logged. */
 
-const eventually = (holds: () => boolean) => waited(holds, undefined, { ms: 5_000 });
+const eventually = (holds: () => boolean) => waited(holds);
 
 interface Given {
   readonly protocol: "http1" | "http2";

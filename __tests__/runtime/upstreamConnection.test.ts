@@ -131,7 +131,7 @@ async function open(more: Partial<UpstreamConfig> = {}): Promise<Opened> {
   return { connection, owner, peer: peers.at(-1)!, ask };
 }
 
-const eventually = (holds: () => boolean) => waited(holds, undefined, { ms: 3_000 });
+const eventually = (holds: () => boolean) => waited(holds);
 const turn = (): Promise<void> => new Promise(setImmediate);
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const failure = (status: number, message: string, answered: boolean): UpstreamFailure =>

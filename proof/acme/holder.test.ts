@@ -145,7 +145,7 @@ describe("two proxies", () => {
         );
       },
       what,
-      { seen: () => host.portico.errors, everyMs: 200, ms: 20_000 },
+      { seen: () => host.portico.errors, everyMs: 200 },
     );
 
   test("only the one with the address asks; the other takes what is copied, and goes on when the address comes", async () => {
@@ -194,7 +194,6 @@ describe("two proxies", () => {
     expect(await a.served()).toBe(first);
     copyState(b, a);
     await eventually(async () => (await a.served()) === second, "for the copy back", {
-      ms: 20_000,
       everyMs: 200,
     });
     expect(second).not.toBe(first);
@@ -240,7 +239,7 @@ describe("two engines", () => {
         return isSo();
       },
       what,
-      { seen: () => stage.host.lines.join("\n"), everyMs: 20, ms: 20_000 },
+      { seen: () => stage.host.lines.join("\n"), everyMs: 20 },
     );
 
   test("a renewal that is due waits for the address, and is the one order of both", async () => {
@@ -266,7 +265,6 @@ describe("two engines", () => {
     clock.advance(10 * SECONDS);
     await eventually(() => host.installed.get(one.id)!.cert !== first.cert, "for the renewal", {
       seen: () => host.lines.join("\n"),
-      ms: 20_000,
     });
     expect(between.orders).toBe(2);
     expect(between.steps.filter(({ path }) => path === NEW_ACCOUNT)).toHaveLength(1);
@@ -307,7 +305,7 @@ describe("two engines", () => {
     };
     a.certificates.lookAfter([one]);
     const order = join(a.state, "certificates", one.id, "order.json");
-    await eventually(() => stopped !== undefined, "for the first order", { ms: 20_000 });
+    await eventually(() => stopped !== undefined, "for the first order");
     await stopped;
     expect(JSON.parse(readFileSync(order, "utf8"))).toMatchObject({ order: expect.any(String) });
     address.moveTo(1);
@@ -355,7 +353,7 @@ describe("two engines", () => {
     const one = wantedBy(0);
     const other = wantedBy(0, "b.example.net");
     a.certificates.lookAfter([one, other]);
-    await eventually(() => host.installed.size === 2, "for two certificates", { ms: 20_000 });
+    await eventually(() => host.installed.size === 2, "for two certificates");
     const good = readFileSync(fileOf(a.state, one.id), "utf8");
     const waiting = wantedBy(1);
     b.certificates.lookAfter([waiting]);

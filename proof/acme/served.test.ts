@@ -109,7 +109,6 @@ const issued = (name?: string): Promise<void> =>
   eventually(async () => issuerOf(await peer(name)).startsWith("Pebble"), "for an issued certificate", {
     seen: () => portico!.errors,
     ...SELDOM,
-    ms: 30_000,
   });
 /** Each look is a handshake, or a question to the master. */
 const SELDOM = { everyMs: 100 };
@@ -368,7 +367,6 @@ describe("doctor names the cause of a certificate that is not issued:", () => {
     await eventually(async () => (await found()).lastError !== undefined, "for the failure", {
       seen: () => asking.portico.errors,
       ...SELDOM,
-      ms: 30_000,
     });
     const certificate = await found();
     expect(certificate).toMatchObject({ source: "temporary" });

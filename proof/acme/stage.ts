@@ -79,6 +79,6 @@ export async function issued(stage: Stage, id: string, minutes = 0): Promise<voi
       return stage.host.installed.get(id) !== before;
     },
     "for a certificate",
-    { seen: () => stage.host.lines.join("\n"), everyMs: minutes > 0 ? 200 : 10, ms: 25_000 },
+    { seen: () => stage.host.lines.join("\n"), everyMs: minutes > 0 ? 200 : 10 },
   );
 }

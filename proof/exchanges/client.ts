@@ -62,6 +62,8 @@ export abstract class Client {
   readonly quiet: Promise<void>;
   private becomeQuiet: () => void = () => undefined;
   private leftAt = Infinity;
+  /** A busy machine takes long over a client that sends a thousand bytes one by one, but not between two of them. */
+  private hangs: NodeJS.Timeout | undefined;
   private readonly socket: net.Socket;
   /** The one below TLS, which alone can be reset. */
   private readonly transport: net.Socket;
@@ -104,10 +106,10 @@ export abstract class Client {
 
   /**
    * Plays the whole script; resolves when the connection is closed.
-   * @param patienceMs what takes longer hangs
+   * @param patienceMs what neither sends nor receives a byte for so long hangs
    */
   async play(patienceMs: number): Promise<void> {
-    const hangs = globalThis.setTimeout(() => {
+    this.hangs = globalThis.setTimeout(() => {
       this.violations.push(`hangs: ${this.describe()}`);
       this.socket.destroy();
     }, patienceMs);
@@ -122,7 +124,7 @@ export abstract class Client {
     if (!this.closed) this.socket.end();
     await this.closing;
     this.forsaken = performance.now() - this.leftAt >= HALF_CLOSED_MS;
-    clearTimeout(hangs);
+    clearTimeout(this.hangs);
   }
 
   /** Whether all that will come has come. */
@@ -192,6 +194,7 @@ export abstract class Client {
     for (const { bytes, apart } of this.pieces(parts.map((part) => part.bytes))) {
       const left = this.sentMax - this.sent;
       this.write(bytes.subarray(0, Math.max(0, left)));
+      this.hangs?.refresh();
       this.sent += Math.min(bytes.length, left);
       for (const { exchange, at } of wholes) if (at <= this.sent) this.whole.add(exchange);
       if (left <= bytes.length && abort !== undefined) return this.leave(abort.how);
@@ -237,6 +240,7 @@ export abstract class Client {
 
   private receive(bytes: Buffer): void {
     this.received += bytes.length;
+    this.hangs?.refresh();
     this.guard(() => this.read(bytes));
     const { abort } = this.script;
     if (abort !== undefined && "received" in abort.after && this.received >= abort.after.received)

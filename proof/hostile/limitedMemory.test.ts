@@ -65,7 +65,7 @@ inGroup("clients that stay within the limits", () => {
   afterEach(async () => {
     for (const socket of [...clients, ...asked]) socket.destroy();
     clients.clear();
-    await eventually(async () => (await answer()) === 200, "until it answers again", { ms: 20_000 });
+    await eventually(async () => (await answer()) === 200, "until it answers again");
   });
 
   const used = (): number => Number(read(join(group, isV1 ? "memory.usage_in_bytes" : "memory.current")));

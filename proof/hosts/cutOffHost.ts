@@ -141,7 +141,6 @@ export class CutOffHost {
     if (way === "power" || way === "reboot") {
       const mark = path.join(host.root, MARK);
       await eventually(async () => existsSync(mark), `until ${way} at step ${at}`, {
-        ms: 60_000,
         everyMs: 100,
       });
       await (way === "power" ? host.powerCut() : host.reboot());
@@ -149,7 +148,6 @@ export class CutOffHost {
       // The boot's own jobs, and then the recovery, where there is anything to recover.
       const jobs = async (): Promise<string> => (await host.run(RECOVERY)).stdout;
       await eventually(async () => (await jobs()) === "inactive\n", "until it has come to its end", {
-        ms: 60_000,
         everyMs: 100,
       });
       // A shutdown lets it roll back; after a loss of power the boot does, and the next run tells of it.
@@ -161,7 +159,6 @@ export class CutOffHost {
     if (way === "kill") expect({ cut, code, stderr }).toEqual({ cut, code: 0, stderr: "" });
     else {
       await eventually(async () => (await host.run(WORKERS)).stdout === "", "until it has come to its end", {
-        ms: 60_000,
         everyMs: 250,
       });
       await this.expectRecord();

@@ -87,7 +87,6 @@ test("a host of a test that was killed is gone, and the next one cleans up after
   process.kill(Number(/portico-host-(\d+)/.exec(root)![1]), "SIGKILL");
   const processes = async (): Promise<string> => (await host.outside()).must("ps -eo args");
   await eventually(async () => !(await processes()).includes(root), "until its processes are gone", {
-    ms: 10_000,
     everyMs: 100,
   });
   expect(existsSync(root)).toBe(true);

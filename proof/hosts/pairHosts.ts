@@ -134,7 +134,6 @@ export class PairHosts {
       return states.every(({ stdout }) => stdout === "0\n") && (await this.holders()).length === 1;
     };
     await eventually(ready, "until both hosts are ready, and one has the address", {
-      ms: 20_000,
       everyMs: 100,
     });
   }
@@ -149,7 +148,7 @@ export class PairHosts {
     child.stdout!.on("data", (data) => (text += data));
     const ended = once(child, "close");
     try {
-      await eventually(async () => text !== "", "until the probe has an answer", { ms: 20_000, everyMs: 20 });
+      await eventually(async () => text !== "", "until the probe has an answer", { everyMs: 20 });
       await happens();
     } finally {
       child.stdin!.end();

@@ -190,7 +190,6 @@ export class PorticoHost {
     const child = outside.start(`exec ${process.execPath} ${script} load '${JSON.stringify(options)}'`);
     const load = new Load(child);
     await eventually(async () => load.text.startsWith("loading\n"), "until the load has begun", {
-      ms: 20_000,
       everyMs: 100,
     });
     // The long transfers begin with the small requests.

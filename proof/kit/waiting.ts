@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface Waiting {
   /** What was there instead, for the error. Default: nothing. */
   readonly seen?: () => string;
-  /** How long at most, in milliseconds. Default 25,000. */
+  /** How long at most, in milliseconds. Default 60,000. */
   readonly ms?: number;
   /** How long between two looks, in milliseconds. Default 5. */
   readonly everyMs?: number;

@@ -73,7 +73,6 @@ export class HostCa {
       stream.on("data", (data: Buffer) => (this.output += data.toString()));
     const asked = `curl -sf --cacert ${join(this.folder, "roots.pem")} ${this.directory}`;
     await eventually(async () => (await this.outside.run(asked)).code === 0, "until Pebble answers", {
-      ms: 20_000,
       everyMs: 100,
       seen: () => this.output,
     });

@@ -124,7 +124,6 @@ export class TestHost {
     const before = this.leader();
     await this.run("systemctl reboot");
     await eventually(async () => this.leader() !== before, "until the host goes down", {
-      ms: 60_000,
       everyMs: 100,
     });
     await this.up();
@@ -235,7 +234,7 @@ export class TestHost {
     await eventually(
       async () => (await this.gateway!.run(`: < /dev/tcp/${this.address}/22`)).code === 0,
       "until sshd answers",
-      { ms: 20_000, everyMs: 100 },
+      { everyMs: 100 },
     );
   }
 
@@ -322,7 +321,6 @@ async function removeTraces(id: string): Promise<void> {
   if (!existsSync(group)) return;
   // Processes that were killed a moment ago may still be leaving.
   await eventually(async () => removeGroup(group), `until control group ${id} is empty`, {
-    ms: 10_000,
     everyMs: 100,
   });
 }
