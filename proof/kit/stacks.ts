@@ -27,7 +27,7 @@ export function newStack(id = "stack", app?: App): TerraformStack {
   return stack;
 }
 
-/** A front end with a stand-in for the runtime, so that tests need no build. */
+/** A front end with a stand-in for the runtime, which is large. */
 export function frontEnd(
   more: Partial<FileSyncFrontEndProps> = {},
   id = "files",

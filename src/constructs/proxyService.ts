@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
@@ -8,7 +8,6 @@ import type { SchemaNode } from "../model/config/schema.js";
 import { accepting } from "../model/textRule.js";
 import {
   CONFIG_SCHEMA_FILE,
-  renderConfigSchema,
   renderLogRotation,
   clashingCredentials,
   isProgramPath,
@@ -87,7 +86,7 @@ export class ProxyService extends Construct {
     this.schema = new HostFile(this, "Schema", {
       host,
       path: CONFIG_SCHEMA_FILE,
-      content: renderConfigSchema(),
+      source: packagedSchema(this.node.path),
     });
     const unit = () => proxyServiceUnit(this.unitsInput);
     this.serviceUnit = new SystemdUnit(this, "ServiceUnit", {
@@ -298,13 +297,19 @@ const baseNameOf = (path: string): string =>
 
 const LOG_DAYS_MAX = 3_650;
 
-/** @internal The runtime next to this module: in the package `dist/portico.mjs` is above `dist/lib`, in the sources in `dist`. */
-export function packagedBundle(path: string): string {
-  const places = ["../../portico.mjs", "../../dist/portico.mjs"].map((place) => resolve(__dirname, place));
+/** @internal */
+export const packagedBundle = (path: string): string =>
+  packaged(path, "portico.mjs", "the runtime was not built", "Run `npm run build`, or give `runtimeBundle`.");
+
+const packagedSchema = (path: string): string =>
+  packaged(path, basename(CONFIG_SCHEMA_FILE), "the schema was not built", "Run `npm run build`.");
+
+/** A built file: in the package `dist` is above `dist/lib`, in the sources it is next to `src`. */
+function packaged(path: string, file: string, why: string, fix: string): string {
+  const places = ["../..", "../../dist"].map((place) => resolve(__dirname, place, file));
   const found = places.find((place) => existsSync(place));
   if (found !== undefined) return found;
-  const fix = "Run `npm run build`, or give `runtimeBundle`.";
-  const message = "cannot be deployed: the runtime was not built";
+  const message = `cannot be deployed: ${why}`;
   throw new ProblemError([problem("files.unreadable", path, message, { received: places[1], fix })]);
 }
 

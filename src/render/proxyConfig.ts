@@ -1,16 +1,8 @@
 import { configNode, meant, type SchemaNode, variants } from "../model/config/schema.js";
-import { configJsonSchema, type ProxyConfigInput } from "../model/index.js";
+import type { ProxyConfigInput } from "../model/index.js";
 
 /** Where editors find the JSON Schema of the config: next to the runtime it belongs to. */
 export const CONFIG_SCHEMA_FILE = "/usr/lib/portico/portico.schema.json";
-
-let configSchemaText: string | undefined;
-
-/** The JSON Schema file; made once, as every front end of an app has the same. */
-export function renderConfigSchema(): string {
-  configSchemaText ??= `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
-  return configSchemaText;
-}
 
 /**
  * The config file: indented JSON, one field order for every config, so that a diff shows changes only.
