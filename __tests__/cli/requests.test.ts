@@ -68,15 +68,10 @@ describe("resolve", () => {
   });
 
   test.each([
-    [
-      ["resolve", "ftp://a/", "--config", "-"],
-      CONFIG,
-      2,
-      'Give an absolute http or https URL: "ftp://a/" is not one.',
-    ],
-    [["resolve", "https://a/", "--config", "-"], CONFIG, 2, "No listener takes https://a"],
+    [["resolve", "ftp://a/", "--config", "-"], CONFIG, 2, "ftp://a/: is not an absolute URL"],
+    [["resolve", "https://a/", "--config", "-", "--json"], CONFIG, 2, '"config.unknown-reference"'],
     [["resolve", "http://a/", "--config", "-", "--header", "x"], CONFIG, 2, "Give NAME:VALUE"],
-    [["resolve", "http://a/", "--config", "-", "--listener", "x"], CONFIG, 2, "No listener takes"],
+    [["resolve", "http://a/", "--config", "-", "--listener", "x"], CONFIG, 2, 'received: "x"'],
     [["resolve", "http://a/", "--config", "-"], "{", 1, "[config.not-json]"],
     [["resolve", "http://a/", "--config", "-", "--json"], "{}", 1, '"config.missing-field"'],
     [["resolve", "http://a/", "--config", "/none"], CONFIG, 1, "/none: does not exist [files.unreadable]"],

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { type Problem, ProblemError } from "../model/problem.js";
 import { type Resolution, resolution, type TestRequest } from "../model/resolution.js";
 import { readDocument, sourceOf } from "./document.js";
 import { EXIT, json, type Output, problemsText } from "./output.js";
@@ -42,11 +43,11 @@ Examples:
 async function resolve(url: string, flags: ResolveFlags, output: Output): Promise<number> {
   const { file } = sourceOf(flags.config, flags.root);
   const document = await readDocument(file);
-  if (!document.ok) {
-    const { problems } = document;
+  const refused = (problems: readonly Problem[], code: number): number => {
     output.out(flags.json === true ? json({ file, ok: false, problems }) : problemsText(file, problems));
-    return EXIT.failed;
-  }
+    return code;
+  };
+  if (!document.ok) return refused(document.problems, EXIT.failed);
   const request: TestRequest = {
     url,
     method: flags.method,
@@ -58,8 +59,8 @@ async function resolve(url: string, flags: ResolveFlags, output: Output): Promis
   try {
     resolved = resolution(document.value, request);
   } catch (error) {
-    output.err(`error: ${(error as Error).message}\n`);
-    return EXIT.usage;
+    if (error instanceof ProblemError) return refused(error.problems, EXIT.usage);
+    throw error;
   }
   output.out(flags.json === true ? json({ file, ok: true, ...resolved }) : text(request, resolved));
   return EXIT.ok;

@@ -293,6 +293,7 @@ function plainly(_key: string, value: unknown): unknown {
 }
 
 function show(value: unknown): string {
+  if (typeof value === "function") return "a function";
   // JSON has neither NaN nor big integers.
   const json =
     typeof value === "number" || typeof value === "bigint" ? undefined : JSON.stringify(value, plainly);

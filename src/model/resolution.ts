@@ -1,4 +1,4 @@
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import {
   type ActionConfig,
   type ActionOf,
@@ -21,6 +21,8 @@ import {
   type NormalisedPath,
   normalisePath,
   parseHost,
+  problem,
+  ProblemError,
   type ProxyConfig,
   redirectLocation,
   requestedUpgrade,
@@ -115,11 +117,17 @@ export function resolution(config: ProxyConfig, request: TestRequest | string): 
 
 type AskedRequest = TestRequest & Required<Pick<TestRequest, "method" | "clientAddress">>;
 
-const withDefaults = (request: TestRequest): AskedRequest => ({
-  ...request,
-  method: request.method ?? "GET",
-  clientAddress: request.clientAddress ?? "198.51.100.7",
-});
+function withDefaults(request: TestRequest): AskedRequest {
+  const { method = "GET", clientAddress = "198.51.100.7" } = request;
+  if (isIP(clientAddress) === 0)
+    throw new ProblemError([
+      problem("config.bad-address", "clientAddress", "is not an IP address", {
+        received: clientAddress,
+        fix: "Give the address that the request comes from.",
+      }),
+    ]);
+  return { ...request, method, clientAddress };
+}
 
 /** Whose request it is, and what of it the header rules need to know. */
 type Client = Pick<ForwardedRequest, "clientAddress" | "forwardedBy" | "trusted">;
@@ -246,8 +254,11 @@ interface SplitUrl {
 /** Not `new URL()`, which resolves and encodes the very parts to be tested. */
 function splitUrl(url: string): SplitUrl {
   const match = /^(https?):\/\/([^/?#]+)(.*)/s.exec(url);
+  const fix = "Give the whole URL, as `https://files.example.org/sync/`.";
   if (match === null)
-    throw new Error(`Give an absolute http or https URL: ${JSON.stringify(url)} is not one.`);
+    throw new ProblemError([
+      problem("config.bad-url", url, "is not an absolute URL of http or https", { fix }),
+    ]);
   const [, scheme, authority, rest] = match as unknown as [string, "http" | "https", string, string];
   const target = Buffer.from(rest.startsWith("/") ? rest : `/${rest}`, "utf8").toString("latin1");
   return { scheme, authority, target };
@@ -269,8 +280,11 @@ function listenerFor(config: ProxyConfig, url: SplitUrl, name: string | undefine
     onPort.find((l) => isIPv6(l.address) === ipv6) ??
     onPort[0];
   if (found !== undefined) return found;
-  const known = config.listeners.map((l) => `${l.name} (${l.protocol}, port ${clientPort(l)})`).join(", ");
-  throw new Error(`No listener takes ${url.scheme}://${url.authority}: there is ${known}.`);
+  const allowed = config.listeners.map((l) => `${l.name} (${l.protocol}, port ${clientPort(l)})`).join(", ");
+  const asked = `${url.scheme}://${url.authority}`;
+  throw new ProblemError([
+    problem("config.unknown-reference", asked, "comes in through no listener", { received: name, allowed }),
+  ]);
 }
 
 function headerList({ headers = {} }: TestRequest): HeaderList {

@@ -1,7 +1,7 @@
 import type { IConstruct } from "constructs";
 import { ReverseProxyBase } from "../constructs/index.js";
 import { checkAroundTokens } from "../constructs/props/tokens.js";
-import { parseConfig, ProblemError, type ProxyConfig } from "../model/index.js";
+import { parseConfig, problem, ProblemError, type ProxyConfig } from "../model/index.js";
 import { constructGiven } from "./targets.js";
 
 /**
@@ -32,8 +32,11 @@ export function renderProxyConfig(target: IConstruct): ProxyConfig {
 function proxyIn(target: IConstruct): ReverseProxyBase {
   const proxies = target.node.findAll().filter((construct) => construct instanceof ReverseProxyBase);
   if (proxies.length === 1) return proxies[0]!;
-  const found = proxies.length === 0 ? "none" : proxies.map((proxy) => proxy.node.path).join(", ");
-  throw new Error(
-    `Give a construct with one proxy: below ${target.node.path || "the app"} there is ${found}.`,
-  );
+  const received = proxies.length === 0 ? "no proxy" : proxies.map((proxy) => proxy.node.path).join(", ");
+  const allowed = "a construct with one proxy";
+  const fix = "Give the front end or the proxy itself.";
+  const more = { received, allowed, fix };
+  throw new ProblemError([
+    problem("config.unknown-reference", target.node.path || "the app", "has not one proxy below it", more),
+  ]);
 }

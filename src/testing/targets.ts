@@ -1,4 +1,5 @@
 import { Construct, type IConstruct } from "constructs";
+import { type PropTable, record, refuseOptions, required, text } from "../constructs/props/propTable.js";
 import { ProblemError, problem, type ProxyConfig } from "../model/index.js";
 import type { TestRequest } from "../model/resolution.js";
 
@@ -14,10 +15,21 @@ export function configGiven(helper: string, target: unknown): ProxyConfig {
 }
 
 export function requestGiven(helper: string, request: unknown): TestRequest | string {
-  if (typeof request === "string" || (isObject(request) && typeof request["url"] === "string"))
-    return request as unknown as TestRequest | string;
-  return refuse(`${helper}(…, request)`, request, "a URL as a string, or an object with `url`");
+  const place = `${helper}(…, request)`;
+  if (typeof request === "string") return request;
+  if (!isObject(request) || !("url" in request))
+    return refuse(place, request, "a URL as a string, or an object with `url`");
+  refuseOptions(place, request as unknown as TestRequest, TEST_REQUEST);
+  return request as unknown as TestRequest;
 }
+
+const TEST_REQUEST: PropTable<TestRequest> = {
+  url: required(text),
+  method: text,
+  headers: record,
+  clientAddress: text,
+  listener: text,
+};
 
 export function textGiven(place: string, value: unknown): string {
   return typeof value === "string" ? value : refuse(place, value, "a string");

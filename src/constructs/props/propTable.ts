@@ -243,7 +243,7 @@ export function listOf(kind: PropKind): PropKind {
   };
 }
 
-export const record: PropKind = { allowed: "an object", accepts: isObject };
+export const record: PropKind = { allowed: "an object", accepts: isObject, inside: constructsInside };
 
 export function choice(...values: readonly (string | boolean)[]): PropKind {
   const allowed = values.map((value) => JSON.stringify(value)).join(", ");
