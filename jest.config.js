@@ -75,5 +75,5 @@ module.exports = {
   maxWorkers: Math.max(6, require("node:os").availableParallelism() - 1),
   // No measure of speed, but the end of what hangs: a test that is stopped while it works disturbs those after it, and a
   // busy machine takes twenty times as long.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
 };

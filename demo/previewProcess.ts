@@ -43,13 +43,15 @@ export function startPreview(
   };
 }
 
+const FIRST_OFFSET = 10_000;
+
 /** The smallest of a few offsets that leaves every port free on loopback. */
-export async function freePortOffset(ports: readonly number[], from = 10_000): Promise<number> {
-  for (let offset = from; offset <= 60_000; offset += 1_000) {
+export async function freePortOffset(ports: readonly number[]): Promise<number> {
+  for (let offset = FIRST_OFFSET; offset <= 60_000; offset += 1_000) {
     const free = await Promise.all(ports.map((port) => isFree(port + offset)));
     if (free.every(Boolean)) return offset;
   }
-  throw new Error(`no free ports for the listeners ${ports.join(", ")} between ${from} and 65535`);
+  throw new Error(`no free ports for the listeners ${ports.join(", ")} between ${FIRST_OFFSET} and 65535`);
 }
 
 async function becomesReady(child: ChildProcess, died: Promise<string>): Promise<void> {

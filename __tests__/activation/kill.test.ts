@@ -55,7 +55,7 @@ beforeAll(async () => {
   one = await siteFiles("1", leaving);
   const coming: SiteFiles = { ...NODE, "/srv/other/two": { role: "other", content: "two", mode: "0640" } };
   two = await siteFiles("the second", { ...coming, ...(await otherPair()) });
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Run {
@@ -327,7 +327,6 @@ test.each([
     }
     template.remove();
   },
-  120_000,
 );
 
 test("what is written is on the disk before anything relies on it", async () => {
@@ -374,6 +373,6 @@ test("what is written is on the disk before anything relies on it", async () => 
   expect(Math.max(...outside)).toBeLessThan(at(`${store}/state.json`));
   expect(at(`${store}/state.json`)).toBeLessThan(closed);
   site.remove();
-}, 60_000);
+});
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

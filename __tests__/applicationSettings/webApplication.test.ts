@@ -923,4 +923,4 @@ test("generated modules: items as wanted, all other names as before, a second ed
   const count = (kind: Outcome["kind"]): number => outcomes.filter((o) => o.kind === kind).length;
   expect(count("edited")).toBeGreaterThan(300);
   expect(count("refused")).toBeGreaterThan(100);
-}, 120_000);
+});

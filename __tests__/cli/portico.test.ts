@@ -6,7 +6,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildBundle } from "../../build/bundle.js";
 import { BUNDLE, ROOT } from "../../build/paths.js";
-import { freePortOffset } from "../../demo/previewProcess.js";
+import { freePortOffset } from "../../proof/kit/ports.js";
 import { createMedia } from "../../demo/media.js";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
@@ -334,7 +334,7 @@ describe("preview and check --live", () => {
     root: string,
     more: readonly string[] = [],
   ): Promise<{ preview: Preview; at: string[] }> {
-    const offset = String(await freePortOffset([80, 443], 30_000));
+    const offset = String(await freePortOffset());
     const preview = new Preview(["--root", root, "--port-offset", offset, ...upstreams, ...more]);
     previews.push(preview);
     await preview.until(() => preview.out.includes("Ctrl-C"));

@@ -104,7 +104,7 @@ test("each host gives the other what it has, by the config that it has, until it
   expect(await first).toBe(0);
   process.emit("SIGTERM");
   expect(await second).toBe(0);
-}, 60_000);
+});
 
 test.each(["SIGTERM", "SIGINT"] as const)("%s stops it", async (signal) => {
   const running = share("127.0.0.1", "--key", at("key"), "--state", at("none"));

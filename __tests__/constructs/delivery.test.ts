@@ -553,7 +553,7 @@ describe("a Node that is part of the deployment", () => {
     process.env.npm_config_registry = `http://127.0.0.1:${port}/`;
     process.env.npm_config_cache = join(folder, "npm");
     process.env.npm_config_update_notifier = "false";
-  }, 60_000);
+  });
 
   afterAll(() => {
     process.env = environment;
@@ -570,7 +570,7 @@ describe("a Node that is part of the deployment", () => {
     expect(spawnSync(binary, { encoding: "utf8" }).stdout).toBe("v99\n");
     writeFileSync(binary, "from the cache");
     expect(readFileSync(pinned(), "utf8")).toBe("from the cache");
-  }, 60_000);
+  });
 
   test("is refused if it is a different one, or cannot be fetched", () => {
     const other = `sha512-${"A".repeat(86)}==`;
@@ -578,7 +578,7 @@ describe("a Node that is part of the deployment", () => {
     expect(problemsOf(() => pinned({ version: "98.0.0" })).map((p) => p.code)).toEqual(["node.not-fetched"]);
     // Nothing is left of what was refused.
     expect(readdirSync(cacheDirectory).filter((name) => !name.startsWith(platform))).toEqual([]);
-  }, 60_000);
+  });
 
   test.each(["linux-x64", "linux-arm64"] as const)("has a hash by default for %s", (platform) => {
     const problems = problemsOf(() => NodeRuntime.pinned({ platform, cacheDirectory }).binary());

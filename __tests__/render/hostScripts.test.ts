@@ -175,7 +175,7 @@ test("an unfinished deactivation can be finished, although its programs are gone
   expect(readdirSync(folder).sort()).toEqual(["opt", "told", "var"]);
   // Nothing is left to do a third time.
   expect(sh(deactivateScript(places, { purge: false }))).toMatchObject({ status: 0, stderr: "" });
-}, 60_000);
+});
 
 test("a release that knows no identities is asked to deactivate without one", () => {
   const { places, told, programs } = host("--purge");

@@ -52,50 +52,49 @@ const files = (): string[] =>
     .map((name) => join(work, name))
     .filter((path) => statSync(path).isFile());
 
-testWith("dash", "ssh", "ssh-agent")(
-  "keys are in no file, while it runs and after any signal",
-  async () => {
-    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", keyFile]);
-    // Terraform takes a key that others may read; OpenSSH's client would not.
-    execFileSync("chmod", ["0644", keyFile]);
-    const key = readFileSync(keyFile, "utf8");
-    const parts = key.split("\n").slice(1, -2);
-    const given = { FIRST_PRIVATE_KEY: key, SECOND_PRIVATE_KEY_FILE: keyFile };
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"] as const) {
-      const child = exchange(given);
-      const ended = once(child, "close");
-      await eventually(async () => connected.length > 0, "until it logs in", { everyMs: 20 });
-      const names = files().map((path) => readFileSync(path, "utf8"));
-      expect(names.some((text) => text.includes("ssh-ed25519"))).toBe(true);
-      for (const text of names)
-        for (const part of ["PRIVATE KEY", ...parts]) expect(text).not.toContain(part);
-      process.kill(-child.pid!, signal);
-      await ended;
-      // An agent looks for its parent every ten seconds; nothing but a kill leaves the public keys.
-      await eventually(
-        async () =>
-          readdirSync(work).every((name) => signal === "SIGKILL" && !existsSync(join(work, name, "agent"))),
-        `until nothing is left after ${signal}`,
-        { everyMs: 50 },
-      );
-      rmSync(work, { recursive: true, force: true });
-      mkdirSync(work);
-      connected.splice(0).forEach((socket) => socket.destroy());
-    }
-  },
-  90_000,
-);
+testWith(
+  "dash",
+  "ssh",
+  "ssh-agent",
+)("keys are in no file, while it runs and after any signal", async () => {
+  execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", keyFile]);
+  // Terraform takes a key that others may read; OpenSSH's client would not.
+  execFileSync("chmod", ["0644", keyFile]);
+  const key = readFileSync(keyFile, "utf8");
+  const parts = key.split("\n").slice(1, -2);
+  const given = { FIRST_PRIVATE_KEY: key, SECOND_PRIVATE_KEY_FILE: keyFile };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"] as const) {
+    const child = exchange(given);
+    const ended = once(child, "close");
+    await eventually(async () => connected.length > 0, "until it logs in", { everyMs: 20 });
+    const names = files().map((path) => readFileSync(path, "utf8"));
+    expect(names.some((text) => text.includes("ssh-ed25519"))).toBe(true);
+    for (const text of names) for (const part of ["PRIVATE KEY", ...parts]) expect(text).not.toContain(part);
+    process.kill(-child.pid!, signal);
+    await ended;
+    // An agent looks for its parent every ten seconds; nothing but a kill leaves the public keys.
+    await eventually(
+      async () =>
+        readdirSync(work).every((name) => signal === "SIGKILL" && !existsSync(join(work, name, "agent"))),
+      `until nothing is left after ${signal}`,
+      { everyMs: 50 },
+    );
+    rmSync(work, { recursive: true, force: true });
+    mkdirSync(work);
+    connected.splice(0).forEach((socket) => socket.destroy());
+  }
+});
 
-testWith("dash", "ssh", "ssh-agent")(
-  "a key with a passphrase is refused, and nobody is asked for it",
-  () => {
-    const locked = join(folder, "locked");
-    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "a passphrase", "-f", locked]);
-    const env = environment({ FIRST_PRIVATE_KEY_FILE: locked });
-    const { status, stderr } = spawnSync("dash", ["-c", 'eval "$EXCHANGE"'], { env, encoding: "utf8" });
-    expect(status).not.toBe(0);
-    expect(stderr).toContain("the private key for 127.0.0.1 is none without a passphrase");
-    expect(connected).toEqual([]);
-  },
-  30_000,
-);
+testWith(
+  "dash",
+  "ssh",
+  "ssh-agent",
+)("a key with a passphrase is refused, and nobody is asked for it", () => {
+  const locked = join(folder, "locked");
+  execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "a passphrase", "-f", locked]);
+  const env = environment({ FIRST_PRIVATE_KEY_FILE: locked });
+  const { status, stderr } = spawnSync("dash", ["-c", 'eval "$EXCHANGE"'], { env, encoding: "utf8" });
+  expect(status).not.toBe(0);
+  expect(stderr).toContain("the private key for 127.0.0.1 is none without a passphrase");
+  expect(connected).toEqual([]);
+});

@@ -551,7 +551,7 @@ describe("renewed files", () => {
     expect(portico.errors).toMatch(
       /certificates\[1\]\.certificate \(.*office.*\) was renewed, and is valid until 20/,
     );
-  }, 180_000);
+  });
 
   test("that are broken are refused with one warning, and what was served before stays", async () => {
     portico = await Portico.start(config());
@@ -580,7 +580,7 @@ describe("renewed files", () => {
       "for the good one",
       SOMETIMES,
     );
-  }, 60_000);
+  });
 
   test("are served by workers that start later, after a reload and after an upgrade", async () => {
     portico = await Portico.start(config());
@@ -618,7 +618,7 @@ describe("renewed files", () => {
     } finally {
       killAll();
     }
-  }, 60_000);
+  });
 });
 
 describe("renewed Diffie-Hellman parameters", () => {
@@ -673,7 +673,7 @@ describe("renewed Diffie-Hellman parameters", () => {
     for (const pid of portico.workers()) process.kill(pid, "SIGKILL");
     await eventually(() => portico!.workers().length === 2, "for new workers");
     for (let i = 0; i < 4; i++) expect(await bits("files.example.org")).toBe(3072);
-  }, 60_000);
+  });
 });
 
 test("a renewal makes one TLS server, and no other certificate gets a new one", async () => {

@@ -127,7 +127,7 @@ test("starts, serves, reloads and stops without a word of complaint", async () =
   signal("SIGTERM");
   await portico.gone;
   expect(portico.code).toBe(0);
-}, 60_000);
+});
 
 test("finishes what it has, however often it is asked to stop", async () => {
   const [http, upstreamPort] = (await freePorts(2)) as [number, number];
@@ -150,7 +150,7 @@ test("finishes what it has, however often it is asked to stop", async () => {
   } finally {
     upstream.close();
   }
-}, 60_000);
+});
 
 test("says which secret its user may not read, and how to let it", async () => {
   const [http, https] = (await freePorts(2)) as [number, number];

@@ -236,7 +236,7 @@ test("a reload does not cut a client that reads late, over any protocol, of file
   expect(outcomes).toHaveLength(3 * SOURCES.length * SIZES.length);
   expect(outcomes.filter(([, length, size]) => length !== size)).toEqual([]);
   expect(logged.filter((line) => !/ 200 \d+ /.test(line))).toEqual([]);
-}, 60_000);
+});
 
 test("a client that never reads keeps an old worker no longer than its route allows", async () => {
   // Of the answers that the kernel holds nothing is known; their connections linger for five seconds.

@@ -154,8 +154,7 @@ describe.each(STEPS)("%#", (prototype, owner, step, protocols) => {
       await Promise.race([asked, sleep(1_500)]);
       if (step === "closed") for (const peer of upstream.connections) peer.socket.destroy();
       // What only a sweep or the end of a connection calls.
-      for (let i = 0; i < 40 && front.serving.faults.count === before; i++) await sleep(25);
-      expect(front.serving.faults.count).toBeGreaterThan(before);
+      await eventually(() => front.serving.faults.count > before, "for the fault");
       jest.restoreAllMocks();
       bodyAfterMs = 20;
       for (const ask of Object.values(PROTOCOLS)) expect(await ask()).toBe("200");
@@ -248,7 +247,7 @@ test.each([false, true])(
     });
     await client.until((peer) => peer.closed || peer.ended);
     client.socket.destroy();
-    await sleep(20);
+    await eventually(() => front.serving.faults.count > before, "for the fault");
     expect(front.serving.faults.count).toBe(before + 1);
     expect(uncaught).toEqual([]);
   },

@@ -217,7 +217,7 @@ test("neither a reload nor an upgrade refuses a probe, or shows anything but rea
   }
   process.kill(await mainMaster(), "SIGTERM");
   await eventually(() => processes("master").length === 0, "for the end", SELDOM);
-}, 60_000);
+});
 
 test("a reload moves it, and one that is refused leaves it where it was", async () => {
   portico = await Portico.start(config());

@@ -436,7 +436,7 @@ test("a drain closes a connection a second after the answer whose head was sent 
   await pass(500);
   expect(client.ended).toBe(false);
   await pass(700);
-  await client.until(({ ended }) => ended, 1_000);
+  await client.until(({ ended }) => ended);
   client.socket.destroy();
 });
 

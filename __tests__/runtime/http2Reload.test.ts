@@ -157,4 +157,4 @@ test("a reload cuts no download of a client that has not seen it yet and sends f
   const asked = outcomes.filter(({ code }) => code !== CANCEL);
   expect(asked.filter(({ status, code }) => status !== 200 && code !== REFUSED_STREAM)).toEqual([]);
   expect(asked.some(({ code }) => code === REFUSED_STREAM)).toBe(true);
-}, 30_000);
+});

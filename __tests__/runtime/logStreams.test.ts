@@ -144,7 +144,7 @@ test("a pipe that nobody reads holds up no request, and what is lost is counted"
   });
   expect(Number(dropped)).toBeGreaterThan(1_000);
   client.socket.destroy();
-}, 60_000);
+});
 
 test("a pipe that nobody reads holds up neither reload, reopening nor the end", async () => {
   await start(config(2));
@@ -182,7 +182,7 @@ test("a socket that nobody reads holds up neither reload nor the end", async () 
   await eventually(() => portico!.workers().length === 0, "for the workers to end");
   expect(performance.now() - asked).toBeLessThan(4_000);
   portico.readOutput(true);
-}, 60_000);
+});
 
 test("a socket that nobody reads does not hold up a worker that has a fault while it ends for one", async () => {
   portico = await Portico.start(config(1));
@@ -222,7 +222,7 @@ test("standard error that nobody reads does not hold up the end of the master", 
   portico.readOutput(true);
   await portico.gone;
   expect(portico.code).toBe(0);
-}, 60_000);
+});
 
 test("SIGUSR1 changes nothing, and a reload continues on the same streams", async () => {
   await start(config(1, { logs: { ...LOGS, error: { stream: "stdout" } } }));

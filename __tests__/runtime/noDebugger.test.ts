@@ -14,7 +14,7 @@ let portico: string;
 beforeAll(async () => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "portico-debugger-")));
   portico = (await buildBundle(join(folder, "portico.mjs"))).file;
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const inspects = (value: string): NodeJS.ProcessEnv => ({ ...process.env, NODE_OPTIONS: value });
@@ -66,7 +66,7 @@ test("a signal at whatever moment of a start opens none: the process continues w
       await over;
     }
   }
-}, 60_000);
+});
 
 test("processes that one starts get its options, but none that opens a debugger", () => {
   const { execArgv } = process;

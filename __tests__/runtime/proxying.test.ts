@@ -11,6 +11,7 @@ import {
 import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { freePort } from "../../proof/kit/ports.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 const MiB = 1024 * 1024;
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -613,8 +614,7 @@ describe("answers", () => {
     client.socket.removeAllListeners("data");
     client.socket.on("data", (chunk: Buffer) => (bytes += chunk.length));
     client.socket.resume();
-    for (let i = 0; i < 100 && bytes <= size; i++) await sleep(50);
-    expect(bytes).toBeGreaterThan(size);
+    await eventually(() => bytes > size, "for the whole answer");
     client.socket.destroy();
   });
 });
@@ -732,7 +732,8 @@ describe("connections", () => {
       const client = await connectTo(proxy.port);
       client.send(request);
       await client.receives("ok");
-      await sleep(50);
+      if (!open) await client.until(({ ended }) => ended);
+      else await sleep(50);
       expect([request, client.ended]).toEqual([request, !open]);
       client.socket.destroy();
     }
@@ -756,8 +757,10 @@ describe("connections", () => {
     await peer.receives("\r\n\r\n");
     client.socket.destroy();
     await peer.until((p) => p.closed || p.ended);
-    await sleep(50);
-    expect(await proxy.accessLog()).toContain('"GET /sync/ HTTP/1.1" 499 0');
+    await eventually(
+      async () => (await proxy.accessLog()).includes('"GET /sync/ HTTP/1.1" 499 0'),
+      "for its line in the access log",
+    );
   });
 
   test("draining answers running requests and those on their way, and closes idle connections after a second", async () => {

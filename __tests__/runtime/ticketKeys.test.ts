@@ -209,7 +209,7 @@ test("own keys change in their time, however often the runtime is replaced", asy
   await eventually(async () => !(await resumed(one.first, session)), "for the key to be gone");
   for (const pid of processes("master")) process.kill(pid, "SIGTERM");
   await portico.gone;
-}, 120_000);
+});
 
 test("all change keys when a period ends: older sessions begin anew, newer ones are shared", async () => {
   const rotateMs = 4_000;

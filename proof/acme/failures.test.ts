@@ -75,7 +75,7 @@ test("an authority that forgets everything at any step: a certificate comes all 
     expectWhole(state, one.id);
     if (at + 2 <= steps) await stage.stop();
   }
-}, 120_000);
+});
 
 test.each(["before", "after"] as const)(
   "a connection that breaks at any step, %s the authority worked: one order, one certificate",
@@ -96,7 +96,6 @@ test.each(["before", "after"] as const)(
       if (at + 2 <= steps) await stage.stop();
     }
   },
-  120_000,
 );
 
 describe("kill -9", () => {
@@ -130,7 +129,6 @@ describe("kill -9", () => {
         if (at + 2 <= steps) await stage.stop();
       }
     },
-    180_000,
   );
 
   test.each(["before", "after"] as const)(
@@ -155,7 +153,6 @@ describe("kill -9", () => {
         else await stage.stop();
       }
     },
-    180_000,
   );
 });
 

@@ -163,5 +163,4 @@ test.each([
     expect(failures).toEqual([]);
     expect(requests).toBeGreaterThan(certificates);
   },
-  300_000,
 );

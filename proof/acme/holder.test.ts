@@ -198,7 +198,7 @@ describe("two proxies", () => {
     });
     expect(second).not.toBe(first);
     expect(between.orders).toBe(2);
-  }, 120_000);
+  });
 });
 
 describe("two engines", () => {

@@ -35,7 +35,7 @@ beforeAll(async () => {
   folder = openFolder();
   for (const name of ["state", "run", "tls"]) mkdirSync(join(folder, name));
   for (let i = 0; i < FILES; i++) await certify(i, 1);
-}, 100_000);
+});
 afterAll(async () => {
   await portico?.stop();
   await ca.stop();
@@ -205,4 +205,4 @@ test("each name gets its own, handshakes stay short and memory bounded while the
   expect(at(busy, 0.5)).toBeLessThan(5 * at(quiet, 0.5) + 50);
   // One more of all 200 in a worker would be several times as much.
   expect(resident.at(-1)! - resident[0]!).toBeLessThan(40);
-}, 280_000);
+});

@@ -163,7 +163,6 @@ test.each<Challenge>(["http-01", "tls-alpn-01"])(
     });
     expect(answer.status).toBe(301);
   },
-  60_000,
 );
 
 test("a restart serves the certificate that there is, and an upgrade goes on with it; neither orders another", async () => {
@@ -184,7 +183,7 @@ test("a restart serves the certificate that there is, and an upgrade goes on wit
   for (const pid of processes("master")) process.kill(pid, "SIGTERM");
   await portico!.gone;
   expect(portico!.errors).not.toMatch(/ordered/);
-}, 60_000);
+});
 
 test("a reload with other names orders a certificate for them; a worker that starts later has it", async () => {
   await start(config(["a.example.net"]));
@@ -202,7 +201,7 @@ test("a reload with other names orders a certificate for them; a worker that sta
     "for a handshake",
     SELDOM,
   );
-}, 60_000);
+});
 
 /** Value of `Strict-Transport-Security` on a new connection. */
 async function hsts(): Promise<string | undefined> {
@@ -239,7 +238,7 @@ test("HSTS begins with the issued certificate, without a reload", async () => {
   await eventually(async () => (await hsts()) === "max-age=300", "for both workers to have it", SELDOM);
   expect(portico!.workers()).toEqual(workers);
   await between.stop();
-}, 60_000);
+});
 
 test("after a change of the names, the certificate that serves meanwhile is listed as temporary", async () => {
   await start(config(["a.example.net"]));
@@ -262,7 +261,7 @@ test("after a change of the names, the certificate that serves meanwhile is list
   await ran("certificates", "renew", "--control", control());
   await eventually(async () => (await listed())[0]!.source === "acme", "for the wanted one", SELDOM);
   expect((await ran("certificates", "--control", control())).code).toBe(0);
-}, 60_000);
+});
 
 test("a certificate that OpenSSL refuses is not put into service, and no worker is lost", async () => {
   const between = await Between.start(ca);
@@ -284,7 +283,7 @@ test("a certificate that OpenSSL refuses is not put into service, and no worker 
   expect(issuerOf(await peer())).toMatch(/temporary/);
   expect(portico!.workers()).toEqual(workers);
   await between.stop();
-}, 60_000);
+});
 
 async function weak(csr: string): Promise<string> {
   const request = new x509.Pkcs10CertificateRequest(Buffer.from(csr, "base64url"));
@@ -335,7 +334,7 @@ describe("doctor names the cause of a certificate that is not issued:", () => {
     });
     asking = { portico: await start(what), folder, config: what };
     portico = undefined;
-  }, 60_000);
+  });
   beforeEach(() => void (folder = asking.folder));
   afterAll(async () => {
     elsewhere.close();
@@ -392,31 +391,31 @@ describe("doctor names the cause of a certificate that is not issued:", () => {
     const { failed, texts } = await diagnosed("closed.example.net");
     expect(failed).toEqual(["acme-port"]);
     expect(texts).toMatch(/cannot connect to this host: Let the internet reach port 80/);
-  }, 60_000);
+  });
 
   test("the name leads to another host", async () => {
     const { failed, texts } = await diagnosed("moved.example.net");
     expect(failed).toEqual(["acme-dns"]);
     expect(texts).toMatch(/leads elsewhere.*: Check that moved\.example\.net leads to this host/);
-  }, 60_000);
+  });
 
   test("the authority cannot be reached", async () => {
     const { failed, texts } = await diagnosed("down.example.net");
     expect(failed).toEqual(["acme-authority"]);
     expect(texts).toMatch(/Let this host open connections/);
-  }, 60_000);
+  });
 
   test("the authority's own certificate is not trusted", async () => {
     const { failed, texts } = await diagnosed("untrusted.example.net");
     expect(failed).toEqual(["acme-authority"]);
     expect(texts).toMatch(/give its root certificates/);
-  }, 60_000);
+  });
 
   test("the authority does not issue for the name", async () => {
     const { failed, texts } = await diagnosed("blocked.example.net");
     expect(failed).toEqual(["acme-certificates"]);
     expect(texts).toMatch(/Remove blocked\.example\.net from the names/);
-  }, 60_000);
+  });
 });
 
 test("portico certificates shows a table and JSON, and renews on demand", async () => {
@@ -439,7 +438,7 @@ test("portico certificates shows a table and JSON, and renews on demand", async 
   const unknown = await ran("certificates", "renew", "other.example.net", "--control", control());
   expect(unknown.code).toBe(1);
   expect(unknown.err).toMatch(/acme\.unknown-name/);
-}, 60_000);
+});
 
 test("without a directory for them no certificate is asked for, which the log and doctor say", async () => {
   mkdirSync(join(folder, "run"));

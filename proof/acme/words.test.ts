@@ -320,7 +320,7 @@ describe("what is said of a certificate that is not issued:", () => {
     };
     // One front end for all rows: each is an order at an authority of its own.
     portico = await Portico.start(config(Array.from(ROWS.keys(), caseOf), httpsPort), { env });
-  }, 60_000);
+  });
   afterAll(() => portico?.stop());
 
   const withName = (problem: object, i: number): object =>
@@ -398,4 +398,4 @@ test("a certificate that was replaced already is ordered without saying that it 
   expect(await certificates.renewNow()).toMatchObject({ ok: false, problems: [{ fix: `Visit ${PAGE}.` }] });
   expect(orders).toHaveLength(1);
   await stage.stop();
-}, 60_000);
+});

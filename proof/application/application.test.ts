@@ -41,7 +41,7 @@ beforeAll(async () => {
   cleanups.push(() => application.stop());
   browser = await Browser.start();
   cleanups.push(() => browser.stop());
-}, 60_000);
+});
 
 afterAll(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup();
@@ -92,7 +92,7 @@ test("a browser logs in over TLS, uploads a file, and sees it come from the medi
     "return performance.getEntriesByType('navigation')[0].nextHopProtocol",
   );
   expect(protocol).toBe("h2");
-}, 60_000);
+});
 
 test("a form is taken from the site itself with its token, and from nowhere else", async () => {
   const site = `https://127.0.0.1:${frontEnd.tlsPort}/sync/`;

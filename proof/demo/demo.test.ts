@@ -11,6 +11,7 @@ import { ROOT } from "../../build/paths.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
 import { codeBlocks } from "../kit/markdown.js";
+import { eventually } from "../kit/waiting.js";
 
 let folder: string;
 beforeAll(() => {
@@ -140,10 +141,10 @@ describe("the file server", () => {
       const { port } = new URL(base);
       const socket = net.connect(Number(port), "127.0.0.1");
       socket.write("PUT /files/cut HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nonly this");
-      await sleep(100);
+      const kept = (): string[] => readdirSync(path.join(folder, "files2"));
+      await eventually(() => kept().length === 1);
       socket.destroy();
-      await sleep(100);
-      expect(readdirSync(path.join(folder, "files2"))).toEqual([]);
+      await eventually(() => kept().length === 0, "until nothing is kept", { seen: () => kept().join(" ") });
     });
   });
 });

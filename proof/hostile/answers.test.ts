@@ -22,7 +22,7 @@ import { echo } from "./upstream.js";
  * nor that of another.
  */
 let stage: Stage;
-beforeAll(async () => (stage = await startStage()), 60_000);
+beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 
 const TARGET = "/sync/case";

@@ -9,7 +9,7 @@ import { type Stage, startStage } from "./stage.js";
  * client meant, or nothing; the connection goes on or ends.
  */
 let stage: Stage;
-beforeAll(async () => (stage = await startStage()), 60_000);
+beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 
 test.each(HTTP2_CASES)("$name", async (row) => {

@@ -16,7 +16,7 @@ const FLOOD_BYTES = SENT_BYTES_MAX / 2;
 const FLOOD_GROWTH_MAX = GROWTH_MAX / 2;
 
 let stage: Stage;
-beforeAll(async () => (stage = await startStage()), 60_000);
+beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 
 /** What an upstream sends first, what it repeats without end, and how the answer comes out. */

@@ -3,7 +3,7 @@ import { type Stage, startStage } from "./stage.js";
 
 /** Redirects made of the client's own target: they never lead to another host, and never add a field. */
 let stage: Stage;
-beforeAll(async () => (stage = await startStage()), 60_000);
+beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 
 const DISGUISES = [

@@ -15,7 +15,7 @@ const PATIENCE_MS = 3_000;
 const GREETING_MS = 20_000;
 
 let stage: Stage;
-beforeAll(async () => (stage = await startStage()), 60_000);
+beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 beforeEach(() => stage.upstream.forget());
 
@@ -86,7 +86,7 @@ describe.each(WAYS)("over $name", ({ secure }) => {
     });
     expect(uploads.map(({ data }) => data)).toEqual(Array(CLIENTS).fill(COUNT));
     for (const { chunks } of uploads) expect(chunks).toBeLessThan(COUNT / 100);
-  }, 60_000);
+  });
 
   test("answers in chunks of a byte", async () => {
     stage.upstream.script = (line, socket) => {
@@ -111,5 +111,5 @@ describe.each(WAYS)("over $name", ({ secure }) => {
     );
     expect(await longest()).toBeLessThan(PATIENCE_MS);
     stage.upstream.script = undefined;
-  }, 60_000);
+  });
 });

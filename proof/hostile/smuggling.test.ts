@@ -16,7 +16,7 @@ import type { RecordedConnection } from "./upstream.js";
 const CASES: readonly RequestCase[] = [...FRAMING_CASES, ...CHUNK_CASES, ...HEAD_CASES];
 
 let stage: Stage;
-beforeAll(async () => (stage = await startStage()), 60_000);
+beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 
 test("the table is large, and no row occurs twice", () => {

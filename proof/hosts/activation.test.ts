@@ -55,7 +55,7 @@ test("the first activation: everything runs, starts with the host, and answers f
   const [again, nothing] = await observed(() => deploy(site.base));
   expect(again.stdout).toMatch(/nothing to do: the host is as deployed\n$/);
   expect([again.code, nothing]).toEqual([0, []]);
-}, 180_000);
+});
 
 describe("only what a change concerns is touched, in the order of service 2.6", () => {
   const dropIn: HostedFiles = {
@@ -121,17 +121,13 @@ describe("only what a change concerns is touched, in the order of service 2.6", 
       () => [site.base, {}],
       ["stop web", "start web", "stop portico", "restart portico.socket", "start portico"],
     ],
-  ])(
-    "%s",
-    async (_what, deployment, expected) => {
-      const [files, more] = deployment();
-      const [result, done] = await observed(() => deploy(files, more));
-      expect([result.stderr, result.code]).toEqual(["", 0]);
-      expect(done).toEqual(expected);
-      expect(await active(...everything)).toBe("active active active active active");
-    },
-    120_000,
-  );
+  ])("%s", async (_what, deployment, expected) => {
+    const [files, more] = deployment();
+    const [result, done] = await observed(() => deploy(files, more));
+    expect([result.stderr, result.code]).toEqual(["", 0]);
+    expect(done).toEqual(expected);
+    expect(await active(...everything)).toBe("active active active active active");
+  });
 
   test("a new runtime replaces the old one while it serves", async () => {
     const master = (): Promise<string> => host.must("systemctl show -P MainPID portico.service");
@@ -140,7 +136,7 @@ describe("only what a change concerns is touched, in the order of service 2.6", 
     expect([result.stderr, result.code, done]).toEqual(["", 0, []]);
     expect(await master()).not.toBe(before);
     expect((await deploy(site.base)).code).toBe(0);
-  }, 60_000);
+  });
 
   test("the secret key was copied nowhere", async () => {
     const found = await host.must(`grep -rl ${SECRET} /etc /opt/sync/conf /var/lib /usr/lib/portico; true`);
@@ -194,23 +190,19 @@ describe("a failure restores the last good state, running", () => {
       /^systemctl restart portico\.service: failed/m,
       ["restart portico", "start portico failed", "start portico"],
     ],
-  ])(
-    "%s",
-    async (_what, deployment, reason, jobs) => {
-      const before = await traces();
-      const [files, more] = deployment();
-      const [result, done] = await observed(() => deploy(files, more));
-      expect(result.code).toBe(1);
-      expect(result.stderr).toMatch(reason);
-      expect(result.stderr).toMatch(/not activated; the host is as it was before\n$/);
-      expect(done).toEqual(jobs);
-      expect(await traces()).toBe(before);
-      expect(await active(...everything)).toBe("active active active active active");
-      expect(await seenOutside(`https://${host.address}/sync/`)).toBe("302");
-      expect((await deploy(site.base)).stdout).toMatch(/nothing to do/);
-    },
-    120_000,
-  );
+  ])("%s", async (_what, deployment, reason, jobs) => {
+    const before = await traces();
+    const [files, more] = deployment();
+    const [result, done] = await observed(() => deploy(files, more));
+    expect(result.code).toBe(1);
+    expect(result.stderr).toMatch(reason);
+    expect(result.stderr).toMatch(/not activated; the host is as it was before\n$/);
+    expect(done).toEqual(jobs);
+    expect(await traces()).toBe(before);
+    expect(await active(...everything)).toBe("active active active active active");
+    expect(await seenOutside(`https://${host.address}/sync/`)).toBe("302");
+    expect((await deploy(site.base)).stdout).toMatch(/nothing to do/);
+  });
 
   test.each<[string, () => [HostedFiles, Partial<DeploymentInput>], RegExp]>([
     [
@@ -247,19 +239,15 @@ describe("a failure restores the last good state, running", () => {
       ],
       /files\.unreadable/,
     ],
-  ])(
-    "nothing is begun with %s",
-    async (_what, deployment, reason) => {
-      const before = await traces();
-      const [files, more] = deployment();
-      const [result, done] = await observed(() => deploy(files, more));
-      expect([result.code, done]).toEqual([1, []]);
-      expect(result.stderr).toMatch(reason);
-      expect(result.stderr).toMatch(/nothing was changed\n$/);
-      expect(await traces()).toBe(before);
-    },
-    60_000,
-  );
+  ])("nothing is begun with %s", async (_what, deployment, reason) => {
+    const before = await traces();
+    const [files, more] = deployment();
+    const [result, done] = await observed(() => deploy(files, more));
+    expect([result.code, done]).toEqual([1, []]);
+    expect(result.stderr).toMatch(reason);
+    expect(result.stderr).toMatch(/nothing was changed\n$/);
+    expect(await traces()).toBe(before);
+  });
 
   test("nothing is started with a masked daemon; the command in the message unmasks it", async () => {
     expect((await deploy(site.base)).code).toBe(0);
@@ -278,7 +266,7 @@ describe("a failure restores the last good state, running", () => {
     expect([accepted.stderr, accepted.code, done]).toEqual(["", 0, ["start more"]]);
     expect((await deploy(site.base)).code).toBe(0);
     await host.must(`systemctl stop sync-more.service; rm ${unit}; systemctl daemon-reload`);
-  }, 60_000);
+  });
 });
 
 /** Lets an activation be met while it waits for a daemon. */
@@ -315,7 +303,7 @@ test("a firewall is added, changed and removed with the deployment; one that loc
   expect([third.stderr, third.code, stops]).toEqual(["", 0, ["stop portico-firewall"]]);
   expect(await host.must("nft list tables")).not.toContain("portico");
   expect(await traces()).toBe(before);
-}, 120_000);
+});
 
 describe("whatever happens to its caller, an activation continues to its end:", () => {
   const slow = (): Promise<Result> => deploy({ ...site.changedConfig(), ...slowStart }, {}, "", CALLER);
@@ -332,39 +320,35 @@ describe("whatever happens to its caller, an activation continues to its end:", 
     ["kill -9", () => host.must("kill -9 $(cat /run/caller)")],
     ["Ctrl-C", () => host.must("kill -INT $(cat /run/caller)")],
     ["a lost connection", () => host.must("kill -HUP $(cat /run/caller)")],
-  ])(
-    "%s",
-    async (_what, end) => {
-      await host.must("touch /run/slow");
-      const asked = slow();
-      await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
-        everyMs: 50,
-      });
-      await end();
-      expect((await asked).code).not.toBe(0);
-      expect(await worker()).toMatch(/^portico-activation-/);
-      // A second one says for whom it waits.
-      const second = deploy({ ...site.changedConfig(), ...slowStart });
-      await eventually(async () => (await host.run("pgrep -f '^flock .*--wait'")).code === 0, undefined, {
-        everyMs: 50,
-      });
-      await host.must("rm /run/slow");
-      const { code, stdout, stderr } = await second;
-      expect([code, stderr]).toEqual([0, ""]);
-      expect(stdout).toMatch(/^waiting for the activation that process \d+ has been running since /);
-      expect(stdout).toMatch(/nothing to do: the host is as deployed\n$/);
-      await ended();
-      expect(await active(...everything)).toBe("active active active active active");
-      expect(await host.must(`cat ${CONFIG}`)).toContain("4321");
-      // How the first one ended is told by whoever comes next.
-      const third = await deploy(site.base);
-      expect(third.code).toBe(0);
-      expect(third.stderr).toMatch(
-        /^output of the activate of \S+, which was not shown to its end:\n[^]*activated\nit ended with status 0\n$/,
-      );
-    },
-    180_000,
-  );
+  ])("%s", async (_what, end) => {
+    await host.must("touch /run/slow");
+    const asked = slow();
+    await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
+      everyMs: 50,
+    });
+    await end();
+    expect((await asked).code).not.toBe(0);
+    expect(await worker()).toMatch(/^portico-activation-/);
+    // A second one says for whom it waits.
+    const second = deploy({ ...site.changedConfig(), ...slowStart });
+    await eventually(async () => (await host.run("pgrep -f '^flock .*--wait'")).code === 0, undefined, {
+      everyMs: 50,
+    });
+    await host.must("rm /run/slow");
+    const { code, stdout, stderr } = await second;
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(/^waiting for the activation that process \d+ has been running since /);
+    expect(stdout).toMatch(/nothing to do: the host is as deployed\n$/);
+    await ended();
+    expect(await active(...everything)).toBe("active active active active active");
+    expect(await host.must(`cat ${CONFIG}`)).toContain("4321");
+    // How the first one ended is told by whoever comes next.
+    const third = await deploy(site.base);
+    expect(third.code).toBe(0);
+    expect(third.stderr).toMatch(
+      /^output of the activate of \S+, which was not shown to its end:\n[^]*activated\nit ended with status 0\n$/,
+    );
+  });
 
   test("killed itself between two services, it starts again and finishes", async () => {
     await host.must("touch /run/slow");
@@ -379,7 +363,7 @@ describe("whatever happens to its caller, an activation continues to its end:", 
     await ended();
     expect(await active(...everything)).toBe("active active active active active");
     expect((await deploy(site.base)).code).toBe(0);
-  }, 180_000);
+  });
 
   test("killed again and again within seconds, it finishes all the same", async () => {
     await host.must("touch /run/slow");
@@ -404,7 +388,7 @@ describe("whatever happens to its caller, an activation continues to its end:", 
     expect(await active(...everything)).toBe("active active active active active");
     expect(await host.must("systemctl --failed --plain --no-legend")).toBe("");
     expect((await deploy(site.base)).code).toBe(0);
-  }, 180_000);
+  });
 
   test("a host that shuts down rolls back, and boots as it was before", async () => {
     const before = await traces();
@@ -419,28 +403,24 @@ describe("whatever happens to its caller, an activation continues to its end:", 
     expect(await active(...everything)).toBe("active active active active active");
     const result = await deploy(site.base);
     expect([result.stderr, result.code]).toEqual(["", 0]);
-  }, 180_000);
+  });
 });
 
 describe("an apply on a proxy that crashes and restarts again and again", () => {
-  test.each([1, 2, 3, 4, 5, 6])(
-    "succeeds, time %i",
-    async (time) => {
-      expect((await deploy(site.base)).code).toBe(0);
-      // By turns it starts, and waits to be started.
-      await host.write(CONFIG, "{}");
-      await host.must(
-        `printf '[Unit]\\nStartLimitIntervalSec=0\\n[Service]\\nRestart=always\\nRestartSec=${time % 2 === 0 ? "300ms" : "1s"}\\n' > /run/loop.conf
+  test.each([1, 2, 3, 4, 5, 6])("succeeds, time %i", async (time) => {
+    expect((await deploy(site.base)).code).toBe(0);
+    // By turns it starts, and waits to be started.
+    await host.write(CONFIG, "{}");
+    await host.must(
+      `printf '[Unit]\\nStartLimitIntervalSec=0\\n[Service]\\nRestart=always\\nRestartSec=${time % 2 === 0 ? "300ms" : "1s"}\\n' > /run/loop.conf
       install -D /run/loop.conf /run/systemd/system/portico.service.d/loop.conf
       systemctl daemon-reload; systemctl restart --no-block portico.service; sleep ${1 + time / 5}`,
-      );
-      const result = await deploy(site.changedConfig());
-      expect([result.stderr, result.code]).toEqual(["", 0]);
-      expect(await active(...everything)).toBe("active active active active active");
-      await host.must("rm -r /run/systemd/system/portico.service.d; systemctl daemon-reload");
-    },
-    120_000,
-  );
+    );
+    const result = await deploy(site.changedConfig());
+    expect([result.stderr, result.code]).toEqual(["", 0]);
+    expect(await active(...everything)).toBe("active active active active active");
+    await host.must("rm -r /run/systemd/system/portico.service.d; systemctl daemon-reload");
+  });
 });
 
 test("media that others cannot read are fixed on request, but nothing that a link leads to", async () => {
@@ -463,7 +443,7 @@ test("media that others cannot read are fixed on request, but nothing that a lin
   // That it is no longer asked for takes nothing back; that there is no deployment does.
   expect((await deploy(site.base)).code).toBe(0);
   expect(await modes()).toBe("604 715 600");
-}, 60_000);
+});
 
 /** A file and a directory of the media that a test closes. */
 const CLOSED = [`/opt/sync/media/${MEDIA_FILES.image}`, path.dirname(`/opt/sync/media/${MEDIA_FILES.image}`)];
@@ -489,7 +469,7 @@ test("a port that another process uses is found before anything is stopped, and 
   await eventually(async () => (await host.run("ss -Hltn | grep -q :8888")).code !== 0, undefined, {
     everyMs: 50,
   });
-}, 60_000);
+});
 
 test("after a deactivation the host is as it was found", async () => {
   await deploy(site.base, { settings: settings(values(host.address)) });
@@ -515,7 +495,7 @@ test("after a deactivation the host is as it was found", async () => {
   expect((await host.run("/root/node /root/portico.mjs deactivate")).stdout).toBe(
     "nothing is deployed here\n",
   );
-}, 120_000);
+});
 
 test("a first activation that fails leaves nothing behind", async () => {
   const text = site.base[CONFIG]!.content.toString().replace("127.0.0.1:8000", "127.0.0.1:8001");
@@ -529,4 +509,4 @@ test("a first activation that fails leaves nothing behind", async () => {
     "systemctl list-unit-files --no-legend 'portico*'; systemctl --failed --no-legend",
   );
   expect(units.stdout).toBe("");
-}, 120_000);
+});

@@ -68,7 +68,6 @@ export function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncH
         if (heals === "again" || thenAgain === true)
           await site().host.must(`${PORTICO} activate --again 2>&1`, { timeoutSeconds: 120 });
       },
-      120_000,
     );
 
     test("and afterwards everything is in order", async () => {

@@ -55,7 +55,7 @@ run("certificates by ACME", () => {
     ca?.remove();
     deployment?.remove();
     await host?.stop();
-  }, 60_000);
+  });
 
   test(
     "an apply that requires them fails while a name leads elsewhere, in the authority's words",

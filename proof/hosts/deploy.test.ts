@@ -57,7 +57,7 @@ run("a deployment over ssh", () => {
     deployment?.remove();
     second?.remove();
     await host?.stop();
-  }, 60_000);
+  });
 
   test(
     "starts on a host without Node, and its key is only in state",

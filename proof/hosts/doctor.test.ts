@@ -51,7 +51,7 @@ test("a timer looks every day: what is wrong is in the journal, among the failed
   expect(failed(await diagnosis(site))).toEqual([]);
   expect(await look()).toMatchObject({ code: 0 });
   expect(await failedUnits()).toBe("");
-}, 120_000);
+});
 
 describe("a user who has become the application's", () => {
   const USER = "app-user";
@@ -102,7 +102,7 @@ describe("a user who has become the application's", () => {
       "stat -c %a /srv/sync/media/icons/logo.png; ls /tmp/sent /tmp/open",
     );
     expect(stdout).toBe("604\n/tmp/sent\n");
-  }, 120_000);
+  });
 
   test("holds up no deployment but one that changes the user's files (SIGSTOP)", async () => {
     const { host } = site;
@@ -122,7 +122,7 @@ describe("a user who has become the application's", () => {
         /was stopped \[files\.no-answer\][^]*end them \(ps -o pid,stat,args -u \d+\)[^]*nothing was changed/,
       );
     });
-  }, 240_000);
+  });
 
   const elsewhere = { path: "/usr/bin/env", part: "media", kind: "file", mode: 0o600, outside: false };
   test.each([
@@ -133,21 +133,19 @@ describe("a user who has become the application's", () => {
       { changes: [{ path: "/usr/bin/env", from: 0o755, to: 0o4755 }] },
     ],
     ["no end", undefined, {}],
-  ])(
-    "is not believed an answer with %s",
-    async (_what, findings, more) => {
-      const { host } = site;
-      const answer = JSON.stringify({
-        answer: { findings, looked: 1, complete: true, unseen: [], handedOver: [], ...more },
-      });
-      const says =
-        findings === undefined
-          ? `for (;;) fs.writeSync(1, "[[],".repeat(9999))`
-          : `fs.writeSync(1, ${JSON.stringify(answer)})`;
-      // As if the user had taken the process over.
-      await host.write(
-        "/root/lies.mjs",
-        `import fs from "node:fs";
+  ])("is not believed an answer with %s", async (_what, findings, more) => {
+    const { host } = site;
+    const answer = JSON.stringify({
+      answer: { findings, looked: 1, complete: true, unseen: [], handedOver: [], ...more },
+    });
+    const says =
+      findings === undefined
+        ? `for (;;) fs.writeSync(1, "[[],".repeat(9999))`
+        : `fs.writeSync(1, ${JSON.stringify(answer)})`;
+    // As if the user had taken the process over.
+    await host.write(
+      "/root/lies.mjs",
+      `import fs from "node:fs";
       if (process.argv[2] === "as-owner") {
         process.setuid(Number(process.argv[3]));
         if (fs.readFileSync(0, "utf8").includes("findImage"))
@@ -155,18 +153,16 @@ describe("a user who has become the application's", () => {
         else { ${says}; }
       }
       else await import("/usr/lib/portico/portico.mjs");\n`,
-      );
-      const modes = (): Promise<string> =>
-        host.must("find /usr/bin /etc/portico ! -type l -printf '%m %U %p\\n' | sort");
-      const before = await modes();
-      const { code, stdout } = await again(604, `${NODE} /root/lies.mjs`);
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/the answer is none to what was asked|the answer is too long/);
-      expect(await modes()).toBe(before);
-      await host.must("rm /root/lies.mjs");
-    },
-    120_000,
-  );
+    );
+    const modes = (): Promise<string> =>
+      host.must("find /usr/bin /etc/portico ! -type l -printf '%m %U %p\\n' | sort");
+    const before = await modes();
+    const { code, stdout } = await again(604, `${NODE} /root/lies.mjs`);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/the answer is none to what was asked|the answer is too long/);
+    expect(await modes()).toBe(before);
+    await host.must("rm /root/lies.mjs");
+  });
 });
 
 /** Those that break the host as such are in `breakages.test.ts`, on a host of their own. */
@@ -249,36 +245,32 @@ test("from another machine the network is checked, and the rest is reported as n
   } finally {
     await site.host.must("systemctl start portico.socket portico.service");
   }
-}, 60_000);
+});
 
-test.each(DESTROYS)(
-  "$name",
-  async ({ breaks, code, says, heals }) => {
-    try {
-      await site.host.must(breaks);
-      const destroy = (): Promise<Result> =>
-        site.host.run("/root/node /root/portico.mjs deactivate", { timeoutSeconds: 120 });
-      const first = await destroy();
-      expect({ code: first.code, said: first.stdout + first.stderr }).toEqual({
-        code,
-        said: expect.stringMatching(patternOf(says ?? "")),
-      });
-      if (heals !== undefined) {
-        await site.host.must(heals);
-        expect((await destroy()).code).toBe(0);
-      }
-      const left = await site.host.run(`ls -d ${TRACES.join(" ")} 2> /dev/null; nft list tables`);
-      expect(left.stdout).toBe("");
-      expect(await site.host.must("systemctl is-active sync-web sync-fileServer sync-webdav")).toBe(
-        "active\n".repeat(3),
-      );
-    } finally {
-      await site.activateAnew();
+test.each(DESTROYS)("$name", async ({ breaks, code, says, heals }) => {
+  try {
+    await site.host.must(breaks);
+    const destroy = (): Promise<Result> =>
+      site.host.run("/root/node /root/portico.mjs deactivate", { timeoutSeconds: 120 });
+    const first = await destroy();
+    expect({ code: first.code, said: first.stdout + first.stderr }).toEqual({
+      code,
+      said: expect.stringMatching(patternOf(says ?? "")),
+    });
+    if (heals !== undefined) {
+      await site.host.must(heals);
+      expect((await destroy()).code).toBe(0);
     }
-    expect([failed(await diagnosis(site)), await notServed(site)]).toEqual([[], []]);
-  },
-  180_000,
-);
+    const left = await site.host.run(`ls -d ${TRACES.join(" ")} 2> /dev/null; nft list tables`);
+    expect(left.stdout).toBe("");
+    expect(await site.host.must("systemctl is-active sync-web sync-fileServer sync-webdav")).toBe(
+      "active\n".repeat(3),
+    );
+  } finally {
+    await site.activateAnew();
+  }
+  expect([failed(await diagnosis(site)), await notServed(site)]).toEqual([[], []]);
+});
 
 /** What a deployment puts on a host, beside the application's own settings. */
 const TRACES = [

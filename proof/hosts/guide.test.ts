@@ -74,7 +74,7 @@ run("the guide for a deployment over ssh", () => {
     deployment?.remove();
     rmSync(home, { recursive: true, force: true });
     await host?.stop();
-  }, 60_000);
+  });
 
   test("leads to a front end that answers, and to its removal", async () => {
     const [written] = blocks("1. ", "ts");

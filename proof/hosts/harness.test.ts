@@ -72,7 +72,7 @@ test("a second host and a client at the end of a cable run at the same time", as
     client.remove();
     await second.stop();
   }
-}, 120_000);
+});
 
 test("a host of a test that was killed is gone, and the next one cleans up after it", async () => {
   const boot = `require(${JSON.stringify(join(__dirname, "harness/index.ts"))})
@@ -93,4 +93,4 @@ test("a host of a test that was killed is gone, and the next one cleans up after
   const next = await bootHost({ name: "next", address6: null });
   await next.stop();
   expect(existsSync(root)).toBe(false);
-}, 120_000);
+});

@@ -459,5 +459,5 @@ describe("daemons", () => {
     expect(filter).toBeLessThan(network);
     expect(await host.must("nft list table inet portico")).toContain("policy drop");
     expect(await host.must("systemctl --failed --no-legend; systemctl is-system-running")).toBe("running\n");
-  }, 90_000);
+  });
 });

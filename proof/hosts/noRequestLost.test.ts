@@ -56,7 +56,7 @@ test("reloads, with a changed config and with a renewed certificate, lose nothin
   expectNothingLost(await load.stop(), moments);
   await portico.writeConfig();
   await portico.host.must("systemctl reload portico.service");
-}, 60_000);
+});
 
 test("upgrades of the runtime lose nothing, and systemd follows them", async () => {
   const first = await portico.show("MainPID");
@@ -89,7 +89,7 @@ test("upgrades of the runtime lose nothing, and systemd follows them", async () 
   expect(await portico.processes("master")).toEqual([]);
   await portico.host.must("systemctl start portico.service");
   expect(await portico.release()).toBe("0.3.0");
-}, 180_000);
+});
 
 test("an upgrade that fails loses nothing, and changes nothing", async () => {
   const main = await portico.show("MainPID");
@@ -107,7 +107,7 @@ test("an upgrade that fails loses nothing, and changes nothing", async () => {
   expect(await portico.show("ActiveState")).toBe("active");
   expect(await portico.release()).toBe("0.3.0");
   expectNothingLost(await load.stop(), [moment]);
-}, 60_000);
+});
 
 test("a restart of the unit refuses no connection, and lets transfers finish", async () => {
   const load = await portico.load(TRANSFER_MS);
@@ -116,7 +116,7 @@ test("a restart of the unit refuses no connection, and lets transfers finish", a
   const report = await load.stop();
   expect(refusedConnections(report)).toEqual([]);
   expectNothingLost(report, [moment]);
-}, 60_000);
+});
 
 test("a restart while an upgrade drains refuses no connection, and lets transfers finish", async () => {
   const load = await portico.load(TRANSFER_MS);
@@ -127,7 +127,7 @@ test("a restart while an upgrade drains refuses no connection, and lets transfer
   expect(await portico.show("Result")).toBe("success");
   expect((await portico.processes("master")).length).toBe(1);
   expectNothingLost(report, [moment]);
-}, 60_000);
+});
 
 test("a killed worker loses at most the requests it was serving", async () => {
   const [victim] = await portico.processes("worker");
@@ -142,7 +142,7 @@ test("a killed worker loses at most the requests it was serving", async () => {
   expect(lost.length).toBeLessThanOrEqual(served);
   for (const at of lost) expect(at).toBeLessThan(moment + 1_000);
   expect(await portico.show("NRestarts")).toBe("0");
-}, 60_000);
+});
 
 describe("a master that is killed", () => {
   async function expectOnlyRunningLost(kill: () => Promise<number>): Promise<void> {
@@ -184,5 +184,5 @@ describe("a master that is killed", () => {
       expect((await portico.processes("master")).length).toBe(2);
       return killMaster();
     });
-  }, 60_000);
+  });
 });

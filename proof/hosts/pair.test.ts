@@ -23,7 +23,7 @@ run("a pair of hosts", () => {
   afterAll(async () => {
     await pair?.remove();
     console.log("longest times without an answer, ms:", gaps);
-  }, 60_000);
+  });
 
   /** The address moves while a request is sent every 10 ms, and while transfers run on the host that gets it. */
   async function moves(name: string, fail: (holder: TestHost) => Promise<void>): Promise<TestHost> {
@@ -98,14 +98,14 @@ run("a pair of hosts", () => {
     const resumed = "openssl s_client -tls1_2 -sess_in /tmp/pair.session -connect";
     await pair.outside.must(`${client} ${first}:443 < /dev/null`);
     expect(await pair.outside.must(`${resumed} ${second}:443 < /dev/null`)).toContain("Reused, TLSv1.2");
-  }, 60_000);
+  });
 
   test("the master of the holder is killed", async () => {
     await moves("master killed", async (holder) => {
       await holder.must("systemctl kill --signal=KILL --kill-who=main portico.service");
     });
     await pair.settled();
-  }, 60_000);
+  });
 
   test("readiness is lost", async () => {
     const lost = await moves("readiness lost", async (holder) => {
@@ -115,7 +115,7 @@ run("a pair of hosts", () => {
     await pair.settled();
     // It is ready again, and that moves nothing.
     expect(await pair.holder()).not.toBe(lost);
-  }, 60_000);
+  });
 
   test(
     "both are upgraded, and no request is lost",
@@ -149,7 +149,7 @@ run("a pair of hosts", () => {
     });
     await (await cut.outside()).must("ip link set host master lan");
     await pair.settled();
-  }, 60_000);
+  });
 
   test(
     "one host is gone: the other is changed alone, and gives it everything when it is back, empty",

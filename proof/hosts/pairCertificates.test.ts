@@ -33,7 +33,7 @@ run("certificates by ACME on a pair", () => {
   afterAll(async () => {
     ca?.remove();
     await pair?.remove();
-  }, 60_000);
+  });
 
   test(
     "the holder of the address gets a certificate, and the other one serves the same",
@@ -83,7 +83,7 @@ run("certificates by ACME on a pair", () => {
       const reached = await pair.outside.run(`timeout 2 bash -c '< /dev/tcp/${host.address}/9181'`);
       expect(reached.code).not.toBe(0);
     }
-  }, 60_000);
+  });
 
   test(
     "the holder dies: the other one serves the same, renews it by the same account, and gives it back",

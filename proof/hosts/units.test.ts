@@ -205,7 +205,7 @@ test("renewed files are passed on automatically, also if links to them are switc
   );
   await host.must("rm /etc/portico/tls/*.pem && systemctl daemon-reload");
   await portico.useCertificate(await issue());
-}, 180_000);
+});
 
 test("a host recovers by itself once the cause is fixed, however long that took", async () => {
   const since = await now();
@@ -230,7 +230,7 @@ test("a host recovers by itself once the cause is fixed, however long that took"
   await eventually(async () => (await portico.show("ActiveState")) === "active", "until it is active", {
     everyMs: 100,
   });
-}, 120_000);
+});
 
 test("a worker that the kernel kills when memory runs out does not end the service", async () => {
   const main = await portico.show("MainPID");
@@ -253,7 +253,7 @@ test("after a boot it serves", async () => {
   expect(await portico.host.must("systemctl is-active portico.service portico.socket")).toBe(
     "active\nactive\n",
   );
-}, 120_000);
+});
 
 test("without TLS files there is nothing to hand over, and a reload does not need root", async () => {
   const plain = { ...portico.units, listeners: [{ address: "0.0.0.0", port: 80 }], tlsFiles: [] };
@@ -271,4 +271,4 @@ test("without TLS files there is nothing to hand over, and a reload does not nee
   expect((await portico.curl("-s http://HOST/load/small")).stdout).toBe("small\n");
   await portico.writeConfig("{");
   expect((await reload()).code).toBe(1);
-}, 60_000);
+});

@@ -82,7 +82,7 @@ export class RawClient {
   }
 
   /** The first frame that matches, now or later; undefined if the connection closed without one. */
-  async next(match: (frame: ReceivedFrame) => boolean, ms = 5_000): Promise<ReceivedFrame | undefined> {
+  async next(match: (frame: ReceivedFrame) => boolean, ms = 30_000): Promise<ReceivedFrame | undefined> {
     const deadline = Date.now() + ms;
     for (;;) {
       const found = this.frames.find(match);
@@ -103,7 +103,7 @@ export class RawClient {
     return end === undefined ? "closed" : describeFrame(end);
   }
 
-  async whenClosed(ms = 5_000): Promise<void> {
+  async whenClosed(ms = 30_000): Promise<void> {
     const deadline = Date.now() + ms;
     while (!this.closed) {
       const left = deadline - Date.now();

@@ -32,7 +32,7 @@ export class Accepted {
   }
 
   /** Resolves once the predicate holds; rejects after `ms` with what was received. */
-  until(holds: (peer: this) => boolean, ms = 5000): Promise<this> {
+  until(holds: (peer: this) => boolean, ms = 30_000): Promise<this> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.waiting.delete(check);
@@ -90,7 +90,7 @@ export class RawUpstream {
   }
 
   /** The connection with this index, as soon as it exists. */
-  connection(index = 0, ms = 5000): Promise<Accepted> {
+  connection(index = 0, ms = 30_000): Promise<Accepted> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error(`upstream saw no connection ${index}`)), ms);
       const check = (): void => {

@@ -28,6 +28,20 @@ export async function freePort(): Promise<number> {
   return port!;
 }
 
+/** An offset that leads the ports 80 and 443 to free ones, below all blocks. Processes begin to look at different places. */
+export async function freePortOffset(): Promise<number> {
+  for (let i = 0; i < OFFSETS; i++) {
+    const offset = FIRST_OFFSET + ((process.pid + i) % OFFSETS) * OFFSETS_APART;
+    if ((await isFree(80 + offset)) && (await isFree(443 + offset))) return offset;
+  }
+  throw new Error(`no free ports for 80 and 443 from ${FIRST_OFFSET} on`);
+}
+
+/** So that no two of them lead to one port, nor to one that `npm start` takes. */
+const OFFSETS_APART = 100;
+const FIRST_OFFSET = 9_950;
+const OFFSETS = 15;
+
 const FIRST_PORT = 12_000;
 const BLOCK_SIZE = 25;
 const BLOCKS = 800;

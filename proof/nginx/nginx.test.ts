@@ -47,7 +47,7 @@ describe("the same requests to nginx and to portico", () => {
         portico: await start((own) => startPortico(bundle, mode, site, own)),
       };
     }
-  }, 60_000);
+  });
 
   afterAll(async () => {
     const stopped = await Promise.allSettled(running.map(stopSubject));

@@ -63,7 +63,7 @@ test("an image is built by it, which serves as a user without any right, and sto
     spawnSync("podman", ["rmi", "--force", image!, node!]);
     rmSync(folder, { recursive: true });
   }
-}, 120_000);
+});
 
 function configOn(port: number): object {
   const action = { type: "respond", status: 200, body: "here" };

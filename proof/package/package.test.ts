@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { layOut } from "../../demo/layOut.js";
-import { freePortOffset } from "../../demo/previewProcess.js";
+import { freePortOffset } from "../kit/ports.js";
 import { deadLinks } from "../kit/links.js";
 import { codeBlocks } from "../kit/markdown.js";
 import { testWith } from "../kit/testWith.js";
@@ -13,7 +13,7 @@ import { EXAMPLES } from "./pageExamples.js";
 let consumer: Consumer;
 beforeAll(() => {
   consumer = new Consumer();
-}, 60_000);
+});
 afterAll(() => consumer?.remove());
 
 const PROGRAM = `
@@ -83,19 +83,15 @@ describe("the types", () => {
         "types/bundler": { compilerOptions: { ...STRICT, ...bundler } },
       },
     ],
-  ])(
-    "resolve in every kind of project that %s knows",
-    (compiler, projects) => {
-      for (const [name, text] of Object.entries(EXAMPLES)) consumer.write(name, text);
-      for (const [folder, { compilerOptions, include = [] }] of Object.entries(projects)) {
-        consumer.write(`${folder}/main.ts`, program());
-        const config = { compilerOptions, include: ["main.ts", ...include] };
-        consumer.write(`${folder}/tsconfig.json`, JSON.stringify(config));
-      }
-      expect(consumer.types(["--build", ...Object.keys(projects)], compiler)).toBe("");
-    },
-    120_000,
-  );
+  ])("resolve in every kind of project that %s knows", (compiler, projects) => {
+    for (const [name, text] of Object.entries(EXAMPLES)) consumer.write(name, text);
+    for (const [folder, { compilerOptions, include = [] }] of Object.entries(projects)) {
+      consumer.write(`${folder}/main.ts`, program());
+      const config = { compilerOptions, include: ["main.ts", ...include] };
+      consumer.write(`${folder}/tsconfig.json`, JSON.stringify(config));
+    }
+    expect(consumer.types(["--build", ...Object.keys(projects)], compiler)).toBe("");
+  });
 });
 
 test("the Containerfile finds in the package what it copies", () => {
@@ -189,7 +185,7 @@ describe("the pages", () => {
       console.log(JSON.stringify(said));`;
     const env = { HOST_KEY: "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=" };
     said = JSON.parse(consumer.run(process.execPath, ["--import", "tsx", "-e", program], env));
-  }, 120_000);
+  });
 
   test.each(Object.keys(EXAMPLES))("%s synthesizes", (name) => {
     expect(said[name]).toBe("synthesized");
@@ -216,7 +212,7 @@ describe("the pages", () => {
     const root = join(consumer.folder, "out/portico/files/Host");
     await layOut(stackOf(MAIN), root);
     const portico = join(consumer.folder, "node_modules/cdktf-portico/dist/portico.mjs");
-    const offset = await freePortOffset([80, 443]);
+    const offset = await freePortOffset();
     const script = `${trial!.trim().replace("npx portico", `exec ${process.execPath} ${portico}`)} --port-offset ${offset}`;
     const preview = spawn("/bin/sh", ["-c", script], {
       cwd: consumer.folder,
@@ -234,7 +230,7 @@ describe("the pages", () => {
     } finally {
       preview.kill();
     }
-  }, 60_000);
+  });
 
   test("cdktf.json names the app", () => {
     const [json] = codeBlocks("docs/composing.md", "json");
@@ -282,7 +278,7 @@ describe("the entry point for clusters, whose peer only its users install", () =
         const { manifests } = new KubernetesFrontEnd(stack, "files", props);
         console.log(Math.max(...manifests.map((one) => JSON.stringify(one).length)));`;
       bytes = Number(consumer.run(process.execPath, ["--import", "tsx", "-e", program]));
-    }, 60_000);
+    });
 
     test("the example of the page compiles", () => {
       const strict = [
@@ -296,7 +292,7 @@ describe("the entry point for clusters, whose peer only its users install", () =
         "node",
       ];
       expect(consumer.types([...strict, "--ignoreConfig", cluster])).toBe("");
-    }, 120_000);
+    });
 
     test("the example of the page gives Terraform and kubectl the same objects", () => {
       const json = (file: string) => JSON.parse(readFileSync(join(consumer.folder, file), "utf8"));

@@ -27,7 +27,7 @@ run("terraform apply", () => {
     workspace.synthesize(join(APPS, "main.ts"));
     workspace.terraform("init", "-input=false");
     applied = workspace.terraform("apply", "-input=false", "-auto-approve", "-no-color");
-  }, 120_000);
+  });
 
   afterAll(() => workspace.remove());
 
@@ -147,7 +147,7 @@ run("terraform apply", () => {
     ]);
     expect(readFileSync(file("etc/portico/portico.json"), "utf8")).toContain('"/health"');
     expect(workspace.plan()).toEqual([]);
-  }, 60_000);
+  });
 
   test("destroy removes every file", () => {
     workspace.terraform("destroy", "-input=false", "-auto-approve");
@@ -157,7 +157,7 @@ run("terraform apply", () => {
       );
     const ours = ["etc", "usr"].flatMap((folder) => left(file(folder)));
     expect(ours).toEqual([]);
-  }, 60_000);
+  });
 });
 
 /** Resolves when the preview says that it serves; rejects with what it said if it ends instead. */

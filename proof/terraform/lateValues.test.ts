@@ -51,7 +51,7 @@ run("values that only Terraform knows", () => {
     workspace.synthesize(join(__dirname, "appWithLateValues.ts"));
     workspace.terraform("init", "-input=false");
     said = errors(workspace, "plan", [...AT_PLAN, ELSEWHERE]);
-  }, 120_000);
+  });
 
   afterAll(() => workspace.remove());
 
@@ -75,7 +75,7 @@ run("values that only Terraform knows", () => {
       expect.stringContaining(`portico/${bad.at}: is not ${bad.allowed}`),
     ]);
     expect(existsSync(config)).toBe(false);
-  }, 60_000);
+  });
 
   describe("good ones", () => {
     let outputs: Record<string, { value: unknown }>;
@@ -84,7 +84,7 @@ run("values that only Terraform knows", () => {
     beforeAll(() => {
       workspace.apply();
       ({ outputs } = JSON.parse(readFileSync(join(workspace.folder, "terraform.tfstate"), "utf8")));
-    }, 60_000);
+    });
 
     test("pass, and the config loads", () => {
       expect(parseConfigText(readFileSync(config, "utf8"))).toMatchObject({ ok: true });
@@ -139,7 +139,7 @@ run("connections that only Terraform knows", () => {
     workspace.synthesize(join(__dirname, "appWithLateConnection.ts"));
     workspace.terraform("init", "-input=false");
     said = errors(workspace, "plan", LATE_CONNECTION);
-  }, 120_000);
+  });
 
   afterAll(() => workspace.remove());
 
@@ -149,5 +149,5 @@ run("connections that only Terraform knows", () => {
 
   test("good ones pass", () => {
     expect(workspace.plan()).toContainEqual(expect.objectContaining({ action: "create" }));
-  }, 60_000);
+  });
 });

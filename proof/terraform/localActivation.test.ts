@@ -30,5 +30,5 @@ run("a local delivery with activation", () => {
     workspace.terraform("destroy", "-input=false", "-auto-approve");
     const left = readdirSync(workspace.root, { recursive: true, withFileTypes: true });
     expect(left.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual([]);
-  }, 180_000);
+  });
 });

@@ -11,7 +11,7 @@ run("a word of a start command that only Terraform knows", () => {
   beforeAll(() => {
     workspace.synthesize(join(__dirname, "appWithUnknownWord.ts"));
     workspace.terraform("init", "-input=false");
-  }, 120_000);
+  });
 
   afterAll(() => workspace.remove());
 

@@ -103,7 +103,7 @@ test("gunicorn starts its workers anew and no request that may be sent again is 
     return recipe(name).dropsAtReload === true ? tally.foreign : problemsOf(tally);
   });
   expect(tallies).toEqual(none(GUNICORNS));
-}, 60_000);
+});
 
 test.each(NAMES)(
   "%s is killed: what it was sending is cut off, and once it is back all is well",
