@@ -11,6 +11,7 @@ import { secretIniLines } from "../../src/applicationSettings/secretLines.js";
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
 import { parseIni, parseKeyFile, wantedValues } from "./oracle.js";
 import { SEED } from "../../proof/kit/random.js";
+import { cpuMs } from "../../proof/kit/growth.js";
 
 /** The network daemon's and the file server's config, edited in place; Python's configparser and GKeyFile read them. */
 
@@ -147,11 +148,10 @@ test("edits: both readers see what is wanted, and nothing else changes", () => {
 });
 
 test("a line of blanks costs no more than its length", () => {
-  const before = performance.now();
   const odd = `[General]\na${" ".repeat(300_000)}b\n`;
-  expect(edited(odd, URL_ITEM)).toBe(`${odd}${URL_LINE}\n`);
   // Minutes, if a blank is looked at again for each one before it.
-  expect(performance.now() - before).toBeLessThan(5_000);
+  const ms = cpuMs(5_000, () => expect(edited(odd, URL_ITEM)).toBe(`${odd}${URL_LINE}\n`));
+  expect(ms).toBeLessThan(5_000);
 });
 
 test("what an edit does, item by item", () => {

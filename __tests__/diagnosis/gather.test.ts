@@ -216,7 +216,7 @@ describe("of a front end", () => {
     const [given] = own;
     if (given === undefined) return;
     // An own address is asked by the port that the listener has.
-    const others = await seen({ publicAddresses: [given] });
+    const others = await seen({ publicAddresses: [given], timeoutMs: 10_000 });
     expect(others.publicAddresses).toEqual([
       {
         address: given,

@@ -210,6 +210,7 @@ describe("a request", () => {
   let server: Server;
   const listening = async (one: Server): Promise<number> => {
     server = one;
+    if ("keepAliveTimeout" in one) one.keepAliveTimeout = 60_000;
     await new Promise<void>((done) => one.listen(0, "127.0.0.1", done));
     return (one.address() as AddressInfo).port;
   };
@@ -247,7 +248,7 @@ describe("a request", () => {
     // Nothing is left open here, and nothing until its time would be over.
     const ended = performance.now();
     await new Promise((done) => server.close(done));
-    expect(performance.now() - ended).toBeLessThan(2_500);
+    expect(performance.now() - ended).toBeLessThan(30_000);
   });
 
   test("of a server whose certificate has no name that counts", async () => {

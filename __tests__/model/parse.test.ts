@@ -13,6 +13,7 @@ import {
   ProblemError,
   type ProxyConfigInput,
 } from "../../src/model/index.js";
+import { cpuMs } from "../../proof/kit/growth.js";
 
 /** The smallest valid config; every case below breaks one thing in a copy of it. */
 function minimal(): Record<string, unknown> {
@@ -419,11 +420,14 @@ describe("parseConfig", () => {
 
   test("thousands of problems are reported at once", () => {
     const upstreams = Array.from({ length: 5_000 }, (_, i) => ({ name: `u${i}` }));
-    const start = performance.now();
-    const result = parseConfig({ ...minimal(), upstreams });
+    let found = 0;
     // 0.2 s; 16 s when the allowed values were made out anew for each.
-    expect(performance.now() - start).toBeLessThan(4_000);
-    expect(result.ok ? 0 : result.problems.length).toBeGreaterThanOrEqual(5_000);
+    const ms = cpuMs(4_000, () => {
+      const result = parseConfig({ ...minimal(), upstreams });
+      found = result.ok ? 0 : result.problems.length;
+    });
+    expect(ms).toBeLessThan(4_000);
+    expect(found).toBeGreaterThanOrEqual(5_000);
   });
 
   test("a syntax error names line and column", () => {

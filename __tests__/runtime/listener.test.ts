@@ -291,13 +291,13 @@ describe("a connection that begins with a PROXY protocol header", () => {
   });
 
   test.each([1, 2])("has the time of a handshake with it: %i certificates", async (certificates) => {
-    const { connect, log } = await start({ announced: true, certificates, tlsHandshakeMs: 400 });
+    const { connect, log } = await start({ announced: true, certificates, tlsHandshakeMs: 2_000 });
     const begun = performance.now();
     const peer = await connect(BALANCER);
-    await sleep(250);
+    await sleep(1_500);
     peer.send(Buffer.concat([Buffer.from(V1), (await clientHello()).subarray(0, 20)]));
     await closed(peer);
-    expect(performance.now() - begun).toBeLessThan(600);
+    expect(performance.now() - begun).toBeLessThan(3_400);
     expect(log).toEqual([
       "info TLS handshake failed (TLS handshake timeout), client: 192.0.2.1, listener: front",
     ]);
@@ -385,8 +385,8 @@ describe("a handshake", () => {
     [2, 10_000],
   ])("has its time, with %i certificates and %i bytes of it", async (certificates, sent) => {
     const { connect, log } = await start({ certificates, tlsHandshakeMs: 300 });
-    const peer = await connect();
     const begun = performance.now();
+    const peer = await connect();
     if (sent > 0) peer.send((await clientHello()).subarray(0, sent));
     await closed(peer);
     expect(performance.now() - begun).toBeGreaterThan(250);
@@ -413,6 +413,7 @@ describe("a handshake", () => {
     const peer = await connect(BALANCER);
     if (options.announced === true) peer.send(V1);
     await secure(peer.socket, ["http/1.1"]);
+    await eventually(() => given.length > 0);
     await sleep(400);
     expect([given.length, given[0]!.socket.destroyed, log]).toEqual([1, false, []]);
   });

@@ -160,7 +160,7 @@ test("a pipe that nobody reads holds up neither reload, reopening nor the end", 
   const asked = performance.now();
   portico!.signal("SIGTERM");
   await eventually(() => portico!.workers().length === 0, "for the workers to end");
-  expect(performance.now() - asked).toBeLessThan(4_000);
+  expect(performance.now() - asked).toBeLessThan(20_000);
 });
 
 test("a socket that nobody reads holds up neither reload nor the end", async () => {
@@ -180,7 +180,7 @@ test("a socket that nobody reads holds up neither reload nor the end", async () 
   const asked = performance.now();
   portico.signal("SIGTERM");
   await eventually(() => portico!.workers().length === 0, "for the workers to end");
-  expect(performance.now() - asked).toBeLessThan(4_000);
+  expect(performance.now() - asked).toBeLessThan(20_000);
   portico.readOutput(true);
 });
 
@@ -218,7 +218,7 @@ test("standard error that nobody reads does not hold up the end of the master", 
   const asked = performance.now();
   portico.signal("SIGTERM");
   await eventually(() => !alive(portico!.pid), "for the master to end");
-  expect(performance.now() - asked).toBeLessThan(6_000);
+  expect(performance.now() - asked).toBeLessThan(20_000);
   portico.readOutput(true);
   await portico.gone;
   expect(portico.code).toBe(0);

@@ -246,7 +246,7 @@ test("an authority that does not answer holds up no other", async () => {
   let waiting = 0;
   between.before = () => {
     waiting += 1;
-    return new Promise((resolve) => setTimeout(() => resolve("cut"), 3_000));
+    return new Promise((resolve) => setTimeout(() => resolve("cut"), 10_000));
   };
   const slow = Array.from({ length: 6 }, (_, i) => wanted([`s${i}.example.net`], { id: `slow-${i}` }));
   const other = wanted(["a.example.net"], { id: ID, authority: { name: "b", directory: ca.directory } });
@@ -255,6 +255,6 @@ test("an authority that does not answer holds up no other", async () => {
   await sleep(10);
   const began = Date.now();
   await issued(stage, ID);
-  expect(Date.now() - began).toBeLessThan(2_500);
+  expect(Date.now() - began).toBeLessThan(9_000);
   expect([...host.installed.keys()]).toEqual([ID]);
 });

@@ -179,7 +179,7 @@ describe("npm start", () => {
   }
 
   async function until(demo: Demo, seen: RegExp): Promise<RegExpExecArray> {
-    for (const end = Date.now() + 60_000; ;) {
+    for (const end = Date.now() + 240_000; ;) {
       const match = seen.exec(demo.text());
       if (match !== null) return match;
       if (Date.now() > end || demo.child.exitCode !== null) throw new Error(demo.text());
