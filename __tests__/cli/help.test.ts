@@ -46,6 +46,7 @@ test("of every command", async () => {
   const text = texts.join("\n");
   if (process.env.UPDATE_GOLDEN === "1") writeFileSync(golden, text);
   expect(text).toBe(readFileSync(golden, "utf8"));
+  expect(text).not.toMatch(/default:\s+(?:\{\}|\[\]|""|undefined|null)/);
 });
 
 test.each([["-h"], ["help"]])("%s is --help", async (...args) => {

@@ -337,7 +337,7 @@ describe("preview and check --live", () => {
     const offset = String(await freePortOffset());
     const preview = new Preview(["--root", root, "--port-offset", offset, ...upstreams, ...more]);
     previews.push(preview);
-    await preview.until(() => preview.out.includes("Ctrl-C"));
+    await preview.until(() => /Ctrl-C|^\}$/m.test(preview.out));
     return { preview, at: ["--live", "--root", root, "--port-offset", offset] };
   }
 
@@ -347,7 +347,7 @@ describe("preview and check --live", () => {
     const root = await layOutHost("tls", { mode: "tls", host: "files.example.org" });
     const { preview, at } = await startPreview(root);
     const [http, https] = [80, 443].map((port) => port + Number(at.at(-1)));
-    expect(lines(preview.out).slice(1)).toEqual([
+    expect(lines(preview.out)).toEqual([
       `portico preview of ${path.join(root, "etc/portico/portico.json")}`,
       `  http://127.0.0.1:${http}/          instead of port 80 of 0.0.0.0`,
       `  https://127.0.0.1:${https}/         instead of port 443 of 0.0.0.0`,
@@ -434,7 +434,11 @@ describe("preview and check --live", () => {
     const root = await layOutHost("running", { mode: "plain" });
     const control = path.join(folder, "control.sock");
     process.env["RUNTIME_DIRECTORY"] = folder;
-    const { preview } = await startPreview(root).finally(() => delete process.env["RUNTIME_DIRECTORY"]);
+    const { preview } = await startPreview(root, ["--json"]).finally(
+      () => delete process.env["RUNTIME_DIRECTORY"],
+    );
+    const insteadOf = { address: "0.0.0.0", port: 80 };
+    expect(JSON.parse(preview.out)).toMatchObject({ ok: true, listeners: [{ name: "http", insteadOf }] });
     expect(await portico("reload", "--control", control)).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^configuration reloaded: http:\/\/127\.0\.0\.1:\d+.*, 1 worker\n$/),

@@ -1,4 +1,4 @@
-import { readyText } from "../../src/cli/previewCommand.js";
+import { readyPreview, readyText } from "../../src/cli/previewCommand.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { siteConfig, type SiteOptions } from "../../proof/kit/siteConfig.js";
@@ -142,9 +142,8 @@ Ask for it by name: curl -k --resolve files.example.org:10080:127.0.0.1 http://f
   ])("says where it serves: %s", (_what, options, change, text) => {
     const parsed = parseConfig(JSON.parse(change(JSON.stringify(siteConfig(options)))));
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-    expect(readyText("a.json", parsed.value, previewed(parsed.value))).toBe(
-      `portico preview of a.json\n${text}Stop it with Ctrl-C.\n`,
-    );
+    const ready = readyPreview("a.json", parsed.value, previewed(parsed.value));
+    expect(readyText(ready)).toBe(`portico preview of a.json\n${text}Stop it with Ctrl-C.\n`);
   });
 
   test("ports beyond the range are refused with the option to change", () => {

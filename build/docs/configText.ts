@@ -123,10 +123,16 @@ function meaning(field: Field): string {
       ? "- Required."
       : byDefault === undefined
         ? "- May be left out."
-        : `- Default: \`${JSON.stringify(byDefault)}\`.`,
+        : `- Default: ${emptyDefault(node) ?? `\`${JSON.stringify(byDefault)}\``}.`,
     ...(shown === undefined ? [] : [`- Example: \`${JSON.stringify(name)}: ${JSON.stringify(shown)}\`.`]),
   ];
   return `${described(field)}\n\n${facts.join("\n")}`;
+}
+
+/** A default with nothing in it, in words. */
+function emptyDefault({ default: byDefault, properties }: SchemaNode): string | undefined {
+  if (JSON.stringify(byDefault) !== "{}") return undefined;
+  return properties === undefined ? "none" : "those of its fields";
 }
 
 /** A value that is not the default where there are few to choose from. */

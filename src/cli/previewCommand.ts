@@ -3,15 +3,21 @@ import { endpoint, ProblemError, type ProxyConfig } from "../model/index.js";
 import { serve } from "../runtime/supervisor/serve.js";
 import { readDocument, type Source } from "./document.js";
 import { mainName } from "../diagnosis/expectedResponses.js";
-import { EXIT, type Output, problemsText } from "./output.js";
+import { EXIT, json, type Output, problemsText } from "./output.js";
 import { previewConfig, type PreviewOptions } from "./previewConfig.js";
 
 /** `portico preview`: serves the config on loopback until it is stopped. */
-export async function preview(source: Source, options: PreviewOptions, output: Output): Promise<number> {
+export async function preview(
+  source: Source,
+  options: PreviewOptions & { readonly json?: boolean },
+  output: Output,
+): Promise<number> {
   const document = await readDocument(source.file);
   const moved = document.ok ? previewConfig(document.value, options) : document;
   if (!document.ok || !moved.ok) {
-    output.err(problemsText(source.file, moved.ok ? [] : moved.problems));
+    const problems = moved.ok ? [] : moved.problems;
+    if (options.json === true) output.out(json({ file: source.file, ok: false, problems }));
+    else output.err(problemsText(source.file, problems));
     return EXIT.failed;
   }
   return serve({
@@ -23,26 +29,37 @@ export async function preview(source: Source, options: PreviewOptions, output: O
       return again.value;
     },
     logToStderr: true,
-    onReady: () => output.out(readyText(source.file, document.value, moved.value)),
+    onReady: () => {
+      const ready = readyPreview(source.file, document.value, moved.value);
+      output.out(options.json === true ? json(ready) : readyText(ready));
+    },
   });
 }
 
 /** Where a preview serves what. */
-export function readyText(file: string, original: ProxyConfig, moved: ProxyConfig): string {
-  const addresses = moved.listeners.map((listener, i) => {
-    const { address, port, protocol } = listener;
-    const url = `${protocol}://${endpoint({ host: address, port })}/`;
-    return `  ${url.padEnd(32)} instead of port ${original.listeners[i]!.port} of ${original.listeners[i]!.address}\n`;
-  });
-  return `portico preview of ${file}\n${addresses.join("")}${nameHint(moved)}Stop it with Ctrl-C.\n`;
+export function readyPreview(file: string, original: ProxyConfig, moved: ProxyConfig) {
+  const listeners = moved.listeners.map(({ name, address: host, port, protocol }, i) => ({
+    name,
+    url: `${protocol}://${endpoint({ host, port })}/`,
+    insteadOf: { address: original.listeners[i]!.address, port: original.listeners[i]!.port },
+  }));
+  return { file, ok: true, listeners, request: namedRequest(moved) };
+}
+
+export function readyText({ file, listeners, request }: ReturnType<typeof readyPreview>): string {
+  const addresses = listeners.map(
+    ({ url, insteadOf: { address, port } }) => `  ${url.padEnd(32)} instead of port ${port} of ${address}\n`,
+  );
+  const hint = request === undefined ? "" : `Ask for it by name: ${request}\n`;
+  return `portico preview of ${file}\n${addresses.join("")}${hint}Stop it with Ctrl-C.\n`;
 }
 
 /** On loopback the server name has to be given too, unless the config has loopback as a server name. */
-function nameHint(config: ProxyConfig): string {
+function namedRequest(config: ProxyConfig): string | undefined {
   const name = mainName(config);
   const onIPv4 = config.listeners.filter((l) => !isIPv6(l.address));
   // Over http the name may lead nowhere but to https.
   const { address, port, protocol } = onIPv4.find((l) => l.protocol === "https") ?? onIPv4[0]!;
-  if (name === undefined || name === address) return "";
-  return `Ask for it by name: curl -k --resolve ${name}:${port}:${address} ${protocol}://${name}:${port}/\n`;
+  if (name === undefined || name === address) return undefined;
+  return `curl -k --resolve ${name}:${port}:${address} ${protocol}://${name}:${port}/`;
 }

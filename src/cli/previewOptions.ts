@@ -8,6 +8,7 @@ interface PreviewFlags {
   root?: string;
   portOffset: number;
   upstream?: Record<string, string>;
+  json?: boolean;
 }
 
 export function addPreview(program: Command, output: Output, done: (code: number) => void): void {
@@ -19,6 +20,7 @@ export function addPreview(program: Command, output: Output, done: (code: number
       "other address for an upstream; may be given several times",
       collectUpstream,
     )
+    .option("--json", "print where it serves as JSON")
     .addHelpText(
       "after",
       `
@@ -31,7 +33,8 @@ Examples:
   portico preview --upstream web=http://127.0.0.1:18000 --upstream webdav=http://127.0.0.1:18080`,
     )
     .action(async (file: string | undefined, flags: PreviewFlags) => {
-      const options = { portOffset: flags.portOffset, upstreams: flags.upstream ?? {} };
+      const { portOffset, upstream: upstreams = {}, json } = flags;
+      const options = { portOffset, upstreams, json };
       done(await preview(sourceOf(file, flags.root), options, output));
     });
 }

@@ -211,7 +211,7 @@ export class Master {
 
   /** From here on this process is the service's main process, for people and for systemd. */
   private async becomeMain(): Promise<void> {
-    const { predecessor, onReady } = this.options;
+    const { predecessor, logToStderr, onReady } = this.options;
     if (predecessor !== undefined) this.supervised.add(predecessor);
     this.isMain = true;
     await this.places.answerHealth(this.loaded!.config);
@@ -219,7 +219,8 @@ export class Master {
     predecessor?.tookOver();
     await this.notify({ READY: 1 });
     const { config } = this.loaded!;
-    report.write(process.stdout, `portico ${VERSION} ready: ${report.servingText(config)}\n`);
+    const stream = logToStderr === true ? process.stderr : process.stdout;
+    report.write(stream, `portico ${VERSION} ready: ${report.servingText(config)}\n`);
     onReady?.();
     this.certificates.lookAfter();
   }
