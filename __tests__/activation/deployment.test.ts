@@ -73,7 +73,7 @@ test("a document with every field, every role and every mode is taken as it is",
     services: {
       proxy: { service: "portico.service", socket: "portico.socket" },
       daemons: [
-        { unit: "file.service", restartOn: ["fileServer"], domainChange: "restart", code: "settings" },
+        { unit: "file.service", restartOn: ["fileServer"], domainChange: "restart", code: "web-application" },
         { unit: "dav.service" },
       ],
       firewall: "nftables.service",
@@ -149,7 +149,7 @@ test.each<[string, object, [string, string][]]>([
       files: [{ path: "/a/../b", mode: "0777", sha256: "abc", role: "exe" }],
       services: {
         proxy: { service: "portico", socket: "portico.service" },
-        daemons: [{ unit: "a b.service" }],
+        daemons: [{ unit: "a b.service", code: "proxy" }],
       },
       probe: { timeoutSeconds: 0 },
     },
@@ -162,6 +162,8 @@ test.each<[string, object, [string, string][]]>([
       ["services.proxy.service", "config.bad-name"],
       ["services.proxy.socket", "config.bad-name"],
       ["services.daemons[0].unit", "config.bad-name"],
+      // It would hide the row of the proxy's own unit.
+      ["services.daemons[0].code", "config.not-one-of"],
       ["probe.timeoutSeconds", "config.out-of-range"],
     ],
   ],

@@ -7,7 +7,7 @@ import {
   type WantedUnit,
 } from "../../src/activation/serviceSteps.js";
 import type { UnitStatus } from "../../src/activation/systemctl.js";
-import { daemonsOf } from "../../src/constructs/activationOptions.js";
+import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
 import type { FileRole } from "../../src/model/index.js";
 
 /**

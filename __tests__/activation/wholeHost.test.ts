@@ -21,7 +21,7 @@ import type { SeenDrift } from "../../src/activation/drift.js";
 import type { ExpectedResponse } from "../../src/diagnosis/expectedResponses.js";
 import type { CheckedResponse } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
-import { daemonsOf } from "../../src/constructs/activationOptions.js";
+import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
 import type { DeploymentInput, ProxyConfigInput } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
 import type { LoadedState } from "../../src/runtime/load/loadConfig.js";

@@ -110,7 +110,7 @@ E
     );
     chmodSync(systemctl, 0o755);
     process.env["PATH"] = `${folder}:${path}`;
-    const daemons = [{ unit: "dav.service" }, { unit: "web.service", code: "web-application" }];
+    const daemons = [{ unit: "dav.service" }, { unit: "web.service", code: "web-application" as const }];
     const services = { proxy: { service: "a.service", socket: "a.socket" }, daemons };
     try {
       const none = { mainPid: 0, state: "", command: "" };

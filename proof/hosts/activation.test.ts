@@ -1,6 +1,6 @@
 import path from "node:path";
 import { MEDIA_FILES } from "../../demo/media.js";
-import { daemonsOf } from "../../src/constructs/activationOptions.js";
+import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import {
   ActivationHost,

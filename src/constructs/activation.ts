@@ -3,14 +3,14 @@ import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { type DeploymentInput, parseDeployment } from "../model/deployment.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
-import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
+import type { DaemonUnit, DeploymentUnits, HostDescription } from "./activationOptions.js";
 import { deploymentOf, deploymentText, filesOf, isDescription } from "./deploymentDocument.js";
 import type { Host } from "./host.js";
 import type { HostFile } from "./hostFile.js";
 import { addDoctor, DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
 import { refuse } from "./props/checks.js";
 import { PROXY_SERVICE } from "./props/instances.js";
-import { any, fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
+import { any, fields, listOf, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ProxyService } from "./proxyService.js";
 import { checkAroundTokens, escapeTemplate } from "./props/tokens.js";
 
@@ -125,8 +125,7 @@ export interface ActivationProps {
   /** What runs the proxy on the host. */
   readonly service: ProxyService;
   /**
-   * Units of the application's daemons and of the firewall, by daemon. They are stopped and started as their settings
-   * change.
+   * Units of the application's daemons and of the firewall. They are stopped and started as their settings change.
    * @default - none
    */
   readonly services?: DeploymentUnits;
@@ -146,9 +145,9 @@ export interface ActivationProps {
 const ACTIVATION_PROPS: PropTable<ActivationProps> = {
   service: required(PROXY_SERVICE),
   services: fields<DeploymentUnits>({
-    fileServer: text,
-    webApplication: text,
-    webdav: text,
+    daemons: listOf(
+      fields<DaemonUnit>({ unit: required(text), restartOn: listOf(text), domainChange: text, code: text }),
+    ),
     firewall: text,
   }),
   describe: any,

@@ -1,5 +1,4 @@
 import type { ApplicationSettingsValues } from "../render/index.js";
-import type { DeploymentServices } from "../model/deployment.js";
 import type { DnsRecord, PortForward } from "../model/host.js";
 
 /**
@@ -7,40 +6,34 @@ import type { DnsRecord, PortForward } from "../model/host.js";
  * no hover text in an editor, so each field is described again here; tests keep the two the same.
  */
 
-/** systemd units of the application's daemons. */
-export interface ApplicationUnits {
+/** A daemon of the application, which activation stops and starts. */
+export interface DaemonUnit {
+  /** Its unit: its full name, ending in `.service`. */
+  readonly unit: string;
   /**
-   * Unit of the web application: its full name, ending in `.service`.
-   * @default - none; the web application is neither stopped nor started
+   * Settings files that it reads, of `settings.files`: it stops before their edits, and starts after them.
+   * @default - none
    */
-  readonly webApplication?: string;
+  readonly restartOn?: readonly string[];
   /**
-   * Unit of the file server: its full name, ending in `.service`.
-   * @default - none; the file server is neither stopped nor started
+   * Whether it runs on while only the host in the application's URLs changes, and restarts after the edits.
+   * @default - it stops before the edits
    */
-  readonly fileServer?: string;
+  readonly domainChange?: "restart";
   /**
-   * Unit of the WebDAV daemon: its full name, ending in `.service`.
-   * @default - none; the WebDAV daemon is neither stopped nor started
+   * Row of `portico doctor` that tells of it.
+   * @default - none
    */
-  readonly webdav?: string;
+  readonly code?: "web-application";
 }
-
-/** @internal The daemons of a deployment, in the order in which they start (service 2.5 to 2.7). */
-export function daemonsOf({ fileServer, webdav, webApplication }: ApplicationUnits): DeployedDaemon[] {
-  const daemon = (unit: string | undefined, more: Omit<DeployedDaemon, "unit"> = {}): DeployedDaemon[] =>
-    unit === undefined ? [] : [{ unit, ...more }];
-  return [
-    ...daemon(fileServer, { restartOn: ["networkDaemon", "fileServer"], domainChange: "restart" }),
-    ...daemon(webdav),
-    ...daemon(webApplication, { restartOn: ["networkDaemon", "webApplication"], code: "web-application" }),
-  ];
-}
-
-type DeployedDaemon = NonNullable<DeploymentServices["daemons"]>[number];
 
 /** systemd units of a host that activation stops and starts besides the proxy's own. */
-export interface DeploymentUnits extends ApplicationUnits {
+export interface DeploymentUnits {
+  /**
+   * The application's daemons in the order in which they start; they stop in the reverse one.
+   * @default - none
+   */
+  readonly daemons?: readonly DaemonUnit[];
   /**
    * Unit that loads the rule set of the firewall: its full name, ending in `.service`.
    * @default - none; no firewall was deployed

@@ -1,7 +1,7 @@
 import { TerraformStack } from "cdktf";
 import type { IConstruct } from "constructs";
 import { DEPLOYMENT_FILE, type DeploymentInput, DEPLOYMENT_VERSION } from "../model/deployment.js";
-import { daemonsOf, type DeploymentUnits, type HostDescription } from "./activationOptions.js";
+import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
@@ -27,8 +27,7 @@ export function deploymentOf(
     files: files.map(({ path, mode, sha256, role }) => ({ path, mode, sha256, role })),
     services: {
       proxy: { service: service.serviceUnit.name, socket: service.socketUnit.name },
-      daemons: daemonsOf(services),
-      firewall: services.firewall,
+      ...services,
       keepalived,
     },
     expect: service.proxy.virtualServers.flatMap((server) => server.expectedRows()),

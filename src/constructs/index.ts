@@ -4,7 +4,7 @@ export * from "./activation.js";
 export type * from "./activationOptions.js";
 export * from "./containerProxy.js";
 export type { DailyDoctor } from "./dailyDoctor.js";
-export type { FileSyncActivationProps } from "./fileSync/activationProps.js";
+export type { ApplicationUnits, FileSyncActivationProps } from "./fileSync/activationProps.js";
 export * from "./fileSync/daemons.js";
 export * from "./fileSync/settings.js";
 export type {

@@ -86,7 +86,7 @@ const daemon = z.strictObject({
       "While only the host in the application's URLs changes, it runs on and restarts after the edits.",
     )
     .optional(),
-  code: name("Row of `portico doctor` that tells of it.").optional(),
+  code: z.literal("web-application").describe("Row of `portico doctor` that tells of it.").optional(),
 });
 
 const services = z.strictObject({

@@ -9,7 +9,7 @@ import type { ProxyService } from "../proxyService.js";
 import type { ApplicationSettings } from "./settings.js";
 import type { ApplicationDaemons } from "./daemons.js";
 import type { Firewall } from "../firewall.js";
-import type { FileSyncActivationProps } from "./activationProps.js";
+import { daemonsOf, type FileSyncActivationProps } from "./activationProps.js";
 import { networkOf } from "../frontEndParts.js";
 import type { Mode } from "../mode.js";
 import type { ReverseProxy } from "../reverseProxy.js";
@@ -45,11 +45,13 @@ function activationProps(frontEnd: ActivatedFrontEnd, props: FileSyncActivationP
   return {
     service,
     services: {
-      webApplication: daemons?.webApplication?.name,
-      fileServer: daemons?.fileServer?.name,
-      webdav: daemons?.webdav?.name,
+      daemons: daemonsOf({
+        webApplication: daemons?.webApplication?.name,
+        fileServer: daemons?.fileServer?.name,
+        webdav: daemons?.webdav?.name,
+        ...props.units,
+      }),
       firewall: firewall?.unit.name,
-      ...props.units,
     },
     describe: () => describe(frontEnd, props),
     doctor: props.doctor,

@@ -1,9 +1,4 @@
-import type {
-  ApplicationUnits,
-  DatabaseConnection,
-  ResponseProbe,
-  SettingsEditing,
-} from "../activationOptions.js";
+import type { DaemonUnit, DatabaseConnection, ResponseProbe, SettingsEditing } from "../activationOptions.js";
 import type { DailyDoctor } from "../dailyDoctor.js";
 
 /** What activation has to know about the application, besides what the front end knows itself. */
@@ -47,4 +42,34 @@ export interface FileSyncActivationProps {
    * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
    */
   readonly doctor?: DailyDoctor;
+}
+
+/** systemd units of the application's daemons. */
+export interface ApplicationUnits {
+  /**
+   * Unit of the web application: its full name, ending in `.service`.
+   * @default - none; the web application is neither stopped nor started
+   */
+  readonly webApplication?: string;
+  /**
+   * Unit of the file server: its full name, ending in `.service`.
+   * @default - none; the file server is neither stopped nor started
+   */
+  readonly fileServer?: string;
+  /**
+   * Unit of the WebDAV daemon: its full name, ending in `.service`.
+   * @default - none; the WebDAV daemon is neither stopped nor started
+   */
+  readonly webdav?: string;
+}
+
+/** @internal Its daemons, in the order in which they start (service 2.5 to 2.7). */
+export function daemonsOf({ fileServer, webdav, webApplication }: ApplicationUnits): DaemonUnit[] {
+  const daemon = (unit: string | undefined, more: Omit<DaemonUnit, "unit"> = {}): DaemonUnit[] =>
+    unit === undefined ? [] : [{ unit, ...more }];
+  return [
+    ...daemon(fileServer, { restartOn: ["networkDaemon", "fileServer"], domainChange: "restart" }),
+    ...daemon(webdav),
+    ...daemon(webApplication, { restartOn: ["networkDaemon", "webApplication"], code: "web-application" }),
+  ];
 }
