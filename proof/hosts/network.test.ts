@@ -69,8 +69,8 @@ describe("firewall", () => {
 
   /** What a connection from outside brings back; empty if there is none. */
   const echo = async (address: string, port: number): Promise<string> => {
-    const from = `exec 3<>/dev/tcp/${address}/${port} && echo hello >&3 && timeout 2 head -n 1 <&3`;
-    return (await outside.run(`timeout 3 bash -c '${from}'`)).stdout.trim();
+    const from = `exec 3<>/dev/tcp/${address}/${port} && echo hello >&3 && timeout 5 head -n 1 <&3`;
+    return (await outside.run(`timeout 6 bash -c '${from}'`)).stdout.trim();
   };
 
   const allow = [{ port: 9100, from: ["203.0.113.1"] }];
@@ -138,7 +138,7 @@ END`);
     const from = "exec 3<>/dev/tcp/$0/$1 && echo hello >&3 && head -n 1 <&3";
     for (const address of ["127.0.0.1", "::1", host.address]) {
       for (const port of [3306, 8000, 8080, 8082]) {
-        expect(await host.must(`timeout 3 bash -c '${from}' ${address} ${port}`)).toBe("hello\n");
+        expect(await host.must(`timeout 20 bash -c '${from}' ${address} ${port}`)).toBe("hello\n");
       }
     }
     expect(await host.must("nft list table inet portico")).toMatch(/counter packets [1-9]\d* bytes \d+ drop/);
@@ -186,7 +186,7 @@ END`);
         [host.address6, "2001:db8:200::2"],
       ] as const) {
         const talk = `exec 3<>/dev/tcp/${address}/443; head -c 200000 /dev/zero >&3 & head -c 200000 <&3 | wc -c`;
-        expect((await far.run(`timeout 10 bash -c '${talk}'`)).stdout.trim()).toBe("200000");
+        expect((await far.run(`timeout 30 bash -c '${talk}'`)).stdout.trim()).toBe("200000");
         expect(await host.must(`ip route get ${from}`)).toContain("mtu 1280");
       }
     } finally {

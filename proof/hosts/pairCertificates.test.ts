@@ -173,7 +173,7 @@ run("certificates by ACME on a pair", () => {
   /** What clients of an address get: serial number, issuer and names; empty if it does not answer. */
   async function served(address: string): Promise<string> {
     const { stdout } = await pair.outside.run(
-      `timeout 5 openssl s_client -connect ${address}:443 -noservername < /dev/null 2> /dev/null | openssl x509 -noout -issuer -serial -ext subjectAltName`,
+      `timeout 20 openssl s_client -connect ${address}:443 -noservername < /dev/null 2> /dev/null | openssl x509 -noout -issuer -serial -ext subjectAltName`,
     );
     return stdout;
   }

@@ -8,7 +8,7 @@ export interface Result {
 }
 
 export interface RunOptions {
-  /** @default 60 */
+  /** @default 180 */
   readonly timeoutSeconds?: number;
   /** @default - nothing */
   readonly input?: string | Buffer;
@@ -19,7 +19,7 @@ export interface RunOptions {
 
 /** Runs a command to its end and collects what it says. Never rejects: a command that cannot start exits with 127. */
 export function runCommand(argv: readonly string[], options: RunOptions = {}): Promise<Result> {
-  const { timeoutSeconds = 60, input, env, cwd } = options;
+  const { timeoutSeconds = 180, input, env, cwd } = options;
   const child = startCommand(argv, { env, cwd });
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];

@@ -28,4 +28,4 @@ installed=$(node -p 'require("cdktf/package.json").name')
 npm run --silent typecheck
 npx --no-install tsx build/build.ts
 npx --no-install tsx main.ts
-npx --no-install jest --maxWorkers=2 __tests__/constructs __tests__/testing proof/package
+npx --no-install jest --maxWorkers=2 __tests__/constructs __tests__/testing proof/package/package.test.ts
