@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "./site.js";
@@ -186,6 +186,20 @@ test("only --purge removes the logs too", async () => {
     await portico("deactivate", ...options);
     expect(existsSync(site.at("/var/log/portico/error.log"))).toBe(options.length === 0);
   }
+});
+
+test("--purge does not follow a link that the service's user has made of a directory of logs", async () => {
+  const { content, ...config } = one[CONFIG]!;
+  const nested = content.replaceAll("/var/log/portico/error.log", "/var/log/portico/site/error.log");
+  site.write("/var/log/other/error.log", "another daemon's");
+  site.write("/var/log/portico/access.log", "x");
+  site.deliver({ ...one, [CONFIG]: { ...config, content: nested } });
+  await portico("activate", ...incoming());
+  symlinkSync("../other", site.at("/var/log/portico/site"));
+  chownSync(site.at("/var/log/portico"), 42_424, 42_424);
+  const { code, err } = await portico("deactivate", "--purge");
+  expect([code, err]).toEqual([1, expect.stringContaining("/var/log/portico/site: is a link of")]);
+  expect(site.read("/var/log/other/error.log")).toBe("another daemon's");
 });
 
 test.each([[[]], [["--json"]]])("what could not be removed is named, and fails it: %j", async (options) => {

@@ -1,6 +1,6 @@
 import { type Deployment, parseConfigText, type ProxyConfig } from "../model/index.js";
 import { lostLogDirectories } from "../diagnosis/logState.js";
-import { askMaster } from "../runtime/supervisor/control.js";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { readText } from "../runtime/load/files.js";
 import { loadConfig, type LoadedState, loadedStateOf } from "../runtime/load/loadConfig.js";
 import { hashOf } from "./fileState.js";
@@ -59,7 +59,8 @@ async function seeProxy(store: Store, deployment: Deployment): Promise<Loaded["p
 const STATUS_MS = 5_000;
 const SHOW_SECONDS = 30;
 
-async function configOf(store: Store, { config }: Deployment): Promise<ProxyConfig | undefined> {
+/** The installed config; undefined if it cannot be read. */
+export async function configOf(store: Store, { config }: Deployment): Promise<ProxyConfig | undefined> {
   const file = store.onHost(config);
   const read = await readText(file, file);
   const parsed = "text" in read ? parseConfigText(read.text) : undefined;

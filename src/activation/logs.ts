@@ -1,20 +1,20 @@
-import { readdir } from "node:fs/promises";
+import { lstat, readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Report } from "./report.js";
-import { type Deployment, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
+import { type Deployment, type Problem, problem, ProblemError } from "../model/index.js";
+import { ROOT } from "../asOwner/acting.js";
+import { quote } from "../render/hostScripts.js";
 import { logPaths } from "../runtime/load/loadConfig.js";
-import { readText } from "../runtime/load/files.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 import { removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
 import { attempt } from "./execution.js";
+import { configOf } from "./loaded.js";
 import type { Store } from "./store.js";
 
 /** Files that the proxy of a deployment logs to, as paths of the host. */
 export async function logsOf(store: Store, deployment: Deployment): Promise<readonly string[]> {
-  const file = store.onHost(deployment.config);
-  const read = await readText(file, file);
-  const parsed = "text" in read ? parseConfigText(read.text) : undefined;
-  return parsed?.ok === true ? logPaths(parsed.value) : [];
+  const config = await configOf(store, deployment);
+  return config === undefined ? [] : logPaths(config);
 }
 
 /**
@@ -30,6 +30,7 @@ export async function removeLogs(
   const paths = logs.map((log) => store.onHost(log));
   for (const directory of new Set(paths.map((path) => dirname(path)))) {
     await attempt(problems, async () => {
+      await refuseLedElsewhere(directory);
       const files = await filesIn(directory);
       for (const file of files.filter((each) => paths.some((log) => isLog(each, log)))) {
         await attempt(problems, async () => {
@@ -41,6 +42,28 @@ export async function removeLogs(
     });
   }
   return problems;
+}
+
+/**
+ * Refuses a directory below one of the service's user that he has made a link, which leads to others' files of the same
+ * names. Systemd's own link to a directory of his is root's.
+ */
+async function refuseLedElsewhere(directory: string): Promise<void> {
+  let at = "/";
+  let theirs = false;
+  for (const name of directory.split("/")) {
+    at = join(at, name);
+    const found = await lstat(at).catch(() => undefined);
+    if (found === undefined) return;
+    if (theirs && found.isSymbolicLink()) {
+      const message = "is a link of the service's user: nothing was removed where it leads";
+      throw new ProblemError([problem("activation.file-failed", at, message, { fix: `rm ${quote(at)}` })]);
+    }
+    const real = await realpath(at).catch(() => undefined);
+    if (real === undefined) return;
+    at = real;
+    theirs ||= ![ROOT, process.geteuid!()].includes((await stat(at)).uid);
+  }
 }
 
 /** Regular files, links not followed; none if the directory does not exist. */
