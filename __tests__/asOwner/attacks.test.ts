@@ -395,6 +395,18 @@ describe("media:", () => {
     expect(rootsOwn()).toEqual(before);
   });
 
+  test("root does not follow one in its own media either, nor is told to open what it leads to", async () => {
+    fs.mkdirSync(at("root/shared"));
+    fs.chmodSync(at("root/shared"), 0o1777);
+    fs.symlinkSync(at("root/secret/key.png"), at("root/shared/a.png"));
+    fs.lchownSync(at("root/shared/a.png"), APP, APP);
+    const { changes, violations } = await checkMediaPermissions({ directory: at("root/shared") });
+    expect(changes).toEqual([]);
+    expect(violations.map(({ path, fix }) => [path, fix])).toEqual([
+      [at("root/secret/key.png"), expect.stringContaining("remove the link")],
+    ]);
+  });
+
   test("a path that is longer than the system takes is one that was not seen, and no more", async () => {
     let deep = at("app/media");
     for (let i = 0; i < 15; i++) deep = join(deep, "x".repeat(250));

@@ -204,7 +204,8 @@ async function checkTree(walk: Walk, directory: string, { part, outside }: Place
       for (const [j, stat] of found.entries()) {
         const path = paths[j]!;
         if ("error" in stat) walk.notSeen(path, stat.error);
-        else if (stat.isSymbolicLink()) await follow(walk, path, place);
+        else if (stat.isSymbolicLink() && walk.mayBeLed(stat)) await follow(walk, path, place);
+        else if (stat.isSymbolicLink()) walk.handedOver.push({ path, part, kind: "link", outside });
         else if (walk.check(path, stat, place) && stat.isDirectory()) {
           if (walk.mayEnter(stat)) queue.push(path);
           else walk.handedOver.push({ path, part, kind: "below", outside });
