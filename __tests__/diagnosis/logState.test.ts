@@ -9,11 +9,13 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logFindings, lostLogDirectories } from "../../src/diagnosis/logState.js";
+import { scarceSpace } from "../../src/diagnosis/space.js";
 import { failure, notSeen, ok, unknown } from "../../src/diagnosis/verdict.js";
 import type { Evidence } from "../../src/diagnosis/evidence.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
@@ -72,6 +74,16 @@ test("a directory in the place of a file", () => {
   mkdirSync(error);
   for (const pid of [0, process.pid])
     expect(found(pid)).toEqual([`/error.log is a directory: Move it away, then ${REOPEN}`]);
+});
+
+test("a link that leads to itself, which the service's user can make", async () => {
+  rmSync(error);
+  symlinkSync(error, error);
+  expect(found(process.pid)).toEqual([`/error.log does not exist: ${REOPEN}`]);
+  rmSync(join(folder, "access"), { recursive: true });
+  symlinkSync("access", join(folder, "access"));
+  expect(found(0)).toEqual([`/access does not exist: ${RESTART}`]);
+  expect(await scarceSpace([join(folder, "access")])).toEqual([]);
 });
 
 test("a file of another user", () => {

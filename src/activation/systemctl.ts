@@ -64,7 +64,9 @@ export async function actOnUnit(action: UnitAction, unit: string): Promise<void>
     COMMAND_SECONDS,
   );
   const own = said.code === 0 ? said.stdout.trim() : "";
-  throw commandFailed(`systemctl ${action} ${unit}`, outcome, own === "" ? "" : `\n${unit} said:\n${own}`);
+  // Its lines must not look like ours.
+  const quoted = own === "" ? "" : `\n${unit} said:\n${own.replace(/^/gm, "  | ")}`;
+  throw commandFailed(`systemctl ${action} ${unit}`, outcome, quoted);
 }
 
 /** A unit whose file was removed cannot be disabled, but the links that would start it are still there. */

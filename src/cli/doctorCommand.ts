@@ -6,6 +6,7 @@ import { type DiagnosisOptions, gather } from "../diagnosis/gather.js";
 import { diagnose, unreadable } from "../diagnosis/rows.js";
 import type { DiagnosisRow } from "../diagnosis/verdict.js";
 import { DEPLOYMENT_FILE, isLoopback } from "../model/index.js";
+import { printableValue } from "../model/printable.js";
 import { DEFAULT_CONTROL } from "./controlOptions.js";
 import { sourceOf } from "./document.js";
 import { wholeNumber } from "./options.js";
@@ -110,7 +111,9 @@ const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
 /** One line for a row that is in order; more details for every other. */
 function formatRow(row: DiagnosisRow): string {
   const lines = [`${LABELS[row.status]}${row.title}`];
-  const more = (label: string, text: string): number => lines.push(`         ${label.padEnd(9)}${text}`);
+  // Some of it is what a file or a process of another user is called: it must not look like a row.
+  const more = (label: string, text: string): number =>
+    lines.push(`         ${label.padEnd(9)}${printableValue(text)}`);
   if (row.status === "ok") return `${lines[0]}\n`;
   if (row.cause !== undefined) more("cause:", row.cause);
   if (row.because !== undefined) more("cause:", `see the row \`${row.because}\``);

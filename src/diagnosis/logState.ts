@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ProxyConfig } from "../model/index.js";
 import { logPaths } from "../runtime/load/loadConfig.js";
@@ -13,10 +13,18 @@ import type { Finding } from "./evidence.js";
 export function lostLogDirectories(config: ProxyConfig, pid: number): string[] {
   const directories = new Set(logPaths(config).map((path) => dirname(path)));
   return [...directories].filter((directory) => {
-    if (!existsSync(directory)) return true;
-    const seen = `/proc/${pid}/root${directory}`;
-    return existsSync(seen) && statSync(seen).ino !== statSync(directory).ino;
+    const [here, seen] = [directory, `/proc/${pid}/root${directory}`].map(statsOf);
+    return here === undefined || (seen !== undefined && seen.ino !== here.ino);
   });
+}
+
+/** The service's user can make of what is in a directory of his what he likes, such as a link to itself. */
+export function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 /** What keeps lines from the log files of a config, as root sees it. */
@@ -45,7 +53,7 @@ interface LogWriter {
 }
 
 function fileFindings(at: string, { pid, user }: LogWriter, unit: string): Finding[] {
-  const found = statSync(at, { throwIfNoEntry: false });
+  const found = statsOf(at);
   if (found === undefined)
     return user === undefined ? [] : [{ at, what: "does not exist", fix: reopen(unit) }];
   if (found.isDirectory()) {
@@ -64,7 +72,7 @@ function fileFindings(at: string, { pid, user }: LogWriter, unit: string): Findi
  * dynamic user to user 65534, and maps that user to the service's in the mounts of the service alone.
  */
 function ownerSeenBy(pid: number, at: string, otherwise: number): number {
-  return statSync(`/proc/${pid}/root${at}`, { throwIfNoEntry: false })?.uid ?? otherwise;
+  return statsOf(`/proc/${pid}/root${at}`)?.uid ?? otherwise;
 }
 
 function userOf(pid: number): number | undefined {

@@ -1,6 +1,6 @@
-import { statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import type { Finding } from "./evidence.js";
+import { statsOf } from "./logState.js";
 
 /** Less than this is not enough for a deployment, or for a day of logs. */
 const FREE_BYTES_MIN = 32 << 20;
@@ -11,7 +11,7 @@ export async function scarceSpace(directories: readonly string[]): Promise<Findi
   const seen = new Set<number>();
   const findings: Finding[] = [];
   for (const at of directories) {
-    const found = statSync(at, { throwIfNoEntry: false });
+    const found = statsOf(at);
     if (found === undefined || seen.has(found.dev)) continue;
     seen.add(found.dev);
     const { bavail, bsize, files, ffree } = await statfs(at);

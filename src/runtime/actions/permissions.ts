@@ -22,9 +22,11 @@ export function fsPath(path: string): Buffer {
   return Buffer.from(path, "latin1");
 }
 
-/** The same for a log: UTF-8 if it is valid UTF-8, and no quote that could end the quoted path. */
+/** The same for a line of text: UTF-8 if it is valid UTF-8, and nothing that could end the quoted path or the line. */
 export function shown(path: string): string {
-  return fsPath(path).toString("utf8").replaceAll('"', "\\x22");
+  return fsPath(path)
+    .toString("utf8")
+    .replace(/["\p{Cc}]/gu, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }
 
 /** The command that gives a permission, to be pasted into a shell. */

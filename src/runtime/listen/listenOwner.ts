@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { printableValue } from "../../model/printable.js";
 import { canonicalAddress, isWildcard } from "../../model/serving.js";
 import { listeningSockets } from "../sockets/node/listeningSockets.js";
 
@@ -38,7 +39,11 @@ function ownerOf(inodes: ReadonlySet<string>): ListenOwner | undefined {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   for (const pid of pids.slice(0, PROCESSES_MAX)) {
     if (holds(pid, inodes))
-      return { pid, text: `${readFileSync(`/proc/${pid}/comm`, "utf8").trim()} (pid ${pid})` };
+      // A process calls itself what it likes.
+      return {
+        pid,
+        text: `${printableValue(readFileSync(`/proc/${pid}/comm`, "utf8").trim())} (pid ${pid})`,
+      };
   }
   return undefined;
 }
