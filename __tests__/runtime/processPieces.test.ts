@@ -23,7 +23,8 @@ import { refusedOptions, workerOptions } from "../../src/runtime/sockets/node/wo
 import { allowanceText, allowedCpus, heapOf, workerCount } from "../../src/runtime/supervisor/allowance.js";
 import { acmeDirectory } from "../../src/runtime/supervisor/certificateKeeper.js";
 import { isoMinutes, listCertificates } from "../../src/runtime/supervisor/certificateList.js";
-import { askMaster, type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
+import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
 import { statusText } from "../../src/runtime/supervisor/masterReport.js";
 import { openControl } from "../../src/runtime/supervisor/masterRequests.js";

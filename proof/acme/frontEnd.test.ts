@@ -6,7 +6,7 @@ import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { openFolder, Portico } from "../kit/portico.js";
 import { eventually } from "../kit/waiting.js";
-import { askMaster } from "../../src/runtime/supervisor/control.js";
+import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { TestCa } from "./ca.js";
 
 /** A whole front end that gets its certificates while it serves. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster } from "../../src/runtime/supervisor/control.js";
+import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { issue } from "../kit/certificates.js";
 import { openFolder, Portico } from "../kit/portico.js";
 import { eventually } from "../kit/waiting.js";

@@ -10,7 +10,7 @@ import { run } from "../../src/cli/program.js";
 import { diagnose } from "../../src/diagnosis/rows.js";
 import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/model/index.js";
 import { loadConfig, loadedStateOf } from "../../src/runtime/load/loadConfig.js";
-import { askMaster } from "../../src/runtime/supervisor/control.js";
+import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 import { issue } from "../kit/certificates.js";
 import { freePorts } from "../kit/ports.js";

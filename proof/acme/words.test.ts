@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
 import { diagnose } from "../../src/diagnosis/rows.js";
 import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster } from "../../src/runtime/supervisor/control.js";
+import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 import { freePorts } from "../kit/ports.js";
 import { openFolder, Portico } from "../kit/portico.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
 import { type BoundSocket, holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
-import { askMaster } from "../../src/runtime/supervisor/control.js";
+import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { comeToRest, type Level, levelAtRest } from "../kit/level.js";
 import { Pulse } from "../kit/pulse.js";

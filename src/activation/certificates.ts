@@ -4,19 +4,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   CERTIFICATE_STORE,
   type Deployment,
-  parseConfigText,
   type Problem,
   problem,
   ProblemError,
+  type ProxyConfig,
 } from "../model/index.js";
-import { readText } from "../runtime/load/files.js";
+import { certificatesInOwnWords, problemsInOwnWords } from "../diagnosis/ownWords.js";
 import { ACME_FOLDER } from "../runtime/supervisor/certificateKeeper.js";
 import { isoMinutes, type ListedCertificate } from "../runtime/supervisor/certificateList.js";
-import { askMaster } from "../runtime/supervisor/control.js";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { removeLinkedIfEmpty, removeTree } from "./durableFiles.js";
 import { attempt, refuseInterrupted } from "./execution.js";
 import type { Report } from "./report.js";
 import type { Store } from "./store.js";
+import { configOf } from "./loaded.js";
 import { controlSocketOf } from "./systemctl.js";
 
 /**
@@ -29,13 +30,14 @@ export async function awaitCertificates(
   signal: AbortSignal,
   report: Report,
 ): Promise<void> {
-  if (!(await usesAcme(store, deployment))) return;
+  const config = await configOf(store, deployment);
+  if (config === undefined || config.certificateAuthorities.length === 0) return;
   const started = performance.now();
   const deadline = started + CERTIFICATE_SECONDS * 1000;
   for (let isFirst = true; ; isFirst = false) {
     const socket = await controlSocketOf(deployment.services.proxy.service).catch(() => undefined);
     if (socket === undefined) return;
-    const lacking = await notIssued(socket);
+    const lacking = await notIssued(socket, config);
     if (lacking.length === 0) return;
     const waiting = lacking.filter(({ waitsFor }) => waitsFor === undefined);
     // A host without the address that decides who asks cannot do anything for its certificate; it may be about to get it.
@@ -77,17 +79,11 @@ const ADDRESS_SECONDS = 10;
 const RETRY_MS = 500;
 const ASK_MS = 5_000;
 
-async function usesAcme(store: Store, deployment: Deployment): Promise<boolean> {
-  const file = store.onHost(deployment.config);
-  const read = await readText(file, file);
-  const parsed = "text" in read ? parseConfigText(read.text) : undefined;
-  return parsed?.ok === true && parsed.value.certificateAuthorities.length > 0;
-}
-
-async function notIssued(socket: string): Promise<readonly ListedCertificate[]> {
+async function notIssued(socket: string, config: ProxyConfig): Promise<readonly ListedCertificate[]> {
   const outcome = await askMaster(socket, { command: "certificates" }, ASK_MS);
-  if (!outcome.ok) throw new ProblemError(outcome.problems);
-  return (outcome.value.certificates ?? []).filter(({ source }) => source === "temporary");
+  if (!outcome.ok) throw new ProblemError(problemsInOwnWords(outcome.problems));
+  const { certificates = [] } = outcome.value;
+  return certificatesInOwnWords(certificates, config).filter(({ source }) => source === "temporary");
 }
 
 /** Whether its last attempt was before this activation, which is a process of its own. */

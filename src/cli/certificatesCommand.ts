@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { askMaster } from "../runtime/supervisor/control.js";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { isoMinutes, type ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
 import { DEFAULT_FILE } from "./document.js";

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { problem, type Problem, type Result } from "../model/index.js";
-import { askMaster } from "../runtime/supervisor/control.js";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
 import {
   type CredentialSet,
   type CredentialSource,

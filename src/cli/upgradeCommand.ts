@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { askMaster } from "../runtime/supervisor/control.js";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
 import type { Program } from "../runtime/supervisor/handover.js";
 import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
 import type { Output } from "./output.js";

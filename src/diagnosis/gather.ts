@@ -22,7 +22,7 @@ import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { readText } from "../runtime/load/files.js";
 import type { ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import { memoryKills } from "../runtime/supervisor/cgroup.js";
-import { askMaster } from "../runtime/supervisor/control.js";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { loadConfig, logPaths } from "../runtime/load/loadConfig.js";
 import { listeningSockets } from "../runtime/sockets/node/listeningSockets.js";
 import { piecesText } from "../runtime/sockets/node/pieces.js";
@@ -35,6 +35,7 @@ import { askRows, judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
 import { imageFor } from "./mediaFile.js";
 import { checkMediaPermissions } from "./mediaPermissions.js";
+import { certificatesInOwnWords } from "./ownWords.js";
 import { probe, type ProbeOptions } from "./probe.js";
 import { rotationFindings } from "./rotation.js";
 import { scarceSpace } from "./space.js";
@@ -233,7 +234,7 @@ async function hostEvidence(
     deployment === undefined ? undefined : unitsOf(deployment.services),
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
     deployment?.media === undefined ? undefined : seenMedia(deployment.media),
-    config.certificateAuthorities.length === 0 ? undefined : seenCertificates(options.control),
+    config.certificateAuthorities.length === 0 ? undefined : seenCertificates(options.control, config),
     healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
   ]);
   const unit = units?.proxy;
@@ -275,10 +276,12 @@ function readyRequest({ address: at, port }: HealthListenerConfig): ProbeRequest
 
 async function seenCertificates(
   control: string | undefined,
+  config: ProxyConfig,
 ): Promise<readonly ListedCertificate[] | undefined> {
   if (control === undefined) return undefined;
   const outcome = await askMaster(control, { command: "certificates" }, CONTROL_MS);
-  return outcome.ok ? outcome.value.certificates : undefined;
+  const found = outcome.ok ? outcome.value.certificates : undefined;
+  return found && certificatesInOwnWords(found, config);
 }
 
 const CONTROL_MS = 5_000;

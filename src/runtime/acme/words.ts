@@ -1,5 +1,6 @@
 import { printableValue } from "../../model/printable.js";
 import type { AcmeError, AcmeProblem } from "./acmeError.js";
+import type { WantedCertificate as Wanted } from "../../model/serving.js";
 import type { AcmeFailure, WantedCertificate } from "./face.js";
 
 /** What an authority refused, in words that say what to do. */
@@ -24,6 +25,12 @@ export function failureOf(error: AcmeError, wanted: WantedCertificate, at: numbe
   };
 }
 
+/** What to do about a failure that another process tells of, in words of this one. */
+export function fixFor({ code, message }: Pick<AcmeFailure, "code" | "message">, wanted: Wanted): string {
+  const name = wanted.names.find((one) => message.startsWith(`${one}: `));
+  return fixOf({ code, detail: "", name }, wanted);
+}
+
 const PARTS_MAX = 5;
 const DETAIL_CHARACTERS_MAX = 300;
 
@@ -36,7 +43,7 @@ function messageOf({ code, detail, name }: AcmeProblem, wanted: WantedCertificat
   return `${name ?? wanted.names.join(", ")}: ${said === "" ? code : said}`;
 }
 
-function fixOf({ code, name, instance }: AcmeProblem, wanted: WantedCertificate): string {
+function fixOf({ code, name, instance }: AcmeProblem, wanted: Wanted): string {
   const words = wordsOf(code) ?? WORDS["serverInternal"]!;
   return words.fix({ wanted, name: name ?? wanted.names[0]!, port: portOf(wanted), instance });
 }
@@ -44,10 +51,10 @@ function fixOf({ code, name, instance }: AcmeProblem, wanted: WantedCertificate)
 /** An authority may choose a type that every object has, such as `constructor`. */
 const wordsOf = (code: string): Words | undefined => (Object.hasOwn(WORDS, code) ? WORDS[code] : undefined);
 
-const portOf = ({ challenge }: WantedCertificate): number => (challenge === "http-01" ? 80 : 443);
+const portOf = ({ challenge }: Wanted): number => (challenge === "http-01" ? 80 : 443);
 
 interface About {
-  readonly wanted: WantedCertificate;
+  readonly wanted: Wanted;
   readonly name: string;
   readonly port: number;
   readonly instance: string | undefined;

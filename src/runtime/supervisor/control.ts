@@ -1,6 +1,5 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
-import { printableValue } from "../../model/printable.js";
+import { createServer, type Server, type Socket } from "node:net";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
@@ -122,107 +121,6 @@ function parseRequest(text: string): ControlRequest | undefined {
     command,
     ...(node === undefined ? {} : { node: node as string }),
     ...(runtime === undefined ? {} : { runtime: runtime as string }),
-  };
-}
-
-/**
- * Asks a running master, and waits for the outcome. A master that is replaced in the meantime says so, and its
- * successor is asked.
- */
-export async function askMaster(
-  path: string,
-  request: ControlRequest,
-  timeoutMs: number,
-): Promise<ControlOutcome> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    const outcome = await askOnce(path, request, deadline - performance.now());
-    if (outcome.ok || outcome.problems[0]?.code !== "control.replaced") return outcome;
-    if (performance.now() > deadline) return outcome;
-  }
-}
-
-function askOnce(path: string, request: ControlRequest, timeoutMs: number): Promise<ControlOutcome> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    let text = "";
-    const done = (outcome: ControlOutcome): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(outcome);
-    };
-    const failed = (code: "control.not-running" | "control.no-answer", message: string): void =>
-      done({ ok: false, problems: [problem(code, path, message)] });
-    const timer = setTimeout(
-      () => failed("control.no-answer", `no answer within ${Math.round(timeoutMs / 1000)} s`),
-      timeoutMs,
-    );
-    socket.setEncoding("utf8");
-    let asked = false;
-    socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (asked) failed("control.no-answer", ENDED);
-      else failed("control.not-running", `cannot ask a running portico: ${error.code}`);
-    });
-    socket.once("connect", () => {
-      asked = true;
-      socket.write(`${JSON.stringify(request)}\n`);
-    });
-    socket.on("data", (chunk: string) => {
-      text += chunk;
-      const end = text.indexOf("\n");
-      if (end === -1 && text.length < ANSWER_CHARACTERS_MAX) return;
-      const outcome = parseOutcome(text.slice(0, end));
-      if (outcome !== undefined) done(outcome);
-      else failed("control.no-answer", "the answer cannot be read");
-    });
-    socket.once("end", () => failed("control.no-answer", ENDED));
-  });
-}
-
-const ENDED = "portico ended before it had an answer";
-const ANSWER_CHARACTERS_MAX = 1_048_576;
-
-/**
- * The answer is the service's word, and root asks: a line of it must not look like one of root's own messages. A newer
- * master may have codes that this release does not know.
- */
-function parseOutcome(text: string): ControlOutcome | undefined {
-  const outcome = parseJson(text) as ControlOutcome | null | undefined;
-  if (outcome?.ok === true && typeof outcome.value?.message === "string") {
-    const { value } = outcome;
-    const warnings = parseProblems(value.warnings ?? []);
-    return warnings && { ok: true, value: { ...value, message: printableValue(value.message), warnings } };
-  }
-  const problems = outcome?.ok === false ? parseProblems(outcome.problems) : undefined;
-  return problems && { ok: false, problems };
-}
-
-function parseProblems(value: unknown): readonly Problem[] | undefined {
-  return Array.isArray(value) && value.every(isProblem) ? value.map(onItsLines) : undefined;
-}
-
-function isProblem(value: unknown): value is Problem {
-  const { code, path, message, fix, received, allowed } = (value ?? {}) as Record<string, unknown>;
-  const isText = (text: unknown): boolean => typeof text === "string";
-  return (
-    isText(code) &&
-    CODE.test(code as string) &&
-    [path, message, fix].every(isText) &&
-    [received, allowed].every((text) => text === undefined || isText(text))
-  );
-}
-
-/** As all codes are written, and no longer than any will be. */
-const CODE = /^[a-z-]{1,32}\.[a-z0-9-]{1,64}$/;
-
-function onItsLines({ code, path, message, fix, received, allowed }: Problem): Problem {
-  return {
-    code,
-    path: printableValue(path),
-    message: printableValue(message),
-    ...(received === undefined ? {} : { received: printableValue(received) }),
-    ...(allowed === undefined ? {} : { allowed: printableValue(allowed) }),
-    fix: printableValue(fix),
   };
 }
 

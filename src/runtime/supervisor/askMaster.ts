@@ -1,0 +1,117 @@
+import { connect } from "node:net";
+import * as z from "zod";
+import { printableValue } from "../../model/printable.js";
+import { type Problem, problem } from "../../model/serving.js";
+import { Untrusted } from "../../model/untrusted.js";
+import type { ControlOutcome, ControlRequest, Done } from "./control.js";
+
+/**
+ * Asks a running master, and waits for the outcome. A master that is replaced in the meantime says so, and its
+ * successor is asked.
+ */
+export async function askMaster(
+  path: string,
+  request: ControlRequest,
+  timeoutMs: number,
+): Promise<ControlOutcome> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const outcome = await askOnce(path, request, deadline - performance.now());
+    if (outcome.ok || outcome.problems[0]?.code !== "control.replaced") return outcome;
+    if (performance.now() > deadline) return outcome;
+  }
+}
+
+function askOnce(path: string, request: ControlRequest, timeoutMs: number): Promise<ControlOutcome> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const read: Buffer[] = [];
+    let bytes = 0;
+    const done = (outcome: ControlOutcome): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(outcome);
+    };
+    const failed = (code: "control.not-running" | "control.no-answer", message: string): void =>
+      done({ ok: false, problems: [problem(code, path, message)] });
+    const timer = setTimeout(
+      () => failed("control.no-answer", `no answer within ${Math.round(timeoutMs / 1000)} s`),
+      timeoutMs,
+    );
+    let asked = false;
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (asked) failed("control.no-answer", ENDED);
+      else failed("control.not-running", `cannot ask a running portico: ${error.code}`);
+    });
+    socket.once("connect", () => {
+      asked = true;
+      socket.write(`${JSON.stringify(request)}\n`);
+    });
+    socket.on("data", (chunk: Buffer) => {
+      const end = chunk.indexOf("\n");
+      read.push(end === -1 ? chunk : chunk.subarray(0, end));
+      bytes += chunk.length;
+      if (end === -1 && bytes < ANSWER_BYTES_MAX) return;
+      const outcome = new Untrusted(Buffer.concat(read)).opened(OUTCOME, ANSWER_VALUES_MAX);
+      if (outcome !== undefined) done(outcome);
+      else failed("control.no-answer", "the answer cannot be read");
+    });
+    socket.once("end", () => failed("control.no-answer", ENDED));
+  });
+}
+
+const ENDED = "portico ended before it had an answer";
+const ANSWER_BYTES_MAX = 1_048_576;
+const ANSWER_VALUES_MAX = 100_000;
+
+/*
+ * The answer is the service's word, and root asks: what is not in these schemas is no answer, and a line of it must not look
+ * like one of root's own messages. A newer master may have codes and fields that this release does not know.
+ */
+
+const TEXT = z.string().transform(printableValue);
+const NAME = z.string().regex(/^\w{1,64}$/);
+/** All that a Date can be (ECMAScript, 21.4.1.1). */
+const TIME = z.number().min(-8.64e15).max(8.64e15);
+
+const PROBLEM = z.object({
+  // As all codes are written, and no longer than any will be.
+  code: z.string().regex(/^[a-z-]{1,32}\.[a-z0-9-]{1,64}$/),
+  path: TEXT,
+  message: TEXT,
+  received: TEXT.optional(),
+  allowed: TEXT.optional(),
+  fix: TEXT,
+}) as unknown as z.ZodType<Problem>;
+
+const CERTIFICATE = z.object({
+  names: z.array(TEXT).min(1),
+  listeners: z.array(TEXT),
+  source: z.enum(["files", "acme", "temporary"]),
+  from: TEXT,
+  issuer: TEXT,
+  notAfter: TIME,
+  state: z.enum(["none", "ordering", "waiting", "valid"]).optional(),
+  nextAttempt: TIME.optional(),
+  lastError: z.object({ code: NAME, message: TEXT, fix: TEXT, at: TIME }).optional(),
+  waitsFor: TEXT.optional(),
+});
+
+const WORKER = z.object({
+  pid: z.int(),
+  accepts: z.boolean(),
+  holdings: z.record(NAME, z.number()).optional(),
+});
+
+const DONE = z.object({
+  message: TEXT,
+  warnings: z.array(PROBLEM).default([]),
+  loaded: z.object({ runtime: TEXT, config: TEXT, tls: TEXT }).optional(),
+  workers: z.array(WORKER).optional(),
+  certificates: z.array(CERTIFICATE).optional(),
+}) as unknown as z.ZodType<Done>;
+
+const OUTCOME: z.ZodType<ControlOutcome> = z.union([
+  z.object({ ok: z.literal(true), value: DONE }),
+  z.object({ ok: z.literal(false), problems: z.array(PROBLEM) }),
+]);
