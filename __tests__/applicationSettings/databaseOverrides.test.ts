@@ -170,6 +170,20 @@ test.each([
   }
 });
 
+test("a program on the port that answers without end is not listened to for long", async () => {
+  const rogue = await startRogueDatabase(undefined);
+  const began = performance.now();
+  try {
+    expect(await readOverrides(access({ port: rogue.port }))).toEqual({
+      looked: false,
+      why: "the answer is too long",
+    });
+    expect(performance.now() - began).toBeLessThan(10_000);
+  } finally {
+    await rogue.stop();
+  }
+});
+
 test("the password is in no argument, variable or file while the client runs", async () => {
   const seen = join(folder, "seen");
   const client = join(folder, "bin");

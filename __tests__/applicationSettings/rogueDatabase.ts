@@ -10,9 +10,9 @@ export interface RogueDatabase {
 
 /**
  * @param plugin authentication that the server asks for after the greeting
- * @param file what it asks for instead of answering the first query
+ * @param file what it asks for instead of answering the first query; without it, it answers without end
  */
-export async function startRogueDatabase(plugin: string | undefined, file: string): Promise<RogueDatabase> {
+export async function startRogueDatabase(plugin: string | undefined, file?: string): Promise<RogueDatabase> {
   const pieces: Buffer[] = [];
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {
@@ -26,8 +26,10 @@ export async function startRogueDatabase(plugin: string | undefined, file: strin
       if (packets === 1 && plugin !== undefined) {
         const request = Buffer.concat([Buffer.from([0xfe]), Buffer.from(`${plugin}\0${"s".repeat(20)}\0`)]);
         socket.write(packet(request, sequence));
+      } else if (data[4] === QUERY && file === undefined) {
+        answerForEver(socket);
       } else if (data[4] === QUERY) {
-        socket.write(packet(Buffer.concat([Buffer.from([0xfb]), Buffer.from(file)]), sequence));
+        socket.write(packet(Buffer.concat([Buffer.from([0xfb]), Buffer.from(file!)]), sequence));
       } else {
         socket.write(packet(Buffer.from([0, 0, 0, 2, 0, 0, 0]), sequence));
       }
@@ -46,6 +48,34 @@ export async function startRogueDatabase(plugin: string | undefined, file: strin
 }
 
 const QUERY = 3;
+
+/** Two columns of text, and rows of a thousand characters. */
+function answerForEver(socket: Socket): void {
+  const text = (one: string): number[] => [0xfc, one.length & 0xff, one.length >> 8, ...Buffer.from(one)];
+  const column = [
+    ...["def", "", "", "", "a", ""].flatMap(text),
+    12,
+    33,
+    0,
+    255,
+    255,
+    0,
+    0,
+    0xfd,
+    0,
+    0,
+    0,
+    0,
+    0,
+  ];
+  const head = [[2], column, column, [0xfe, 0, 0, 2, 0]];
+  socket.write(Buffer.concat(head.map((payload, i) => packet(Buffer.from(payload), i + 1))));
+  const row = Buffer.from([...text("SERVICE_URL"), ...text("61".repeat(500))]);
+  const sequences = Array.from({ length: 256 }, (_, i) => packet(row, (i + head.length + 1) & 0xff));
+  const rows = Buffer.concat(sequences);
+  const more = (): void => void (socket.destroyed || socket.write(rows, more));
+  more();
+}
 
 function packet(payload: Buffer, sequence: number): Buffer {
   const head = Buffer.alloc(4);
