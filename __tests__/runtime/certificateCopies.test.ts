@@ -462,6 +462,7 @@ describe("between two hosts", () => {
   test.each([
     ["what is no JSON", "{\n"],
     ["two lines", "{}\n{}\n"],
+    ["lists in lists", `${"[".repeat(20_000)}${"]".repeat(20_000)}\n`],
     ["more than any host has", " ".repeat(LINE_MAX + 1)],
   ])("%s ends the connection, and the next one is heard", async (_, text) => {
     const port = await freePort();

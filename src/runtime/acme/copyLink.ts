@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { createConnection } from "node:net";
 import { connect, createServer, type Server, type TLSSocket } from "node:tls";
+import * as z from "zod";
+import { Untrusted } from "../../model/untrusted.js";
 import type { Copies, Outcome } from "./copies.js";
 import { SECOND_MS } from "./clock.js";
 
@@ -29,6 +31,8 @@ const IDENTITY = "portico";
 const LINE_MAX = 16 * 1024 * 1024;
 const CONNECT_MS = 5_000;
 const EXCHANGE_MS = 30_000;
+/** Lists of nothing in a line as long as it may be would take a gigabyte. */
+const VALUES_MAX = 10_000;
 
 /**
  * Listens for the other host.
@@ -117,11 +121,9 @@ function readLine(socket: TLSSocket): Promise<unknown> {
       length += chunk.copy(line, length);
       if (chunk.at(-1) !== NEWLINE) return;
       isWhole = true;
-      try {
-        resolve(JSON.parse(line.toString("utf8", 0, length)));
-      } catch {
-        fail("what came is not JSON");
-      }
+      const message = new Untrusted(line.subarray(0, length)).opened(z.unknown(), VALUES_MAX);
+      if (message === undefined) fail("what came is not JSON, or more values than there can be");
+      else resolve(message);
     });
     socket.on("error", reject);
     socket.on("close", () => {
