@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   chmodSync,
@@ -48,6 +49,11 @@ test("a file that reports no size is read all the same, and none stays open", as
   const content = readFileSync("/proc/version");
   expect(await hashOf("/proc/version")).toBe(createHash("sha256").update(content).digest("hex"));
   expect(open()).toBe(before);
+});
+
+test("a pipe that took the place of a file since it was looked at is not waited for", async () => {
+  execFileSync("mkfifo", [join(folder, "pipe")]);
+  await expect(hashOf(join(folder, "pipe"))).rejects.toThrow("not a regular file");
 });
 
 const FILE: FileState = { kind: "file", sha256: "a", mode: "0644", uid: 1, gid: 2 };

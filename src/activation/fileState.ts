@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { constants } from "node:fs";
 import { lstat, open, readlink } from "node:fs/promises";
 
 /** What is at a path, as far as it can be restored. */
@@ -36,9 +37,12 @@ export async function observe(path: string): Promise<FileState | "unfit"> {
 /** SHA-256 of a file's content, without holding it in memory. */
 export async function hashOf(path: string): Promise<string> {
   const hash = createHash("sha256");
-  const file = await open(path);
+  // What was seen there may have been replaced by a pipe, which nobody writes to.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    const { size } = await file.stat();
+    const found = await file.stat();
+    if (!found.isFile()) throw new Error("it is not a regular file");
+    const { size } = found;
     // Most files are small, and a deployment has many. Files of the kernel report no size.
     const buffer = Buffer.allocUnsafe(Math.min(Math.max(size, 4096), 1 << 20));
     for (;;) {
