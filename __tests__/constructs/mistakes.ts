@@ -692,6 +692,14 @@ const harmful = of("harm", [
     },
   ],
   [
+    "a log in a directory that the unit's user can make a link",
+    (s) => {
+      const accessLog = { path: "/var/log/portico/site/a.log" };
+      s.server.addRoute("r", { path: "/r", action: Action.respond(204), accessLog });
+      new ProxyService(s.stack, "service", { proxy: s.proxy, runtimeBundle: __filename });
+    },
+  ],
+  [
     "a virtual server with the application's name on https",
     (s) => {
       const files = s.frontEnd({ mode: Mode.tls() });

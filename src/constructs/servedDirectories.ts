@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { IConstruct } from "constructs";
 import { type Problem, problem } from "../model/index.js";
 import { isKnown } from "./props/tokens.js";
@@ -46,16 +47,21 @@ interface HostedProxy extends IConstruct {
   readonly virtualServers: readonly VirtualServer[];
 }
 
-/** What the unit of a proxy keeps it from: it writes in its log directory only, and has a /tmp of its own. */
+/**
+ * What the unit of a proxy keeps it from: it writes in its log directory only, and has a /tmp of its own. A directory below
+ * the log directory is its user's, who could make it a link; logrotate would follow that as root.
+ */
 export function unreachable(proxy: HostedProxy, logs: readonly string[]): Problem[] {
   const { logDirectory } = proxy.paths;
-  const outside = logs.filter((path) => isKnown([path, logDirectory]) && !isWithin(path, logDirectory));
+  const outside = logs.filter(
+    (path) => isKnown([path, logDirectory]) && posix.dirname(path) !== posix.resolve(logDirectory),
+  );
   return [
     ...outside.map((received) =>
-      problem("unit.no-access", proxy.node.path, "has a log file where the service may not write", {
+      problem("unit.no-access", proxy.node.path, "has a log file that is not in its log directory", {
         received,
-        allowed: `files below ${logDirectory}`,
-        fix: "Give a path below the log directory, or another log directory as `paths.logDirectory`.",
+        allowed: `files in ${logDirectory}, and in no directory below it`,
+        fix: "Give a path in the log directory, or another log directory as `paths.logDirectory`.",
       }),
     ),
     ...hiddenDirectoryProblems(servedBy(proxy.virtualServers.flatMap(({ routes }) => routes))),
