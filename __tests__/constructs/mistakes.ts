@@ -23,6 +23,7 @@ import {
   TlsPolicy,
   Upstream,
   VirtualServer,
+  WebFrontEnd,
 } from "../../src/index.js";
 import { renderProxyConfig, resolve, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
 import { newStack } from "../../proof/kit/stacks.js";
@@ -444,9 +445,22 @@ const tlsParts = of("TLS", [
   ["a policy without curves", policy({ ...SPELLED, curves: [] })],
 ]);
 
+const WRONG_PARTS = {
+  host: { address: "::1", sshPort: 0 },
+  proxy: { limits: { connectionsMax: 0 } },
+  service: { logDaysKept: -1 },
+};
 const front = (props: Wrong) => (s: Site) => s.frontEnd(props);
 const fronts = of("a front end", [
   ["without props", (s) => new FileSyncFrontEnd(s.stack, "files", wrong(undefined))],
+  [
+    "with five wrong parts",
+    front({ ...WRONG_PARTS, installDirectory: "sync", upstreams: { web: { url: "https://x" } } }),
+  ],
+  [
+    "of another application with four wrong parts",
+    (s) => new WebFrontEnd(s.stack, "web", { ...WRONG_PARTS, mode: Mode.plain(), upstream: "https://x" }),
+  ],
   ["without host", front({ host: undefined })],
   ["with an address for a host", front({ host: "192.0.2.1" })],
   ["with a bad host", front({ host: { address: "::1" } })],

@@ -1,12 +1,17 @@
-import { isLoopback, isWildcard } from "../model/index.js";
+import { Construct } from "constructs";
+import { isLoopback, isWildcard, type Problem } from "../model/index.js";
 import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../model/host.js";
 import { Firewall, type FirewallProps } from "./firewall.js";
-import type { Host } from "./host.js";
+import { type Host, hostPropProblems, type HostProps } from "./host.js";
 import type { Listener, ListenerProps } from "./listener.js";
 import type { Mode } from "./mode.js";
+import { upstreamProblems } from "./props/checks.js";
 import { hasTokens } from "./props/tokens.js";
+import { type ProxyServiceProps, serviceProblems } from "./proxyService.js";
 import type { ReverseProxy } from "./reverseProxy.js";
+import { type ProxySettings, settingsProblems } from "./reverseProxyBase.js";
 import { TlsMaterial } from "./tlsMaterial.js";
+import type { UpstreamProps } from "./upstream.js";
 
 /** What front ends on a host have in common, whatever the application is. */
 
@@ -49,6 +54,28 @@ export function addListeners(
   const { material = TlsMaterial.selfSigned(), policy, http2, httpsPort: port } = mode.https;
   const [https, https6] = add("https", { port, http2, tls: { material, policy, serverNames } });
   return { http, http6, https, https6 };
+}
+
+/** What parts of a front end are made from. */
+interface GivenParts {
+  readonly host?: Host | HostProps;
+  readonly proxy?: ProxySettings;
+  readonly service?: Partial<ProxyServiceProps>;
+  readonly upstreams?: Readonly<Record<string, Partial<UpstreamProps> | undefined>>;
+}
+
+/** @internal Problems of parts that are not made yet, so that those of all parts are reported at once. */
+export function givenPartProblems({ node: { path } }: Construct, given: GivenParts): Problem[] {
+  const { host, proxy = {}, service = {}, upstreams = {} } = given;
+  const isProps = host !== undefined && !Construct.isConstruct(host);
+  return [
+    ...(isProps ? hostPropProblems(`${path}/Host`, host as HostProps) : []),
+    ...settingsProblems(`${path}/Proxy`, proxy),
+    ...Object.entries(upstreams).flatMap(([name, upstream]) =>
+      upstreamProblems(`${path}/Proxy/Upstreams/${name}`, { url: "http://127.0.0.1:1", name, ...upstream }),
+    ),
+    ...serviceProblems(`${path}/Service`, service),
+  ];
 }
 
 /** What the ports of a front end follow from. */

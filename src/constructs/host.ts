@@ -47,11 +47,7 @@ export class Host extends Construct implements DeliveryHost {
 
   constructor(scope: Construct, id: string, props: HostProps) {
     super(scope, freeId(scope, id));
-    const { path } = this.node;
-    refuseProps(this, props, HOST_PROPS, (fit) => [
-      ...hostProblems(fit as HostProps, path, isKnown),
-      ...sshPortProblems(fit, path),
-    ]);
+    refuseProps(this, props, HOST_PROPS, (fit) => hostPropProblems(this.node.path, fit));
     this.props = props;
     this.address = props.address;
     this.clientAddress = props.virtualAddress ?? props.address;
@@ -128,6 +124,12 @@ const NAME = {
 };
 const GATEWAY = { pattern: `^${IPV4_PATTERN}$`, allowed: "the router's IPv4 address, such as 192.0.2.1" };
 const NAMESERVER = { pattern: `^(?:${IPV4_PATTERN}|${IPV6_PATTERN})$`, allowed: "an IPv4 or IPv6 address" };
+
+/** @internal */
+export const hostPropProblems = (path: string, fit: Partial<HostProps>): Problem[] => [
+  ...hostProblems(fit as HostProps, path, isKnown),
+  ...sshPortProblems(fit, path),
+];
 
 function sshPortProblems({ sshPort }: Partial<HostProps>, path: string): Problem[] {
   if (sshPort === undefined || sshPort === false || !isKnown(sshPort)) return [];

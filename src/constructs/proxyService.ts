@@ -367,7 +367,8 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-function serviceProblems(at: string, props: Partial<ProxyServiceProps>): Problem[] {
+/** @internal */
+export function serviceProblems(at: string, props: Partial<ProxyServiceProps>): Problem[] {
   return RULES.flatMap(({ name, problem, accepts }) => {
     const value = props[name];
     if (value === undefined || !isKnown(value) || accepts(value)) return [];

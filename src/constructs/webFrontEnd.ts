@@ -11,6 +11,7 @@ import {
   addListeners,
   type FrontEndFirewallProps,
   type FrontEndListeners,
+  givenPartProblems,
   networkOf,
 } from "./frontEndParts.js";
 import { Host, HOST_PROPS, type HostProps } from "./host.js";
@@ -74,7 +75,12 @@ export class WebFrontEnd extends Construct {
 
   constructor(scope: Construct, id: string, props: WebFrontEndProps) {
     super(scope, freeId(scope, id));
-    refuseProps(this, props, WEB_FRONT_END_PROPS);
+    refuseProps(this, props, WEB_FRONT_END_PROPS, ({ upstream: application, ...fit }) =>
+      givenPartProblems(this, {
+        ...fit,
+        upstreams: { application: typeof application === "string" ? { url: application } : application },
+      }),
+    );
     const { mode, upstream, firewall, activation, responseHeaders } = props;
     this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
     const { host } = this;

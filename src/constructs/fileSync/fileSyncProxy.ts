@@ -3,7 +3,7 @@ import { freeId } from "../constructIds.js";
 import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
-import type { FrontEndListeners } from "../frontEndParts.js";
+import { type FrontEndListeners, givenPartProblems } from "../frontEndParts.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
 import { MODE } from "../props/instances.js";
 import { fileSyncExpectations } from "./expected.js";
@@ -68,6 +68,7 @@ export class FileSyncProxy extends Construct {
       ...namesProblems(at("serverNames"), fit.serverNames ?? []),
       ...(fit.serverNames?.length === 0 ? [noName(at("serverNames"))] : []),
       ...lostAddress(at("mode"), fit.mode),
+      ...givenPartProblems(this, { proxy: fit.proxy, upstreams: { ...fit.upstreams } }),
     ]);
     const { mode, serverNames, mediaDirectory, avatarDirectory } = props;
     const [serverName] = serverNames;

@@ -13,7 +13,7 @@ import { DAILY_DOCTOR_PROPS } from "../dailyDoctor.js";
 import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
 import type { FileSyncRouteFields, FileSyncUpstreamOverrides } from "./servers.js";
 import { FIREWALL_PROPS } from "../firewall.js";
-import type { FrontEndFirewallProps } from "../frontEndParts.js";
+import { type FrontEndFirewallProps, givenPartProblems } from "../frontEndParts.js";
 import { type Host, HOST_PROPS, type HostProps } from "../host.js";
 import { HOST, MODE } from "../props/instances.js";
 import type { Mode } from "../mode.js";
@@ -235,6 +235,7 @@ export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProp
     ...hostPathProblems({ installDirectory: fit.installDirectory }, construct.node.path),
     ...namesProblems(at("additionalServerNames"), fit.additionalServerNames ?? []),
     ...hostPathProblems(fit.paths, at("paths")),
+    ...givenPartProblems(construct, { ...fit, upstreams: { ...fit.upstreams } }),
   ]);
 }
 
