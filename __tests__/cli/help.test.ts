@@ -37,15 +37,19 @@ const COMMANDS = [
 
 test("of every command", async () => {
   const texts = [];
+  const noJson = [];
   for (const command of COMMANDS) {
     const { code, out, err } = await portico(...command.split(" ").filter((word) => word !== ""), "--help");
     expect({ command, code, err }).toEqual({ command, code: 0, err: "" });
+    if (!out.includes("--json")) noJson.push(command);
     texts.push(`$ portico ${command}${command === "" ? "" : " "}--help\n${out}`);
   }
   const golden = join(__dirname, "golden/help.txt");
   const text = texts.join("\n");
   if (process.env.UPDATE_GOLDEN === "1") writeFileSync(golden, text);
   expect(text).toBe(readFileSync(golden, "utf8"));
+  // They print no result, or run until they are stopped.
+  expect(noJson).toEqual(["", "serve", "certificates share", "settings", "completion"]);
   expect(text).not.toMatch(/default:\s+(?:\{\}|\[\]|""|undefined|null)/);
 });
 

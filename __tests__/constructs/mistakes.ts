@@ -449,16 +449,22 @@ const WRONG_PARTS = {
   host: { address: "::1", sshPort: 0 },
   proxy: { limits: { connectionsMax: 0 } },
   service: { logDaysKept: -1 },
+  firewall: { allowed: [{ port: 0 }] },
 };
 const front = (props: Wrong) => (s: Site) => s.frontEnd(props);
 const fronts = of("a front end", [
   ["without props", (s) => new FileSyncFrontEnd(s.stack, "files", wrong(undefined))],
   [
-    "with five wrong parts",
-    front({ ...WRONG_PARTS, installDirectory: "sync", upstreams: { web: { url: "https://x" } } }),
+    "with wrong parts of all kinds",
+    front({
+      ...WRONG_PARTS,
+      daemons: { proxyUnit: "a b" },
+      installDirectory: "sync",
+      upstreams: { web: { url: "https://x" } },
+    }),
   ],
   [
-    "of another application with four wrong parts",
+    "of another application with wrong parts",
     (s) => new WebFrontEnd(s.stack, "web", { ...WRONG_PARTS, mode: Mode.plain(), upstream: "https://x" }),
   ],
   ["without host", front({ host: undefined })],

@@ -68,11 +68,7 @@ export class Firewall extends Construct {
   constructor(scope: Construct, id: string, props: FirewallProps) {
     super(scope, freeId(scope, id));
     const at = this.node.path;
-    refuseProps(this, props, FIREWALL_PROPS, (fit) => [
-      ...(isLate(fit) ? [] : ruleProblems(at, fit)),
-      ...hostPathProblems({ path: fit.path }, at),
-      ...programProblems(fit.nftPath, at),
-    ]);
+    refuseProps(this, props, FIREWALL_PROPS, (fit) => firewallPropProblems(at, fit));
     const { host, path = "/etc/portico/firewall.nft", nftPath = "/usr/sbin/nft" } = props;
     if (isLate(props))
       this.node.addValidation({ validate: () => ruleProblems(at, props).map(formatProblem) });
@@ -95,6 +91,13 @@ export class Firewall extends Construct {
     });
   }
 }
+
+/** @internal */
+export const firewallPropProblems = (at: string, fit: Partial<FirewallProps>): Problem[] => [
+  ...(isLate(fit) ? [] : ruleProblems(at, fit)),
+  ...hostPathProblems({ path: fit.path }, at),
+  ...programProblems(fit.nftPath, at),
+];
 
 /** Whether the ports are known only when the app is synthesized. */
 const isLate = ({ ports, loopbackPorts }: Partial<FirewallProps>): boolean =>

@@ -1,7 +1,7 @@
 import { Construct } from "constructs";
 import { isLoopback, isWildcard, type Problem } from "../model/index.js";
 import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../model/host.js";
-import { Firewall, type FirewallProps } from "./firewall.js";
+import { Firewall, firewallPropProblems, type FirewallProps } from "./firewall.js";
 import { type Host, hostPropProblems, type HostProps } from "./host.js";
 import type { Listener, ListenerProps } from "./listener.js";
 import type { Mode } from "./mode.js";
@@ -61,12 +61,13 @@ interface GivenParts {
   readonly host?: Host | HostProps;
   readonly proxy?: ProxySettings;
   readonly service?: Partial<ProxyServiceProps>;
+  readonly firewall?: FrontEndFirewallProps;
   readonly upstreams?: Readonly<Record<string, Partial<UpstreamProps> | undefined>>;
 }
 
 /** @internal Problems of parts that are not made yet, so that those of all parts are reported at once. */
 export function givenPartProblems({ node: { path } }: Construct, given: GivenParts): Problem[] {
-  const { host, proxy = {}, service = {}, upstreams = {} } = given;
+  const { host, proxy = {}, service = {}, firewall = {}, upstreams = {} } = given;
   const isProps = host !== undefined && !Construct.isConstruct(host);
   return [
     ...(isProps ? hostPropProblems(`${path}/Host`, host as HostProps) : []),
@@ -75,6 +76,7 @@ export function givenPartProblems({ node: { path } }: Construct, given: GivenPar
       upstreamProblems(`${path}/Proxy/Upstreams/${name}`, { url: "http://127.0.0.1:1", name, ...upstream }),
     ),
     ...serviceProblems(`${path}/Service`, service),
+    ...firewallPropProblems(`${path}/Firewall`, firewall),
   ];
 }
 

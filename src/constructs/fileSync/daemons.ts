@@ -43,18 +43,7 @@ export class ApplicationDaemons extends Construct {
 
   constructor(scope: Construct, id: string, props: ApplicationDaemonsProps) {
     super(scope, freeId(scope, id));
-    const at = this.node.path;
-    refuseProps(this, props, APPLICATION_DAEMONS_PROPS, (fit) => [
-      ...unitNameProblems({ databaseUnit: fit.databaseUnit, proxyUnit: fit.proxyUnit }, at),
-      ...(["fileServer", "webApplication", "webdav"] as const).flatMap((daemon) =>
-        fit[daemon] === undefined
-          ? []
-          : checkAroundTokens(fit[daemon], daemonProblems).problems.map((p) => ({
-              ...p,
-              path: `${at}.${daemon}.${p.path}`,
-            })),
-      ),
-    ]);
+    refuseProps(this, props, APPLICATION_DAEMONS_PROPS, (fit) => daemonPropProblems(this.node.path, fit));
     const { databaseUnit = "mariadb.service", proxyUnit = "portico.service" } = props;
     const database = databaseUnit === false ? [] : [databaseUnit];
     const names = { ...DEFAULT_NAMES, ...props.names };
@@ -81,6 +70,19 @@ export class ApplicationDaemons extends Construct {
     this.webdav = add("webdav", before);
   }
 }
+
+/** @internal */
+export const daemonPropProblems = (at: string, fit: Partial<ApplicationDaemonsProps>): Problem[] => [
+  ...unitNameProblems({ databaseUnit: fit.databaseUnit, proxyUnit: fit.proxyUnit }, at),
+  ...(["fileServer", "webApplication", "webdav"] as const).flatMap((daemon) =>
+    fit[daemon] === undefined
+      ? []
+      : checkAroundTokens(fit[daemon], daemonProblems).problems.map((p) => ({
+          ...p,
+          path: `${at}.${daemon}.${p.path}`,
+        })),
+  ),
+];
 
 function unitNameProblems(
   units: Readonly<Record<string, string | false | undefined>>,

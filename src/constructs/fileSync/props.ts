@@ -7,7 +7,7 @@ import { accepting } from "../../model/textRule.js";
 import { type HostPaths, PATH_PREFIX } from "../../render/index.js";
 import type { SettingsEditing } from "../activationOptions.js";
 import type { ApplicationUnits, FileSyncActivationProps } from "./activationProps.js";
-import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps } from "./daemons.js";
+import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps, daemonPropProblems } from "./daemons.js";
 import { APPLICATION_SETTINGS_PROPS, type ApplicationSettingsProps } from "./settings.js";
 import { DAILY_DOCTOR_PROPS } from "../dailyDoctor.js";
 import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
@@ -236,6 +236,7 @@ export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProp
     ...namesProblems(at("additionalServerNames"), fit.additionalServerNames ?? []),
     ...hostPathProblems(fit.paths, at("paths")),
     ...givenPartProblems(construct, { ...fit, upstreams: { ...fit.upstreams } }),
+    ...daemonPropProblems(`${construct.node.path}/Daemons`, fit.daemons ?? {}),
   ]);
 }
 
