@@ -103,6 +103,7 @@ test.each<[string, string, string[], boolean]>([
   ["812", "0::/system.slice/web.service2\n", ["web.service"], false],
   ["812", "0::/system.slice/other-web.service\n", ["web.service"], false],
   ["812", "0::/system.slice/web.service\n", [], false],
+  ["812", "0::/user.slice/user-1.slice/user@1.service/app.slice/web.service\n", ["web.service"], false],
   ["1", "0::/init.scope\n", ["a.service", "a.socket"], true],
   ["1", "0::/init.scope\n", ["a.service", "a.socket.service"], false],
 ])("whether process %s in %j is of one of %j: %s", (pid, groups, units, expected) => {

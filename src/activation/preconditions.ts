@@ -90,6 +90,8 @@ function isOurs(pid: string, units: readonly string[]): boolean {
 /** @param groups the process's `/proc/PID/cgroup` */
 export function isOfUnit(pid: string, groups: string, units: readonly string[]): boolean {
   if (pid === "1") return units.some((unit) => unit.endsWith(".socket"));
+  // A user's own manager (`user@1000.service`) takes any name for a unit.
+  if (/\/user@\d+\.service\//.test(groups)) return false;
   return units.some((unit) => groups.includes(`/${unit}\n`) || groups.includes(`/${unit}/`));
 }
 
