@@ -63,6 +63,7 @@ test("its arguments, its environment and its options", async () => {
     "--plugin-dir=/dev/null",
     "--loose-secure-auth",
     "--local-infile=0",
+    "--quick",
     "--execute=START TRANSACTION READ ONLY;",
     "SELECT constance_key, HEX(value) FROM constance_config WHERE constance_key IN ('SERVICE_URL','FILE_SERVER_ROOT')",
   ]);
