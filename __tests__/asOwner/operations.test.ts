@@ -17,6 +17,7 @@ import {
   temporaryBeside,
 } from "../../src/asOwner/ownerFile.js";
 import { ProblemError } from "../../src/model/index.js";
+import { mountAs } from "./fuse.js";
 
 /** What is done as the owner of a tree, in this process: as root, and as a user without any rights. */
 
@@ -137,6 +138,17 @@ describe("the user to act as:", () => {
       ]);
     },
   );
+
+  const withFuse = fs.existsSync("/dev/fuse") ? test : test.skip;
+  withFuse("who has mounted a file system that shows root's directories", async () => {
+    folder("mounted", 0o755, USER);
+    const unmount = await mountAs(USER, at("mounted"));
+    try {
+      expect(await acting(at("mounted/conf/x"))).toEqual({ uid: USER, path: at("mounted/conf/x") });
+    } finally {
+      await unmount();
+    }
+  });
 
   test("a process that is not root acts as itself", async () => {
     expect(await asUser(() => acting("/tmp/./x"))).toEqual({ uid: USER, path: "/tmp/./x" });

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import type { Stats } from "node:fs";
-import { lstat, readlink, stat } from "node:fs/promises";
+import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import { posix } from "node:path";
 import { promisify } from "node:util";
 import { problem, ProblemError } from "../model/problem.js";
@@ -57,6 +57,8 @@ async function followAsRoot(path: string): Promise<Acting> {
       if (within === "sticky") throw sharedDirectory(at, "everyone may put files there");
       return { uid: ROOT, path: remaining };
     }
+    const mounter = await mounterOf(found);
+    if (mounter !== ROOT) return { uid: mounter, path: remaining };
     if (found.uid !== ROOT && (found.isDirectory() || within === "sticky")) {
       return { uid: found.uid, path: remaining };
     }
@@ -73,6 +75,20 @@ async function followAsRoot(path: string): Promise<Acting> {
     }
   }
   return { uid: ROOT, path: at };
+}
+
+/**
+ * The user whose process makes up what is found, owners and modes included: a user who has a directory may mount a file
+ * system of FUSE there, and show it to root too (`allow_other`). For every other file system root.
+ */
+async function mounterOf({ dev }: Stats): Promise<number> {
+  const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
+  // It has no device.
+  if (major !== 0) return ROOT;
+  const mounts = (await readFile("/proc/self/mountinfo", "utf8")).split("\n").map((line) => line.split(" "));
+  const mount = mounts.find(([, , id]) => id === `${major}:${minor}`) ?? [];
+  const [type = "", , options = ""] = mount.slice(mount.indexOf("-") + 1);
+  return type.startsWith("fuse") ? Number(/(?:^|,)user_id=(\d+)/.exec(options)?.[1] ?? ROOT) : ROOT;
 }
 
 /** Undefined if only root can change a directory of root's; `sticky` if everyone can add to it but replace nothing (`/tmp`). */
