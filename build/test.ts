@@ -12,7 +12,11 @@ const CHECKS: readonly Step[] = [
   ["types", [process.execPath, NATIVE_TSC, "--noEmit", "--checkers", "1"], NATIVE_TSC_ENVIRONMENT],
   ["oxlint", ["oxlint"]],
   ["oxfmt", ["oxfmt", "--check"]],
-  ["generated pages", [process.execPath, "--require", "tsx/cjs", "build/docs/main.ts", "--check"]],
+];
+/** Its examples of errors deliver what is built. */
+const PAGES: Step = [
+  "generated pages",
+  [process.execPath, "--require", "tsx/cjs", "build/docs/main.ts", "--check"],
 ];
 
 type Step = readonly [
@@ -52,12 +56,15 @@ async function run(
 }
 
 async function main(): Promise<void> {
+  const building = run(["build", ["tsx", "build/build.ts"]], "inherit");
   const checked = (async () => {
     for (const check of CHECKS) await run(check, "pipe");
+    await building;
+    await run(PAGES, "pipe");
   })();
   const args = process.argv.slice(2);
   const [built, { output: leftOut }] = await Promise.all([
-    run(["build", ["tsx", "build/build.ts"]], "inherit"),
+    building,
     run(["preparation", ["tsx", "proof/prepare.ts", ...args]], "printed"),
   ]);
   // Where something could not be made ready, only the tests that need it fail.
