@@ -460,6 +460,7 @@ const fronts = of("a front end", [
       ...WRONG_PARTS,
       daemons: { proxyUnit: "a b" },
       installDirectory: "sync",
+      settings: { fileServer: { host: "127.0.0.1", port: 0 }, startCommand: ["/opt/sync/start.sh"] },
       upstreams: { web: { url: "https://x" } },
     }),
   ],

@@ -8,7 +8,11 @@ import { type HostPaths, PATH_PREFIX } from "../../render/index.js";
 import type { SettingsEditing } from "../activationOptions.js";
 import type { ApplicationUnits, FileSyncActivationProps } from "./activationProps.js";
 import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps, daemonPropProblems } from "./daemons.js";
-import { APPLICATION_SETTINGS_PROPS, type ApplicationSettingsProps } from "./settings.js";
+import {
+  APPLICATION_SETTINGS_PROPS,
+  type ApplicationSettingsProps,
+  settingsPropProblems,
+} from "./settings.js";
 import { DAILY_DOCTOR_PROPS } from "../dailyDoctor.js";
 import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
 import type { FileSyncRouteFields, FileSyncUpstreamOverrides } from "./servers.js";
@@ -237,6 +241,11 @@ export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProp
     ...hostPathProblems(fit.paths, at("paths")),
     ...givenPartProblems(construct, { ...fit, upstreams: { ...fit.upstreams } }),
     ...daemonPropProblems(`${construct.node.path}/Daemons`, fit.daemons ?? {}),
+    // Names are checked with the host.
+    ...settingsPropProblems(`${construct.node.path}/Settings`, {
+      serverNames: ["localhost"],
+      ...fit.settings,
+    }),
   ]);
 }
 

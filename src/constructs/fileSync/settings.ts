@@ -60,11 +60,7 @@ export class ApplicationSettings extends Construct {
 
   constructor(scope: Construct, id: string, props: ApplicationSettingsProps) {
     super(scope, freeId(scope, id));
-    const at = this.node.path;
-    refuseProps(this, props, APPLICATION_SETTINGS_PROPS, (fit) => [
-      ...checkAroundTokens(settingsInput(fit), settingsProblems).problems.map((p) => atProp(p, at)),
-      ...hostPathProblems({ directory: fit.directory }, at),
-    ]);
+    refuseProps(this, props, APPLICATION_SETTINGS_PROPS, (fit) => settingsPropProblems(this.node.path, fit));
     const input = settingsInput(props);
     this.values = applicationSettingsValues(input);
     const { host, directory = DEFAULT_HOST_PATHS.settingsDirectory } = props;
@@ -91,6 +87,12 @@ export class ApplicationSettings extends Construct {
     }
   }
 }
+
+/** @internal */
+export const settingsPropProblems = (at: string, fit: Partial<ApplicationSettingsProps>): Problem[] => [
+  ...checkAroundTokens(settingsInput(fit), settingsProblems).problems.map((p) => atProp(p, at)),
+  ...hostPathProblems({ directory: fit.directory }, at),
+];
 
 function settingsInput(props: Partial<ApplicationSettingsProps>): ApplicationSettingsInput {
   const { host, scheme = "https", publicPort, fileServer } = props;
