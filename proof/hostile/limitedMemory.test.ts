@@ -65,8 +65,20 @@ inGroup("clients that stay within the limits", () => {
   afterEach(async () => {
     for (const socket of [...clients, ...asked]) socket.destroy();
     clients.clear();
+    // Those of the last test would take the places of the next.
+    await eventually(() => held() === 0, "for the end of all connections");
     await eventually(async () => (await answer()) === 200, "until it answers again");
   });
+
+  /** Connections that the proxy has and has not closed (`/proc/net/tcp`: established, closed by the client). */
+  function held(): number {
+    const own = [ports.http, ports.https].map((port) => port.toString(16).toUpperCase().padStart(4, "0"));
+    return read("/proc/net/tcp")
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, local = "", , state = ""]) => own.includes(local.slice(-4)) && ["01", "08"].includes(state))
+      .length;
+  }
 
   const used = (): number => Number(read(join(group, isV1 ? "memory.usage_in_bytes" : "memory.current")));
 
