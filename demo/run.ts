@@ -78,10 +78,10 @@ async function serveAndCheck(host: Host, upstreams: Upstreams): Promise<Served> 
   const deployment = await readParsed(path.join(host.root, DEPLOYMENT_FILE), parseDeploymentText);
   if (!deployment.ok) throw new Error(deployment.problems.map(formatProblem).join("\n"));
   const { expect = [] } = deployment.value;
-  const mediaPath = await imageFor(config.value, expect, host.root);
+  const image = await imageFor(config.value, expect, host.root);
   const expected = expectedResponses(config.value, {
     expect,
-    ...(mediaPath === undefined ? {} : { mediaPath }),
+    ...image,
   });
   const checked = checkLive(expected, { timeoutMs: 10_000, insecure: true });
   const rows = await Promise.race([checked, preview.died.then((why) => Promise.reject(new Error(why)))]);

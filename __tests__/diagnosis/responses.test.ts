@@ -23,7 +23,7 @@ import {
 import { formatChecked, judge } from "../../src/diagnosis/liveCheck.js";
 import { judgeOverrides } from "../../src/diagnosis/storedSettings.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
-import type { ProxyConfigInput } from "../../src/model/index.js";
+import { problem, type ProxyConfigInput } from "../../src/model/index.js";
 import { type SiteOptions, siteConfig } from "../../proof/kit/siteConfig.js";
 import { ADDRESS, answer, configOf, errorPage, failure, siteRows, type Subject, subjectOf } from "./site.js";
 
@@ -355,6 +355,16 @@ describe("what is asked", () => {
     const said = siteRows(config()).find((row) => subjectOf(row) === "web")!.expected;
     const type = said.find(({ field: name }) => name === "Content-Type")!;
     expect(type.holds(answered(302, { "content-type": "text/html;charset=UTF-8" }))).toBe(true);
+  });
+
+  test("media that a user keeps from being looked at are not called missing", () => {
+    const mediaUnseen = problem("files.no-answer", "/opt/sync/media", "was stopped", { fix: "End it." });
+    const media = siteRows(config(), { mediaUnseen }).find((row) => subjectOf(row) === "media")!;
+    expect(judge(media, undefined)).toMatchObject({
+      pass: false,
+      unseen: true,
+      cause: "/opt/sync/media: was stopped [files.no-answer]: End it.",
+    });
   });
 
   test("a virtual server that the config does not have is not probed", () => {

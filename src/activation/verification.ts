@@ -26,7 +26,8 @@ export async function awaitService(
   for (;;) {
     const stopped = await stoppedUnits(units);
     const rows = enabled ? await responses(store, deployment) : [];
-    const failed = rows.filter((row) => !row.pass && !isNotYetSet(row, deployment));
+    // What a user keeps from being looked at, nobody knows to be wrong: no user has a veto of that kind.
+    const failed = rows.filter((row) => !row.pass && row.unseen !== true && !isNotYetSet(row, deployment));
     const isLast = performance.now() > deadline;
     const later = rows.some((row) => isNotYetSet(row, deployment));
     // A missing setting will not appear while we wait; but a daemon that starts may answer as if it were missing.
@@ -54,10 +55,11 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
   const parsed = parseConfigText(read.text);
   if (!parsed.ok) throw new ProblemError(parsed.problems);
   const { expect } = deployment;
-  const mediaPath = deployment.probe.mediaPath ?? (await imageFor(parsed.value, expect, store.root));
+  const { mediaPath } = deployment.probe;
+  const image = mediaPath === undefined ? await imageFor(parsed.value, expect, store.root) : { mediaPath };
   const all = expectedResponses(parsed.value, {
     ...(expect === undefined ? {} : { expect }),
-    ...(mediaPath === undefined ? {} : { mediaPath }),
+    ...image,
   });
   // Until an authority has issued a certificate, one for other names may serve; `requireCertificate` waits for it.
   const rows = all.filter(({ certificate }) => certificate === undefined);

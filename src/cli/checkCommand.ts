@@ -70,13 +70,14 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
   const deployment = await deploymentOf(source, options.deployment);
   if (!deployment.ok) return refused(source, deployment.problems, options, output);
   const expect = deployment.value?.expect;
-  const mediaPath = options.mediaPath ?? (await imageFor(config, expect, source.root));
+  const { mediaPath } = options;
+  const image = mediaPath === undefined ? await imageFor(config, expect, source.root) : { mediaPath };
   const { connect } = options;
   const rows = expectedResponses(config, {
     ...options,
     asClients: connect !== undefined && isElsewhere(connect),
     ...(expect === undefined ? {} : { expect }),
-    ...(mediaPath === undefined ? {} : { mediaPath }),
+    ...image,
   });
   const [checked, stored] = await Promise.all([
     checkLive(rows, options),

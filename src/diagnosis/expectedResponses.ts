@@ -10,6 +10,7 @@ import {
   type ListenerConfig,
   normalisePath,
   parseHost,
+  type Problem,
   type ProxyConfig,
   reachableAt,
   redirectGoalOf,
@@ -51,7 +52,7 @@ export interface ExpectedResponse {
   /** Address of the route's upstream, for the advice when it does not answer. */
   readonly upstream?: string;
   /** Why the request cannot be made, if it cannot; the row then fails. */
-  readonly notProbed?: { readonly reason: string; readonly fix: string };
+  readonly notProbed?: { readonly reason: string; readonly fix: string; readonly unseen?: true };
 }
 
 /** A request and where to send it. */
@@ -80,6 +81,8 @@ export interface ExpectedResponsesOptions {
   readonly asClients?: boolean;
   /** Path of an image below the path of rows that ask for one; without one they are not probed. */
   readonly mediaPath?: string;
+  /** Why nobody knows whether there is one. */
+  readonly mediaUnseen?: Problem;
 }
 
 /** A name that no virtual server can have (RFC 6761, 6.4), so that the default server answers. */
@@ -166,7 +169,7 @@ class Site {
       ...(upstream === undefined ? {} : { upstream }),
       ...(file === undefined || this.options.mediaPath !== undefined
         ? {}
-        : { notProbed: noImage(directory) }),
+        : { notProbed: noImage(directory, this.options.mediaUnseen) }),
     };
   }
 
@@ -348,10 +351,16 @@ function lost({ name, request, causes = [] }: ExpectedRow): ExpectedResponse {
   };
 }
 
-const noImage = (directory = "the media directory"): { reason: string; fix: string } => ({
-  reason: `no image file was found in ${directory}`,
-  fix: "name one with --media-path, or give --root if the files are below a folder",
-});
+const noImage = (
+  directory = "the media directory",
+  unseen: Problem | undefined,
+): NonNullable<ExpectedResponse["notProbed"]> =>
+  unseen === undefined
+    ? {
+        reason: `no image file was found in ${directory}`,
+        fix: "name one with --media-path, or give --root if the files are below a folder",
+      }
+    : { reason: `${unseen.path}: ${unseen.message} [${unseen.code}]`, fix: unseen.fix, unseen: true };
 
 const CERTIFICATE =
   "no certificate of the listener is for this name, or the one that is for it is not in use: see `portico certificates`";

@@ -158,13 +158,13 @@ async function seenResponses(
 ): Promise<SeenResponse[]> {
   const given = options.mediaPath ?? deployment?.probe.mediaPath;
   const expect = deployment?.expect;
-  const mediaPath =
-    given ?? (options.place === "host" ? await imageFor(config, expect, undefined) : undefined);
+  const search = given === undefined && options.place === "host";
+  const image = search ? await imageFor(config, expect, undefined) : {};
   const rows = expectedResponses(config, {
     ...target,
     asClients: options.place === "elsewhere" || (target.connect !== undefined && isElsewhere(target.connect)),
     ...(expect === undefined ? {} : { expect }),
-    ...(mediaPath === undefined ? {} : { mediaPath }),
+    ...(given === undefined ? image : { mediaPath: given }),
   });
   const asked = await askRows(rows, options);
   return asked.map(({ row, outcome }) => ({ row, outcome, checked: judge(row, outcome) }));

@@ -7,6 +7,8 @@ import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 export interface CheckedResponse {
   readonly name: string;
   readonly pass: boolean;
+  /** A user who can change the files to ask for keeps them from being looked at; so there was no request. */
+  readonly unseen?: true;
   /** `METHOD URL`, and where it was sent if that is not the URL's host. */
   readonly request: string;
   readonly expected: string;
@@ -56,8 +58,9 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
     expected: row.expected.map((e) => e.says).join(", "),
   };
   if (outcome === undefined) {
-    const { reason, fix } = row.notProbed!;
-    return { ...base, pass: false, seen: "not probed", cause: `${reason}: ${fix}` };
+    const { reason, fix, unseen } = row.notProbed!;
+    const more = unseen === undefined ? {} : { unseen };
+    return { ...base, pass: false, seen: "not probed", cause: `${reason}: ${fix}`, ...more };
   }
   if ("failure" in outcome) {
     return {

@@ -1,35 +1,46 @@
 import path from "node:path";
 import { actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
-import { directoriesOf, type ExpectedRow, normalisePath, type ProxyConfig, Router } from "../model/index.js";
+import {
+  directoriesOf,
+  type ExpectedRow,
+  normalisePath,
+  type Problem,
+  ProblemError,
+  type ProxyConfig,
+  Router,
+} from "../model/index.js";
 
 /** Most directories of other owners that are searched. */
 const OWNERS_MAX = 20;
 
-/**
- * Path of some image below a directory, with `/` between segments; undefined if there is none or the directory cannot
- * be read. The search runs as the user who can change the directory.
- */
-export async function findMediaFile(directory: string): Promise<string | undefined> {
-  const found = await imageIn(Buffer.from(path.resolve(directory)).toString("latin1"));
-  return found === undefined ? undefined : urlPath(found);
+/** Some image for the rows that ask for one. */
+export interface FoundImage {
+  /** Its path below the directory, as a URL has it; undefined if there is none, or the directory cannot be read. */
+  readonly mediaPath?: string;
+  /** Why nobody knows whether there is one: a user who can change the directory keeps it from being looked at. */
+  readonly mediaUnseen?: Problem;
 }
 
-/** One char a byte. */
-async function imageIn(directory: string): Promise<string | undefined> {
+/** Searches a directory as the user who can change it. */
+export async function findMediaFile(directory: string): Promise<FoundImage> {
+  const top = Buffer.from(path.resolve(directory)).toString("latin1");
   const folders = [""];
+  let mediaUnseen: Problem | undefined;
   for (let looked = 0; looked < OWNERS_MAX && folders.length > 0; looked++) {
     const folder = folders.shift()!;
     try {
-      const acting = await actingOn(path.posix.join(directory, folder));
+      const acting = await actingOn(path.posix.join(top, folder));
       const { image, handedOver } = await asOwner("findImage", { directory: acting.path }, acting);
-      if (image !== null) return path.posix.join(folder, image);
+      if (image !== null) return { mediaPath: urlPath(path.posix.join(folder, image)) };
       folders.push(...handedOver.map((below) => path.posix.join(folder, below)));
-    } catch {
+    } catch (error) {
       // Without an image there is no request, and the row says so.
+      if (error instanceof ProblemError)
+        mediaUnseen ??= error.problems.find(({ code }) => code === "files.no-answer");
     }
   }
-  return undefined;
+  return mediaUnseen === undefined ? {} : { mediaUnseen };
 }
 
 function urlPath(file: string): string {
@@ -44,7 +55,7 @@ export async function imageFor(
   config: ProxyConfig,
   expect: readonly ExpectedRow[] | undefined,
   root: string | undefined,
-): Promise<string | undefined> {
+): Promise<FoundImage> {
   const router = new Router(config);
   const directories = (expect ?? []).flatMap(({ request: { server: name, path: at, file } }) => {
     const server = config.virtualServers.find((one) => one.name === name);
@@ -54,5 +65,5 @@ export async function imageFor(
     return route === undefined ? [] : directoriesOf(route.action);
   });
   const [directory] = directories;
-  return directory === undefined ? undefined : findMediaFile(path.join(root ?? "/", directory.value));
+  return directory === undefined ? {} : findMediaFile(path.join(root ?? "/", directory.value));
 }
