@@ -5,40 +5,10 @@ import { type Head, HeadError } from "../../../src/runtime/codec/http1/fields.js
 import { HeadReader } from "../../../src/runtime/codec/http1/headReader.js";
 import { parseRequestHead, type ParsedRequest } from "../../../src/runtime/codec/http1/requestHead.js";
 import { type ParsedResponse, parseResponseHead } from "../../../src/runtime/codec/http1/responseHead.js";
+import { WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 
 const LIMITS = { requestLineBytesMax: 8_192, headBytesMax: 32_768, headerCountMax: 200 };
-
-/** Words of HTTP/1.1 that make a difference. */
-const WORDS = [
-  "GET / HTTP/1.1\r\n",
-  "POST /synchttp/x HTTP/1.1\r\nHost: a\r\n",
-  "Host: a\r\n",
-  "Content-Length: 5\r\n",
-  "Transfer-Encoding: chunked\r\n",
-  "Connection: close, x-a\r\n",
-  "Connection: Upgrade\r\nUpgrade: websocket\r\n",
-  "Expect: 100-continue\r\n",
-  "X-Forwarded-For: 1.2.3.4\r\n",
-  "Destination: http://a/sync/b\r\n",
-  "HTTP/1.1 200 OK\r\n",
-  "HTTP/1.0",
-  "http://a/",
-  "\r\n\r\n",
-  "\r\n",
-  "\n",
-  "\r",
-  ":",
-  " ",
-  "\t",
-  "\0",
-  "%2e%2e/",
-  "/../",
-  "//",
-  "%00",
-  "?",
-  "#",
-];
 
 /** The rules of the front end's proxied routes, as a config gives them. */
 export const RULES: readonly ForwardingRules[] = forwardingRules();
@@ -149,7 +119,7 @@ function readInPieces(bytes: Buffer, size: number): string {
 
 const requestHead: FuzzTarget = {
   name: "request-head",
-  dictionary: WORDS,
+  dictionary: WORDS.http1,
   run(input) {
     const whole = readInPieces(input, Math.max(1, input.length));
     let request: ParsedRequest | undefined;
@@ -175,7 +145,7 @@ const requestHead: FuzzTarget = {
 
 const responseHead: FuzzTarget = {
   name: "response-head",
-  dictionary: WORDS,
+  dictionary: WORDS.http1,
   run(input) {
     const end = input.indexOf("\r\n\r\n");
     if (end === -1) return;
@@ -227,19 +197,7 @@ const PATIENT_READERS = READERS.filter(({ strict }) => strict).map((reader) => (
 
 const chunks: FuzzTarget = {
   name: "chunks",
-  dictionary: [
-    "0\r\n\r\n",
-    "1\r\na\r\n",
-    ";a=b",
-    "\r\n",
-    "\n",
-    "\r",
-    "fffffffffffff",
-    "X-T: u\r\n",
-    "0x",
-    " ",
-    "\0",
-  ],
+  dictionary: WORDS.chunks,
   run(input) {
     const whole = decode(input, Math.max(1, input.length));
     for (const size of [1, 3]) {

@@ -2,6 +2,7 @@ import { type FrameSink, FrameReader } from "../../../src/runtime/codec/http2/fr
 import { HpackDecoder } from "../../../src/runtime/codec/http2/hpackDecoder.js";
 import { ConnectionError } from "../../../src/runtime/codec/http2/protocol.js";
 import { parseRequestHead } from "../../../src/runtime/codec/http2/requestFields.js";
+import { WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 import { checkForwarded } from "./http1.js";
 
@@ -11,28 +12,7 @@ const LIST_BYTES_MAX = 39_168;
 /** A field block; whether the stream ended is its first byte. */
 const fieldBlock: FuzzTarget = {
   name: "field-block",
-  dictionary: [
-    "\x82\x84\x87\x41\x01a",
-    "\x83",
-    "\x44\x07/sync/x",
-    "\x00\x07:method\x03FOO",
-    "\x00\x05:path\x02/a",
-    "\x00\x0a:authority\x01a",
-    "\x00\x09:protocol\x09websocket",
-    "\x00\x0econtent-length\x015",
-    "\x00\x11transfer-encoding\x07chunked",
-    "\x00\x02te\x08trailers",
-    "\x00\x04host\x01a",
-    "\x00\x06cookie\x03a=b",
-    "\x00\x03x-a\x05b\r\nc:",
-    "\x40",
-    "\x3f\xe1\x1f",
-    "\x20",
-    "\xbe",
-    "\x7f\x00",
-    "\x00\x03x_a\x01b",
-    "\x00\x0fx-forwarded-for\x01b",
-  ],
+  dictionary: WORDS.fieldBlock,
   run(input) {
     const ended = input[0] === 1;
     const decoder = new HpackDecoder(LIST_BYTES_MAX);
@@ -69,15 +49,7 @@ const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 const frames: FuzzTarget = {
   name: "frames",
-  dictionary: [
-    "\0\0\0\x04\0\0\0\0\0",
-    "\0\0\x01\0\x08\0\0\0\x01",
-    "\0\0\x04\0\x09\0\0\0\x01\x02",
-    "\0\x40\0\x01\x04",
-    "\0\x40\x01",
-    "\0\0\x05\x09\x04\0\0\0\x03",
-    "\x80",
-  ],
+  dictionary: WORDS.frames,
   run(input) {
     const whole = readFrames(input, Math.max(1, input.length));
     for (const size of [1, 5]) {

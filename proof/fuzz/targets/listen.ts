@@ -3,29 +3,12 @@ import { isDeepStrictEqual } from "node:util";
 import { canonicalAddress } from "../../../src/model/index.js";
 import { clientHelloOf } from "../../../src/runtime/tls/clientHello.js";
 import { proxyHeaderOf } from "../../../src/runtime/listen/proxyHeader.js";
+import { WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 
 const proxyHeader: FuzzTarget = {
   name: "proxy-header",
-  dictionary: [
-    "PROXY ",
-    "TCP4 ",
-    "TCP6 ",
-    "UNKNOWN",
-    "192.0.2.1 198.51.100.2 ",
-    "2001:db8::7 ::ffff:192.0.2.1 ",
-    "55555 443\r\n",
-    "\r\n",
-    "\r\n\r\n\0\r\nQUIT\n",
-    "\x20\0\0\0",
-    "\x21\x11\0\x0c",
-    "\x21\x11\0\x13",
-    "\x21\x21\0\x24",
-    "\x21\x31\0\xd8",
-    "\0\0\0\0\0\0\0\0\0\0\xff\xff",
-    "\x03\0\x04",
-    "\x04\0\0",
-  ],
+  dictionary: WORDS.proxyHeader,
   run(input) {
     const said = proxyHeaderOf(input);
     sameHoweverCut(input, said, proxyHeaderOf);
@@ -45,16 +28,7 @@ const proxyHeader: FuzzTarget = {
 
 const clientHello: FuzzTarget = {
   name: "client-hello",
-  dictionary: [
-    "\x16\x03\x01\0\x80",
-    "\x16\x03\x03\0\0",
-    "\x01\0\0\x7c\x03\x03",
-    "\0\x02\x13\x01\x01\0",
-    "\0\0\0\x10\0\x0e\0\0\x0bexample.org",
-    "\0\x10\0\x0d\0\x0b\x0aacme-tls/1",
-    "\0\x10\0\x0e\0\x0c\x02h2\x08http/1.1",
-    "\xff\xff",
-  ],
+  dictionary: WORDS.clientHello,
   run(input) {
     const hello = clientHelloOf(input);
     sameHoweverCut(input, hello, clientHelloOf);

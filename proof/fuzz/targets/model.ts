@@ -7,27 +7,12 @@ import {
   upstreamTarget,
 } from "../../../src/model/index.js";
 import { proxyConfigText } from "../../../src/render/index.js";
+import { WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 
 const target: FuzzTarget = {
   name: "target",
-  dictionary: [
-    "/synchttp",
-    "/synchttp/",
-    "/../",
-    "/./",
-    "//",
-    "%2e%2e",
-    "%2f",
-    "%00",
-    "%",
-    "?",
-    "#",
-    "%25",
-    "/..",
-    "\xe4",
-    "..;/",
-  ],
+  dictionary: WORDS.target,
   run(input) {
     // Bytes that the request line does not let through never get here.
     const text = `/${input.toString("latin1").replace(/[\x00-\x20\x7f]/g, "_")}`;
@@ -58,7 +43,7 @@ const target: FuzzTarget = {
 
 const host: FuzzTarget = {
   name: "host",
-  dictionary: ["[::1]", ":80", ".", "..", "@", "%", "xn--", "_", "-", "65536", "[", "]", "127.0.0.1"],
+  dictionary: WORDS.host,
   run(input) {
     const text = input.toString("latin1");
     const parts = parseHost(text);
@@ -79,27 +64,7 @@ const host: FuzzTarget = {
 
 const config: FuzzTarget = {
   name: "config",
-  dictionary: [
-    '"version": 1',
-    '"listeners": []',
-    '"protocol": "https"',
-    '"tls": {}',
-    '"action": {"type": "proxy", "upstream": "web"}',
-    '"type": "staticFiles"',
-    '"match": "exact"',
-    "null",
-    "{}",
-    "[]",
-    '"\\u0000"',
-    "1e999",
-    "-1",
-    "0.5",
-    '"_"',
-    '"__proto__": {}',
-    '"constructor": {}',
-    '"path": "/../"',
-    "true",
-  ],
+  dictionary: WORDS.config,
   run(input) {
     const parsed = parseConfigText(input.toString("utf8"));
     if (!parsed.ok) {

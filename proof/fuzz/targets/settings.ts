@@ -3,6 +3,7 @@ import { editIni, fileServerItems, networkDaemonItems } from "../../../src/appli
 import type { SettingsEdit } from "../../../src/applicationSettings/edit.js";
 import { applySplices } from "../../../src/applicationSettings/textEdit.js";
 import { editWebApplication } from "../../../src/applicationSettings/webApplicationFile.js";
+import { SECRET, WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 
 const VALUES: ApplicationSettingsValues = {
@@ -19,8 +20,6 @@ const VALUES: ApplicationSettingsValues = {
   fileServerHost: "127.0.0.1",
   fileServerPort: 8082,
 };
-
-const SECRET = "s3cr3t-that-nobody-sees";
 
 /** What holds of every edit: it is refused as a whole, or done once and for all; nothing else changes, no secret shows. */
 function checkEdit(text: string, edit: (text: string) => SettingsEdit): string | undefined {
@@ -52,56 +51,7 @@ function checkEdit(text: string, edit: (text: string) => SettingsEdit): string |
 
 const python: FuzzTarget = {
   name: "settings-python",
-  dictionary: [
-    `SECRET_KEY = "${SECRET}"\n`,
-    "DATABASES = {\n    'default': {}\n}\n",
-    "SITE_ROOT = '/sync/'\n",
-    "SERVE_STATIC = True\n",
-    "FILE_SERVER_ROOT = 'x'",
-    "CSRF_TRUSTED_ORIGINS = ['a', 'b']\n",
-    "CSRF_TRUSTED_ORIGINS += ['c']\n",
-    "MEDIA_URL",
-    "if True:\n    ",
-    "else:\n",
-    "try:\n    ",
-    "from x import *\n",
-    "import SITE_ROOT\n",
-    "def f():\n    global SITE_ROOT\n",
-    "class A:\n    ",
-    "# -*- coding: latin-1 -*-\n",
-    '"""',
-    "'''",
-    "'",
-    '"',
-    "r'\\'",
-    "f'{x}'",
-    "\\\n",
-    "\r\n",
-    "\r",
-    "\t",
-    "\f",
-    "\ufeff",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    ";",
-    "=",
-    ":=",
-    "==",
-    ",",
-    ":",
-    "#",
-    "globals()['SITE_ROOT'] = 1\n",
-    "exec('x')\n",
-    "del SITE_ROOT\n",
-    "for SITE_ROOT in x: pass\n",
-    "with a as SITE_ROOT: pass\n",
-    "lambda: 0",
-    "\0",
-  ],
+  dictionary: WORDS.python,
   run(input) {
     const text = input.toString("utf8");
     const edited = checkEdit(text, (given) => editWebApplication(given, VALUES, "settings.py"));
@@ -118,31 +68,7 @@ const python: FuzzTarget = {
 
 const ini: FuzzTarget = {
   name: "settings-ini",
-  dictionary: [
-    "[General]\n",
-    "[general]\n",
-    "[fileserver]\n",
-    "[DEFAULT]\n",
-    "SERVICE_URL = http://a/sync\n",
-    "service_url = x\n",
-    "host = 0.0.0.0\n",
-    "port=8082\n",
-    "Port: 1\n",
-    "# port = 1\n",
-    "; host\n",
-    "  continued\n",
-    "%(host)s",
-    "[",
-    "]",
-    "=",
-    ":",
-    "\r\n",
-    "\r",
-    "\t",
-    "\ufeff",
-    "\0",
-    `password = ${SECRET}\n`,
-  ],
+  dictionary: WORDS.ini,
   run(input) {
     const text = input.toString("utf8");
     for (const items of [networkDaemonItems(VALUES), fileServerItems(VALUES)])

@@ -34,6 +34,8 @@ export const post = (lines: readonly string[], body = ""): string =>
 /** A head of these lines. */
 export const message = (...lines: readonly string[]): string => `${lines.join("\r\n")}\r\n\r\n`;
 
+export const hexLength = (text: string): string => text.length.toString(16);
+
 /** Rows whose name is what makes them up. */
 export function rows(
   family: string,
