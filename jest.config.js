@@ -60,9 +60,11 @@ module.exports = {
   roots: ["<rootDir>/__tests__", "<rootDir>/proof"],
   resolver: "<rootDir>/__tests__/resolver.js",
   testMatch: ["**/*.test.ts"],
-  // Tests on real hosts take minutes: `npm run test:hosts`.
+  // Proofs take minutes and need more than Node: only those that an argument names (`npm test -- proof/`). Real hosts:
+  // `npm run test:hosts`.
   testPathIgnorePatterns: [
     "/node_modules/",
+    ...(process.argv.slice(2).some((argument) => argument.includes("proof")) ? [] : ["<rootDir>/proof/"]),
     ...(process.env.PORTICO_TEST_HOSTS === undefined ? ["<rootDir>/proof/hosts/"] : []),
     ...leftOut(),
   ],

@@ -5,7 +5,7 @@ import { NATIVE_TSC, NATIVE_TSC_ENVIRONMENT } from "./paths.js";
  * `npm test`: everything that must hold. Building keeps one processor busy, and jest waits for sockets and processes half
  * of its time, so what needs neither runs beside both, one after the other; its output comes when it has failed. What
  * takes longer to get or to compile than a test may is made ready before the first one (proof/prepare.ts).
- * Arguments go to jest (`npm test -- __tests__/model`).
+ * Arguments go to jest (`npm test -- __tests__/model`); the proofs run where one names them (`npm test -- proof/`).
  */
 const CHECKS: readonly Step[] = [
   // Four checkers, its default, take a third more: each of them checks much of what the others do.

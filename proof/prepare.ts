@@ -10,7 +10,7 @@ import { prepareServers } from "./upstreams/servers.js";
 
 /**
  * `tsx proof/prepare.ts [ARGUMENTS OF JEST]`: makes ready what the tests of these arguments need and what takes longer
- * than a test may: what is compiled, and what comes from a registry. `npm test` runs it before its tests.
+ * than a test may: what is compiled, and what comes from a registry. `npm test` runs it before the tests.
  *
  * Progress goes to the error stream. Printed are the folders of tests that have to be left out, one a line; in CI there
  * are none, and what cannot be made ready is a failure.

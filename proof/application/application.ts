@@ -108,7 +108,7 @@ const isPrepared = (): boolean =>
 function environment(): string {
   if (isPrepared()) return join(ENVIRONMENT, "bin");
   throw new Error(
-    "Django is not installed: `npm test` does that before its tests, proof/prepare.ts by itself",
+    "Django is not installed: `npm test -- proof/` does that first, or: `npx tsx proof/prepare.ts proof/`",
   );
 }
 

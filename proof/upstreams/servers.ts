@@ -21,7 +21,7 @@ export const prepareServers = (): Promise<void> => runUnseen(join(__dirname, "pr
 export function requireServers(): void {
   if (!existsSync(join(CACHE, "go.stamp")))
     throw new Error(
-      "the upstream servers are not ready: `npm test` does that before its tests, proof/prepare.ts by itself",
+      "the upstream servers are not ready: `npm test -- proof/` does that first, or: `npx tsx proof/prepare.ts proof/`",
     );
 }
 

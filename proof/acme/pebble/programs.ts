@@ -15,7 +15,9 @@ export const buildPebble = (): Promise<void> => runUnseen(join(__dirname, "build
 /** For tests, whose time is too short to build it. */
 export function requirePebble(): void {
   if (!existsSync(join(PROGRAMS, "stamp")))
-    throw new Error("Pebble is not built: `npm test` does that before its tests, proof/prepare.ts by itself");
+    throw new Error(
+      "Pebble is not built: `npm test -- proof/` does that first, or: `npx tsx proof/prepare.ts proof/`",
+    );
 }
 
 /** Writes Pebble's config next to `roots.pem` and `key.pem`, the identity of its own server. @returns its path */

@@ -30,7 +30,7 @@ export function findProviders(): Providers | { readonly from: undefined; readonl
   const configFile = join(FETCHED, "terraform.tfrc");
   if (existsSync(configFile)) return { from: "registry", configFile, versions: {} };
   const reason =
-    "Terraform's providers are not here: `npm test` gets them before its tests, proof/prepare.ts by itself";
+    "Terraform's providers are not here: `npm test -- proof/` gets them first, or: `npx tsx proof/prepare.ts proof/`";
   return { from: undefined, reason };
 }
 
