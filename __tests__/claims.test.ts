@@ -51,11 +51,7 @@ const RUN_BY: readonly (readonly [command: string, suite: string, there: string]
     "proof/hosts/certificates.test.ts",
     "certificates renew",
   ],
-  [
-    "certificates: (umask 077; openssl rand",
-    "__tests__/runtime/ticketKeys.test.ts",
-    "umask 077; openssl rand",
-  ],
+  ["certificates: (umask 077; openssl rand", "proof/processes/ticketKeys.test.ts", "umask 077; openssl rand"],
   ["host-gone: npx tsx main.ts", "proof/hosts/deploy.test.ts", "applyAgain()"],
   ["host-gone: npx tsx main.ts", "proof/hosts/deploy.test.ts", 'whenDestroyed: "keep"'],
 ];

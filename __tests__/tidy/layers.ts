@@ -79,6 +79,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "conformance",
     "exchanges",
     "demo",
+    "processes",
     "faults",
     "fuzz",
     "hosts",

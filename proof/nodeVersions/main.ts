@@ -26,8 +26,16 @@ interface Manifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
+/** What is run with all pieces. */
+const RUNTIME = ["__tests__/runtime/", "proof/processes/"];
 /** What is run without pieces: every way in and out, and the processes. */
-const CONCERNED = ["lifecycle", "proxying", "http2Exchange", "staticFiles", "largeTransfer"];
+const CONCERNED = [
+  "proof/processes/lifecycle",
+  "__tests__/runtime/proxying",
+  "__tests__/runtime/http2Exchange",
+  "__tests__/runtime/staticFiles",
+  "proof/transfer/largeTransfer",
+];
 
 function main(): void {
   const { values, positionals } = parseArgs({
@@ -49,7 +57,11 @@ function main(): void {
   const variants =
     without === "none" ? [""] : without === "each" ? [...Object.keys(PIECES), "all"] : [without];
   const tests =
-    positionals.length > 0 ? positionals : without === "none" ? ["__tests__/runtime/"] : concerned();
+    positionals.length > 0
+      ? positionals
+      : without === "none"
+        ? RUNTIME
+        : CONCERNED.map((name) => `${name}.test.ts`);
   const runs = lines.flatMap((line) => variants.map((pieces) => run(line, pieces, tests)));
   const failed = runs.filter(({ passed }) => !passed);
   for (const { name, seconds, passed } of runs)
@@ -88,8 +100,6 @@ function install(lines: readonly string[]): void {
   });
   if (status !== 0) throw new Error("the versions of Node could not be installed");
 }
-
-const concerned = (): string[] => CONCERNED.map((name) => `__tests__/runtime/${name}.test.ts`);
 
 interface Run {
   readonly name: string;

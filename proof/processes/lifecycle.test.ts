@@ -8,11 +8,11 @@ import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { type Issued, issue } from "../../proof/kit/certificates.js";
-import { Hammer, KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { alive, installedRuntime, openFolder, Portico } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { freePort } from "../kit/ports.js";
+import { type Issued, issue } from "../kit/certificates.js";
+import { Hammer, KeepAliveClient } from "../kit/keepAliveClient.js";
+import { alive, installedRuntime, openFolder, Portico } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
 
 /** Master and workers as processes, over real sockets. */
 

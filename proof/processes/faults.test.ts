@@ -16,10 +16,10 @@ import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnectio
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { Dispatcher } from "../../src/runtime/exchange/dispatch.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { openFolder } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../kit/everyProtocol.js";
+import { type Accepted, connectTo, RawUpstream } from "../kit/peers.js";
+import { openFolder } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
 
 /**
  * One fault barrier: whatever code of ours throws when a socket, a timer or the end of a turn calls it, is logged as ours

@@ -5,11 +5,11 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig } from "../../src/model/index.js";
 import { combinedLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { cutLine, fittingLine } from "../../src/runtime/logs/standardStreams.js";
-import { FakeExchange } from "../../proof/kit/fakeExchange.js";
-import { Hammer, KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { alive, openFolder, Portico } from "../../proof/kit/portico.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { FakeExchange } from "../kit/fakeExchange.js";
+import { Hammer, KeepAliveClient } from "../kit/keepAliveClient.js";
+import { alive, openFolder, Portico } from "../kit/portico.js";
+import { freePort } from "../kit/ports.js";
+import { eventually } from "../kit/waiting.js";
 
 /** Logs on standard output and error: a pipe, whose reader may be slow, or stuck. */
 

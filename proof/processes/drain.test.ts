@@ -5,11 +5,11 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePorts } from "../../proof/kit/ports.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { END_STREAM, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
-import { alive, openFolder, Portico } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { freePorts } from "../kit/ports.js";
+import { issue } from "../kit/certificates.js";
+import { END_STREAM, Frame, GET, RawClient } from "../kit/http2RawClient.js";
+import { alive, openFolder, Portico } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
 
 /**
  * A reload while clients do not read: what they asked for before waits in the kernel and in the proxy, and arrives whole

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig, type Problem } from "../../src/model/index.js";
 import { Health } from "../../src/runtime/supervisor/health.js";
-import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { alive, installedRuntime, killAll, Portico, processes, SELDOM } from "../../proof/kit/portico.js";
-import { freePort, freePorts } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { KeepAliveClient } from "../kit/keepAliveClient.js";
+import { alive, installedRuntime, killAll, Portico, processes, SELDOM } from "../kit/portico.js";
+import { freePort, freePorts } from "../kit/ports.js";
+import { eventually } from "../kit/waiting.js";
 
 /** The health listener, as probes see it; and what comes between SIGTERM and the drain. */
 

@@ -8,11 +8,11 @@ import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ControlOutcome, ControlRequest } from "../../src/runtime/supervisor/control.js";
-import { createLoadUpstream } from "../../proof/kit/load/loadUpstream.js";
-import { type LoadReport, SteadyLoad } from "../../proof/kit/load/steadyLoad.js";
-import { freePort, isRefused } from "../../proof/kit/ports.js";
-import { type Issued, issue } from "../../proof/kit/certificates.js";
-import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
+import { createLoadUpstream } from "../kit/load/loadUpstream.js";
+import { type LoadReport, SteadyLoad } from "../kit/load/steadyLoad.js";
+import { freePort, isRefused } from "../kit/ports.js";
+import { type Issued, issue } from "../kit/certificates.js";
+import { KeepAliveClient } from "../kit/keepAliveClient.js";
 import {
   alive,
   installedRuntime,
@@ -23,8 +23,8 @@ import {
   SELDOM,
   type StartOptions,
   workersOf,
-} from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
+} from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
 
 /** What changes while clients are served: config, certificate, runtime; and what is lost when processes are killed. */
 

@@ -6,16 +6,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import type { Faults } from "../../src/runtime/exchange/workerContext.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
-import { pass } from "../../proof/kit/clock.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
-import { connectHttp2, startHttp2Server } from "../../proof/kit/http2Server.js";
-import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { taken } from "../../proof/kit/taker.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { pass } from "../kit/clock.js";
+import { freePort } from "../kit/ports.js";
+import { issue } from "../kit/certificates.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "../kit/harness.js";
+import { connectHttp2, startHttp2Server } from "../kit/http2Server.js";
+import { startEveryProtocol } from "../kit/everyProtocol.js";
+import { type Accepted, connectTo, RawUpstream } from "../kit/peers.js";
+import { taken } from "../kit/taker.js";
+import { openFolder, Portico } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
 
 /** What once went wrong on the way between clients and upstreams; each test failed before its fix. */
 

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { handOver } from "../../src/runtime/load/credentialSet.js";
-import { issue, type Issued } from "../../proof/kit/certificates.js";
-import { mountSecret } from "../../proof/kit/mountedSecret.js";
+import { issue, type Issued } from "../kit/certificates.js";
+import { mountSecret } from "../kit/mountedSecret.js";
 import {
   alive,
   checkAsNobody,
@@ -17,9 +17,9 @@ import {
   openFolder,
   Portico,
   processes,
-} from "../../proof/kit/portico.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+} from "../kit/portico.js";
+import { freePorts } from "../kit/ports.js";
+import { eventually } from "../kit/waiting.js";
 
 /** TLS sessions that several front ends share by a secret, over real handshakes with each as processes of its own. */
 

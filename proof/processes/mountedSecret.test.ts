@@ -3,11 +3,11 @@ import * as http2 from "node:http2";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
-import { type Issued, issue } from "../../proof/kit/certificates.js";
-import { mountSecret } from "../../proof/kit/mountedSecret.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { type Issued, issue } from "../kit/certificates.js";
+import { mountSecret } from "../kit/mountedSecret.js";
+import { openFolder, Portico } from "../kit/portico.js";
+import { freePorts } from "../kit/ports.js";
+import { eventually } from "../kit/waiting.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 
 /** A certificate in a Secret that is mounted into a pod: kubelet replaces both files by switching one link. */

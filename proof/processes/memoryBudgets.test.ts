@@ -5,13 +5,13 @@ import * as http from "node:http";
 import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
-import { COLLECT_OPTIONS, collected } from "../../proof/kit/collected.js";
+import { COLLECT_OPTIONS, collected } from "../kit/collected.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { END_STREAM, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { eventually, settled } from "../../proof/kit/waiting.js";
+import { freePorts } from "../kit/ports.js";
+import { issue } from "../kit/certificates.js";
+import { END_STREAM, Frame, GET, RawClient } from "../kit/http2RawClient.js";
+import { openFolder, Portico } from "../kit/portico.js";
+import { eventually, settled } from "../kit/waiting.js";
 
 /** Resident memory stands still when a second brings less than a megabyte a look. */
 const GROWTH = { by: 1024 * 1024, looks: 4, everyMs: 250 };

@@ -11,10 +11,10 @@ import { integer, sequence } from "../../src/runtime/tls/der.js";
 import { CertificateServers, type Secured } from "../../src/runtime/tls/certificateServers.js";
 import { clientHelloOf } from "../../src/runtime/tls/clientHello.js";
 import type { CertificateContents } from "../../src/runtime/tls/tlsContents.js";
-import { type CertificateOptions, type Issued, issue } from "../../proof/kit/certificates.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { killAll, openFolder, Portico, processes, SELDOM } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { type CertificateOptions, type Issued, issue } from "../kit/certificates.js";
+import { freePorts } from "../kit/ports.js";
+import { killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
 
 /** Several certificates of one listener, over real handshakes with master and workers as processes. */
 
