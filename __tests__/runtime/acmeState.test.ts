@@ -24,8 +24,8 @@ import {
   writeCertificate,
 } from "../../src/runtime/acme/certificateFile.js";
 import { serverNameOf } from "../../src/runtime/acme/challenges.js";
-import type { WantedCertificate } from "../../src/runtime/acme/face.js";
-import { Ledger } from "../../src/runtime/acme/ledger.js";
+import type { WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
+import { RateLimits } from "../../src/runtime/acme/rateLimits.js";
 import {
   readJson,
   readState,
@@ -47,11 +47,11 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("limits of an authority", () => {
   let now = T;
-  const ledger = (): Ledger => new Ledger(folder, { now: () => now, wait: () => Promise.resolve() });
+  const limits = (): RateLimits => new RateLimits(folder, { now: () => now, wait: () => Promise.resolve() });
   beforeEach(() => (now = T));
 
   /** When an order is allowed; undefined if it is now. */
-  async function refusedUntil(by: Ledger, names: string[], exempt = false): Promise<number | undefined> {
+  async function refusedUntil(by: RateLimits, names: string[], exempt = false): Promise<number | undefined> {
     try {
       await by.order(names, exempt);
       return undefined;
@@ -62,17 +62,17 @@ describe("limits of an authority", () => {
   }
 
   test("280 orders in three hours, also of two processes one after the other", async () => {
-    const first = ledger();
+    const first = limits();
     for (let i = 0; i < 279; i++) await first.order([`${i}.example`], true);
     now += HOUR;
-    expect(await refusedUntil(ledger(), ["last.example"])).toBeUndefined();
-    expect(await refusedUntil(ledger(), ["more.example"], true)).toBe(T + 3 * HOUR);
+    expect(await refusedUntil(limits(), ["last.example"])).toBeUndefined();
+    expect(await refusedUntil(limits(), ["more.example"], true)).toBe(T + 3 * HOUR);
     now = T + 3 * HOUR;
-    expect(await refusedUntil(ledger(), ["more.example"])).toBeUndefined();
+    expect(await refusedUntil(limits(), ["more.example"])).toBeUndefined();
   });
 
   test("four failed validations of a name in an hour", async () => {
-    const one = ledger();
+    const one = limits();
     for (let i = 0; i < 4; i++) {
       expect(await refusedUntil(one, ["a.example", "b.example"])).toBeUndefined();
       await one.failed(["b.example"]);
@@ -87,17 +87,17 @@ describe("limits of an authority", () => {
   });
 
   test("four certificates for the same names in a week, unless the authority asks for one", async () => {
-    const one = ledger();
+    const one = limits();
     for (let i = 0; i < 4; i++)
       await one.issued(i % 2 === 0 ? ["a.example", "b.example"] : ["b.example", "a.example"]);
     expect(await refusedUntil(one, ["b.example", "a.example"])).toBe(T + 7 * DAY);
     expect(await refusedUntil(one, ["b.example", "a.example"], true)).toBeUndefined();
     expect(await refusedUntil(one, ["a.example"])).toBeUndefined();
-    expect(await refusedUntil(ledger(), ["a.example", "b.example"])).toBe(T + 7 * DAY);
+    expect(await refusedUntil(limits(), ["a.example", "b.example"])).toBe(T + 7 * DAY);
   });
 
   test("the one that is longest counts", async () => {
-    const one = ledger();
+    const one = limits();
     for (let i = 0; i < 4; i++) {
       await one.failed(["a.example"]);
       await one.issued(["a.example"]);
@@ -107,7 +107,7 @@ describe("limits of an authority", () => {
   });
 
   test("what a clock that was wrong has noted does not count, and what no limit counts is forgotten", async () => {
-    const one = ledger();
+    const one = limits();
     now = T + DAY;
     for (let i = 0; i < 4; i++) await one.failed(["a.example"]);
     now = T + DAY - MINUTE;
@@ -128,7 +128,7 @@ describe("limits of an authority", () => {
   });
 
   test("what several count at the same moment is all counted", async () => {
-    const one = ledger();
+    const one = limits();
     await Promise.all(Array.from({ length: 4 }, () => one.failed(["a.example"])));
     expect(await refusedUntil(one, ["a.example"])).toBe(T + HOUR);
   });
@@ -141,14 +141,14 @@ describe("limits of an authority", () => {
     ["a list", []],
   ])("of which a file says %s begin anew", async (_, content) => {
     writeFileSync(join(folder, "limits.json"), JSON.stringify(content));
-    const one = ledger();
+    const one = limits();
     await one.failed(["a.example"]);
     await one.issued(["a.example"]);
     expect(await refusedUntil(one, ["a.example"])).toBeUndefined();
   });
 
   test("are kept for a host of any name", async () => {
-    const one = ledger();
+    const one = limits();
     expect(await refusedUntil(one, ["constructor"])).toBeUndefined();
     for (let i = 0; i < 4; i++) await one.failed(["constructor"]);
     expect(await refusedUntil(one, ["constructor"])).toBe(T + HOUR);

@@ -21,7 +21,7 @@ import type { LoadedForMaster } from "../../src/runtime/load/loadConfig.js";
 import { switchedOff, unused, uses, WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
 import { refusedOptions, workerOptions } from "../../src/runtime/sockets/node/workerOptions.js";
 import { allowanceText, allowedCpus, heapOf, workerCount } from "../../src/runtime/supervisor/allowance.js";
-import { acmeDirectory } from "../../src/runtime/supervisor/certificateKeeper.js";
+import { acmeDirectory } from "../../src/runtime/supervisor/certificateManager.js";
 import { isoMinutes, listCertificates } from "../../src/runtime/supervisor/certificateList.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
@@ -29,7 +29,7 @@ import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
 import { statusText } from "../../src/runtime/supervisor/masterReport.js";
 import { openControl } from "../../src/runtime/supervisor/masterRequests.js";
 import { ServedCertificates } from "../../src/runtime/supervisor/servedCertificates.js";
-import { CertificateKeeper } from "../../src/runtime/supervisor/certificateKeeper.js";
+import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
 import { descriptorWarning, startNotes } from "../../src/runtime/supervisor/startNotes.js";
 import { Health, type NotReady } from "../../src/runtime/supervisor/health.js";
 import { controlSocket, serve } from "../../src/runtime/supervisor/serve.js";
@@ -307,10 +307,10 @@ describe("health", () => {
 });
 
 /** No authority answers in these tests, so nothing is asked of the workers. */
-function keeperIn(directory: string | undefined): { keeper: CertificateKeeper; lines: string[] } {
+function keeperIn(directory: string | undefined): { keeper: CertificateManager; lines: string[] } {
   const lines: string[] = [];
   const unused = () => Promise.reject(new Error("not for this test"));
-  const keeper = new CertificateKeeper(
+  const keeper = new CertificateManager(
     directory,
     { answerChallenges: unused, unfit: unused, install: unused },
     { write: (level, message) => void lines.push(`${level} ${message}`) },

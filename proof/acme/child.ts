@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
-import type { Issued, WantedCertificate } from "../../src/runtime/acme/face.js";
+import type { Issued, WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
 import type { Challenge } from "../../src/runtime/exchange/challenge.js";
 import type { Responder } from "./responder.js";
 

@@ -10,7 +10,7 @@ import {
   type ProxyConfig,
 } from "../model/index.js";
 import { certificatesInOwnWords, problemsInOwnWords } from "../diagnosis/ownWords.js";
-import { ACME_FOLDER } from "../runtime/supervisor/certificateKeeper.js";
+import { ACME_FOLDER } from "../runtime/supervisor/certificateManager.js";
 import { isoMinutes, type ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { removeLinkedIfEmpty, removeTree } from "./durableFiles.js";

@@ -4,7 +4,7 @@ import { CertificateSharing } from "../runtime/acme/sharing.js";
 import { credentials } from "../runtime/load/credentials.js";
 import { stateOfAll } from "../runtime/load/fileWatch.js";
 import { wantedCertificates } from "../runtime/load/wantedCertificates.js";
-import { acmeDirectory } from "../runtime/supervisor/certificateKeeper.js";
+import { acmeDirectory } from "../runtime/supervisor/certificateManager.js";
 import { readDocument } from "./document.js";
 import { EXIT, type Output, problemsText } from "./output.js";
 

@@ -1,4 +1,4 @@
-import type { AcmeFailure } from "../runtime/acme/face.js";
+import type { AcmeFailure } from "../runtime/acme/acmeHost.js";
 import type { ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import type { Evidence } from "./evidence.js";
 import { explained, failure, ok, type Question, type Verdict } from "./verdict.js";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { PROBLEM_CODES, type Problem, type ProxyConfig } from "../model/index.js";
-import { fixFor } from "../runtime/acme/words.js";
+import { fixFor } from "../runtime/acme/refusals.js";
 import { wantedCertificates } from "../runtime/load/wantedCertificates.js";
 import type { ListedCertificate } from "../runtime/supervisor/certificateList.js";
 

@@ -7,7 +7,7 @@ import { AcmeError } from "./acmeError.js";
 import { Client, type Directory, type Resource, type Signer } from "./acmeClient.js";
 import type { Clock } from "./clock.js";
 import { externalBinding, keyAuthorization, publicJwk } from "./jws.js";
-import { Ledger } from "./ledger.js";
+import { RateLimits } from "./rateLimits.js";
 import { Queue } from "../queue.js";
 import { readJson, readState, removeDrafts, writeJson } from "./stateFiles.js";
 import { type Answer, Transport } from "./transport.js";
@@ -39,7 +39,7 @@ interface Account extends StoredAccount {
 
 /** An authority and the account there, which is made when it is needed first and kept on disk. */
 export class Authority {
-  readonly ledger: Ledger;
+  readonly limits: RateLimits;
   /** How many certificates are ordered at once; of each authority, so that one that is slow holds up no other. */
   readonly ordering = new Queue(ORDERS_AT_ONCE);
   private readonly path: string;
@@ -58,7 +58,7 @@ export class Authority {
   ) {
     const folder = join(directory, accountIdOf(config));
     this.path = accountFile(directory, config);
-    this.ledger = new Ledger(folder, clock);
+    this.limits = new RateLimits(folder, clock);
   }
 
   /** Address without which it is not asked; undefined if it is asked in any case. */
@@ -116,7 +116,7 @@ export class Authority {
     if (held && !this.held) {
       // Another host may have asked meanwhile, and what it left here is newer.
       this.signedUp = undefined;
-      this.ledger.forget();
+      this.limits.forget();
     }
     this.held = held;
     return held;

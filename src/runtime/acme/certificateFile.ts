@@ -2,9 +2,9 @@ import { createPrivateKey, type KeyObject, type X509Certificate } from "node:cry
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { coversName } from "../../model/certificateName.js";
-import type { WantedCertificate } from "./face.js";
+import type { WantedCertificate } from "./acmeHost.js";
 import { certificatesOf } from "../load/certificateExpiry.js";
-import type { Issued } from "./face.js";
+import type { Issued } from "./acmeHost.js";
 import { namesIn, readState, writeState } from "./stateFiles.js";
 
 /** A certificate as it is kept: key and chain in one file, so that there is never one without the other. */

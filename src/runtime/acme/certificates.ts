@@ -3,10 +3,16 @@ import { Authority } from "./authority.js";
 import { folderOf, type Kept, readCertificate, readCertificates, standIn } from "./certificateFile.js";
 import { OpenChallenges } from "./challenges.js";
 import { type Clock, systemClock } from "./clock.js";
-import { type AcmeHost, type CertificateStatus, type Issued, LEFT, type WantedCertificate } from "./face.js";
-import { type Asked, Keeper } from "./keeper.js";
+import {
+  type AcmeHost,
+  type CertificateStatus,
+  type Issued,
+  LEFT,
+  type WantedCertificate,
+} from "./acmeHost.js";
+import { type Asked, ManagedCertificate } from "./managedCertificate.js";
 
-export type * from "./face.js";
+export type * from "./acmeHost.js";
 export { temporaryCertificate } from "./x509.js";
 
 /**
@@ -21,11 +27,11 @@ export { temporaryCertificate } from "./x509.js";
  * One process at a time may look after certificates; another may read them.
  */
 export class AcmeCertificates {
-  private readonly keepers = new Map<string, Keeper>();
+  private readonly managed = new Map<string, ManagedCertificate>();
   private readonly authorities = new Map<string, Authority>();
   private readonly challenges: OpenChallenges;
   private readonly stopping = new AbortController();
-  /** Keepers that end, by certificate: the next one of the same starts after it. */
+  /** Managed certificates that end, by id: the next one of the same id starts after it. */
   private readonly ending = new Map<string, Promise<void>>();
 
   /** @param directory where its state is kept; made if there is none */
@@ -57,14 +63,14 @@ export class AcmeCertificates {
   lookAfter(wanted: readonly WantedCertificate[]): void {
     if (this.stopping.signal.aborted) return;
     const next = new Map(wanted.map((one) => [one.id, one]));
-    for (const [id, keeper] of this.keepers) {
-      if (JSON.stringify(next.get(id)) !== JSON.stringify(keeper.wanted)) this.end(id, keeper);
+    for (const [id, certificate] of this.managed) {
+      if (JSON.stringify(next.get(id)) !== JSON.stringify(certificate.wanted)) this.end(id, certificate);
     }
-    for (const [id, one] of next) if (!this.keepers.has(id)) this.begin(id, one);
+    for (const [id, one] of next) if (!this.managed.has(id)) this.begin(id, one);
   }
 
   status(): readonly CertificateStatus[] {
-    return [...this.keepers.values()].map((keeper) => keeper.status());
+    return [...this.managed.values()].map((certificate) => certificate.status());
   }
 
   /**
@@ -73,14 +79,14 @@ export class AcmeCertificates {
    * @param name one of a certificate's names; default: all certificates
    */
   async renewNow(name?: string): Promise<Result<string>> {
-    const all = [...this.keepers.values()];
+    const all = [...this.managed.values()];
     const chosen = name === undefined ? all : all.filter(({ wanted }) => wanted.names.includes(name));
     if (chosen.length === 0) {
       const allowed = all.flatMap(({ wanted }) => wanted.names).join(", ") || "there are none";
       const message = "is not a name of a certificate that portico gets from an authority";
       return { ok: false, problems: [problem("acme.unknown-name", name ?? "", message, { allowed })] };
     }
-    const failures = await Promise.all(chosen.map((keeper) => keeper.renewNow()));
+    const failures = await Promise.all(chosen.map((certificate) => certificate.renewNow()));
     const problems = failures.flatMap((failure, i) => {
       if (failure === undefined) return [];
       const { names, authority } = chosen[i]!.wanted;
@@ -94,7 +100,7 @@ export class AcmeCertificates {
   /** Leaves orders in progress to the next master, and their challenges as they are answered now. */
   async stop(): Promise<void> {
     this.stopping.abort();
-    for (const [id, keeper] of this.keepers) this.end(id, keeper);
+    for (const [id, certificate] of this.managed) this.end(id, certificate);
     await Promise.all(this.ending.values());
   }
 
@@ -102,23 +108,31 @@ export class AcmeCertificates {
     const { directory, challenges, host, clock } = this;
     const authority = this.authority(wanted);
     const changed = this.ending.has(id);
-    const keeper = new Keeper({ wanted, authority, directory, challenges, host, clock, changed });
-    this.keepers.set(id, keeper);
-    keeper.start(this.ending.get(id) ?? Promise.resolve());
+    const certificate = new ManagedCertificate({
+      wanted,
+      authority,
+      directory,
+      challenges,
+      host,
+      clock,
+      changed,
+    });
+    this.managed.set(id, certificate);
+    certificate.start(this.ending.get(id) ?? Promise.resolve());
   }
 
-  private end(id: string, keeper: Keeper): void {
-    this.keepers.delete(id);
-    const ended = keeper.stop().then((asked) => {
+  private end(id: string, certificate: ManagedCertificate): void {
+    this.managed.delete(id);
+    const ended = certificate.stop().then((asked) => {
       if (this.ending.get(id) === ended) this.ending.delete(id);
       this.answer(id, asked);
     });
     this.ending.set(id, ended);
   }
 
-  /** Who asked a keeper that ended is answered by the one in its place, if a changed config still wants the certificate. */
+  /** Who asked one that ended is answered by the one in its place, if a changed config still wants the certificate. */
   private answer(id: string, asked: readonly Asked[]): void {
-    const next = this.keepers.get(id);
+    const next = this.managed.get(id);
     for (const answer of asked) answer(next === undefined ? LEFT : next.renewNow());
   }
 

@@ -3,7 +3,7 @@ import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, SECOND_MS } from "./clock.js";
 import type { Challenge } from "../exchange/challenge.js";
-import type { AcmeHost } from "./face.js";
+import type { AcmeHost } from "./acmeHost.js";
 import { addressBytes, tlsAlpnCertificate } from "./x509.js";
 
 /** A challenge as a pending order keeps it: enough to answer it again after a restart. */

@@ -11,7 +11,7 @@ import {
   writeCertificate,
 } from "./certificateFile.js";
 import { DAY_MS, HOUR_MS } from "./clock.js";
-import type { KeyType, WantedCertificate } from "./face.js";
+import type { KeyType, WantedCertificate } from "./acmeHost.js";
 import { readJson, readState, writeJson } from "./stateFiles.js";
 import { keyPem } from "./x509.js";
 import { rootCertificates } from "node:tls";

@@ -2,7 +2,7 @@ import { createPrivateKey } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { coversName } from "../../model/certificateName.js";
-import type { AcmeHost, WantedCertificate } from "./face.js";
+import type { AcmeHost, WantedCertificate } from "./acmeHost.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Authority, usableKey } from "./authority.js";
 import { type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
@@ -89,7 +89,7 @@ export class Order {
       const order = await this.prove(url);
       const kept = await this.fetch(await this.finalize(url, order));
       await writeCertificate(folder, kept);
-      await authority.ledger.issued(wanted.names);
+      await authority.limits.issued(wanted.names);
       await this.drop();
       return kept;
     } catch (error) {
@@ -133,7 +133,7 @@ export class Order {
     const key = before?.key ?? keyPem(await newKey(wanted.keyType));
     const profile = await this.profile();
     // Before there is an order on disk: what is not allowed must not be continued after a restart.
-    if (lost === undefined) await authority.ledger.order(wanted.names, replaced.asked);
+    if (lost === undefined) await authority.limits.order(wanted.names, replaced.asked);
     const pending = await this.save({ key, since: now, challenges: [] });
     const order = lost ?? (await this.create(profile, replaced.id));
     await this.save({ ...pending, order });
@@ -258,7 +258,7 @@ export class Order {
   private async refuse(problems: readonly AcmeProblem[]): Promise<void> {
     const [first] = problems;
     if (first === undefined) return;
-    await this.options.authority.ledger.failed(problems.map(({ name }) => name!));
+    await this.options.authority.limits.failed(problems.map(({ name }) => name!));
     throw new OrderOver(new AcmeError(first.code, first.detail, { subproblems: problems }));
   }
 
@@ -286,7 +286,7 @@ export class Order {
     const why = kept === undefined ? "it is not one for the key that was sent" : await this.fault(kept);
     if (kept !== undefined && why === undefined) return kept;
     // The authority counts it all the same.
-    await authority.ledger.issued(wanted.names);
+    await authority.limits.issued(wanted.names);
     throw new OrderOver(new AcmeError("unusableCertificate", why!));
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
-import type { AcmeFailure } from "./face.js";
+import type { AcmeFailure } from "./acmeHost.js";
 
 /** When an authority is asked: pure functions of what is known, so that a restart comes to the same times. */
 

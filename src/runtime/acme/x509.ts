@@ -11,7 +11,7 @@ import { isIP } from "node:net";
 import { promisify } from "node:util";
 import { ipv4Bits, ipv6Groups } from "../../model/address.js";
 import * as der from "../tls/der.js";
-import type { Issued, KeyType } from "./face.js";
+import type { Issued, KeyType } from "./acmeHost.js";
 
 /**
  * Keys, requests and the two kinds of certificates that we sign ourselves. These are three fixed shapes of DER; a

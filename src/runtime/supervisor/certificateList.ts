@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import type { AcmeFailure, CertificateStatus } from "../acme/face.js";
+import type { AcmeFailure, CertificateStatus } from "../acme/acmeHost.js";
 import { printableName, printableValue } from "../../model/printable.js";
 import { certificatePlaces } from "../load/wantedCertificates.js";
 import type { LoadedConfig } from "../load/loadConfig.js";

@@ -18,7 +18,7 @@ import { sha256 } from "../load/sha256.js";
 import { MasterLog } from "./masterLog.js";
 import { openControl } from "./masterRequests.js";
 import * as report from "./masterReport.js";
-import { Places } from "./places.js";
+import { MasterSockets } from "./masterSockets.js";
 import { ServedCertificates } from "./servedCertificates.js";
 import { startNotes } from "./startNotes.js";
 import { Supervision } from "./supervision.js";
@@ -53,7 +53,7 @@ export interface MasterOptions {
  * them run one at a time.
  */
 export class Master {
-  private readonly places: Places;
+  private readonly sockets: MasterSockets;
   private readonly systemd = new SystemdNotify(process.env, (message) => this.logs.write("warn", message));
   private readonly changes = new Queue();
   /** Hash of this program, taken now because the installed file may be replaced later. */
@@ -86,7 +86,7 @@ export class Master {
   constructor(private readonly options: MasterOptions) {
     const { predecessor, logToStderr } = options;
     this.logs = new MasterLog(logToStderr !== true);
-    this.places = new Places(() => this.notReady(), this.logs);
+    this.sockets = new MasterSockets(() => this.notReady(), this.logs);
     this.ticketKeys = new TicketKeys(
       (ticketKeys) => this.supervised.broadcast({ type: "ticketKeys", ticketKeys }),
       this.logs,
@@ -120,7 +120,7 @@ export class Master {
     }
     await this.supervised.allGone();
     this.control?.close();
-    await this.places.closeAll();
+    await this.sockets.closeAll();
     predecessor?.leave();
     await this.logs.close();
     return this.failed ? EXIT_FAILED : EXIT_OK;
@@ -194,7 +194,7 @@ export class Master {
     const { predecessor } = this.options;
     const handover = await predecessor?.handover;
     if (handover !== undefined) {
-      this.places.adopt(handover);
+      this.sockets.adopt(handover);
       this.ticketKeys.adopt(handover);
       this.generation = handover.generation;
     }
@@ -214,7 +214,7 @@ export class Master {
     const { predecessor, logToStderr, onReady } = this.options;
     if (predecessor !== undefined) this.supervised.add(predecessor);
     this.isMain = true;
-    await this.places.answerHealth(this.loaded!.config);
+    await this.sockets.answerHealth(this.loaded!.config);
     this.control = await openControl(this.options.control, this, this.logs);
     predecessor?.tookOver();
     await this.notify({ READY: 1 });
@@ -251,8 +251,8 @@ export class Master {
   private async tryUpgrade(program: Program): Promise<ControlOutcome> {
     const impossible = cannotHandOver();
     if (impossible.length > 0) return this.refuse(UPGRADE_REFUSED, impossible);
-    const { places, ticketKeys, generation } = this;
-    const handover = { ...places.passable, ...ticketKeys.passable, generation };
+    const { sockets, ticketKeys, generation } = this;
+    const handover = { ...sockets.passable, ...ticketKeys.passable, generation };
     const successor: Successor = new Successor(program, handover, this.systemd.environment, {
       drain: () => void this.retire(successor),
       stop: () => void this.end(),
@@ -294,7 +294,7 @@ export class Master {
     this.supervised.release(successor);
     successor.release();
     this.control?.close();
-    void this.places.answerHealth(undefined);
+    void this.sockets.answerHealth(undefined);
     void successor.gone.then(() => this.successorDied());
     return this.end();
   }
@@ -310,7 +310,7 @@ export class Master {
     const { ticketSecret: _, ...loaded } = all;
     const { config } = loaded;
     if (this.stopping) return [problem("serve.worker-failed", "", "portico was stopped before it was ready")];
-    const sockets = await this.places.acquire(config, this.loaded?.config);
+    const sockets = await this.sockets.acquire(config, this.loaded?.config);
     if (!sockets.ok) return sockets.problems;
     const next = new Generation({
       loaded,
@@ -326,19 +326,20 @@ export class Master {
     this.supervised.add(next);
     const problems = await next.start();
     if (problems.length > 0) {
-      await this.places.keepOnly(this.loaded?.config, this.isMain);
+      await this.sockets.keepOnly(this.loaded?.config, this.isMain);
       return problems;
     }
     const previous = this.current;
     this.current = next;
     this.loaded = loaded;
     this.generation += 1;
-    await this.places.keepOnly(config, this.isMain);
+    await this.sockets.keepOnly(config, this.isMain);
     // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
     await previous?.drain();
     await Promise.all([this.certificates.begin(), this.ticketKeys.begin(all)]);
     await this.logs.use(config);
-    for (const p of [...loaded.warnings, ...this.places.sockets.unused(config.listeners)]) this.logs.warn(p);
+    for (const p of [...loaded.warnings, ...this.sockets.listeners.unused(config.listeners)])
+      this.logs.warn(p);
     for (const [level, note] of startNotes(loaded, previous === undefined)) this.logs.write(level, note);
     return [];
   }
@@ -350,7 +351,7 @@ export class Master {
     this.stopping = true;
     this.stop();
     // Otherwise clients would wait in the queue of a socket that no worker accepts from.
-    this.places.sockets.closeAll();
+    this.sockets.listeners.closeAll();
     this.ticketKeys.stop();
     await Promise.all([drained, this.certificates.stop()]);
   }

@@ -1,7 +1,7 @@
 import { delimiter, join } from "node:path";
 import { Predecessor } from "./handover.js";
 import { loadConfig, type LoadOptions } from "../load/loadConfig.js";
-import { acmeDirectory } from "./certificateKeeper.js";
+import { acmeDirectory } from "./certificateManager.js";
 import { Master } from "./master.js";
 
 /** Which config to serve, and how. */

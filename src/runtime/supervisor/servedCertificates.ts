@@ -5,7 +5,7 @@ import type { LoadedConfig } from "../load/loadConfig.js";
 import { RenewalWatch } from "../load/renewalWatch.js";
 import type { CertificateContents, TlsRenewal } from "../tls/tlsContents.js";
 import type { WantedCertificate } from "../../model/serving.js";
-import { CertificateKeeper } from "./certificateKeeper.js";
+import { CertificateManager } from "./certificateManager.js";
 import { listCertificates } from "./certificateList.js";
 import type { ControlOutcome, Done } from "./control.js";
 import type { MasterLog } from "./masterLog.js";
@@ -27,7 +27,7 @@ export interface CertificatesHost {
  */
 export class ServedCertificates {
   private readonly renewals: RenewalWatch;
-  private readonly keeper: CertificateKeeper;
+  private readonly manager: CertificateManager;
   private readonly daily: NodeJS.Timeout;
 
   /** @param acmeDirectory where certificates by ACME are kept; undefined if there is no place for them */
@@ -46,13 +46,13 @@ export class ServedCertificates {
     });
     const unfit = (certificate: CertificateContents) =>
       unfitCertificate(certificate, certificate.id, host.loaded());
-    this.keeper = new CertificateKeeper(acmeDirectory, { ...host, unfit }, logs);
+    this.manager = new CertificateManager(acmeDirectory, { ...host, unfit }, logs);
     this.daily = setInterval(() => this.warnOfExpiry(), DAY_MS).unref();
   }
 
   /** What listeners can use: issued certificates by ACME, or temporary ones in their place. */
   issued(wanted: readonly WantedCertificate[]): Promise<readonly CertificateContents[]> {
-    return this.keeper.issued(wanted);
+    return this.manager.issued(wanted);
   }
 
   /** Watches the files of the config that is in service now. */
@@ -62,29 +62,29 @@ export class ServedCertificates {
 
   /** Asks authorities for the certificates that the current config wants. Only a main master may. */
   lookAfter(): void {
-    this.keeper.lookAfter(this.host.loaded().config);
+    this.manager.lookAfter(this.host.loaded().config);
   }
 
   /** Leaves the authorities to another master. */
   leave(): Promise<void> {
-    return this.keeper.stop();
+    return this.manager.stop();
   }
 
   async stop(): Promise<void> {
     this.renewals.stop();
     clearInterval(this.daily);
-    await this.keeper.stop();
+    await this.manager.stop();
   }
 
   list(): Done {
-    const certificates = listCertificates(this.host.loaded(), this.keeper.status());
+    const certificates = listCertificates(this.host.loaded(), this.manager.status());
     const message = certificates.length === 1 ? "1 certificate" : `${certificates.length} certificates`;
     return { message, warnings: [], certificates };
   }
 
   /** @param name one of the names of a certificate by ACME; undefined for all of them */
   async renew(name: string | undefined): Promise<ControlOutcome> {
-    const renewed = await this.keeper.renew(name);
+    const renewed = await this.manager.renew(name);
     return renewed.ok ? { ok: true, value: { message: renewed.value, warnings: [] } } : renewed;
   }
 

@@ -22,7 +22,7 @@ interface Counted {
 
 type Limit = typeof ORDERS;
 
-export class Ledger {
+export class RateLimits {
   private readonly path: string;
   private counted: Promise<Counted> | undefined;
   /** What two certificates count is counted twice. */

@@ -1,7 +1,7 @@
 import { printableValue } from "../../model/printable.js";
 import type { AcmeError, AcmeProblem } from "./acmeError.js";
 import type { WantedCertificate as Wanted } from "../../model/serving.js";
-import type { AcmeFailure, WantedCertificate } from "./face.js";
+import type { AcmeFailure, WantedCertificate } from "./acmeHost.js";
 
 /** What an authority refused, in words that say what to do. */
 

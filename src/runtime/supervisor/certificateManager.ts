@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { AcmeCertificates, AcmeHost, CertificateStatus } from "../acme/certificates.js";
-import { LEFT } from "../acme/face.js";
+import { LEFT } from "../acme/acmeHost.js";
 import { filesMark } from "../load/authorityFiles.js";
 import type { CertificateContents, TlsRenewal } from "../tls/tlsContents.js";
 import { wantedCertificates } from "../load/wantedCertificates.js";
@@ -15,7 +15,7 @@ import {
 } from "../../model/serving.js";
 
 /** What certificates by ACME need from the master. */
-export interface KeeperHost extends Pick<AcmeHost, "answerChallenges"> {
+export interface CertificateManagerHost extends Pick<AcmeHost, "answerChallenges"> {
   /** Why a listener could not use a certificate in place of the one with its id. */
   unfit(certificate: CertificateContents): Promise<Problem | undefined>;
   install(renewal: TlsRenewal): Promise<void>;
@@ -26,7 +26,7 @@ export interface KeeperHost extends Pick<AcmeHost, "answerChallenges"> {
  * certificate, and runs only in the main master: if two masters run at once, one must not order what the other already
  * has.
  */
-export class CertificateKeeper {
+export class CertificateManager {
   private engine: AcmeCertificates | undefined;
   /** Certificates in use, by id, issued or temporary. */
   private readonly serving = new Map<string, CertificateContents>();
@@ -38,7 +38,7 @@ export class CertificateKeeper {
   /** @param directory of the state; undefined if there is none: then no certificate is requested */
   constructor(
     private readonly directory: string | undefined,
-    private readonly host: KeeperHost,
+    private readonly host: CertificateManagerHost,
     private readonly logs: Pick<MasterLog, "write">,
   ) {}
 

@@ -5,8 +5,8 @@ import type { MasterLog } from "./masterLog.js";
 import { Health, type NotReady } from "./health.js";
 
 /** Everything that a master listens on: the sockets of the listeners, for its workers, and the health listener's. */
-export class Places {
-  readonly sockets = new ListenSockets();
+export class MasterSockets {
+  readonly listeners = new ListenSockets();
   private readonly health: Health;
 
   constructor(notReady: () => NotReady | undefined, logs: Pick<MasterLog, "warn">) {
@@ -14,12 +14,12 @@ export class Places {
   }
 
   adopt({ sockets, health }: Handover): void {
-    this.sockets.adopt(sockets);
+    this.listeners.adopt(sockets);
     this.health.adopt(health);
   }
 
   get passable(): Pick<Handover, "sockets" | "health"> {
-    return { sockets: this.sockets.passable(), health: this.health.passable };
+    return { sockets: this.listeners.passable(), health: this.health.passable };
   }
 
   /** Opens what a config needs besides what another one has; on failure nothing has changed. */
@@ -27,10 +27,10 @@ export class Places {
     config: ProxyConfig,
     before: ProxyConfig | undefined,
   ): Promise<Result<Map<string, ListenSocket>>> {
-    const sockets = this.sockets.acquire(config.listeners);
+    const sockets = this.listeners.acquire(config.listeners);
     const problems = sockets.ok ? await this.health.open(config.healthListener) : [];
     if (problems.length === 0) return sockets;
-    this.sockets.keepOnly(before?.listeners ?? []);
+    this.listeners.keepOnly(before?.listeners ?? []);
     return { ok: false, problems };
   }
 
@@ -40,7 +40,7 @@ export class Places {
    * @param isMain whether this is the main process: before that the previous master answers on its health listener
    */
   async keepOnly(config: ProxyConfig | undefined, isMain: boolean): Promise<void> {
-    this.sockets.keepOnly(config?.listeners ?? []);
+    this.listeners.keepOnly(config?.listeners ?? []);
     if (isMain) await this.answerHealth(config);
   }
 
@@ -50,7 +50,7 @@ export class Places {
   }
 
   async closeAll(): Promise<void> {
-    this.sockets.closeAll();
+    this.listeners.closeAll();
     await this.health.settle(undefined);
   }
 }

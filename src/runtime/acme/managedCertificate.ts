@@ -6,7 +6,7 @@ import { certificateMark, folderOf, type Kept, readCertificate } from "./certifi
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./acmeClient.js";
 import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
-import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal, WantedCertificate } from "./face.js";
+import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal, WantedCertificate } from "./acmeHost.js";
 import { Order } from "./order.js";
 import {
   afterClockChange,
@@ -21,10 +21,10 @@ import {
   type Validity,
 } from "./schedule.js";
 import { readJson, removeDrafts, writeJson } from "./stateFiles.js";
-import { failureOf } from "./words.js";
+import { failureOf } from "./refusals.js";
 import { renewalId } from "./x509.js";
 
-export interface KeeperOptions {
+export interface ManagedCertificateOptions {
   readonly wanted: WantedCertificate;
   readonly authority: Authority;
   /** The state directory. */
@@ -43,7 +43,7 @@ export interface KeeperOptions {
  * nothing is asked, and a certificate that another process put into the folder is taken. With it, the files there say
  * how to go on: they may be the other host's.
  */
-export class Keeper {
+export class ManagedCertificate {
   private readonly folder: string;
   private readonly order: Order;
   private readonly stopping = new AbortController();
@@ -62,7 +62,7 @@ export class Keeper {
   private awake = new AbortController();
   private running: Promise<void> = Promise.resolve();
 
-  constructor(private readonly options: KeeperOptions) {
+  constructor(private readonly options: ManagedCertificateOptions) {
     const { wanted, directory } = options;
     this.folder = folderOf(directory, wanted.id);
     const unfit: AcmeHost["unfit"] = (id, issued) => options.host.unfit(id, issued);

@@ -57,10 +57,10 @@ export interface AcmeFailure {
   readonly at: number;
 }
 
-/** Why somebody who asked for a certificate does not get one. */
+/** Why a request for a certificate is refused. */
 export type Refusal = Pick<AcmeFailure, "message" | "fix">;
 
-/** What they are told if this process leaves the certificate to another one, or to nobody. */
+/** The refusal if this process leaves the certificate to another one, or no longer wants it. */
 export const LEFT: Refusal = {
   message: "portico stops, is being upgraded, or no longer wants this certificate",
   fix: "Ask again.",

@@ -1,6 +1,6 @@
 import { AcmeError, type AcmeProblem } from "../../src/runtime/acme/acmeError.js";
-import type { WantedCertificate } from "../../src/runtime/acme/face.js";
-import { failureOf } from "../../src/runtime/acme/words.js";
+import type { WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
+import { failureOf } from "../../src/runtime/acme/refusals.js";
 
 /** What is said of an authority's refusal: whose name it concerns, what happened, and what to do. */
 
