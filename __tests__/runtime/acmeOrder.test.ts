@@ -6,7 +6,7 @@ import {
   verify,
   X509Certificate,
 } from "node:crypto";
-import { getEventListeners, once } from "node:events";
+import { once } from "node:events";
 import {
   existsSync,
   mkdirSync,
@@ -22,11 +22,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { TLSSocket } from "node:tls";
 import { AcmeError } from "../../src/runtime/acme/acmeError.js";
 import { accountFile, Authority } from "../../src/runtime/acme/authority.js";
 import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
-import { pageOf } from "../../src/runtime/acme/acmeClient.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
 import { type AcmeHost, LEFT, type WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
@@ -272,41 +270,9 @@ async function failure(more?: More): Promise<object> {
   throw new Error("it succeeded");
 }
 
-/** Without the requests by which account and order came about. */
-const later = (): string[] => requests.slice(requests.indexOf("POST /order/1"));
-
 const START = ["GET /dir", "HEAD /nonce", 'POST /account {"termsOfServiceAgreed":true,"contact":[]}'];
 const NEW_ORDER =
   'POST /order {"identifiers":[{"type":"dns","value":"a.example"},{"type":"dns","value":"b.example"}]}';
-
-test("challenges that workers do not answer are waited for half a minute, or until everything ends", async () => {
-  const waited: number[] = [];
-  let over!: () => void;
-  const wait: Clock["wait"] = (ms, signal) => {
-    waited.push(ms);
-    return new Promise((resolve) => {
-      over = resolve;
-      signal.addEventListener("abort", () => resolve());
-    });
-  };
-  const open = (signal: AbortSignal): Promise<void> =>
-    new OpenChallenges(
-      { ...host, answerChallenges: () => new Promise(() => undefined) },
-      { now: clock.now, wait },
-    ).open("a", [], signal);
-  const ending = new AbortController();
-  const ended = open(ending.signal);
-  // The authority's, which all its orders share.
-  const { signal } = new AbortController();
-  const late = open(signal);
-  await new Promise((resolve) => setImmediate(resolve));
-  ending.abort();
-  over();
-  await ended;
-  await expect(late).rejects.toMatchObject({ code: "timeout" });
-  expect(getEventListeners(signal, "abort")).toEqual([]);
-  expect(waited).toEqual([30_000, 30_000]);
-});
 
 describe("an order", () => {
   test("is these requests, and leaves key and certificate and nothing else", async () => {
@@ -349,26 +315,6 @@ describe("an order", () => {
       failures: {},
       issued: { "a.example b.example": [now] },
     });
-  });
-
-  test("is made on one connection, which is not kept for long", async () => {
-    const sockets: TLSSocket[] = [];
-    const count = (socket: TLSSocket): void => void sockets.push(socket);
-    server.on("secureConnection", count);
-    // It closes none before the client does.
-    server.keepAliveTimeout = 60_000;
-    const began = Date.now();
-    await complete();
-    expect(sockets).toHaveLength(1);
-    // One that the authority closes is followed by another.
-    rmSync(join(folder, "c"), { recursive: true });
-    script = { ...usual(), "/nonce": () => ({ headers: { connection: "close" } }) };
-    await complete();
-    server.off("secureConnection", count);
-    expect(sockets).toHaveLength(3);
-    expect(sockets[0]!.destroyed).toBe(false);
-    await once(sockets[0]!, "close");
-    expect(Date.now() - began).toBeLessThan(50_000);
   });
 
   test("has the mail address, the profile and the certificate that it replaces, where the authority knows of them", async () => {
@@ -467,19 +413,6 @@ describe("an order under way", () => {
     expect(requests.slice(3, 5)).toEqual(isNew ? ["POST /old", NEW_ORDER] : ["POST /old"]);
   });
 
-  test("is not one whose names are none", async () => {
-    await keep({});
-    script["/orders"] = () => ({ body: { orders: [`${base}/old`] } });
-    for (const value of [7, { toString: 1 }, "fe80::1%eth0"]) {
-      rmSync(join(folder, "c"), { recursive: true });
-      await keep({});
-      [requests, script] = [[], { ...usual(), "/orders": script["/orders"]!, "/account/1": () => ({}) }];
-      script["/old"] = () => ({ body: { status: "pending", identifiers: [null, { value }] } });
-      await complete();
-      expect(requests).toContain(NEW_ORDER);
-    }
-  });
-
   test.each<[string, { status: string; names: string[] }, boolean]>([
     ["the same names in another order", { status: "pending", names: ["b.example", "a.example"] }, true],
     ["names that are proved", { status: "ready", names: NAMES }, true],
@@ -509,42 +442,6 @@ describe("an order under way", () => {
     ]);
   });
 
-  test("is not looked for where the authority lists none or fails to; one that cannot be reached is asked later", async () => {
-    await keep({});
-    script["/orders"] = () => ({ status: 500 });
-    await complete();
-    expect(requests.slice(3, 5)).toEqual(["POST /orders", NEW_ORDER]);
-    rmSync(join(folder, "c"), { recursive: true });
-    await keep({});
-    script["/orders"] = () => Promise.reject(new Error("cut"));
-    expect(await failure()).toMatchObject({ code: "unreachable" });
-    // Once more on a new connection.
-    expect(unexpected.splice(0)).toHaveLength(2);
-  });
-
-  test("is looked for among the last twenty, on a hundred pages, whatever the order of its names", async () => {
-    await keep({});
-    const all = Array.from({ length: 25 }, (_, i) => `${base}/old/${i}`);
-    script["/orders"] = () => ({ body: { orders: all } });
-    await complete({ names: ["b.example", "a.example"] });
-    expect(requests.filter((one) => one.startsWith("POST /old/"))).toEqual(["POST /old/24"]);
-    rmSync(join(folder, "c"), { recursive: true });
-    [requests, script] = [[], usual()];
-    await keep({});
-    const identifiers = NAMES.map((value) => ({ type: "dns", value }));
-    for (let i = 0; i < 25; i++)
-      script[`/old/${i}`] = () => ({ body: { status: i === 4 ? "pending" : "invalid", identifiers } });
-    script["/orders"] = (_, times) => ({
-      headers: { link: `<${base}/orders>;rel="next"` },
-      body: { orders: times === 1 ? all : [] },
-    });
-    await complete({ names: ["b.example", "a.example"] });
-    expect(requests.filter((one) => one === "POST /orders")).toHaveLength(100);
-    const asked = requests.filter((one) => one.startsWith("POST /old/"));
-    expect([asked.length, asked[0], asked.at(-1)]).toEqual([20, "POST /old/24", "POST /old/5"]);
-    expect(requests.some((one) => one.startsWith("POST /order "))).toBe(true);
-  });
-
   test("that is neither over nor forgotten after a day makes way for another, with its key", async () => {
     script["/old"] = () => ({ body: { status: "processing" } });
     const age = async (ms: number): Promise<void> => {
@@ -562,24 +459,6 @@ describe("an order under way", () => {
       expect(requests).not.toContain("POST /old");
       expect(requests).toContain(NEW_ORDER);
     }
-  });
-
-  test("whose file has no key in it is none", async () => {
-    for (const key of ["-----BEGIN PRIVATE KEY-----", 7, {}]) {
-      script = { ...usual(), "/account/1": () => ({}) };
-      await keep({ key, order: `${base}/old` });
-      await complete();
-      rmSync(join(folder, "c"), { recursive: true });
-    }
-    expect(requests).not.toContain("POST /old");
-  });
-
-  test("of an account that is gone makes way for another", async () => {
-    script["/old"] = () => ({ status: 400, body: { type: `${ERROR}accountDoesNotExist`, detail: "" } });
-    await keep({ order: `${base}/old`, challenges: [] });
-    await complete();
-    expect(requests.filter((one) => one === "POST /old")).toHaveLength(2);
-    expect(requests).toContain(NEW_ORDER);
   });
 
   test("whose certificate was written is over", async () => {
@@ -860,46 +739,6 @@ describe("what an authority answers:", () => {
     expect(existsSync(join(folder, "c/order.json"))).toBe(!isOver);
   });
 
-  test("what is proved is not proved again, and what it looks at already is only waited for", async () => {
-    let isReady = false;
-    const { "/order/1": order, "/open": open } = script;
-    script["/open"] = () => ((isReady = true), { body: { status: "valid" } });
-    script["/order/1"] = async (payload, times) => {
-      const { body } = await order!(payload, times);
-      const status = (body as { status: string }).status;
-      return { body: { ...(body as object), status: status === "pending" && isReady ? "ready" : status } };
-    };
-    changed("/order/1", { authorizations: [`${base}/proved`, 7, `${base}/open`] })();
-    await complete();
-    expect(later().slice(0, 5)).toEqual([
-      ...["POST /order/1", "POST /proved", "POST /open", "POST /order/1", 'POST /finalize {"csr":"..."}'],
-    ]);
-    expect(answered).toEqual([]);
-    rmSync(join(folder, "c"), { recursive: true });
-    [requests, script] = [[], usual()];
-    const { "/challenge": challenge } = script;
-    const processing = offering(offered({ url: `${base}/challenge`, status: "processing" }));
-    script["/open"] = async (payload, times) => {
-      if (times === 2) await challenge!(payload, times);
-      const { body } = await open!(payload, times);
-      return { body: { ...(body as object), ...processing, status: times === 2 ? "valid" : "pending" } };
-    };
-    script["/order/1"] = usualAfter(() => requests.filter((one) => one === "POST /open").length > 1);
-    await complete();
-    expect(requests.filter((one) => one.startsWith("POST /challenge"))).toEqual([]);
-    expect(requests.filter((one) => one === "POST /open")).toHaveLength(2);
-  });
-
-  /** An order that is ready as soon as something is so. */
-  function usualAfter(isReady: () => boolean): Script {
-    const { "/order/1": order } = script;
-    return async (payload, times) => {
-      const { body } = await order!(payload, times);
-      const { status } = body as { status: string };
-      return { body: { ...(body as object), status: status === "pending" && isReady() ? "ready" : status } };
-    };
-  }
-
   test("what is replaced is named only where there are renewals, and no profile is taken unasked", async () => {
     changed("/dir", { meta: { profiles: { classic: "", shortlived: "" } } })();
     await complete({}, { id: "x.y", asked: false });
@@ -920,16 +759,6 @@ describe("what an authority answers:", () => {
     });
   });
 
-  test("a certificate is over at its end", async () => {
-    const { order } = begin();
-    const kept = await order.complete({ id: undefined, asked: false });
-    const end = Date.parse(kept.leaf.validTo);
-    now = end - 1;
-    expect(await order.fault(kept)).toBeUndefined();
-    now = end;
-    expect(await order.fault(kept)).toBe(`it expired on ${new Date(end).toISOString()}`);
-  });
-
   test("the directory is read again after an hour, and when the clock was set back", async () => {
     const { authority } = begin();
     const read = async (at: number): Promise<number> => {
@@ -942,22 +771,6 @@ describe("what an authority answers:", () => {
     expect(await read(start + 3_600_000)).toBe(1);
     expect(await read(start + 3_600_001)).toBe(2);
     expect(await read(start + 3_600_000)).toBe(3);
-  });
-
-  test("what did not work once is tried again", async () => {
-    const roots = join(folder, "roots.pem");
-    rmSync(roots);
-    const { order } = begin();
-    const tried = () => order.complete({ id: undefined, asked: false });
-    await expect(tried()).rejects.toMatchObject({ code: "file", detail: `${roots} does not exist` });
-    writeFileSync(roots, ca.cert);
-    script["/dir"] = () => ({ status: 500 });
-    await expect(tried()).rejects.toMatchObject({ code: "serverInternal" });
-    script = usual();
-    script["/account"] = () => ({ status: 500 });
-    await expect(tried()).rejects.toMatchObject({ code: "serverInternal" });
-    script = usual();
-    await tried();
   });
 
   test("an account whose key is damaged or gone is made anew", async () => {
@@ -1011,19 +824,6 @@ describe("what an authority answers:", () => {
     expect(signature).toBe(mac.digest("base64url"));
   });
 
-  test.each<[unknown, string | undefined]>([
-    ["https://ca.example/a b", "https://ca.example/a%20b"],
-    ["HTTP://ca.example", "http://ca.example/"],
-    [`https://ca.example/${"x".repeat(481)}`, `https://ca.example/${"x".repeat(481)}`],
-    [`https://ca.example/${"x".repeat(482)}`, undefined],
-    ["xhttp://ca.example", undefined],
-    ["mailto:a@ca.example", undefined],
-    ["/t", undefined],
-    [7, undefined],
-  ])("a page to visit: %j", (value, page) => {
-    expect(pageOf(value)).toBe(page);
-  });
-
   test("certificates that do not fit are refused, and counted", async () => {
     const reasons: unknown[] = [];
     const refused = async (make: (csr: string) => string): Promise<void> => {
@@ -1065,20 +865,6 @@ describe("what an authority answers:", () => {
     refuse(12);
     expect(await failure()).toMatchObject({ code: "badNonce" });
     expect(requests.filter((one) => one === NEW_ORDER)).toHaveLength(10);
-  });
-
-  test("of nonces the last ten are kept", async () => {
-    const { authority } = begin();
-    script["/renewal"] = (_, times) => ({ headers: { "replay-nonce": `kept-${times}` } });
-    script["/order"] = () => ({ headers: { "replay-nonce": "" } });
-    await authority.post(`${base}/order`);
-    requests = [];
-    for (let i = 0; i < 12; i++) await authority.get(`${base}/renewal`);
-    for (let i = 0; i < 11; i++) await authority.post(`${base}/order`);
-    expect(requests.slice(12)).toEqual([
-      ...Array<string>(10).fill("POST /order"),
-      ...["HEAD /nonce", "POST /order"],
-    ]);
   });
 
   test("an account that it does not know is made again with its key", async () => {
@@ -1142,33 +928,6 @@ describe("what an authority answers:", () => {
     await refused("badAnswer", () => ({ body: "7" }));
     await refused("unreachable", () => Promise.reject(new Error("cut")));
     expect(unexpected.splice(0)).toHaveLength(1);
-  });
-
-  test.each([
-    ["untrusted", {}],
-    ["clock", { from: -2, to: -1 }],
-  ])("who replaces a certificate asks once where the authority is %s", async (code, times) => {
-    const issuer = code === "clock" ? ca : undefined;
-    const own = await issue({ type: "ec", names: ["127.0.0.1"], ...times, ...(issuer && { issuer }) });
-    let connections = 0;
-    const other = createServer(own, () => undefined).on("connection", () => connections++);
-    other.listen(0, "127.0.0.1");
-    await once(other, "listening");
-    const newOrder = `https://127.0.0.1:${(other.address() as AddressInfo).port}/order`;
-    changed("/dir", { newOrder, renewalInfo: `${base}/renewal` })();
-    await expect(complete({}, { id: "x.y", asked: false })).rejects.toMatchObject({ code });
-    other.close();
-    expect(connections).toBe(1);
-  });
-
-  test("what it is at work on already is waited for", async () => {
-    const { "/finalize": finalize } = script;
-    script["/finalize"] = async (payload, times) => {
-      await finalize!(payload, times);
-      return { status: 403, ...problem("orderNotReady") };
-    };
-    await complete();
-    expect(later().slice(-2)).toEqual(["POST /order/1", "POST /certificate"]);
   });
 
   /** Fields, and what an authority that fails might put there. */
@@ -1329,14 +1088,6 @@ describe("looking after a certificate", () => {
     engine.lookAfter([begin().wanted]);
     expect(engine.status()).toEqual([]);
     expect(await engine.renewNow()).toMatchObject({ problems: [{ path: "", allowed: "there are none" }] });
-  });
-
-  test("names an issuer as long as names may be", async () => {
-    issuerName = "x".repeat(125);
-    await start(begin().wanted);
-    const { issuer } = engine.status()[0]!;
-    expect(issuer).toBe(`Let's ${"x".repeat(124)}…`);
-    expect(lines.at(-1)).toContain(`issued by ${issuer}, valid`);
   });
 
   test("says why it failed, what to do, and when it is tried again", async () => {
@@ -1536,44 +1287,6 @@ describe("looking after a certificate", () => {
       ]);
       expect(requests).toContain(NEW_ORDER.replace(/}$/, ',"replaces":"AQI.AQ"}'));
     });
-
-    test("of each certificate anew, and where it can name it", async () => {
-      await startWith(window(now + 10 * DAY, now + 11 * DAY));
-      const first = fingerprint();
-      script[RENEWAL] = () => ({ status: 500 });
-      script["/account/1"] = () => ({});
-      Object.assign(script, { ...usual(), "/dir": script["/dir"] });
-      wake = undefined;
-      await engine.renewNow();
-      await rested();
-      expect(asked()).toBe(2);
-      const renewal = { certificate: fingerprint(), failures: 1, askAgainAt: now + HOUR };
-      expect([first === fingerprint(), history()]).toEqual([false, { failures: 0, issuedAt: now, renewal }]);
-      keyIdentifier = undefined;
-      Object.assign(script, { ...usual(), "/dir": script["/dir"] });
-      wake = undefined;
-      await engine.renewNow();
-      await rested();
-      expect(requests.at(-1)).toBe("POST /certificate");
-      expect(history()).toMatchObject({ renewal: { failures: 0, askAgainAt: now + 6 * HOUR } });
-    });
-
-    test("and a stop meanwhile is no failure", async () => {
-      let stopped: Promise<void> | undefined;
-      const { "/certificate": certificate } = script;
-      script["/certificate"] = (payload, times) => certificate!(payload, times);
-      keyIdentifier = "0102";
-      const directory = script["/dir"]!({}, 0) as { body: object };
-      script["/dir"] = () => ({ body: { ...directory.body, renewalInfo: `${base}/renewal` } });
-      script[RENEWAL] = () => {
-        stopped = engine.stop();
-        return { status: 500 };
-      };
-      engine.lookAfter([wanted()]);
-      await eventually(() => stopped !== undefined);
-      await stopped;
-      expect(Object.keys(history() as object)).toEqual(["failures", "issuedAt"]);
-    });
   });
 
   test("a certificate that is not needed is not a failure where the limits forbid it, and one that is is", async () => {
@@ -1627,25 +1340,6 @@ describe("looking after a certificate", () => {
     expect(lines).toEqual([`error certificates: ${fileOf("certificate.pem")} cannot be read ${REASON}`]);
   });
 
-  test("goes on after a fault of its own", async () => {
-    const { log } = host;
-    let faults = 1;
-    const faulty: AcmeHost = {
-      ...host,
-      log: (level, message) => {
-        if (faults-- > 0) throw new Error("a fault for the test");
-        log(level, message);
-      },
-    };
-    engine = new AcmeCertificates(folder, faulty, stepping);
-    await start(begin().wanted);
-    expect(lines).toEqual([expect.stringMatching(/^error certificates: Error: a fault for the test\n +at /)]);
-    expect(waits).toEqual([10 * MINUTE]);
-    expect(engine.status()).toEqual([{ ...shown, state: "none", nextAttempt: now }]);
-    await pass();
-    expect(engine.status()[0]!.state).toBe("valid");
-  });
-
   test("a stop in the middle is no failure, ends with what was begun, and begins nothing", async () => {
     const all = ["a", "b", "c", "d", "e"].map((id) => begin({ id }).wanted);
     let arrived = 0;
@@ -1667,29 +1361,6 @@ describe("looking after a certificate", () => {
     const having = (file: string): number =>
       all.filter(({ id }) => existsSync(join(folder, "certificates", id, file))).length;
     expect([having("history.json"), having("order.json")]).toEqual([0, 4]);
-  });
-
-  test("who asked is answered by what goes on with a changed config, if that wants the certificate", async () => {
-    const { "/order": order } = script;
-    /** What is asked while an order is held, and the config changes. */
-    async function during(next: readonly WantedCertificate[]) {
-      let release: (() => void) | undefined;
-      script["/order"] = async (...all) => (await new Promise<void>((go) => (release = go)), order!(...all));
-      const answer = engine.renewNow();
-      await eventually(() => release !== undefined);
-      engine.lookAfter(next);
-      script["/order"] = order!;
-      release!();
-      return answer;
-    }
-    const { wanted } = begin();
-    engine.lookAfter([wanted]);
-    const renewed = { ok: true, value: "renewed: a.example, b.example" };
-    expect(await during([{ ...wanted, files: "others" }])).toEqual(renewed);
-    expect(await during([])).toMatchObject({
-      problems: [{ message: `was not issued by ca: ${LEFT.message}`, fix: LEFT.fix }],
-    });
-    expect(requests.at(-1)).toMatch(/^POST \/order \{/);
   });
 
   test("waits for an address, and asks nobody meanwhile", async () => {
@@ -1742,15 +1413,5 @@ describe("looking after a certificate", () => {
     await pass();
     expect(lines).toEqual([`warn ${of}: what is in the state directory is not used: it is too small`]);
     expect(engine.status()).toEqual([{ ...shown, state: "none", waitsFor: "192.0.2.9" }]);
-  });
-
-  test("can be stopped while it takes one", async () => {
-    await keep();
-    let stopped: Promise<void> | undefined;
-    engine = new AcmeCertificates(folder, { ...host, install: () => (stopped = engine.stop()) }, stepping);
-    engine.lookAfter([begin({ authority: ADDRESS }).wanted]);
-    await eventually(() => stopped !== undefined);
-    await stopped;
-    expect(waits).toEqual([]);
   });
 });

@@ -11,7 +11,6 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AcmeError } from "../../src/runtime/acme/acmeError.js";
@@ -127,12 +126,6 @@ describe("limits of an authority", () => {
     });
   });
 
-  test("what several count at the same moment is all counted", async () => {
-    const one = limits();
-    await Promise.all(Array.from({ length: 4 }, () => one.failed(["a.example"])));
-    expect(await refusedUntil(one, ["a.example"])).toBe(T + HOUR);
-  });
-
   test.each<[string, unknown]>([
     ["nothing that counts", { orders: null, failures: null, issued: null }],
     ["texts", { orders: "many", failures: "many", issued: "many" }],
@@ -220,34 +213,6 @@ describe("files", () => {
     symlinkSync("file", join(folder, "link"));
     expect(await readState(join(folder, "link"))).toBe("text");
     expect(descriptors()).toBe(before);
-  });
-
-  test("are on the disk before they count, and nothing of them stays open", async () => {
-    const path = join(folder, "state.json");
-    const one = await open(folder);
-    const handles = Object.getPrototypeOf(one) as typeof one;
-    const steps: string[] = [];
-    const { sync } = handles;
-    jest.spyOn(handles, "sync").mockImplementation(async function (this: typeof one) {
-      const isFile = (await this.stat()).isFile();
-      steps.push(`${isFile ? "file" : "directory"}, ${existsSync(path) ? "there" : "not there"}`);
-      // What is being written is not what a crash has left.
-      await removeDrafts(folder);
-      const drafts = readdirSync(folder).filter((name) => name !== "state.json");
-      expect(drafts).toEqual(isFile ? [expect.stringMatching(/^\.[0-9a-f]{12}\.tmp$/)] : []);
-      return sync.call(this);
-    });
-    const descriptors = (): number => readdirSync("/proc/self/fd").length;
-    const before = descriptors();
-    try {
-      await writeState(path, "a");
-      await removeState(path);
-      expect(descriptors()).toBe(before);
-    } finally {
-      jest.restoreAllMocks();
-      await one.close();
-    }
-    expect(steps).toEqual(["file, not there", "directory, there", "directory, not there"]);
   });
 
   test("that a crash left half written are removed, and nothing else", async () => {

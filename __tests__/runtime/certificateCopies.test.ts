@@ -13,14 +13,13 @@ import { connect as connectPlain } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect, createServer } from "node:tls";
+import { connect } from "node:tls";
 import { once } from "node:events";
 import type { WantedCertificate } from "../../src/model/serving.js";
 import { copiesOf, takeCopies } from "../../src/runtime/acme/copies.js";
-import { isOtherKey, type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
+import { type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
 import { CertificateSharing } from "../../src/runtime/acme/sharing.js";
 import { issue, type CertificateOptions, type Issued } from "../../proof/kit/certificates.js";
-import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { freePort } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -167,12 +166,6 @@ describe("what a host takes", () => {
       (await takeCopies(join(folder, "here"), [WANTED], older, now)).taken.length;
     expect([await takenAt(end - 1), await takenAt(end)]).toEqual([0, 1]);
   });
-
-  test("is as long as chains may be", async () => {
-    const text = await textOf();
-    expect(await take(certificates(text.padEnd(131_073)))).toEqual({ taken: [], refused: [] });
-    expect((await take(certificates(text.padEnd(131_072)))).taken).toHaveLength(1);
-  });
 });
 
 const daysTo = (at: number): number => (at - Date.now()) / 86_400_000;
@@ -250,14 +243,6 @@ describe("a host that was taken over gets nothing in:", () => {
     expect(readdirSync(folder)).toEqual(["here"]);
     expect(readdirSync(join(folder, "here"))).toEqual(["certificates"]);
   });
-});
-
-test("of certificates that are not wanted five hundred are named, and not at length", async () => {
-  const ids = Array.from({ length: 501 }, (_, i) => [`${"x".repeat(100)}${i}`, ""]);
-  const { refused } = await take({ certificates: Object.fromEntries(ids) as object });
-  expect(refused).toEqual(
-    Array<string>(500).fill(`certificate ${"x".repeat(100)}: the config there does not want it`),
-  );
 });
 
 test("a file that cannot be written is said, and the others are taken", async () => {
@@ -349,116 +334,6 @@ describe("between two hosts", () => {
     expect(got.map((one) => one === text)).toEqual([true]);
   });
 
-  test("of connections there are four, and of nothing is more left when they are over", async () => {
-    const timeouts = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
-    const before = timeouts();
-    const port = await freePort();
-    const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
-    await listen(second, []);
-    const open = () => connectPlain({ port, host: "127.0.0.2", localAddress: "127.0.0.1" }).resume();
-    const kept = await Promise.all(
-      [open(), open(), open(), open()].map(async (one) => (await once(one, "connect"), one)),
-    );
-    await once(open(), "close");
-    expect(kept.map(({ destroyed }) => destroyed)).toEqual([false, false, false, false]);
-    for (const one of kept) one.destroy();
-    const copies = { accounts: {}, certificates: {} };
-    await eventually(async () =>
-      sendCopies(first, copies).then(
-        () => true,
-        () => false,
-      ),
-    );
-    await eventually(() => timeouts() <= before);
-  });
-
-  test("an answer is taken for as much as it can be, and who has it goes", async () => {
-    const port = await freePort();
-    const first = linkOf(port, "127.0.0.1", "127.0.0.2");
-    const copies = { accounts: {}, certificates: {} };
-    const answers: (string | undefined)[] = [
-      `${JSON.stringify({ taken: [7, "x".repeat(501), ...Array<string>(600).fill("a")], refused: "no" })}\n`,
-      undefined,
-    ];
-    const closed: Promise<unknown>[] = [];
-    const options = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", maxVersion: "TLSv1.2" } as const;
-    const server = createServer({ ...options, pskCallback: () => key }, (socket) => {
-      closed.push(once(socket.resume(), "close"));
-      const answer = answers.shift();
-      if (answer === undefined) socket.end();
-      else socket.write(answer);
-    });
-    await new Promise<void>((done) => server.listen(port, "127.0.0.2", done));
-    stopping.push(() => void server.close());
-    const { taken, refused } = await sendCopies(first, copies);
-    expect([taken.length, taken[0], taken[1], refused]).toEqual([500, "x".repeat(500), "a", []]);
-    await Promise.all(closed);
-    await expect(sendCopies(first, copies)).rejects.toThrow("the connection was closed before the answer");
-  });
-
-  test("who does not answer is waited for half a minute", async () => {
-    const port = await freePort();
-    jest.useFakeTimers(ONLY_TIMEOUTS);
-    stopping.push(() => jest.useRealTimers());
-    const options = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", maxVersion: "TLSv1.2" } as const;
-    const server = createServer({ ...options, pskCallback: () => key }, (socket) => void socket.resume());
-    await new Promise<void>((done) => server.listen(port, "127.0.0.2", done));
-    stopping.push(() => void server.close());
-    const sent = sendCopies(linkOf(port, "127.0.0.1", "127.0.0.2"), { accounts: {}, certificates: {} });
-    let failed = false;
-    const failure = expect(sent.finally(() => (failed = true))).rejects.toThrow("nothing came for 30 s");
-    await once(server, "secureConnection");
-    jest.advanceTimersByTime(29_999);
-    await new Promise((done) => setImmediate(done));
-    expect(failed).toBe(false);
-    jest.advanceTimersByTime(1);
-    await failure;
-  });
-
-  test("who sends more after its line, while that is looked at, is not heard again", async () => {
-    const port = await freePort();
-    const got: unknown[] = [];
-    const server = await listenForCopies(
-      linkOf(port, "127.0.0.2", "127.0.0.1"),
-      (message) => new Promise(() => got.push(message)),
-      () => undefined,
-    );
-    stopping.push(() => void server.close());
-    const socket = connect({
-      socket: connectPlain({ port, host: "127.0.0.2", localAddress: "127.0.0.1" }),
-      ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
-      maxVersion: "TLSv1.2",
-      pskCallback: () => ({ psk: key, identity: "portico" }),
-      checkServerIdentity: () => undefined,
-    });
-    stopping.push(() => void socket.destroy());
-    socket.on("error", () => undefined).resume();
-    socket.write("{}\n");
-    await eventually(() => got.length > 0);
-    socket.write("\n");
-    await once(socket, "close");
-    expect(got).toEqual([{}]);
-  });
-
-  test("one that nobody can answer is closed", async () => {
-    const port = await freePort();
-    const take = () => Promise.reject(new Error("a fault for the test"));
-    const server = await listenForCopies(linkOf(port, "127.0.0.2", "127.0.0.1"), take, () => undefined);
-    stopping.push(() => void server.close());
-    const link = linkOf(port, "127.0.0.1", "127.0.0.2");
-    await expect(sendCopies(link, { accounts: {}, certificates: {} })).rejects.toThrow();
-  });
-
-  test.each([
-    ["EPROTO", true],
-    ["ERR_SSL_DECRYPTION_FAILED", true],
-    ["ECONNRESET", false],
-    ["X_ERR_SSL_", false],
-    [undefined, false],
-  ])("a handshake that fails by %s is one of other keys: %s", (code, expected) => {
-    expect(isOtherKey(Object.assign(new Error(), { code }))).toBe(expected);
-  });
-
   test.each([
     ["what is no JSON", "{\n"],
     ["two lines", "{}\n{}\n"],
@@ -512,81 +387,6 @@ describe("between two hosts", () => {
     await eventually(same);
     const taken = "taken from 127.0.0.2: certificate for a.example.net, b.example.net";
     await eventually(() => logs["first"]!.at(-1) === taken);
-  });
-
-  test("each change is sent, all again after minutes, and what failed after seconds; the same is not said twice", async () => {
-    const port = await freePort();
-    const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
-    const MINUTE = 60_000;
-    let now = Date.now();
-    let waited = 0;
-    let wake: (() => void) | undefined;
-    let logs: string[] = [];
-    let got: unknown[] = [];
-    let outcome = { taken: ["all"], refused: [] as string[] };
-    const stop = new AbortController();
-    const running = new CertificateSharing({
-      link: first,
-      directory: join(folder, "first"),
-      wanted: () => Promise.resolve([WANTED]),
-      log: (line) => logs.push(line),
-      clock: {
-        now: () => now,
-        wait: (ms) =>
-          new Promise((resolve) => {
-            waited = ms;
-            wake = resolve;
-          }),
-      },
-    }).run(stop.signal);
-    /** What the next turn sends and says, and how long it waits then. */
-    const turn = async (ms = 0): Promise<[sent: number, logs: string[], waited: number]> => {
-      now += ms;
-      [got, logs] = [[], []];
-      const woken = wake;
-      wake = undefined;
-      woken?.();
-      await eventually(() => wake !== undefined);
-      return [got.length, logs, waited];
-    };
-    const refused = "not copied to 127.0.0.2: (111: Connection refused); tried again every 10 s";
-    await eventually(() => wake !== undefined);
-    expect([logs, waited]).toEqual([[refused], 10_000]);
-    expect(await turn()).toEqual([0, [], 10_000]);
-    const server = await listenForCopies(
-      second,
-      async (message) => (got.push(message), outcome),
-      () => undefined,
-    );
-    expect(await turn()).toEqual([1, ["copied to 127.0.0.2: all"], 2_000]);
-    expect(await turn(1)).toEqual([0, [], 2_000]);
-    // Whoever comes without a word has no other key.
-    const silent = connectPlain({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
-    await once(silent, "connect");
-    silent.resetAndDestroy();
-    await sleep(20);
-    expect(await turn(1)).toEqual([0, [], 2_000]);
-    keep("first", await textOf());
-    outcome = { taken: [], refused: ["one: why"] };
-    expect(await turn()).toEqual([1, ["refused by 127.0.0.2: one: why"], 10_000]);
-    expect(await turn()).toEqual([1, [], 10_000]);
-    outcome = { taken: [], refused: [] };
-    expect(await turn()).toEqual([1, [], 2_000]);
-    expect(await turn(5 * MINUTE - 1)).toEqual([0, [], 2_000]);
-    expect(await turn(1)).toEqual([1, [], 2_000]);
-    expect(await turn(1 - 5 * MINUTE)).toEqual([0, [], 2_000]);
-    expect(await turn(-1)).toEqual([1, [], 2_000]);
-    rmSync(place("first"));
-    mkdirSync(place("first"));
-    const why = `${place("first")} cannot be read (21: Illegal operation on a directory)`;
-    const line = `not copied to 127.0.0.2: ${why}; tried again every 10 s`;
-    expect(await turn()).toEqual([0, [line], 10_000]);
-    stop.abort();
-    wake!();
-    await running;
-    server.close();
-    // It does not listen any more.
-    await listen(first, []);
   });
 
   test("hosts with different keys both end, to be started with the key that is there then", async () => {

@@ -2,18 +2,14 @@ import { execFile, execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import fc from "../../proof/kit/property.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
-import { LogFile } from "../../src/runtime/logs/logFile.js";
 import { LogFiles, type LogOptions } from "../../src/runtime/logs/logFiles.js";
 import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
-import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { descriptorsOf } from "../../proof/kit/processes.js";
-import { cutLine, fittingLine, wholeLines, writesMayWait } from "../../src/runtime/logs/standardStreams.js";
 import { sharedFile } from "../../proof/kit/sharedFile.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -25,15 +21,6 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((logs) => logs.close()));
   fs.rmSync(folder, { recursive: true, force: true });
 });
-
-/** @returns how many bytes; 0 if there is nothing to read now */
-function readSome(fd: number, most: number): number {
-  try {
-    return fs.readSync(fd, Buffer.alloc(most));
-  } catch {
-    return 0;
-  }
-}
 
 function answered(
   request: FakeRequest = {},
@@ -229,34 +216,6 @@ describe("JSON", () => {
   });
 });
 
-test.each<[logs: object, routes: object[], shown: boolean]>([
-  [{}, [], false],
-  [{ access: { stream: "stdout" } }, [], false],
-  [{ access: "off" }, [{}], false],
-  [{ access: { stream: "stdout", format: "json" } }, [], true],
-  [{ access: "off" }, [{}, { accessLog: { path: "/a.log", format: "json" } }], true],
-])("the group of a key exchange is asked for if a line shows it: %j, %j: %j", (logs, routes, shown) => {
-  expect(logFiles(config(logs, routes)).showsTlsGroup).toBe(shown);
-});
-
-test("what could not be written is not tried again once the file is closed", async () => {
-  jest.useFakeTimers(ONLY_TIMEOUTS);
-  const said: string[] = [];
-  const log = new LogFile({ path: "/dev/full" }, (message) => void said.push(message));
-  expect(log.open()).toBeUndefined();
-  log.append("line\n");
-  await log.close();
-  expect(jest.getTimerCount()).toBe(0);
-  // Only what comes after it.
-  log.append("another\n");
-  expect(jest.getTimerCount()).toBe(1);
-  jest.useRealTimers();
-  expect(said).toEqual([
-    expect.stringMatching(/^log file \/dev\/full cannot be written .*; lines wait in memory/),
-    expect.stringMatching(/^log file \/dev\/full lost its last lines /),
-  ]);
-});
-
 test("every moment is written in full, and a clock that went back makes no time negative", () => {
   const now = jest.spyOn(Date, "now");
   const two = (n: number): string => String(n).padStart(2, "0");
@@ -295,44 +254,6 @@ test("whatever a client sends, a line is one line of printable ASCII with all it
     }),
   );
 });
-
-test("what is kept of the last line is not used for the next", async () => {
-  const now = jest.spyOn(Date, "now");
-  const lineAt = (line: typeof combinedLine, { at, address, authorization }: Logged): string => {
-    now.mockReturnValue(at);
-    const headers: Record<string, string> = authorization === "" ? {} : { Authorization: authorization };
-    return line(answered({ headers }, { client: { address } }));
-  };
-  const all = [1_800_000_000_000, 1_800_000_000_999, 1_800_000_001_000, 1_799_999_999_000].flatMap((at) =>
-    ["192.0.2.7", "2001:db8::7"].flatMap((address) =>
-      ["", basic("anna:pw"), basic("bert:pw"), "Bearer x"].map((authorization) => ({
-        at,
-        address,
-        authorization,
-      })),
-    ),
-  );
-  /** What each comes to where nothing came before. */
-  const fresh: string[] = [];
-  for (const one of all)
-    await jest.isolateModulesAsync(async () => {
-      const format = await import("../../src/runtime/logs/logFormat.js");
-      fresh.push(lineAt(format.combinedLine, one));
-    });
-  expect(new Set(fresh).size).toBe(3 * 2 * 3);
-  fc.assert(
-    fc.property(fc.array(fc.nat(all.length - 1), { minLength: 2, maxLength: 20 }), (sequence) => {
-      for (const i of sequence) expect(lineAt(combinedLine, all[i]!)).toBe(fresh[i]);
-    }),
-    { numRuns: 1000 },
-  );
-});
-
-interface Logged {
-  readonly at: number;
-  readonly address: string;
-  readonly authorization: string;
-}
 
 describe("error log", () => {
   test("has nginx's format", () => {
@@ -498,27 +419,6 @@ describe("files", () => {
     }
   });
 
-  test("an access log that cannot be opened waits, and says what it dropped when it can be", async () => {
-    const text = captureStderr();
-    fs.writeFileSync(join(folder, "d"), "");
-    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate"] });
-    try {
-      const logs = logFiles(config({ access: { path: join(folder, "d/access.log") } }));
-      logs.open();
-      for (let i = 0; i < 2_049; i++) logs.mainAccess.write(lineOf(4_096));
-      fs.rmSync(join(folder, "d"));
-      jest.advanceTimersByTime(10_000);
-      await logs.flush();
-      const name = `portico: log file ${join(folder, "d/access.log")} is`;
-      expect(text()).toBe(
-        `${name} not written fast enough; lines are dropped\n${name} written again; 1 lines were dropped\n`,
-      );
-      expect(read("d/access.log")).toHaveLength(8 * 1024 * 1024);
-    } finally {
-      jest.useRealTimers();
-    }
-  });
-
   test("a file of another user is moved away if its directory is our own; links and FIFOs stay", async () => {
     const script = `
       require("fs").writeFileSync("old.log", "line\\n"); require("fs").writeFileSync("empty.log", "");
@@ -543,74 +443,6 @@ describe("files", () => {
     logs.mainAccess.write(answered());
     await logs.close();
     expect(read("access.log").split("\n")).toHaveLength(3);
-  });
-
-  const lineOf = (length: number): FakeExchange =>
-    answered({ headers: { "User-Agent": "x".repeat(length - combinedLine(answered()).length + 1) } });
-  const written = (): number[] =>
-    jest.mocked(fs.write).mock.calls.map((call) => (call as unknown[])[3] as number);
-  const timeouts = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
-
-  test("lines are written together, at once if they are many, and the next ones soon after", async () => {
-    const before = timeouts();
-    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
-    logs.open();
-    jest.spyOn(fs, "write");
-    logs.mainAccess.write(lineOf(1_000));
-    // What waits does not keep a process alive.
-    expect([written(), timeouts()]).toEqual([[], before]);
-    logs.mainAccess.write(lineOf(1_000));
-    await logs.flush();
-    expect(written()).toEqual([2_000]);
-    for (let i = 0; i < 65; i++) logs.mainAccess.write(lineOf(1_000));
-    expect(written()).toEqual([2_000]);
-    logs.mainAccess.write(lineOf(1_000));
-    expect(written()).toEqual([2_000, 66_000]);
-    logs.mainAccess.write(lineOf(1_000));
-    await eventually(() => read("access.log").length === 69_000, "for the one that came meanwhile");
-    logs.mainAccess.write(lineOf(1_000));
-    await eventually(() => read("access.log").length === 70_000, "for the one after it");
-    expect(written()).toEqual([2_000, 66_000, 1_000, 1_000]);
-    const began = performance.now();
-    await logs.flush();
-    expect(performance.now() - began).toBeLessThan(400);
-  });
-
-  test("reopen in the middle of a write releases the rotated file afterwards", async () => {
-    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
-    logs.open();
-    for (let i = 0; i < 66; i++) logs.mainAccess.write(lineOf(1_000));
-    fs.renameSync(join(folder, "access.log"), join(folder, "access.log.1"));
-    expect(logs.reopen()).toEqual([]);
-    logs.mainAccess.write(lineOf(1_000));
-    await logs.flush();
-    expect([read("access.log.1").length, read("access.log").length]).toEqual([66_000, 1_000]);
-    await eventually(() => ownFiles().length === 1, "for the old file to be closed");
-  });
-
-  test("a link to nowhere is reported by what is missing", () => {
-    fs.symlinkSync(join(folder, "none/access.log"), join(folder, "link.log"));
-    const [problem] = logFiles(config({ access: { path: join(folder, "link.log") } })).open();
-    expect(problem!.message).toBe("cannot be opened for appending (2: No such file or directory)");
-  });
-
-  test("as many lines wait for open as fit 8 MiB", async () => {
-    const text = captureStderr();
-    const logs = logFiles(config({ error: { path: join(folder, "error.log") } }));
-    for (let i = 0; i < 2_200; i++) logs.mainError.write("info", "x".repeat(4_096));
-    logs.open();
-    await logs.flush();
-    const { size } = fs.statSync(join(folder, "error.log"));
-    expect([size <= 8 * 1024 * 1024, size > 8 * 1024 * 1024 - 5_000]).toEqual([true, true]);
-    expect(text()).toContain("lines are dropped");
-  });
-
-  test("lines that came before open wait for it", async () => {
-    const logs = logFiles(config({ error: { path: join(folder, "error.log") } }));
-    logs.mainError.write("info", "early");
-    await sleep(120);
-    logs.open();
-    await eventually(() => read("error.log").includes("early"), "for the line");
   });
 });
 
@@ -719,114 +551,6 @@ describe("a disk that fails", () => {
     expect(lines.slice(0, 3).map((line) => /\/(\d{4}) /.exec(line)?.[1])).toEqual(["0000", "0001", "0002"]);
     expect(stderr()).toContain("is written again; 10 lines were dropped");
   });
-
-  test("a reader that is too slow is reported once, and gets what waits as fast as it reads", async () => {
-    const stderr = captureStderr();
-    const pipe = join(folder, "pipe");
-    execFileSync("mkfifo", [pipe]);
-    const reader = fs.openSync(pipe, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-    const logs = logFiles(config({ access: { path: pipe } }));
-    logs.open();
-    const exchange = answered({ headers: { "User-Agent": "x".repeat(4_000) } });
-    for (let i = 0; i < 2_100; i++) logs.mainAccess.write(exchange);
-    let received = 0;
-    for (let i = 0; i < 40; i++) {
-      await eventually(() => (received += readSome(reader, 4_096)) > i * 4_096, "for lines");
-      for (let n = 0; n < 4; n++) logs.mainAccess.write(exchange);
-    }
-    await eventually(() => {
-      received += readSome(reader, 65_536);
-      const dropped = /is written again; (\d+) lines were dropped\n$/.exec(stderr())?.[1];
-      return received === (2_100 + 160 - Number(dropped)) * combinedLine(exchange).length;
-    }, "for all that was not dropped");
-    expect(stderr()).toMatch(/^portico: .* is not written fast enough; lines are dropped\n.*\n$/);
-    await logs.close();
-    fs.closeSync(reader);
-  });
-
-  test("is asked again a second later, a full pipe ever more seldom", () => {
-    const codes: (string | null)[] = [];
-    let writes = 0;
-    captureStderr();
-    jest.mocked(fs.write).mockImplementation(((fd: number, data: Buffer, ...rest: unknown[]) => {
-      const code = fd === 2 ? null : (codes.shift() ?? null);
-      if (fd !== 2) writes++;
-      const error = code === null ? null : Object.assign(new Error(code), { code, errno: -28 });
-      (rest.at(-1) as (error: Error | null, written: number) => void)(
-        error,
-        error === null ? data.length : 0,
-      );
-    }) as unknown as typeof fs.write);
-    jest.useFakeTimers();
-    try {
-      const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
-      logs.open();
-      /** How long after a line each write of it comes. */
-      const times = (...given: string[]): number[] => {
-        codes.push(...given);
-        logs.mainAccess.write(answered());
-        const found: number[] = [];
-        for (let ms = 1; ms <= 5_000; ms++) {
-          const before = writes;
-          jest.advanceTimersByTime(1);
-          if (writes > before) found.push(ms);
-        }
-        return found;
-      };
-      expect(times()).toEqual([100]);
-      expect(times("ENOSPC")).toEqual([100, 1_100]);
-      const full = Array<string>(9).fill("EAGAIN");
-      const pauses = [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000];
-      let at = 100;
-      expect(times(...full)).toEqual([100, ...pauses.map((ms) => (at += ms))]);
-      expect(times("EAGAIN")).toEqual([100, 110]);
-    } finally {
-      jest.useRealTimers();
-    }
-  });
-
-  test("a full pipe gets its last lines if somebody reads it soon", async () => {
-    const pipe = join(folder, "pipe");
-    execFileSync("mkfifo", [pipe]);
-    const reader = fs.openSync(pipe, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-    const logs = logFiles(config({ access: { path: pipe } }));
-    logs.open();
-    const exchange = answered({ headers: { "User-Agent": "x".repeat(4_000) } });
-    for (let i = 0; i < 40; i++) logs.mainAccess.write(exchange);
-    let received = 0;
-    const flushed = logs.flush();
-    await sleep(60);
-    for (let i = 0; i < 60; i++) {
-      received += readSome(reader, 65_536);
-      await sleep(2);
-    }
-    await flushed;
-    received += readSome(reader, 1_000_000);
-    expect(received).toBe(40 * combinedLine(exchange).length);
-    fs.closeSync(reader);
-  });
-
-  test("a short write continues where it ended", async () => {
-    const write = fs.write;
-    let calls = 0;
-    jest.spyOn(fs, "write").mockImplementation(((
-      fd: number,
-      data: Buffer,
-      at: number,
-      _: number,
-      ...rest: unknown[]
-    ) => {
-      calls++;
-      (write as (...all: unknown[]) => void)(fd, data, at, Math.min(7, data.length - at), ...rest);
-    }) as unknown as typeof fs.write);
-    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
-    logs.open();
-    const line = combinedLine(answered());
-    logs.mainAccess.write(answered());
-    await logs.flush();
-    expect(read("access.log")).toHaveLength(line.length);
-    expect(calls).toBe(Math.ceil(line.length / 7));
-  });
 });
 
 describe("processes", () => {
@@ -858,57 +582,5 @@ describe("processes", () => {
       const own = lines.map((line) => /: (.)\1+#(\d+)$/.exec(line)).filter((match) => match?.[1] === letter);
       expect(own.map((match) => Number(match![2]))).toEqual(Array.from({ length: 4_000 }, (_, i) => i));
     }
-  });
-});
-
-describe("what fits a stream", () => {
-  test.each<[number, number[], number]>([
-    [4_096, [10], 4_096],
-    [4_097, [10], 11],
-    [4_097, [10, 4_095], 4_096],
-    [4_097, [4_096], 4_096],
-    [5_000, [0, 4_500], 1],
-  ])("of %d bytes with line feeds at %j go %d", (length, at, expected) => {
-    const lines = Buffer.alloc(length, "x");
-    for (const i of at) lines[i] = 0x0a;
-    expect(wholeLines(lines)).toBe(expected);
-  });
-
-  test("is a line of so many bytes, or its beginning up to a whole character", () => {
-    expect(cutLine("123456789\n", 10)).toBe("123456789\n");
-    expect(cutLine("1234567890\n", 10)).toBe("123456...\n");
-    expect(cutLine("\u00e9".repeat(5) + "\n", 10)).toBe(`${"\u00e9".repeat(3)}...\n`);
-    expect(cutLine("1" + "\u00e9".repeat(5) + "\n", 10)).toBe(`1${"\u00e9".repeat(2)}...\n`);
-    expect(cutLine("\u20ac".repeat(3) + "\n", 10)).toBe("\u20ac".repeat(3) + "\n");
-  });
-
-  test("is the line of an exchange with shorter values, each by as little as suffices", () => {
-    const exchange = answered({ target: "/" + "t".repeat(40), headers: { Referer: "r".repeat(10) } });
-    const seen: string[] = [];
-    const format = (of: Parameters<typeof combinedLine>[0]): string => {
-      seen.push(of.request.target);
-      return of.request.target;
-    };
-    expect(fittingLine(format, exchange, 41)).toBe("/" + "t".repeat(40));
-    expect(fittingLine(format, exchange, 40)).toBe("/" + "t".repeat(19) + "...");
-    expect(seen).toHaveLength(3);
-    expect(fittingLine(format, exchange, 8)).toBe("/ttt...");
-    const fields = fittingLine(combinedLine, exchange, 110);
-    expect(fields.length).toBeLessThanOrEqual(110);
-    expect(fields).toMatch(/"r{10}" "-"\n$/);
-    const half = answered({ target: "/" + "t".repeat(19) });
-    const padded = (of: typeof exchange) => of.request.target + (of === half ? "x".repeat(30) : "");
-    expect(fittingLine(padded as typeof format, half, 40)).toBe("/" + "t".repeat(19));
-    let tried = 0;
-    fittingLine(() => (tried++, "x".repeat(50)), exchange, 8);
-    expect(tried).toBe(4);
-  });
-
-  test("may wait for a reader unless it is a file, or not one that a process is started with", () => {
-    const fd = fs.openSync(join(folder, "file"), "w");
-    expect([writesMayWait(fd), writesMayWait(1_000_000), writesMayWait(-1)]).toEqual([false, false, false]);
-    fs.closeSync(fd);
-    const streams = [1, 2];
-    expect(streams.map(writesMayWait)).toEqual(streams.map((one) => !fs.fstatSync(one).isFile()));
   });
 });

@@ -1,40 +1,20 @@
-import { spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, createServer, type ServerOpts, type Socket } from "node:net";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseConfig, type Problem } from "../../src/model/index.js";
-import type { LoadedForMaster } from "../../src/runtime/load/loadConfig.js";
-import { switchedOff, unused, uses, WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
-import { refusedOptions, workerOptions } from "../../src/runtime/sockets/node/workerOptions.js";
-import { allowanceText, allowedCpus, heapOf, workerCount } from "../../src/runtime/supervisor/allowance.js";
+import { heapOf } from "../../src/runtime/supervisor/allowance.js";
 import { acmeDirectory } from "../../src/runtime/supervisor/certificateManager.js";
-import { isoMinutes, listCertificates } from "../../src/runtime/supervisor/certificateList.js";
+import { listCertificates } from "../../src/runtime/supervisor/certificateList.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
-import { statusText } from "../../src/runtime/supervisor/masterReport.js";
-import { openControl } from "../../src/runtime/supervisor/masterRequests.js";
 import { ServedCertificates } from "../../src/runtime/supervisor/servedCertificates.js";
-import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
-import { descriptorWarning, startNotes } from "../../src/runtime/supervisor/startNotes.js";
+import { descriptorWarning } from "../../src/runtime/supervisor/startNotes.js";
 import { Health, type NotReady } from "../../src/runtime/supervisor/health.js";
-import { controlSocket, serve } from "../../src/runtime/supervisor/serve.js";
-import { SystemdNotify } from "../../src/runtime/supervisor/systemdNotify.js";
-import { TicketKeys } from "../../src/runtime/supervisor/ticketKeys.js";
+import { controlSocket } from "../../src/runtime/supervisor/serve.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { issue, signed } from "../../proof/kit/certificates.js";
 import { freePort } from "../../proof/kit/ports.js";
@@ -81,23 +61,6 @@ const acmeConfig = (...names: string[]) =>
 describe("how many workers, with how much", () => {
   const NONE = { cpus: undefined, memoryBytes: undefined };
 
-  test("processors are those that this process may use", () => {
-    const allowed = Number(
-      spawnSync("nproc", { encoding: "utf8", env: { PATH: process.env["PATH"] } }).stdout,
-    );
-    expect(workerCount({ workers: "auto" }, { ...NONE, cpus: 4_096 })).toBe(allowed);
-  });
-
-  test.each([
-    ["0-3,8,10-11", 7],
-    ["0", 1],
-  ])("of the list %s there are %d", (list, number) => {
-    expect(allowedCpus(`Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t${list}\nMems_allowed:\t1\n`)).toBe(
-      number,
-    );
-    expect(allowedCpus("Name:\tx\n")).toBe(availableParallelism());
-  });
-
   test.each([
     [64, 1, { oldMiB: 32, semiMiB: 4 }],
     [256, 1, { oldMiB: 80, semiMiB: 4 }],
@@ -107,62 +70,6 @@ describe("how many workers, with how much", () => {
   ])("of %d MiB %d have heaps of %j", (mib, workers, heap) => {
     expect(heapOf({ workers }, { ...NONE, memoryBytes: mib * MIB })).toEqual(heap);
   });
-
-  test("what is scarce is less than each needs", () => {
-    const text = (mib: number) =>
-      allowanceText(configOf({ workers: 2 }), { ...NONE, memoryBytes: mib * MIB });
-    const found = (mib: number): string =>
-      `the control group allows ${mib} MiB of memory: 2 workers, with heaps of up to 32 MiB and up to 16384 connections of up to 128 streams`;
-    expect(text(224)).toBe(found(224));
-    expect(text(223)).toBe(
-      `${found(223)}; that is little: each worker needs 64 MiB, and everything else 96 MiB`,
-    );
-    expect(allowanceText(configOf({ workers: 1 }), { ...NONE, cpus: 1.234 })).toBe(
-      "the control group allows 1.23 CPUs: 1 worker",
-    );
-  });
-
-  test("heaps are V8's options, unless an administrator gave one", () => {
-    const options = (nodeOptions: string, heap?: { oldMiB: number; semiMiB?: number }) => {
-      const before = process.env["NODE_OPTIONS"];
-      process.env["NODE_OPTIONS"] = nodeOptions;
-      try {
-        return workerOptions(heap).filter((one) => one !== "--single-threaded-gc");
-      } finally {
-        if (before === undefined) delete process.env["NODE_OPTIONS"];
-        else process.env["NODE_OPTIONS"] = before;
-      }
-    };
-    expect(options("")).toEqual([]);
-    expect(options("", { oldMiB: 7 })).toEqual(["--max-old-space-size=7"]);
-    expect(options("", { oldMiB: 7, semiMiB: 4 })).toEqual([
-      "--max-old-space-size=7",
-      "--max-semi-space-size=4",
-    ]);
-    expect(options("--max_old_space_size=9", { oldMiB: 7 })).toEqual([]);
-  });
-
-  test("an option that Node does not know is left out from then on", () => {
-    const is = { ...uses };
-    (uses as Record<string, boolean>)["singleThreadedGc"] = true;
-    const options = workerOptions();
-    expect(options).toEqual(["--single-threaded-gc"]);
-    expect([refusedOptions(1, options), refusedOptions(null, options), refusedOptions(9, [])]).toEqual([
-      ...[false, false, false],
-    ]);
-    expect(unused()).not.toContain("singleThreadedGc");
-    expect([refusedOptions(9, options), workerOptions(), unused().includes("singleThreadedGc")]).toEqual([
-      ...[true, [], true],
-    ]);
-    Object.assign(uses, is);
-  });
-
-  test("names that are not pieces are said, and those that are not", () => {
-    const found = (text?: string) => switchedOff(text === undefined ? {} : { [WITHOUT]: text });
-    expect(found()).toEqual({ pieces: [], unknown: [] });
-    expect(found("directReads,, x ,all")).toMatchObject({ unknown: [] });
-    expect(found("directReads,, x ,y")).toEqual({ pieces: ["directReads"], unknown: ["x", "y"] });
-  });
 });
 
 describe("paths that systemd gives", () => {
@@ -171,18 +78,6 @@ describe("paths that systemd gives", () => {
     expect([controlSocket({}), controlSocket({ RUNTIME_DIRECTORY: "" })]).toEqual([undefined, undefined]);
     expect([acmeDirectory("/var/a:/var/b"), acmeDirectory("")]).toEqual(["/var/a/acme", undefined]);
   });
-});
-
-test("the status says what is served, what still finishes, and what failed last", () => {
-  const config = configOf();
-  const serving = "Serving http://127.0.0.1:80 http://[::1]:8080, 2 workers, generation 3";
-  expect(statusText({ config, generation: 3, finishing: 0, lastFailure: undefined })).toBe(serving);
-  expect(statusText({ config, generation: 3, finishing: 2, lastFailure: "reload failed" })).toBe(
-    `${serving}, 2 older finishing; last reload failed`,
-  );
-  expect(
-    statusText({ config: configOf({ workers: 1 }), generation: 1, finishing: 0, lastFailure: undefined }),
-  ).toMatch(/, 1 worker, /);
 });
 
 describe("what a process may open", () => {
@@ -199,44 +94,6 @@ describe("what a process may open", () => {
     expect(descriptorWarning(limited(hard - 64))).toBeUndefined();
     expect(descriptorWarning(limited(hard - 63))).toBe(warning(hard - 63));
   });
-
-  test("is noted at each config, and what does not change with it at the first one", () => {
-    const allowance = allowanceText(limited(hard));
-    const first = allowance === undefined ? [] : [["info", allowance]];
-    const few = limited(hard);
-    const warned = ["warn", `warning: ${warning(hard)}`];
-    expect(startNotes({ config: few }, true)).toEqual([...first, warned]);
-    expect(startNotes({ config: few }, false)).toEqual([warned]);
-    const is = { ...uses };
-    (uses as Record<string, boolean>)["directReads"] = false;
-    const [pieces] = startNotes({ config: limited(1) }, true).slice(first.length);
-    Object.assign(uses, is);
-    expect(pieces).toEqual(["warn", expect.stringContaining("directReads")]);
-    expect(startNotes({ config: limited(1) }, false)).toEqual([]);
-  });
-});
-
-test("a proxy that cannot start leaves nothing behind in its process", async () => {
-  const signals = ["SIGUSR1", "SIGUSR2", "SIGHUP", "SIGTERM", "SIGINT", "SIGQUIT"] as const;
-  const listeners = (): number[] => [
-    ...signals.map((signal) => process.listenerCount(signal)),
-    ...[process.stdout, process.stderr].map((stream) => stream.listenerCount("error")),
-  ];
-  const [before, { title }] = [listeners(), process];
-  let text = "";
-  const write = jest.spyOn(process.stderr, "write").mockImplementation((chunk) => {
-    text += String(chunk);
-    return true;
-  });
-  try {
-    expect(await serve({ config: join(folder, "none.json") } as never)).toBe(1);
-    expect(process.title).toBe("portico: master");
-  } finally {
-    write.mockRestore();
-    process.title = title;
-  }
-  expect(listeners()).toEqual(before);
-  expect(text).toMatch(/^[^]*\nportico: cannot start: 1 problem\n$/);
 });
 
 describe("health", () => {
@@ -306,195 +163,6 @@ describe("health", () => {
   });
 });
 
-/** No authority answers in these tests, so nothing is asked of the workers. */
-function keeperIn(directory: string | undefined): { keeper: CertificateManager; lines: string[] } {
-  const lines: string[] = [];
-  const unused = () => Promise.reject(new Error("not for this test"));
-  const keeper = new CertificateManager(
-    directory,
-    { answerChallenges: unused, unfit: unused, install: unused },
-    { write: (level, message) => void lines.push(`${level} ${message}`) },
-  );
-  return { keeper, lines };
-}
-
-test("without a directory to keep them in no certificate is asked for, which is said once", async () => {
-  const config = acmeConfig("a.example.net");
-  const { keeper, lines } = keeperIn(undefined);
-  const wanted = wantedCertificates(config);
-  const [temporary] = await keeper.issued(wanted);
-  expect(temporary).toMatchObject({ id: wanted[0]!.id, source: "temporary" });
-  // The same one as long as there is no other.
-  expect(await keeper.issued(wanted)).toEqual([temporary]);
-  expect(await keeper.issued([])).toEqual([]);
-  keeper.lookAfter(configOf());
-  keeper.lookAfter(config);
-  keeper.lookAfter(config);
-  expect(await keeper.renew("a.example.net")).toEqual({
-    ok: false,
-    problems: [
-      expect.objectContaining({
-        ...{
-          code: "acme.unknown-name",
-          path: "a.example.net",
-          message: "portico gets no certificate from an authority",
-        },
-      }),
-    ],
-  });
-  expect(await keeper.renew(undefined)).toMatchObject({ problems: [{ path: "" }] });
-  const fix = "give `portico serve --state DIR`, or StateDirectory= in the service's unit";
-  expect([lines, keeper.status()]).toEqual([
-    [`warn no certificate is asked for, as there is no directory to keep it in: ${fix}`],
-    [],
-  ]);
-  await keeper.stop();
-});
-
-test("with one, an engine looks after what is wanted until it is stopped", async () => {
-  const config = acmeConfig("a.example.net");
-  const [authority] = config.certificateAuthorities;
-  const certificateAuthorities = [{ ...authority!, directory: "https://127.0.0.1:9/dir" }];
-  const { keeper, lines } = keeperIn(join(folder, "acme"));
-  keeper.lookAfter({ ...config, certificateAuthorities });
-  expect(await keeper.renew("b.example.net")).toMatchObject({
-    problems: [{ message: "is not a name of a certificate that portico gets from an authority" }],
-  });
-  expect(keeper.status()).toMatchObject([{ names: ["a.example.net"], authority: "ca" }]);
-  expect(await keeper.renew("a.example.net")).toMatchObject({
-    problems: [{ code: "acme.not-issued", path: "a.example.net" }],
-  });
-  expect(lines.slice(0, 2)).toEqual([
-    "info certificate for a.example.net: ordered, from ca",
-    expect.stringMatching(/^error certificate not issued \(unreachable\): /),
-  ]);
-  await keeper.stop();
-  expect(keeper.status()).toEqual([]);
-  expect(await keeper.renew("a.example.net")).toMatchObject({
-    problems: [{ code: "acme.not-issued", path: "a.example.net", fix: "Ask again." }],
-  });
-});
-
-test("a reload that hands the authority's files over anew starts nothing, unless they have changed", async () => {
-  const config = acmeConfig("a.example.net");
-  const [authority] = config.certificateAuthorities;
-  const { cert } = await issue({ type: "ec", name: "ca" });
-  const handedOver = join(folder, "credentials");
-  const handOver = (set: string, roots: string): void => {
-    mkdirSync(join(handedOver, set), { recursive: true });
-    writeFileSync(join(handedOver, set, "roots.pem"), roots);
-    rmSync(join(handedOver, "current"), { force: true });
-    symlinkSync(set, join(handedOver, "current"));
-  };
-  const { keeper, lines } = keeperIn(join(folder, "handed-over"));
-  const certificateAuthorities = [
-    { ...authority!, directory: "https://127.0.0.1:9/dir", roots: "/etc/private/roots.pem" },
-  ];
-  const lookAfter = async (): Promise<void> => {
-    keeper.lookAfter({ ...config, certificateAuthorities });
-    // Asks for nothing that there is, but after what was begun.
-    await keeper.renew("b.example.net");
-  };
-  const failures = (): number => lines.filter((line) => line.includes("not issued (unreachable)")).length;
-  process.env["PORTICO_CREDENTIALS"] = handedOver;
-  try {
-    handOver("1", cert);
-    await lookAfter();
-    await eventually(() => failures() === 1);
-    const failed = keeper.status();
-    expect(failed).toMatchObject([{ state: "waiting" }]);
-    handOver("2", cert);
-    rmSync(join(handedOver, "1"), { recursive: true });
-    await lookAfter();
-    expect(keeper.status()).toEqual(failed);
-    handOver("3", `${cert}${cert}`);
-    await lookAfter();
-    expect(keeper.status()).toMatchObject([{ state: "none" }]);
-    await eventually(() => failures() === 2);
-  } finally {
-    delete process.env["PORTICO_CREDENTIALS"];
-    await keeper.stop();
-  }
-});
-
-describe("ticket keys", () => {
-  const [START, HALF_DAY] = [1_800_000_000_000, 43_200_000];
-  const timers = { now: START, doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] } as const;
-  beforeEach(() => jest.useFakeTimers({ ...timers, doNotFake: [...timers.doNotFake] }));
-  afterEach(() => jest.useRealTimers());
-  let installed: string[];
-  const made = (): TicketKeys => {
-    installed = [];
-    return new TicketKeys((keys) => void installed.push(keys), { write: () => undefined });
-  };
-  const own = { config: {} } as LoadedForMaster;
-  const handover = (more: object) => ({ sockets: [], ticketKeys: "adopted", generation: 1, ...more });
-
-  test("of its own last half a day, and are passed on", async () => {
-    const keys = made();
-    const first = keys.for(own);
-    expect(Buffer.from(first, "base64")).toHaveLength(48);
-    await keys.begin(own);
-    await keys.begin(own);
-    jest.advanceTimersByTime(HALF_DAY - 1);
-    expect([installed, keys.passable]).toEqual([
-      [],
-      { ticketKeys: first, ticketKeysUntil: START + HALF_DAY },
-    ]);
-    jest.advanceTimersByTime(1);
-    const [second] = installed;
-    expect([installed.length, second === first, keys.for(own)]).toEqual([1, false, second]);
-    expect(keys.passable).toEqual({ ticketKeys: second, ticketKeysUntil: START + 2 * HALF_DAY });
-    jest.advanceTimersByTime(HALF_DAY);
-    expect(installed).toHaveLength(2);
-    keys.stop();
-    jest.advanceTimersByTime(HALF_DAY);
-    expect(installed).toHaveLength(2);
-  });
-
-  test.each([
-    [5_000, 5_000],
-    [-1, 0],
-    [100 * HALF_DAY, HALF_DAY],
-    [undefined, HALF_DAY],
-  ])("of the master before that last %j ms more are renewed after %d", async (left, after) => {
-    const keys = made();
-    keys.adopt(handover(left === undefined ? {} : { ticketKeysUntil: START + left }));
-    expect(keys.for(own)).toBe("adopted");
-    await keys.begin(own);
-    if (after > 0) jest.advanceTimersByTime(after - 1);
-    expect(installed).toEqual([]);
-    jest.advanceTimersByTime(1);
-    expect(installed).toHaveLength(1);
-    keys.stop();
-  });
-
-  test("that are shared change with the period of the clock, and no others are used meanwhile", async () => {
-    const secret = Buffer.alloc(48, 7).toString("base64");
-    const ticketKeys = { file: join(folder, "secret"), rotateMs: 40_000 };
-    writeFileSync(ticketKeys.file, secret, { mode: 0o600 });
-    const shared = { config: { ticketKeys }, ticketSecret: secret } as unknown as LoadedForMaster;
-    const [keys, other] = [made(), made()];
-    const first = keys.for(shared);
-    expect([other.for(shared), Buffer.from(first, "base64").length]).toEqual([first, 48]);
-    await other.begin(shared);
-    expect(installed).toEqual([first]);
-    jest.advanceTimersByTime(39_999);
-    expect(installed).toEqual([first]);
-    jest.advanceTimersByTime(1);
-    expect(installed).toEqual([first, keys.for(shared)]);
-    expect(installed[1]).not.toBe(first);
-    jest.advanceTimersByTime(HALF_DAY);
-    expect(installed).toHaveLength(2 + HALF_DAY / 40_000);
-    expect(installed).not.toContain(other.passable.ticketKeys);
-    await other.begin(own);
-    const before = installed.length;
-    jest.advanceTimersByTime(HALF_DAY - 80_000);
-    expect(installed).toHaveLength(before);
-    other.stop();
-  });
-});
-
 describe("what the master says", () => {
   let text: string;
   beforeEach(() => {
@@ -543,55 +211,6 @@ describe("what the master says", () => {
       ...["portico: third", "portico: fourth"],
     ]);
   });
-
-  test("is not in files where none are used", async () => {
-    const logs = new MasterLog(false);
-    await logs.use(withLog({ path: join(folder, "one.log") }));
-    logs.write("info", "first");
-    await logs.close();
-    expect([text, readdirSync(folder)]).toEqual(["portico: first\n", []]);
-  });
-});
-
-test("a master does what it is asked for, and serves where it cannot be asked", async () => {
-  const seen: unknown[] = [];
-  const done = (message: string) => ({ ok: true, value: { message, warnings: [] } }) as const;
-  const held = { pid: 7, accepts: true, holdings: undefined };
-  const master = {
-    reload: () => Promise.resolve(done("reloaded")),
-    upgrade: (program: object) => (seen.push(program), Promise.resolve(done("upgraded"))),
-    status: () => done("status").value,
-    supervised: { holdings: () => Promise.resolve([held]) },
-    certificates: {
-      list: () => done("listed").value,
-      renew: (name?: string) => (seen.push(name), Promise.resolve(done("renewed"))),
-    },
-  };
-  const lines: string[] = [];
-  const logs = { write: (level: string, message: string) => void lines.push(`${level} ${message}`) };
-  expect(await openControl(undefined, master, logs)).toBeUndefined();
-  expect(await openControl(join(folder, "none/control"), master, logs)).toBeUndefined();
-  expect(lines).toEqual([expect.stringMatching(/^error cannot be reached by `portico reload`: listen E/)]);
-  const path = join(folder, "control");
-  const control = await openControl(path, master, logs);
-  const answers: unknown[] = [];
-  for (const request of [
-    ...[{ command: "status" }, { command: "certificates" }, { command: "renew", name: "a" }],
-    ...[{ command: "reload" }, { command: "upgrade", node: "/n" }, { command: "holdings" }],
-  ] as const)
-    answers.push(await askMaster(path, request, 5_000));
-  control!.close();
-  const silent = "workers: 1, connections of clients: 0, requests: 0, connections to upstreams: 0";
-  expect(answers.pop()).toEqual({
-    ok: true,
-    value: {
-      message: `${silent}, workers that did not answer: 1`,
-      warnings: [],
-      workers: [{ pid: 7, accepts: true }],
-    },
-  });
-  expect(answers).toEqual(["status", "listed", "renewed", "reloaded", "upgraded"].map(done));
-  expect(seen).toEqual(["a", { command: "upgrade", node: "/n" }]);
 });
 
 test("certificates are looked at once a day", async () => {
@@ -625,40 +244,6 @@ test("certificates are looked at once a day", async () => {
   } finally {
     jest.useRealTimers();
   }
-});
-
-describe("systemd", () => {
-  test("is told in order, one line each, and a failure is reported once", async () => {
-    const said = join(folder, "said");
-    const program = join(folder, "systemd-notify");
-    writeFileSync(program, `#!/bin/sh\nfor line; do echo "$NOTIFY_SOCKET $line" >> ${said}; done\n`);
-    chmodSync(program, 0o755);
-    const env: NodeJS.ProcessEnv = { NOTIFY_SOCKET: "/run/notify" };
-    const complaints: string[] = [];
-    const before = process.env["PATH"];
-    process.env["PATH"] = `${folder}:${before}`;
-    try {
-      const notify = new SystemdNotify(env, (message) => complaints.push(message));
-      expect([env, notify.environment]).toEqual([{}, { NOTIFY_SOCKET: "/run/notify" }]);
-      await Promise.all([notify.notify({ STATUS: "a\n\u007fb", READY: 1 }), notify.notify({ MAINPID: 7 })]);
-      expect(readFileSync(said, "utf8")).toBe(
-        "/run/notify STATUS=a b\n/run/notify READY=1\n/run/notify MAINPID=7\n",
-      );
-      writeFileSync(program, "#!/bin/sh\nexit 1\n");
-      await notify.notify({ READY: 1 });
-      await notify.notify({ READY: 1 });
-      expect(complaints).toEqual([
-        expect.stringMatching(
-          /^the state of the service cannot be reported to systemd: systemd-notify: Command failed/,
-        ),
-      ]);
-      const silent = new SystemdNotify({ NOTIFY_SOCKET: "" }, (message) => complaints.push(message));
-      await silent.notify({ READY: 1 });
-      expect([silent.environment, complaints.length]).toEqual([{}, 1]);
-    } finally {
-      process.env["PATH"] = before;
-    }
-  });
 });
 
 describe("certificates in use", () => {
@@ -697,20 +282,6 @@ describe("certificates in use", () => {
       },
     ]);
     expect(listCertificates({ config, tls: {}, warnings: [] }, [])).toEqual([]);
-  });
-
-  test("are listed by their only name, and not by their subject", async () => {
-    const { cert, key } = await issue({ type: "ec", names: ["a.example"], name: "x".repeat(131) });
-    const https = { policy: "mozilla-intermediate", certificate: "/a", key: "/k" };
-    const config = configOf({
-      listeners: [{ name: "one", address: "127.0.0.1", port: 443, protocol: "https", tls: https }],
-      virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
-    });
-    const tls = { one: { certificates: [{ id: "/a", source: "files", key, cert } as const] } };
-    expect(listCertificates({ config, tls, warnings: [] }, [])).toMatchObject([
-      { names: ["a.example"], issuer: `${"x".repeat(130)}…` },
-    ]);
-    expect(isoMinutes(86_399_999)).toBe("1970-01-01 23:59 UTC");
   });
 
   test("by ACME are listed with the names that are wanted, and all that is known of them", async () => {
@@ -816,24 +387,6 @@ describe("the control socket", () => {
     expect(outcome.ok ? undefined : outcome.problems[0]!.message).toBe(message);
     const code = message === problem.message ? problem.code : "control.no-answer";
     if (!outcome.ok) expect(outcome.problems[0]!.code).toBe(code);
-  });
-
-  test("an answer that comes in pieces, in the middle of a character", async () => {
-    const answer = Buffer.from('{"ok":true,"value":{"message":"ä"}}\n');
-    const middle = answer.indexOf("ä") + 1;
-    const outcome = await outcomeFrom({}, (socket) => {
-      socket.resume().write(answer.subarray(0, middle));
-      void sleep(20).then(() => socket.end(answer.subarray(middle)));
-    });
-    expect(outcome).toEqual({ ok: true, value: { message: "ä", warnings: [] } });
-  });
-
-  test("a master that dies with a request unread gives no answer", async () => {
-    const outcome = await outcomeFrom({ pauseOnConnect: true }, (socket) => {
-      void sleep(20).then(() => socket.destroy());
-    });
-    const message = "portico ended before it had an answer";
-    expect(outcome).toMatchObject({ problems: [{ code: "control.no-answer", message }] });
   });
 
   test.each<[object | string, unknown]>([
@@ -960,17 +513,6 @@ describe("the control socket", () => {
     };
     expect(await message(1_048_575)).toBe("portico ended before it had an answer");
     expect(await message(1_048_576)).toBe("the answer cannot be read");
-  });
-
-  test("who gets no answer in time leaves", async () => {
-    let left!: Promise<void>;
-    const server = createServer((socket) => {
-      left = new Promise((done) => void socket.resume().on("close", done));
-    });
-    await new Promise<void>((done) => server.listen(path(), done));
-    expect(await askMaster(path(), { command: "status" }, 50)).toMatchObject({ ok: false });
-    await left;
-    await new Promise((done) => server.close(done));
   });
 
   test("is for its owner alone, and who asks nobody is told so", async () => {

@@ -3,14 +3,8 @@ import fs from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CONTENT_BYTES_MAX, describeFile, type FileCache } from "../../src/runtime/actions/fileCache.js";
-import {
-  FileLookup,
-  openFailure,
-  pathOfDescriptor,
-  pathOfFile,
-} from "../../src/runtime/actions/fileLookup.js";
-import { FileTransfer } from "../../src/runtime/actions/fileTransfer.js";
+import { type FileCache } from "../../src/runtime/actions/fileCache.js";
+import { FileLookup, openFailure } from "../../src/runtime/actions/fileLookup.js";
 import { chmodCommand, explainDenial } from "../../src/runtime/actions/permissions.js";
 import { RedirectAction } from "../../src/runtime/actions/redirect.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
@@ -181,125 +175,6 @@ describe("a file", () => {
   });
 });
 
-describe("a transfer from the disk", () => {
-  const KIB = 1_024;
-  const sent = async (range: string, pieceBytesMax: number): Promise<FakeExchange> =>
-    get(action(), "large.bin", { headers: { Range: `bytes=${range}` } }, { pieceBytesMax });
-
-  test.each<[range: string, pace: number, pieces: readonly number[], memory: number]>([
-    ["0-999", 64 * KIB, [1_000], 1_000],
-    ["0-", 64 * KIB, [...Array<number>(24).fill(64 * KIB), 4_321], 64 * KIB],
-    ["0-", 1_024 * KIB, [...Array<number>(3).fill(512 * KIB), 4_321], 512 * KIB],
-    [`0-${256 * KIB - 2}`, 1_024 * KIB, [256 * KIB - 1], 256 * KIB - 1],
-    [`0-${256 * KIB - 1}`, 1_024 * KIB, [256 * KIB], 512 * KIB],
-  ])("of %s at a pace of %i", async (range, pace, pieces, memory) => {
-    const e = await sent(range, pace);
-    expect(e.pieces.map(({ bytes }) => bytes)).toEqual(pieces);
-    expect(new Set(e.pieces.map((piece) => piece.memory.byteLength))).toEqual(new Set([memory]));
-    expect(e.body.equals(large.subarray(0, e.bodyLength))).toBe(true);
-  });
-
-  test("gives its large buffer to the next one, also when its client slows down, but not while it is in use", async () => {
-    const LARGE = 1_024 * KIB;
-    // By number: buffers with the same bytes are equal.
-    const known: ArrayBufferLike[] = [];
-    const buffers = ({ pieces }: FakeExchange): number[] => {
-      for (const { memory } of pieces) if (!known.includes(memory)) known.push(memory);
-      return [...new Set(pieces.map(({ memory }) => known.indexOf(memory)))];
-    };
-    expect(buffers(await sent("0-", LARGE))).toEqual([0]);
-    expect(buffers(await sent("0-", LARGE))).toEqual([0]);
-    const begin = (slow: boolean, sending: (exchange: FakeExchange) => void): Promise<FakeExchange> => {
-      const target = "/syncmedia/large.bin";
-      const exchange = new FakeExchange({ target }, { slow, pieceBytesMax: LARGE });
-      const sendData = exchange.sendData.bind(exchange);
-      exchange.sendData = (chunk) => {
-        sending(exchange);
-        return sendData(chunk);
-      };
-      action().handle(exchange);
-      return exchange.over;
-    };
-    const slowed = await begin(false, (exchange) => (exchange.pieceBytesMax = PIECE_BYTES));
-    expect([slowed.body.equals(large), buffers(slowed)]).toEqual([true, [0, 1]]);
-    const [left, other] = await Promise.all([sent("0-", LARGE), sent("0-", LARGE)]);
-    expect(buffers(left)).not.toEqual(buffers(other));
-    const gone = await begin(true, (exchange) => setImmediate(() => exchange.leave()));
-    const [inUse] = buffers(gone);
-    const later = await Promise.all([1, 2, 3].map(() => sent("0-", LARGE)));
-    expect(later.flatMap(buffers)).not.toContain(inUse);
-  });
-
-  test("is closed when its client leaves while it is read", async () => {
-    const fd = fs.openSync(join(media, "large.bin"), "r");
-    const exchange = new FakeExchange();
-    const failed = jest.fn();
-    const transfer = new FileTransfer(exchange, [{ start: 0, end: large.length }], () => undefined, failed);
-    transfer.start(async (owner) => void owner.own(fd));
-    await new Promise(setImmediate);
-    exchange.leave();
-    expect(await filesLeftOpen()).toEqual([]);
-    expect([failed.mock.calls, exchange.pieces]).toEqual([[], []]);
-  });
-
-  test("is not confused by a client that is ready all the time", async () => {
-    const exchange = new FakeExchange({ target: "/syncmedia/large.bin" });
-    const sendData = exchange.sendData.bind(exchange);
-    exchange.sendData = (chunk) => {
-      process.nextTick(() => exchange.drained());
-      return sendData(chunk);
-    };
-    action().handle(exchange);
-    expect((await exchange.over).body.equals(large)).toBe(true);
-  });
-
-  test("that meets an exception of ours when it is opened again is an internal fault", async () => {
-    const exchange = new FakeExchange({ target: "/syncmedia/large.bin" });
-    jest.spyOn(FileLookup.prototype, "reopen").mockRejectedValue(new Error("injected"));
-    action().handle(exchange);
-    await exchange.over;
-    expect(exchange.fault).toEqual(new Error("injected"));
-  });
-
-  test.each(["sendData", "end"] as const)("closes its file once after an exception in %s", async (step) => {
-    const exchange = new FakeExchange({ target: "/syncmedia/large.bin" });
-    exchange[step] = () => {
-      throw new Error("injected");
-    };
-    const close = jest.spyOn(fs, "close");
-    const on = action();
-    on.handle(exchange);
-    await exchange.over;
-    expect([exchange.fault, await filesLeftOpen()]).toEqual([new Error("injected"), []]);
-    // One for the look, one for the transfer.
-    expect(close).toHaveBeenCalledTimes(2);
-  });
-
-  test("that cannot be read on is cut off", async () => {
-    const exchange = new FakeExchange(
-      { target: "/syncmedia/large.bin" },
-      { slow: true, route: fakeRoute({}, errors) },
-    );
-    readsFailAfter(1);
-    action().handle(exchange);
-    await exchange.over;
-    expect([exchange.status, exchange.aborted, exchange.bodyBytesSent]).toEqual([200, true, PIECE_BYTES]);
-    expect(errors).toEqual([
-      { level: "crit", message: `sending "${join(media, "large.bin")}" failed (5: I/o error)` },
-    ]);
-    expect(await filesLeftOpen()).toEqual([]);
-  });
-
-  test.each([0, 1, CONTENT_BYTES_MAX, CONTENT_BYTES_MAX + 1])("is not needed for %i bytes", async (size) => {
-    expect(CONTENT_BYTES_MAX).toBe(512 * KIB);
-    write("sized", Buffer.alloc(size));
-    const lookup = new FileLookup({ type: "staticFiles", directory: media, index: [], symlinks: "inside" });
-    const found = await lookup.find("/sized");
-    const content = found.kind === "file" ? found.file.content?.length : found;
-    expect(content).toBe(size > CONTENT_BYTES_MAX ? undefined : size);
-  });
-});
-
 /**
  * From now on a disk fails after so many reads. The descriptor is left alone: closed here, its number would soon be that of
  * another file, which the product closes in its place.
@@ -371,15 +246,6 @@ describe("a file that changes right after it was opened", () => {
     expect((await get(action(), "race/f")).status).toBe(404);
   });
 
-  test("is not found where its directory is another one each time it is looked at", async () => {
-    let times = 0;
-    // Where it stayed the same after a while, a lookup without an end would end there.
-    const moving = (): Promise<string> => Promise.resolve(`/none/${Math.min(times++, 50)}`);
-    jest.spyOn(FileLookup.prototype as never, "root").mockImplementation(moving as never);
-    expect((await get(action(), "race/f")).status).toBe(404);
-    expect(times).toBeLessThan(20);
-  });
-
   // How soon the open file is seen here decides whether that is before it is read, while it is, or before it is sent.
   test("is looked up again where it is replaced, and given up where that goes on", async () => {
     const path = raced();
@@ -399,27 +265,6 @@ describe("a file that changes right after it was opened", () => {
     write("x (deleted)", "here");
     expect((await get(action(), "x (deleted)")).text).toBe("here");
   });
-
-  test("of which the file system counts no links is at its path, unless it is deleted", async () => {
-    const path = raced();
-    const fd = fs.openSync(path, "r");
-    const unlinked = Object.assign(fs.fstatSync(fd, { bigint: true }), { nlink: 0n });
-    expect(await pathOfDescriptor(fd, path, unlinked)).toBe(path);
-    fs.rmSync(path);
-    expect(await pathOfDescriptor(fd, path, unlinked)).toBeUndefined();
-    fs.closeSync(fd);
-  });
-
-  test("where only names show it, is at its path, links resolved, if it is the same file", async () => {
-    const path = raced();
-    fs.symlinkSync("f", join(media, "race/link"));
-    const stats = fs.statSync(path, { bigint: true });
-    expect(await pathOfFile(join(media, "race/link"), stats)).toBe(path);
-    for (const other of [{ ino: stats.ino + 1n }, { dev: stats.dev + 1n }])
-      expect(
-        await pathOfFile(path, Object.assign(fs.statSync(path, { bigint: true }), other)),
-      ).toBeUndefined();
-  });
 });
 
 test("a small file that cannot be read is a 500", async () => {
@@ -431,16 +276,6 @@ test("a small file that cannot be read is a 500", async () => {
   const message = `read() "${join(media, "a.txt")}" failed (5: I/o error)`;
   expect(errors).toEqual([{ level: "crit", message }]);
   expect(await filesLeftOpen()).toEqual([]);
-});
-
-test("an exception that is not the system's is not taken for an answer", async () => {
-  const lookup = new FileLookup({ type: "staticFiles", directory: media, index: [], symlinks: "inside" });
-  const stats = fs.statSync(join(media, "a.txt"), { bigint: true });
-  const file = describeFile(join(media, "a\0"), stats, undefined, undefined, Date.now() + 10_000);
-  jest.spyOn(Date, "now").mockReturnValue(file.checkedAt);
-  expect(() => lookup.isCurrent(file, "/syncmedia/a")).toThrow("null bytes");
-  await expect(lookup.isUnchanged(file, "/syncmedia/a")).rejects.toThrow("null bytes");
-  await expect(lookup.find("/a\0")).rejects.toThrow("null bytes");
 });
 
 describe("what does not exist or may not be read", () => {
@@ -511,27 +346,6 @@ describe("what does not exist or may not be read", () => {
       );
     expect((await get(failing, "x")).status).toBe(status);
     expect(errors).toEqual([{ level, message: expect.stringContaining(`failed ${log}`) as string }]);
-  });
-
-  test("a large file that can no longer be opened is looked up again", async () => {
-    const on = action();
-    await get(on, "large.bin");
-    const refused = Object.assign(new Error("EMFILE"), { code: "EMFILE", errno: -24 });
-    const reopen = jest.spyOn(FileLookup.prototype, "reopen");
-    reopen.mockRejectedValueOnce(refused);
-    expect((await get(on, "large.bin")).body.equals(large)).toBe(true);
-    reopen.mockRejectedValue(refused);
-    expect((await get(on, "large.bin")).status).toBe(503);
-    reopen.mockReset().mockResolvedValue(undefined);
-    const find = jest.spyOn(FileLookup.prototype, "find");
-    expect((await get(on, "large.bin")).status).toBe(503);
-    // And after each of two new looks.
-    expect(find).toHaveBeenCalledTimes(2);
-    const path = `"${join(media, "large.bin")}"`;
-    expect(errors).toEqual([
-      { level: "crit", message: `open() ${path} failed (24: Too many open files)` },
-      { level: "crit", message: `${path} keeps being replaced` },
-    ]);
   });
 });
 
@@ -999,27 +813,6 @@ describe("files that change", () => {
     expect((await get(on, "way/steady")).status).toBe(404);
   });
 
-  test("no answer has a later content than its entity tag", async () => {
-    const on = action();
-    for (let n = 0; n < 20; n++) {
-      const path = write("torn", Buffer.alloc(CONTENT_BYTES_MAX, "a"));
-      at(10_000 + 2_000 * n);
-      let turns = n % 5;
-      const change = (): void => {
-        if (turns-- > 0) setImmediate(change);
-        else fs.writeFileSync(path, Buffer.alloc(CONTENT_BYTES_MAX, "b"));
-      };
-      const stop = whenOpened(path, () => {
-        stop();
-        change();
-      });
-      const before = etagOf("torn");
-      const e = await get(on, "torn");
-      stop();
-      if (e.body.includes("b")) expect(e.header("etag")).not.toBe(before);
-    }
-  });
-
   test.each([
     ["inside", false],
     ["never", false],
@@ -1064,27 +857,6 @@ describe("files that change", () => {
       expect([...statuses.out]).toEqual([403]);
     },
   );
-
-  test("simultaneous requests share lookups; a later request gets one that began later", async () => {
-    const on = action();
-    const find = jest.spyOn(FileLookup.prototype, "find");
-    const answers = await Promise.all(Array.from({ length: 50 }, () => get(on, "a.txt")));
-    expect(answers.every((e) => e.text === ALPHABET)).toBe(true);
-    expect(find).toHaveBeenCalledTimes(1);
-    const missing = await Promise.all(Array.from({ length: 50 }, () => get(on, "coming")));
-    expect(missing.every((e) => e.status === 404)).toBe(true);
-    expect(find).toHaveBeenCalledTimes(3);
-    // It is there before the second request, while the look of the first is under way.
-    find.mockImplementationOnce(async () => {
-      await sleep(20);
-      return openFailure("coming", Object.assign(new Error(), { code: "ENOENT" }));
-    });
-    const first = get(on, "coming");
-    write("coming", "here");
-    const second = get(on, "coming");
-    expect([(await first).status, (await second).text]).toEqual([404, "here"]);
-    expect((on as unknown as { looks: Map<string, unknown> }).looks.size).toBe(0);
-  });
 
   test.each([
     ["small", 10],
@@ -1142,20 +914,6 @@ describe("clients that leave", () => {
     exchange.leave();
     await settle();
     expect([exchange.headSent, exchange.aborted]).toEqual([false, false]);
-    expect(await filesLeftOpen()).toEqual([]);
-  });
-
-  test.each([false, true])("while a known file is opened (changed since: %s)", async (changed) => {
-    const on = action();
-    const path = write("leaving.bin", large);
-    await settled();
-    expect((await get(on, "leaving.bin")).status).toBe(200);
-    const exchange = new FakeExchange({ target: "/syncmedia/leaving.bin" }, { route: fakeRoute({}, errors) });
-    on.handle(exchange);
-    if (changed) fs.writeFileSync(path, Buffer.concat([large, large]));
-    exchange.leave();
-    await settle();
-    expect([exchange.headSent, exchange.aborted, exchange.fault]).toEqual([false, false, undefined]);
     expect(await filesLeftOpen()).toEqual([]);
   });
 

@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../kit/waiting.js";
 import { TestCa } from "./ca.js";
 import { issued, type Stage, startStage } from "./stage.js";
@@ -81,33 +80,6 @@ test.each(["http-01", "tls-alpn-01"] as const)("for an address by %s, for six da
   expect(daysOf(leafOf(one.id))).toBe(6);
 });
 
-test("with the profile that the config names, and not with one that the authority does not offer", async () => {
-  const { engine, wanted, host } = await begin();
-  const one = wanted(["a.example.net"], { authority: { profile: "shortlived" } });
-  const other = wanted(["b.example.net"], { authority: { profile: "eternal" } });
-  const certificates = engine();
-  certificates.lookAfter([one, other]);
-  await issued(stage, one.id);
-  expect(daysOf(leafOf(one.id))).toBe(6);
-  await eventually(() => certificates.status()[1]!.state === "waiting", "for the refusal");
-  expect(certificates.status()[1]!.lastError).toMatchObject({
-    code: "invalidProfile",
-    message:
-      "b.example.net: the authority does not offer the profile for these names: eternal is not known there; it offers default, shortlived",
-    fix: "Leave profile of ca out, or give one that the authority offers.",
-  });
-  expect(host.installed.size).toBe(1);
-});
-
-test("though the authority refuses 30 % of the nonces", async () => {
-  stage = await startStage({ badNonces: 30 });
-  const { engine, wanted, between } = stage;
-  const all = Array.from({ length: 5 }, (_, i) => wanted([`n${i}.example.net`]));
-  engine().lookAfter(all);
-  for (const { id } of all) if (!stage.host.installed.has(id)) await issued(stage, id);
-  expect(between.orders).toBe(5);
-});
-
 describe("an account", () => {
   const externalKeys = { "kid-1": "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W" };
   let strictCa: TestCa;
@@ -124,33 +96,6 @@ describe("an account", () => {
     });
     engine().lookAfter([one]);
     await issued(stage, one.id);
-  });
-
-  test("is not made where the authority wants an external one and there is none", async () => {
-    const { engine, wanted, between } = await begin(strictCa);
-    const certificates = engine();
-    certificates.lookAfter([wanted(["a.example.net"])]);
-    await eventually(() => certificates.status()[0]!.state === "waiting", "for the refusal");
-    expect(certificates.status()[0]!.lastError).toMatchObject({
-      code: "externalAccountRequired",
-      message: "a.example.net: the authority wants an account of its own first",
-    });
-    expect(between.steps.map(({ path }) => path)).not.toContain("/sign-me-up");
-  });
-
-  test("is made once, and told when the mail address changes", async () => {
-    const { engine, wanted, between } = await begin();
-    const one = wanted(["a.example.net"]);
-    const first = engine();
-    first.lookAfter([one]);
-    await issued(stage, one.id);
-    await first.stop();
-    const two = wanted(["b.example.net"], { authority: { email: "other@example.org" } });
-    engine().lookAfter([two]);
-    await issued(stage, two.id);
-    const paths = between.steps.map(({ path }) => path.replace(/[\w-]*$/, ""));
-    expect(between.steps.filter(({ path }) => path === "/sign-me-up")).toHaveLength(1);
-    expect(paths.filter((path) => path === "/my-account/")).toHaveLength(1);
   });
 });
 
@@ -212,94 +157,6 @@ describe("a renewal", () => {
       "info certificate for a.example.net: the authority asks to renew it now (https://ca.example.net/incident)",
     );
   });
-
-  test("is not put off by nonsense about it", async () => {
-    const { engine, wanted, clock, host, ca } = await begin();
-    const one = wanted(["a.example.net"], { authority: { profile: "default" } });
-    const certificates = engine();
-    certificates.lookAfter([one]);
-    await issued(stage, one.id);
-    for (const text of [
-      "{",
-      '{"suggestedWindow":{"start":"2400-01-01T00:00:00Z","end":"2300-01-01T00:00:00Z"}}',
-    ]) {
-      await ca.setRenewalInfo(host.installed.get(one.id)!.cert, text);
-      clock.advance(7 * HOUR);
-      await sleep(300);
-      const { nextAttempt, notAfter } = certificates.status()[0]!;
-      expect((notAfter! - nextAttempt!) / DAY).toBeGreaterThan(25);
-    }
-  });
-
-  test("is made when somebody asks for it, by one of its names", async () => {
-    const { engine, wanted, between } = await begin();
-    const [one, two] = [wanted(["a.example.net"]), wanted(["b.example.net", "c.example.net"])];
-    const certificates = engine();
-    certificates.lookAfter([one, two]);
-    await eventually(() => stage.host.installed.size === 2, "for both");
-    expect(await certificates.renewNow("c.example.net")).toEqual({
-      ok: true,
-      value: "renewed: b.example.net, c.example.net",
-    });
-    expect(between.orders).toBe(3);
-    expect(await certificates.renewNow("d.example.net")).toMatchObject({
-      ok: false,
-      problems: [{ code: "acme.unknown-name", path: "d.example.net" }],
-    });
-  });
-});
-
-test("is not renewed by hand more often than the authority allows, which is no failure of the certificate", async () => {
-  const { engine, wanted, between } = await begin();
-  const one = wanted(["a.example.net"], { authority: { profile: "default" } });
-  const first = engine();
-  first.lookAfter([one]);
-  await issued(stage, one.id);
-  for (let i = 0; i < 3; i++) expect(await first.renewNow()).toMatchObject({ ok: true });
-  expect(await first.renewNow()).toMatchObject({
-    ok: false,
-    problems: [
-      {
-        code: "acme.not-issued",
-        message: expect.stringContaining("portico stops at 4 certificates for the same names in seven days"),
-      },
-    ],
-  });
-  // Let's Encrypt: five in a week.
-  expect(between.orders).toBe(4);
-  expect(first.status()[0]).toMatchObject({ state: "valid" });
-  expect(first.status()[0]).not.toHaveProperty("lastError");
-  const next = first.status()[0]!.nextAttempt!;
-  await first.stop();
-  stage.clock.advance(8 * DAY);
-  const second = engine();
-  second.lookAfter([one]);
-  await eventually(() => second.status()[0]!.state === "valid", "for the certificate on disk");
-  // What was refused is not continued when it is allowed again.
-  expect(second.status()[0]!.nextAttempt).toBe(next);
-  expect(between.orders).toBe(4);
-});
-
-test("of other names stands in until the wanted one is there, if it covers the first name", async () => {
-  const { engine, wanted, host } = await begin();
-  const one = wanted(["a.example.net"]);
-  const certificates = engine();
-  certificates.lookAfter([one]);
-  await issued(stage, one.id);
-  const more = wanted(["a.example.net", "b.example.net"]);
-  const other = wanted(["b.example.net", "a.example.net"], { id: "ca-other" });
-  const rsa = wanted(["a.example.net"], { id: "ca-rsa", keyType: "rsa-2048" });
-  const before = host.installed.get(one.id);
-  expect([...(await certificates.stored([more, other, rsa]))]).toEqual([
-    [more.id, { ...before, standsIn: true }],
-  ]);
-  certificates.lookAfter([more]);
-  await issued(stage, more.id);
-  const now = { ...host.installed.get(more.id), standsIn: false };
-  expect((await certificates.stored([more])).get(more.id)).toEqual(now);
-  // What is not wanted any more is kept.
-  expect((await certificates.stored([one])).get(one.id)).toEqual({ ...before, standsIn: false });
-  expect(certificates.status()).toHaveLength(1);
 });
 
 test("is one that OpenSSL takes, as are the requests and temporary ones", async () => {

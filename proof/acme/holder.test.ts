@@ -1,9 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import { run } from "../../src/cli/program.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
@@ -230,7 +229,6 @@ describe("two engines", () => {
 
   const wantedBy = (host: 0 | 1, name = "a.example.net") =>
     stage.wanted([name], { authority: { holderAddress: address.addresses[host] } });
-  const fileOf = (state: string, id: string): string => join(state, "certificates", id, "certificate.pem");
 
   /** Lets the clock run on until something is so. */
   const passing = (isSo: () => boolean, what: string): Promise<void> =>
@@ -242,35 +240,6 @@ describe("two engines", () => {
       what,
       { seen: () => stage.host.lines.join("\n"), everyMs: 20 },
     );
-
-  test("a renewal that is due waits for the address, and is the one order of both", async () => {
-    const { host, clock, between } = stage;
-    address.moveTo(0);
-    const [a, b] = [engine(), engine()];
-    const one = wantedBy(0);
-    a.certificates.lookAfter([one]);
-    await issued(stage, one.id);
-    const first = host.installed.get(one.id)!;
-    copyState(a, b);
-    b.certificates.lookAfter([wantedBy(1)]);
-    await passing(() => b.certificates.status()[0]!.waitsFor !== undefined, "for the second to wait");
-    address.moveTo(undefined);
-    // Of 90; the authority's window of renewal may end after 81.
-    clock.advance(82 * DAY);
-    await passing(() => a.certificates.status()[0]!.waitsFor !== undefined, "for both to wait");
-    const before = between.steps.length;
-    clock.advance(SECONDS * 60);
-    await sleep(300);
-    expect([between.steps.length, between.orders]).toEqual([before, 1]);
-    address.moveTo(1);
-    clock.advance(10 * SECONDS);
-    await eventually(() => host.installed.get(one.id)!.cert !== first.cert, "for the renewal", {
-      seen: () => host.lines.join("\n"),
-    });
-    expect(between.orders).toBe(2);
-    expect(between.steps.filter(({ path }) => path === NEW_ACCOUNT)).toHaveLength(1);
-    expect(readFileSync(fileOf(a.state, one.id), "utf8")).toContain(first.cert);
-  });
 
   test("an order under way ends after the address is lost, and none begins", async () => {
     const { between, host } = stage;
@@ -290,37 +259,6 @@ describe("two engines", () => {
       "for all to wait",
     );
     expect([between.orders, host.installed.size]).toEqual([4, 4]);
-  });
-
-  test("an order that another host made unnecessary is forgotten", async () => {
-    const { between, host } = stage;
-    address.moveTo(0);
-    const [a, b] = [engine(), engine()];
-    const [one, other] = [wantedBy(0), wantedBy(1)];
-    // The first host dies in the middle of its order.
-    let stopped: Promise<void> | undefined;
-    between.before = ({ path }) => {
-      if (stopped !== undefined || !path.startsWith("/finalize-order")) return Promise.resolve();
-      stopped = a.certificates.stop();
-      return Promise.resolve("cut");
-    };
-    a.certificates.lookAfter([one]);
-    const order = join(a.state, "certificates", one.id, "order.json");
-    await eventually(() => stopped !== undefined, "for the first order");
-    await stopped;
-    expect(JSON.parse(readFileSync(order, "utf8"))).toMatchObject({ order: expect.any(String) });
-    address.moveTo(1);
-    b.certificates.lookAfter([other]);
-    await issued(stage, one.id);
-    copyState(b, a);
-    address.moveTo(0);
-    const again = new AcmeCertificates(a.state, host, stage.clock);
-    engines.push(again);
-    again.lookAfter([one]);
-    await eventually(() => again.status()[0]?.state === "valid", "for the first to go on");
-    await sleep(300);
-    expect(between.orders).toBe(2);
-    expect(() => readFileSync(order)).toThrow("ENOENT");
   });
 
   test("what another host ordered counts when the address comes back", async () => {
@@ -345,30 +283,5 @@ describe("two engines", () => {
     expect(JSON.stringify(refused)).toContain("4 certificates for the same names in seven days");
     expect(between.orders).toBe(4);
     expect(between.steps.filter(({ path }) => path === NEW_ACCOUNT)).toHaveLength(1);
-  });
-
-  test("a copy that cannot be used is reported and not taken, and a good one is", async () => {
-    const { host } = stage;
-    address.moveTo(0);
-    const [a, b] = [engine(), engine()];
-    const one = wantedBy(0);
-    const other = wantedBy(0, "b.example.net");
-    a.certificates.lookAfter([one, other]);
-    await eventually(() => host.installed.size === 2, "for two certificates");
-    const good = readFileSync(fileOf(a.state, one.id), "utf8");
-    const waiting = wantedBy(1);
-    b.certificates.lookAfter([waiting]);
-    await passing(() => b.certificates.status()[0]!.waitsFor !== undefined, "for the second to wait");
-    host.installed.clear();
-    mkdirSync(join(fileOf(b.state, one.id), ".."), { recursive: true });
-    writeFileSync(fileOf(b.state, one.id), readFileSync(fileOf(a.state, other.id)));
-    const line =
-      "warn certificate for a.example.net: what is in the state directory is not used: it does not cover";
-    await passing(() => host.lines.some((one) => one.startsWith(line)), "for the warning");
-    expect([host.installed.size, b.certificates.status()[0]!.state]).toEqual([0, "none"]);
-    writeFileSync(fileOf(b.state, one.id), good);
-    await passing(() => host.installed.get(one.id) !== undefined, "for the good one");
-    expect(b.certificates.status()[0]).toMatchObject({ state: "valid", waitsFor: address.addresses[1] });
-    expect(good).toContain(host.installed.get(one.id)!.cert);
   });
 });

@@ -6,7 +6,7 @@ import { createSecureContext } from "node:tls";
 import "../../build/reflectMetadata.js";
 import * as x509 from "@peculiar/x509";
 import { eventually } from "../kit/waiting.js";
-import type { Answer, Step } from "./between.js";
+import type { Step } from "./between.js";
 import { TestCa } from "./ca.js";
 import { issued, type Stage, startStage } from "./stage.js";
 
@@ -169,51 +169,6 @@ test.each([
   stage.between.before = () => Promise.resolve();
   stage.clock.advance(7 * DAY + 60_000);
   await issued(stage, ID);
-});
-
-/** Changes JSON that the authority answers. */
-const changed =
-  (isIt: (step: Step) => boolean, change: (value: Record<string, unknown>) => object) =>
-  (step: Step, answer: Answer): Promise<Answer | void> =>
-    Promise.resolve(
-      isIt(step) && answer.status < 300
-        ? { ...answer, body: JSON.stringify(change(JSON.parse(answer.body) as Record<string, unknown>)) }
-        : undefined,
-    );
-
-test("an order with thousands of authorizations is not followed", async () => {
-  stage.between.after = changed(
-    ({ path }) => path.startsWith("/my-order/"),
-    (order) => ({
-      ...order,
-      authorizations: Array.from({ length: 5_000 }, () => (order["authorizations"] as string[])[0]),
-    }),
-  );
-  const { error } = await failed();
-  expect(error).toMatchObject({ code: "badAnswer" });
-  expect(stage.between.steps.length).toBeLessThan(10);
-});
-
-test("a directory that once led elsewhere is not believed for ever", async () => {
-  stage.between.after = changed(
-    ({ path }) => path === "/dir",
-    (directory) => ({ ...directory, newOrder: `${stage.between.directory}/nowhere` }),
-  );
-  const { status } = await failed();
-  stage.between.after = () => Promise.resolve();
-  stage.clock.advance(Math.max(status.nextAttempt! - stage.clock.now(), 3_600_000) + 60_000);
-  await issued(stage, ID);
-});
-
-test("a name that was not ordered is not proved", async () => {
-  stage.between.after = changed(
-    ({ path }) => path.startsWith("/authZ/"),
-    (authorization) => ({ ...authorization, identifier: { type: "dns", value: "bank.example.org" } }),
-  );
-  const { error } = await failed();
-  expect(error).toMatchObject({ code: "badAnswer" });
-  expect(stage.host.history.flat()).toEqual([]);
-  expect((await limitsOf()).failures).toEqual({});
 });
 
 test("what an authority says cannot control a terminal, forge a line of the log, or fill it", async () => {
