@@ -1,7 +1,7 @@
 import path from "node:path";
 import { buildBundle } from "../build/bundle.js";
 import { BUNDLE } from "../build/paths.js";
-import { imageFor } from "../src/diagnosis/mediaFile.js";
+import { imageFor } from "../src/diagnosis/imageFile.js";
 import { expectedResponses } from "../src/diagnosis/expectedResponses.js";
 import { checkLive, type CheckedResponse } from "../src/diagnosis/liveCheck.js";
 import { DEPLOYMENT_FILE, formatProblem, parseDeploymentText } from "../src/model/index.js";

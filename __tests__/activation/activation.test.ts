@@ -1162,8 +1162,8 @@ describe("logs that should be removed:", () => {
       release();
     }
     const file = "/var/lib/portico/deployment/journal.json";
-    const { logs, purge, media, ...older } = JSON.parse(site.read(file)) as Record<string, unknown>;
-    expect([logs, purge, media]).toEqual([expect.arrayContaining([LOG]), false, []]);
+    const { logs, purge, modes, ...older } = JSON.parse(site.read(file)) as Record<string, unknown>;
+    expect([logs, purge, modes]).toEqual([expect.arrayContaining([LOG]), false, []]);
     site.write(file, JSON.stringify(older));
     expect(await site.deactivate(true)).toEqual([]);
     expect(logFolder()).toEqual(["portico", "portico/error.log"]);

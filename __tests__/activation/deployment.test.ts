@@ -35,7 +35,8 @@ test("defaults are filled in, and it is frozen", () => {
   const parsed = parseDeployment({
     ...valid,
     settings: { values, files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" } },
-    media: { directory: "/opt/sync/media" },
+    trees: [{ path: "/srv/files", code: "files-served", says: "unreadable" }],
+    rows: [{ code: "files-served", title: "Files are served" }],
     database: { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" },
     network: { exposedPorts: [80] },
   });
@@ -43,7 +44,7 @@ test("defaults are filled in, and it is frozen", () => {
     ok: true,
     value: {
       settings: { apply: false },
-      media: { fix: false },
+      trees: [{ fix: false }],
       network: { portForwards: [], dnsRecords: [], exposedPorts: [80], loopbackPorts: [] },
       probe: { enabled: true, timeoutSeconds: 60 },
     },
@@ -73,7 +74,13 @@ test("a document with every field, every role and every mode is taken as it is",
     services: {
       proxy: { service: "portico.service", socket: "portico.socket" },
       daemons: [
-        { unit: "file.service", restartOn: ["fileServer"], domainChange: "restart", code: "web-application" },
+        {
+          unit: "file.service",
+          restartOn: ["fileServer"],
+          domainChange: "restart",
+          code: "daemon",
+          command: { never: "^x$", says: "a cause", fix: "a fix" },
+        },
         { unit: "dav.service" },
       ],
       firewall: "nftables.service",
@@ -84,7 +91,8 @@ test("a document with every field, every role and every mode is taken as it is",
       files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
       apply: true,
     },
-    media: { directory: "/opt/media", avatarDirectory: "/opt/avatars", fix: true },
+    trees: [{ path: "/srv/files", code: "daemon", says: "a cause", fix: true }],
+    rows: [{ code: "daemon", title: "A daemon" }],
     database: { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" },
     network: {
       addresses: ["192.0.2.1", "2001:db8::1"],
@@ -96,7 +104,7 @@ test("a document with every field, every role and every mode is taken as it is",
       exposedPorts: [443],
       loopbackPorts: [3306],
     },
-    probe: { enabled: false, mediaPath: "logo.png", timeoutSeconds: 3600 },
+    probe: { enabled: false, imagePath: "logo.png", timeoutSeconds: 3600 },
     requireCertificate: true,
   };
   expect(parseDeployment(full)).toEqual({ ok: true, value: full });
@@ -149,7 +157,7 @@ test.each<[string, object, [string, string][]]>([
       files: [{ path: "/a/../b", mode: "0777", sha256: "abc", role: "exe" }],
       services: {
         proxy: { service: "portico", socket: "portico.service" },
-        daemons: [{ unit: "a b.service", code: "proxy" }],
+        daemons: [{ unit: "a b.service", code: "a b" }],
       },
       probe: { timeoutSeconds: 0 },
     },
@@ -162,8 +170,7 @@ test.each<[string, object, [string, string][]]>([
       ["services.proxy.service", "config.bad-name"],
       ["services.proxy.socket", "config.bad-name"],
       ["services.daemons[0].unit", "config.bad-name"],
-      // It would hide the row of the proxy's own unit.
-      ["services.daemons[0].code", "config.not-one-of"],
+      ["services.daemons[0].code", "config.bad-name"],
       ["probe.timeoutSeconds", "config.out-of-range"],
     ],
   ],
@@ -227,6 +234,57 @@ test.each<[string, object, [string, string][]]>([
       },
     },
     [["settings.files.webApplication", "config.duplicate-name"]],
+  ],
+  [
+    "rows that every host has, or that there are already",
+    { rows: ["a", "proxy", "a"].map((code) => ({ code, title: "A row" })) },
+    [
+      ["rows[1].code", "config.duplicate-name"],
+      ["rows[2].code", "config.duplicate-name"],
+    ],
+  ],
+  [
+    "what belongs to no row of the deployment, but to one that every host has",
+    {
+      trees: [{ path: "/srv/files", code: "files", says: "x" }],
+      services: { ...valid.services, daemons: [{ unit: "a.service", code: "proxy" }] },
+      expect: [
+        {
+          name: "a",
+          request: { server: "a", path: "/" },
+          causes: ["server-name", "proxy", "b"].map((code) => ({
+            evidence: {},
+            says: "x",
+            code,
+            because: ["proxy", "b"],
+          })),
+        },
+      ],
+    },
+    [
+      ["trees[0].code", "config.unknown-reference"],
+      ["services.daemons[0].code", "config.unknown-reference"],
+      ["expect[0].causes[0].because[1]", "config.unknown-reference"],
+      ["expect[0].causes[1].code", "config.unknown-reference"],
+      ["expect[0].causes[1].because[1]", "config.unknown-reference"],
+      ["expect[0].causes[2].code", "config.unknown-reference"],
+      ["expect[0].causes[2].because[1]", "config.unknown-reference"],
+    ],
+  ],
+  [
+    "a command rule that is no regular expression",
+    {
+      services: {
+        ...valid.services,
+        daemons: [{ unit: "a.service", command: { never: "(", says: "x", fix: "x" } }],
+      },
+    },
+    [["services.daemons[0].command.never", "config.bad-text"]],
+  ],
+  [
+    "more rows than a report has room for",
+    { rows: Array.from({ length: 51 }, (_, i) => ({ code: `r${i}`, title: "A row" })) },
+    [["rows", "config.out-of-range"]],
   ],
   [
     "a daemon that reads a file nobody edits",

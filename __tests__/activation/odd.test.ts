@@ -18,7 +18,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
-import { formatMode, makeModes, mergeModes, planModes, undoModes } from "../../src/activation/mediaModes.js";
+import { formatMode, makeModes, mergeModes, planModes, undoModes } from "../../src/activation/treeModes.js";
 import type { Deployment } from "../../src/model/index.js";
 import { sha256, Site } from "./site.js";
 
@@ -58,7 +58,7 @@ test("permissions of media: only missing ones, over several activations, and bac
     chmodSync(site.root, 0o755);
     site.write("/opt/sync/media/a.png", "x", 0o600);
     site.write("/opt/sync/media/b.png", "x", 0o640);
-    const deployment = (fix: boolean) => ({ media: { directory, fix } }) as Deployment;
+    const deployment = (fix: boolean) => ({ trees: [{ path: directory, fix }] }) as unknown as Deployment;
     expect((await planModes(deployment(false))).changes).toEqual([]);
     const first = (await planModes(deployment(true))).changes;
     expect(first.map(formatMode)).toEqual([

@@ -19,6 +19,7 @@ import {
   deactivate,
   type Deactivated,
 } from "../../src/activation/index.js";
+import { FILE_SYNC_ROWS } from "../../src/constructs/fileSync/expected.js";
 import type { DeploymentInput, FileRole, Problem } from "../../src/model/index.js";
 import { issue, type Issued } from "../../proof/kit/certificates.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
@@ -153,6 +154,7 @@ export function document(files: SiteFiles, more: Partial<DeploymentInput> = {}):
         return { path: file, mode, sha256: sha256(content), role };
       }),
     services: { proxy: PROXY },
+    rows: FILE_SYNC_ROWS,
     ...more,
   };
 }

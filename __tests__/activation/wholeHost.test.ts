@@ -31,6 +31,7 @@ import {
   ControlServer,
 } from "../../src/runtime/supervisor/control.js";
 import { issue } from "../../proof/kit/certificates.js";
+import { fileSyncTrees } from "../../src/constructs/fileSync/expected.js";
 import { siteConfig, siteExpect } from "../../proof/kit/siteConfig.js";
 import { answer, asExpected, configOf, siteRows, subjectOf } from "../diagnosis/site.js";
 import { CONFIG, KEY, PROXY, sha256, type SiteFiles, siteFiles } from "./site.js";
@@ -1156,7 +1157,7 @@ describe("what the host should answer", () => {
     answers = asExpected;
     server = createHttpServer((request, response) => {
       const url = `http://${request.headers.host}${request.url}`;
-      const row = siteRows(configOf(plainConfig), { mediaPath: "a.png" }).find(
+      const row = siteRows(configOf(plainConfig), { imagePath: "a.png" }).find(
         ({ request: { scheme, host: name, path } }) => `${scheme}://${name}${path}` === url,
       );
       const outcome = row === undefined ? undefined : answers(row);
@@ -1713,7 +1714,7 @@ test("the application's settings and media are changed, restored after a failure
       files: paths,
       apply: true,
     },
-    media: { directory: "/opt/sync/media", fix: true },
+    trees: fileSyncTrees({ directory: "/opt/sync/media" }, true),
   });
   const now = (): unknown => [
     ...Object.values(paths).map((file) => host.read(file)),

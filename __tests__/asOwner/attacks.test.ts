@@ -9,9 +9,9 @@ import { buildBundle } from "../../build/bundle.js";
 import { identityOf } from "../../src/asOwner/acting.js";
 import { asOwner, ownerProgram } from "../../src/asOwner/asOwner.js";
 import { temporaryBeside } from "../../src/asOwner/ownerFile.js";
-import { changeModes, checkMediaPermissions } from "../../src/diagnosis/mediaPermissions.js";
-import { findMediaFile } from "../../src/diagnosis/mediaFile.js";
-import { planModes } from "../../src/activation/mediaModes.js";
+import { changeModes, checkTrees } from "../../src/diagnosis/treePermissions.js";
+import { findImageFile } from "../../src/diagnosis/imageFile.js";
+import { planModes } from "../../src/activation/treeModes.js";
 import { planEdits } from "../../src/activation/settingsEdits.js";
 import { Store } from "../../src/activation/store.js";
 import type { Deployment, Problem } from "../../src/model/index.js";
@@ -86,6 +86,7 @@ async function endAttacks(): Promise<void> {
 }
 
 const at = (name: string): string => join(base, name);
+const tree = (name: string, code = "media") => ({ path: at(name), code });
 
 function own(name: string, mode = 0o755): void {
   fs.mkdirSync(at(name), { mode });
@@ -371,7 +372,7 @@ describe("media:", () => {
     fs.rmSync(at("app/media"), { recursive: true });
     fs.symlinkSync(at("root/secret"), at("app/media"));
     const before = rootsOwn();
-    const { changes, violations } = await checkMediaPermissions({ directory: at("app/media") });
+    const { changes, violations } = await checkTrees([tree("app/media")]);
     expect(violations).toEqual([
       expect.objectContaining({ path: at("root/secret/key.png"), notFixable: "it belongs to user 0" }),
     ]);
@@ -389,7 +390,7 @@ describe("media:", () => {
     fs.symlinkSync(at("root/secret"), at("root/shared/app"));
     fs.lchownSync(at("root/shared/app"), APP, APP);
     const before = rootsOwn();
-    const { changes } = await checkMediaPermissions({ directory: at("root/shared/app") });
+    const { changes } = await checkTrees([tree("root/shared/app")]);
     expect(changes).toEqual([]);
     await changeModes(changes);
     expect(rootsOwn()).toEqual(before);
@@ -400,7 +401,7 @@ describe("media:", () => {
     fs.chmodSync(at("root/shared"), 0o1777);
     fs.symlinkSync(at("root/secret/key.png"), at("root/shared/a.png"));
     fs.lchownSync(at("root/shared/a.png"), APP, APP);
-    const { changes, violations } = await checkMediaPermissions({ directory: at("root/shared") });
+    const { changes, violations } = await checkTrees([tree("root/shared")]);
     expect(changes).toEqual([]);
     expect(violations.map(({ path, fix }) => [path, fix])).toEqual([
       [at("root/secret/key.png"), expect.stringContaining("remove the link")],
@@ -421,7 +422,7 @@ describe("media:", () => {
     } finally {
       process.chdir(before);
     }
-    const seen = await checkMediaPermissions({ directory: at("app/media") });
+    const seen = await checkTrees([tree("app/media")]);
     execFileSync("rm", ["-rf", at("app/media")]);
     expect(seen).toMatchObject({ unreached: [], unseen: [{ why: "(36: Name too long)" }] });
   });
@@ -436,7 +437,7 @@ describe("media:", () => {
       quietly(() => fs.renameSync(at("app/b"), at("app/media/a")));`);
     const before = rootsOwn();
     for (let i = 0; i < TURNS; i++) {
-      await changeModes((await checkMediaPermissions({ directory: at("app/media") })).changes);
+      await changeModes((await checkTrees([tree("app/media")])).changes);
     }
     expect(rootsOwn()).toEqual(before);
   });
@@ -451,23 +452,23 @@ describe("media:", () => {
     fs.mkdirSync(at("root/media/avatars"), { mode: 0o700 });
     fs.chownSync(at("root/media/avatars"), APP, APP);
     write("root/media/avatars/c.png", "x", 0o600);
-    for (const [options, paths, left] of [
-      [{ directory: at("app/media") }, ["app", "app/media/a.png"], ["app/media/roots.png"]],
+    for (const [trees, paths, left] of [
+      [[tree("app/media")], ["app", "app/media/a.png"], ["app/media/roots.png"]],
       [
-        { directory: at("root/media"), avatarDirectory: at("root/media/avatars") },
+        [tree("root/media"), tree("root/media/avatars", "avatars")],
         ["root/media/avatars", "root/media/avatars/c.png", "root/media/b.png"],
         [],
       ],
     ] as const) {
-      const seen = await checkMediaPermissions(options);
+      const seen = await checkTrees(trees);
       expect(seen.unseen).toEqual([]);
       expect(seen.changes.map(({ path }) => path).sort()).toEqual(paths.map(at));
       expect((await changeModes(seen.changes)).filter(({ why }) => why !== undefined)).toEqual([]);
-      const after = await checkMediaPermissions(options);
+      const after = await checkTrees(trees);
       expect(after.violations.map(({ path }) => path)).toEqual(left.map(at));
       const back = seen.changes.map(({ path, from, to }) => ({ path, from: to, to: from }));
       expect((await changeModes(back.toReversed())).filter(({ why }) => why !== undefined)).toEqual([]);
-      expect((await checkMediaPermissions(options)).changes).toEqual(seen.changes);
+      expect((await checkTrees(trees)).changes).toEqual(seen.changes);
     }
   });
 
@@ -477,9 +478,9 @@ describe("media:", () => {
     write("root/avatars/a.png", "x", 0o600, 0);
     write("app/media/b.png", "x", 0o600);
     fs.symlinkSync(at("root/avatars"), at("app/media/avatars"));
-    const options = { directory: at("app/media"), avatarDirectory: at("root/avatars") };
-    const seen = await checkMediaPermissions(options);
-    expect(seen.violations.map(({ path, part, outside }) => [path, part, outside])).toEqual([
+    const trees = [tree("app/media"), tree("root/avatars", "avatars")];
+    const seen = await checkTrees(trees);
+    expect(seen.violations.map(({ path, code, outside }) => [path, code, outside])).toEqual([
       [base, "media", false],
       [at("root/avatars/a.png"), "avatars", false],
       [at("app/media/b.png"), "media", false],
@@ -487,7 +488,7 @@ describe("media:", () => {
     // The way to the base twice; root, avatars and its file; app, media and its file.
     const looked = 2 * base.split("/").length + 6;
     expect(seen).toMatchObject({ violationCount: 3, looked, complete: true, unseen: [] });
-    expect(await checkMediaPermissions({ ...options, entriesMax: looked - 1 })).toMatchObject({
+    expect(await checkTrees(trees, looked - 1)).toMatchObject({
       looked: looked - 1,
       complete: false,
     });
@@ -502,13 +503,13 @@ describe("media:", () => {
   test("the search for an image runs as the owner of the tree", async () => {
     own("app/media/icons", 0o700);
     write("app/media/icons/ü b.png", "x", 0o600);
-    expect(await findMediaFile(at("app/media"))).toEqual({ mediaPath: "icons/%C3%BC%20b.png" });
+    expect(await findImageFile(at("app/media"))).toEqual({ imagePath: "icons/%C3%BC%20b.png" });
     fs.mkdirSync(at("root/media"));
     fs.renameSync(at("app/media/icons"), at("root/media/icons"));
-    expect(await findMediaFile(at("root/media"))).toEqual({ mediaPath: "icons/%C3%BC%20b.png" });
+    expect(await findImageFile(at("root/media"))).toEqual({ imagePath: "icons/%C3%BC%20b.png" });
     fs.rmSync(at("root/media"), { recursive: true });
     fs.symlinkSync(at("root/secret"), at("app/media/secret"));
-    expect(await findMediaFile(at("app/media"))).toEqual({});
+    expect(await findImageFile(at("app/media"))).toEqual({});
   });
 });
 
@@ -516,9 +517,9 @@ test("an image is looked for in the directories of twenty owners at most", async
   fs.mkdirSync(at("root/many"));
   for (let i = 10; i < 35; i++) own(`root/many/${i}`);
   write("root/many/32/late.png", "x");
-  expect(await findMediaFile(at("root/many"))).toEqual({});
+  expect(await findImageFile(at("root/many"))).toEqual({});
   write("root/many/28/early.png", "x");
-  expect(await findMediaFile(at("root/many"))).toEqual({ mediaPath: "28/early.png" });
+  expect(await findImageFile(at("root/many"))).toEqual({ imagePath: "28/early.png" });
 });
 
 test("a child has half a minute, unless the caller says otherwise", async () => {
@@ -592,7 +593,7 @@ const says = (answer: unknown): void =>
 describe("a child that the user has taken over", () => {
   const walked = (finding: object, more: object = {}) => ({
     answer: {
-      findings: [{ path: "", part: "media", kind: "file", mode: 0o600, outside: false, ...finding }],
+      findings: [{ path: "", code: "media", kind: "file", mode: 0o600, outside: false, ...finding }],
       looked: 1,
       complete: true,
       unseen: [],
@@ -626,7 +627,7 @@ describe("a child that the user has taken over", () => {
     [
       "sends root on to look elsewhere",
       () =>
-        walked({ path: own() }, { handedOver: [{ path: "/", part: "media", kind: "tree", outside: false }] }),
+        walked({ path: own() }, { handedOver: [{ path: "/", code: "media", kind: "tree", outside: false }] }),
     ],
     ["has looked at more than it was asked to", () => walked({ path: own() }, { looked: 200_001 })],
     ["has a reason in words", () => walked({ path: own() }, { unseen: [{ path: own(), why: TEXT }] })],
@@ -635,7 +636,7 @@ describe("a child that the user has taken over", () => {
   ])("and whose answer %s is not believed at all", async (_what, answer) => {
     says(answer());
     const before = rootsOwn();
-    const seen = await checkMediaPermissions({ directory: at("app/media") });
+    const seen = await checkTrees([tree("app/media")]);
     expect(seen).toMatchObject({
       violations: [],
       changes: [],
@@ -656,7 +657,7 @@ describe("a child that the user has taken over", () => {
   ])("and that says %s costs no memory, and nothing is believed", async (_what, code) => {
     takenOver(code);
     const before = process.memoryUsage().heapUsed;
-    const seen = await checkMediaPermissions({ directory: at("app/media") });
+    const seen = await checkTrees([tree("app/media")]);
     expect(seen).toMatchObject({ changes: [], unseen: [{ why: expect.stringContaining(none) }] });
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(100e6);
   });
@@ -675,17 +676,17 @@ describe("a child that the user has taken over", () => {
       fs.symlinkSync(at("root/secret"), at("app/media/link"));
       fs.symlinkSync(at("root/secret/key.png"), at("app/media/a.png"));
       says(walked({ path }));
-      const { violations, changes } = await checkMediaPermissions({ directory: at("app/media") });
+      const { violations, changes } = await checkTrees([tree("app/media")]);
       expect(changes).toEqual([]);
       expect(violations).toEqual([
         {
           path,
-          part: "media",
+          code: "media",
           kind: "file",
           mode: "0600",
           lacks: "read",
           outside: true,
-          fix: "a link in the media leads there: remove the link, unless everyone may read what it leads to",
+          fix: "a link in the tree leads there: remove the link, unless everyone may read what it leads to",
         },
       ]);
     },
@@ -694,7 +695,7 @@ describe("a child that the user has taken over", () => {
   test("and that names files of its own gets them changed by that user, and by no one else", async () => {
     write("app/media/a.png", "x", 0o600);
     says(walked({ path: own(), mode: 0o4600 }));
-    const { changes } = await checkMediaPermissions({ directory: at("app/media") });
+    const { changes } = await checkTrees([tree("app/media")]);
     expect(changes).toEqual([{ path: own(), from: 0o600, to: 0o604, uid: APP }]);
     ownerProgram.path = childAlone;
     expect(await changeModes(changes)).toEqual(changes);
@@ -711,8 +712,8 @@ describe("a child that the user has taken over", () => {
   test("and that says an image is elsewhere has no request made for it", async () => {
     for (const image of ["../secret.png", "/etc/x.png", "a//b.png", "a.txt", "./a.png"]) {
       says({ answer: { image, handedOver: [] } });
-      const mediaUnseen = expect.objectContaining({ code: "files.no-answer" });
-      expect([image, await findMediaFile(at("app/media"))]).toEqual([image, { mediaUnseen }]);
+      const imageUnseen = expect.objectContaining({ code: "files.no-answer" });
+      expect([image, await findImageFile(at("app/media"))]).toEqual([image, { imageUnseen }]);
     }
   });
 
@@ -771,8 +772,8 @@ describe("a user who stops the child", () => {
     );
     expect(same).toEqual({ edits: [], plan: { files: [], problems: [] }, unreached: named });
     expect([first.plan.problems, first.unreached]).toEqual([named, []]);
-    const media = { directory: at("app/media"), fix: true };
-    expect(await planModes({ media } as unknown as Deployment)).toMatchObject({
+    const trees = [{ ...tree("app/media"), fix: true }];
+    expect(await planModes({ trees } as unknown as Deployment)).toMatchObject({
       changes: [],
       unreached: [{ code: "files.no-answer", path: at("app/media") }],
     });
@@ -914,7 +915,8 @@ test("no process of root opens, changes or starts anything there: traced from de
     document,
     JSON.stringify({
       ...JSON.parse(site.read("/etc/portico/deployment.json")),
-      media: { directory: site.at("/app/media") },
+      trees: [{ path: site.at("/app/media"), code: "media", says: "x" }],
+      rows: [{ code: "media", title: "x" }],
       settings: { values: wantedValues(), files: onHost },
     }),
   );

@@ -5,9 +5,9 @@ import { join, posix } from "node:path";
 import { descriptorsOf } from "../../proof/kit/processes.js";
 import { type Acting, actingOn, identityOf } from "../../src/asOwner/acting.js";
 import { runAsOwner } from "../../src/asOwner/child.js";
-import { findImage } from "../../src/asOwner/mediaImage.js";
-import { described } from "../../src/asOwner/mediaFindings.js";
-import { type MediaTask, realPathOf, walkMedia, type WalkRequest } from "../../src/asOwner/mediaWalk.js";
+import { findImage } from "../../src/asOwner/imageSearch.js";
+import { described } from "../../src/asOwner/treeFindings.js";
+import { type TreeTask, realPathOf, walkTrees, type WalkRequest } from "../../src/asOwner/treeWalk.js";
 import { entriesIn } from "../../src/asOwner/entries.js";
 import { changeModes, type ModeChange } from "../../src/asOwner/modes.js";
 import {
@@ -169,23 +169,23 @@ describe("the user to act as:", () => {
   });
 });
 
-describe("media:", () => {
-  const task = (name: string, more: Partial<MediaTask> = {}): MediaTask => ({
+describe("trees:", () => {
+  const task = (name: string, more: Partial<TreeTask> = {}): TreeTask => ({
     path: Buffer.from(posix.join(base, name)).toString("latin1"),
-    part: "media",
+    code: "media",
     kind: "tree",
     outside: false,
     ...more,
   });
-  const walk = async (tasks: readonly MediaTask[], more: Partial<WalkRequest> = {}) => {
-    const walked = await walkMedia({ tasks, roots: [], entriesMax: 100_000, ...more });
+  const walk = async (tasks: readonly TreeTask[], more: Partial<WalkRequest> = {}) => {
+    const walked = await walkTrees({ tasks, roots: [], entriesMax: 100_000, ...more });
     return { ...described(walked), handedOver: walked.handedOver };
   };
   /** How many directories there are on the way to the base, `/` and the base among them. */
   const onTheWay = (): number => base.split("/").length;
   const found = (name: string, more: object) => ({
     path: at(name),
-    part: "media",
+    code: "media",
     kind: "file",
     mode: "0600",
     lacks: "read",
@@ -279,10 +279,10 @@ describe("media:", () => {
     // Of what is outside a tree, a link says more than a place.
     folder("tree");
     fs.symlinkSync("../theirs/deep", at("tree/out"));
-    expect(await walk([task("tree", { part: "avatars" })])).toMatchObject({
-      violations: [{ path: at("theirs"), part: "avatars", outside: true }],
+    expect(await walk([task("tree", { code: "avatars" })])).toMatchObject({
+      violations: [{ path: at("theirs"), code: "avatars", outside: true }],
       changes: [],
-      handedOver: [task("theirs/deep", { kind: "link", part: "avatars", outside: true })],
+      handedOver: [task("theirs/deep", { kind: "link", code: "avatars", outside: true })],
     });
     const [below, link] = [
       task("tree", { kind: "below" }),
@@ -308,15 +308,15 @@ describe("media:", () => {
     });
   });
 
-  test("avatars within the media are called avatars, and are checked once", async () => {
+  test("a tree inside another has its own code, and is checked once", async () => {
     folder("media/data/avatars");
     file("media/data/avatars/a", 0o600);
     file("media/data/b", 0o600);
     fs.symlinkSync("loop", at("media/data/avatars/loop"));
-    const avatars = task("media/data/avatars", { part: "avatars" });
+    const avatars = task("media/data/avatars", { code: "avatars" });
     const { violations, looked, unseen } = await walk([task("media"), avatars]);
     expect(violations).toEqual([
-      found("media/data/avatars/a", { part: "avatars" }),
+      found("media/data/avatars/a", { code: "avatars" }),
       found("media/data/b", {}),
     ]);
     expect([looked, unseen.length]).toEqual([onTheWay() + 5, 1]);

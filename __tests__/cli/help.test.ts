@@ -121,7 +121,7 @@ test.each([
   ["doctor --deployment /none/deployment.json", "error: --deployment: there is no /none/deployment.json\n"],
   ["check --connect 192.0.2.1", "error: option '--connect' needs --live"],
   ["check --host a", "error: option '--host' needs --live"],
-  ["check --media-path a", "error: option '--media-path' needs --live"],
+  ["check --image-path a", "error: option '--image-path' needs --live"],
   ["check --port-offset 1", "error: option '--port-offset' needs --live"],
   ["check --insecure", "error: option '--[no-]insecure' needs --live"],
   ["check --timeout 1", "error: option '--timeout' needs --live"],

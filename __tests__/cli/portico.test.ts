@@ -226,7 +226,7 @@ describe("check", () => {
       "check",
       "--live",
       file,
-      "--media-path",
+      "--image-path",
       "a.png",
       ...options,
       "--no-insecure",
@@ -420,7 +420,7 @@ describe("preview and check --live", () => {
       ...at,
       "--host",
       "other.example.org",
-      "--media-path",
+      "--image-path",
       "img/logo.png",
     );
     const causes = lines(out).filter((line) =>

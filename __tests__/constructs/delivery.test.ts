@@ -407,7 +407,10 @@ describe("delivery over ssh", () => {
       daemons: [],
       firewall: "portico-firewall.service",
     });
-    expect(deployment.media).toEqual({ directory: "/srv/sync/media", fix: true });
+    expect(deployment.trees).toMatchObject([
+      { path: "/srv/sync/media", fix: true },
+      { path: "/srv/sync/media/avatars", fix: true },
+    ]);
     expect(deployment.network).toMatchObject({ exposedPorts: [22, 80, 443] });
     const uploads = Object.keys(synthesized.resource.terraform_data!).filter(
       (id) => !/Activation|Host_(?:Deployment|Staging)/.test(id),

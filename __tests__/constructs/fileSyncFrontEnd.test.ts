@@ -757,13 +757,23 @@ describe("what activation knows of the host", () => {
 
   test("is little if nothing is given", () => {
     const {
-      media,
+      trees,
+      rows,
       network,
       expect: _,
       ...rest
     } = described({ host: { address: "192.0.2.10" }, activation: {} });
     expect(rest).toEqual({ services: { ...services, daemons: [] } });
-    expect(media).toEqual({ directory: "/srv/sync/media", fix: false });
+    expect(trees).toMatchObject([
+      { path: "/srv/sync/media", code: "media-permissions", fix: false },
+      { path: "/srv/sync/media/avatars", code: "avatar", fix: false },
+    ]);
+    expect(rows!.map(({ code }) => code)).toEqual([
+      "media-permissions",
+      "avatar",
+      "web-application",
+      "public-urls",
+    ]);
     expect(network!.addresses).toEqual(["192.0.2.10"]);
   });
 
@@ -771,11 +781,12 @@ describe("what activation knows of the host", () => {
     const files = { networkDaemon: "/s/n.conf", webApplication: "/s/w.py", fileServer: "/s/f.conf" };
     const units = { webApplication: "web.service", fileServer: "files.service", webdav: "dav.service" };
     const database = { host: "db.example.org", port: 3306, name: "web", user: "reader" };
-    const probe = { enabled: false, mediaPath: "img/a.png", timeoutSeconds: 5 };
+    const probe = { enabled: false, imagePath: "img/a.png", timeoutSeconds: 5 };
     const given = { units, settings: { files, apply: true }, fixMedia: true, database, probe };
     const {
       settings,
-      media,
+      trees,
+      rows: _rows,
       network,
       expect: _,
       ...rest
@@ -786,12 +797,20 @@ describe("what activation knows of the host", () => {
       activation: { ...given, requireCertificate: false },
     });
     expect(settings).toMatchObject({ files, apply: true, values: { serviceUrl: "https://192.0.2.10/sync" } });
-    expect(media).toEqual({ directory: "/srv/media", avatarDirectory: "/srv/avatars", fix: true });
+    expect(trees).toMatchObject([
+      { path: "/srv/media", fix: true },
+      { path: "/srv/avatars", fix: true },
+    ]);
     expect(network).toMatchObject({ addresses: ["192.0.2.10", ipv6Address], exposedPorts: [22, 80, 443] });
     const daemons = [
       { unit: "files.service", restartOn: ["networkDaemon", "fileServer"], domainChange: "restart" },
       { unit: "dav.service" },
-      { unit: "web.service", restartOn: ["networkDaemon", "webApplication"], code: "web-application" },
+      {
+        unit: "web.service",
+        restartOn: ["networkDaemon", "webApplication"],
+        code: "web-application",
+        command: expect.objectContaining({ never: expect.stringContaining("fastcgi") }),
+      },
     ];
     expect(rest).toEqual({ services: { ...services, daemons }, database, probe, requireCertificate: false });
   });

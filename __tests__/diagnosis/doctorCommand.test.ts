@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
 import { run } from "../../src/cli/program.js";
+import { fileSyncTrees } from "../../src/constructs/fileSync/expected.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { siteConfig, siteExpect } from "../../proof/kit/siteConfig.js";
 import { wantedValues } from "../applicationSettings/oracle.js";
@@ -43,7 +44,7 @@ function config() {
   return { ...rest, listeners: listeners.map((listener) => ({ ...listener, port })) };
 }
 
-const rows = () => siteRows(configOf(config()), { mediaPath: "a.png" });
+const rows = () => siteRows(configOf(config()), { imagePath: "a.png" });
 const EXPECT = siteExpect({ mode: "plain", host: "files.example.org" });
 
 async function closed(): Promise<void> {
@@ -60,7 +61,7 @@ async function doctor(...args: string[]): Promise<{ code: number; out: string; e
 }
 
 test("everything visible from another machine is in order", async () => {
-  const { code, out, err } = await doctor("--media-path", "a.png");
+  const { code, out, err } = await doctor("--image-path", "a.png");
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toMatch(/^ok {5}Exactly the right ports are open$/m);
   expect(out).toMatch(/^ok {5}Expected response: media file$/m);
@@ -72,7 +73,7 @@ test("everything visible from another machine is in order", async () => {
 
 test("a row that is in order is one line; one that failed says why, what was seen, and what to do", async () => {
   await closed();
-  const { code, out } = await doctor("--media-path", "a.png");
+  const { code, out } = await doctor("--image-path", "a.png");
   expect(code).toBe(1);
   expect(out).toContain(
     `FAIL   Exactly the right ports are open\n         cause:   nothing answers on port ${port}\n         seen:    open from here: none\n         fix:     Start the proxy;`,
@@ -85,7 +86,7 @@ test("a row that is in order is one line; one that failed says why, what was see
 
 test("the host is asked by the name that is given", async () => {
   const named = async (...args: string[]): Promise<boolean> =>
-    (await doctor("--media-path", "b.png", ...args)).out.includes("other.example");
+    (await doctor("--image-path", "b.png", ...args)).out.includes("other.example");
   expect([await named(), await named("--host", "other.example")]).toEqual([false, true]);
 });
 
@@ -139,7 +140,7 @@ describe("on the host itself", () => {
     const deployment = deploymentOf({
       expect: EXPECT,
       settings: { values: values as never, files },
-      media: { directory: at("media") },
+      trees: fileSyncTrees({ directory: at("media") }, false),
       network: { addresses: ["127.0.0.1"] },
     });
     writeFileSync(at("deployment.json"), JSON.stringify(deployment));

@@ -40,21 +40,21 @@ afterEach(() => rmSync(folder, { recursive: true }));
 test("a document that cannot be read gives way to the activated one; without that, nothing is gathered", async () => {
   const activated = {
     drift: HEALTHY.drift!,
-    deployment: deploymentOf({ media: { directory: "/activated" } }),
+    deployment: deploymentOf({ name: "activated" }),
   };
   const deployed = async (more: Partial<DiagnosisOptions>): Promise<unknown> => {
     const gathered = await gather({ ...options, ...more });
     return gathered.ok
-      ? gathered.value.deployment?.media?.directory
+      ? gathered.value.deployment?.name
       : gathered.problems.map(({ code, path }) => [code, path]);
   };
   expect(await deployed({})).toBeUndefined();
-  expect(await deployed({ activated })).toBe("/activated");
-  const here = deploymentOf({ media: { directory: "/here" } });
+  expect(await deployed({ activated })).toBe("activated");
+  const here = deploymentOf({ name: "here" });
   writeFileSync(at("deployment.json"), JSON.stringify(here));
-  expect(await deployed({ activated })).toBe("/here");
+  expect(await deployed({ activated })).toBe("here");
   writeFileSync(at("deployment.json"), JSON.stringify({ ...here, version: 2 }));
-  expect(await deployed({ activated })).toBe("/activated");
+  expect(await deployed({ activated })).toBe("activated");
   expect(await deployed({})).toEqual([[expect.any(String), `${at("deployment.json")}: version`]]);
   writeFileSync(at("deployment.json"), "{");
   expect(await deployed({ activated: { drift: HEALTHY.drift! } })).toEqual([
@@ -189,14 +189,14 @@ describe("of a front end", () => {
   });
 
   test("what a deployment says of its media, its addresses and its daemons' ports", async () => {
-    const deployed = { probe: { mediaPath: "x/y.png" }, network: { loopbackPorts: [ports.http + 1] } };
+    const deployed = { probe: { imagePath: "x/y.png" }, network: { loopbackPorts: [ports.http + 1] } };
     const here = await seen({ host: "198.41.0.4" }, deployed as never);
     expect(row(here, "media").request.path).toBe("/syncmedia/x/y.png");
     // A public address that is asked for by itself is not one that a name leads to.
     expect(here).toMatchObject({ publicAddresses: [], place: "host", configProblems: expect.any(Array) });
     expect(here.configProblems!.map(({ code }) => code)).toContain("files.unreadable");
     expect(here.openPorts).toBeUndefined();
-    const there = await seen({ place: "elsewhere", connect: "localhost", mediaPath: "z.png" });
+    const there = await seen({ place: "elsewhere", connect: "localhost", imagePath: "z.png" });
     expect(row(there, "media").request.path).toBe("/syncmedia/z.png");
     expect(there.openPorts).toEqual(
       new Map([ports.http, ports.published, ports.http + 1].map((port) => [port, false])),

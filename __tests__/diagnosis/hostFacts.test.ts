@@ -110,7 +110,7 @@ E
     );
     chmodSync(systemctl, 0o755);
     process.env["PATH"] = `${folder}:${path}`;
-    const daemons = [{ unit: "dav.service" }, { unit: "web.service", code: "web-application" as const }];
+    const daemons = [{ unit: "web.service" }];
     const services = { proxy: { service: "a.service", socket: "a.socket" }, daemons };
     try {
       const none = { mainPid: 0, state: "", command: "" };
@@ -124,7 +124,7 @@ E
           command: "/bin/a -b c",
         },
         proxySocket: { name: "a.socket", load: "not-found", enabled: true, ...none },
-        "web-application": { name: "web.service", load: "masked", enabled: false, ...none },
+        daemons: [{ name: "web.service", load: "masked", enabled: false, ...none }],
       });
       expect(await showUnits(["a.service"], 5)).toEqual([shownUnit("a.service", shown)]);
       writeFileSync(systemctl, "#!/bin/sh\nexit 1\n");

@@ -173,7 +173,7 @@ describe("what is asked", () => {
     const login = `http://${ADDRESS}/sync/accounts/login/?next=/sync/`;
     expect(lines()).toEqual([
       `default server: http://default-server.invalid/ ${at} | 200, Content-Type: text/html, Server: with version`,
-      `media file: http://${ADDRESS}/syncmedia/<media_path> ${at} | ${MEDIA} | no image file was found in /opt/sync/media`,
+      `media file: http://${ADDRESS}/syncmedia/<image> ${at} | ${MEDIA} | no image file was found in /opt/sync/media`,
       `application over http: http://${ADDRESS}/sync/ ${at} | 302, Location: ${login}, Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language | http://127.0.0.1:8000`,
       `application's Server field: http://${ADDRESS}/sync/ ${at} | Server: without version | http://127.0.0.1:8000`,
       `file server daemon: http://${ADDRESS}/synchttp/ ${at} | ${FROM_DAEMON} | http://127.0.0.1:8082`,
@@ -185,7 +185,7 @@ describe("what is asked", () => {
     const options = { mode: "tls", ipv6: "::" } as const;
     const { listeners } = siteConfig(options);
     const found = linesOf(
-      { mediaPath: "//img/a.png" },
+      { imagePath: "//img/a.png" },
       options,
       reversed ? { listeners: listeners.toReversed() } : {},
     );
@@ -231,7 +231,7 @@ describe("what is asked", () => {
     const moved = previewConfig(config({ mode: "tls", host: "files.example.org" }), { portOffset: 10_000 });
     if (!moved.ok) throw new Error(JSON.stringify(moved.problems));
     const [http, https] = ["http://files.example.org:10080", "https://files.example.org:10443"];
-    const rows = siteRows(moved.value, { mediaPath: "a.png" }).map(line);
+    const rows = siteRows(moved.value, { imagePath: "a.png" }).map(line);
     expect(rows.slice(2, 4)).toEqual([
       `redirect to https: ${http}/sync/ at 127.0.0.1 10080 | 301, Location: ${https}/sync/, Content-Type: text/html`,
       `application over https: ${https}/sync/ at 127.0.0.1 10443 | HTTP/2, 302, Location: ${https}/sync/accounts/login/?next=/sync/ | http://127.0.0.1:8000`,
@@ -268,8 +268,8 @@ describe("what is asked", () => {
   test.each([
     ["img/a.png", "/syncmedia/img/a.png"],
     ["../../a.png", "/syncmedia/../../a.png"],
-  ])("a media file that is named %s", (mediaPath, path) => {
-    const row = siteRows(config(), { mediaPath }).find((row) => subjectOf(row) === "media")!;
+  ])("a media file that is named %s", (imagePath, path) => {
+    const row = siteRows(config(), { imagePath }).find((row) => subjectOf(row) === "media")!;
     expect(row.request.path).toBe(path);
   });
 
@@ -319,7 +319,7 @@ describe("what is asked", () => {
       }),
     );
     expect(rows.find((row) => subjectOf(row) === "media")!.notProbed!.reason).toBe(
-      "no image file was found in the media directory",
+      "no image file was found in the directory of its route",
     );
     // The deployment says where it leads, whatever the config on the host has become.
     expect(rows.find((row) => subjectOf(row) === "redirect")!.expected[1]!.says).toBe(
@@ -358,8 +358,8 @@ describe("what is asked", () => {
   });
 
   test("media that a user keeps from being looked at are not called missing", () => {
-    const mediaUnseen = problem("files.no-answer", "/opt/sync/media", "was stopped", { fix: "End it." });
-    const media = siteRows(config(), { mediaUnseen }).find((row) => subjectOf(row) === "media")!;
+    const imageUnseen = problem("files.no-answer", "/opt/sync/media", "was stopped", { fix: "End it." });
+    const media = siteRows(config(), { imageUnseen }).find((row) => subjectOf(row) === "media")!;
     expect(judge(media, undefined)).toMatchObject({
       pass: false,
       unseen: true,
@@ -426,7 +426,7 @@ test.each<
 });
 
 const row = (subject: Subject, options: Partial<SiteOptions> = {}): ExpectedResponse =>
-  siteRows(config(options), { mediaPath: "a.png" }).find((one) => subjectOf(one) === subject)!;
+  siteRows(config(options), { imagePath: "a.png" }).find((one) => subjectOf(one) === subject)!;
 const LOGIN = `http://${ADDRESS}/sync/accounts/login/`;
 
 test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([

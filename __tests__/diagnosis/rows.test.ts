@@ -56,13 +56,16 @@ const responses = (others: Parameters<typeof responsesOf>[1]): Partial<Evidence>
 });
 const violation = {
   path: "/opt/sync/media/a.png",
-  part: "media",
+  code: "media-permissions",
   kind: "file",
   lacks: "read",
   fix: "chmod 1",
 };
-const media = (...violations: object[]): Partial<Evidence> => ({
-  media: { ...HEALTHY.media!, violations: violations as never },
+const trees = (...violations: object[]): Partial<Evidence> => ({
+  trees: { ...HEALTHY.trees!, violations: violations as never },
+});
+const web = (more: object): Partial<Evidence> => ({
+  units: { ...UNITS, daemons: [{ ...UNITS.daemons[0]!, ...more }] },
 });
 const settings = (more: object): Partial<Evidence> => ({ settings: { ...HEALTHY.settings!, ...more } });
 const deviation = { item: "SERVICE_URL", wanted: "http://a/sync", where: "/opt/daemon.conf:2" };
@@ -102,7 +105,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       "from elsewhere",
       {
         place: "elsewhere",
-        ...without("configProblems", "configWarnings", "deployment", "units", "sockets", "settings", "media"),
+        ...without("configProblems", "configWarnings", "deployment", "units", "sockets", "settings", "trees"),
         ...without("drift", "logs", "ownAddresses", "space", "publicAddresses"),
         openPorts: new Map([[80, true]]),
       },
@@ -120,7 +123,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
             "space",
             "addresses",
           ],
-          ...["firewall", "media-permissions", "avatar", "public-urls", "settings", "hairpin"],
+          ...["firewall", "hairpin"],
         ],
         "unknown",
       ),
@@ -535,7 +538,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     ],
     [
       "media that fail, and one that others cannot read",
-      { ...media(violation), ...responses({ media: answer(500) }) },
+      { ...trees(violation), ...responses({ media: answer(500) }) },
       { "media-permissions": "failed", "response: media file": "failed" },
     ],
     [
@@ -552,71 +555,82 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     ],
     [
       "a media file that others cannot read",
-      media(violation),
+      trees(violation),
       { "media-permissions": "failed" },
       ["media-permissions", /\n\/opt\/sync\/media\/a\.png: others lack read\nchmod 1$/],
     ],
     [
       "ten of many files",
-      media(...Array.from({ length: 11 }, (_, i) => ({ ...violation, path: `/m${i}`, fix: `chmod ${i}` }))),
+      trees(...Array.from({ length: 11 }, (_, i) => ({ ...violation, path: `/m${i}`, fix: `chmod ${i}` }))),
       { "media-permissions": "failed" },
       ["media-permissions", /\n\/m9: others lack read\nchmod 0; [^/]*; chmod 9$/],
     ],
     [
       "an avatar that others cannot read",
-      media({ ...violation, part: "avatars" }),
+      trees({ ...violation, code: "avatar" }),
       { avatar: "failed" },
       ["avatar", /chmod 1$/],
     ],
     [
       "an avatar that is forbidden",
-      { ...media({ ...violation, part: "avatars" }), ...responses({ media: errorPage(403) }) },
+      { ...trees({ ...violation, code: "avatar" }), ...responses({ media: errorPage(403) }) },
       { avatar: "failed", "response: media file": "because avatar" },
     ],
     [
       "a directory above both",
-      media({ ...violation, path: "/opt/sync", kind: "directory" }),
+      trees({ ...violation, path: "/opt/sync", kind: "directory" }),
       { "media-permissions": "failed", avatar: "because media-permissions" },
     ],
     [
       "a directory above the media only",
-      media({ ...violation, path: "/opt/sync/media", kind: "directory" }),
+      trees({ ...violation, path: "/opt/sync/media", kind: "directory" }),
       { "media-permissions": "failed" },
     ],
     [
       "a directory that is only named like the way to the avatars",
-      media({ ...violation, path: "/opt/sync/ava", kind: "directory" }),
+      trees({ ...violation, path: "/opt/sync/ava", kind: "directory" }),
       { "media-permissions": "failed" },
     ],
-    ["media that were not looked at", without("media"), all(["media-permissions", "avatar"], "unknown")],
+    [
+      "media whose owner does not answer",
+      { trees: { ...HEALTHY.trees!, looked: 0, unseen: [{ path: "/opt/sync/media", why: "(no answer)" }] } },
+      all(["media-permissions", "avatar"], "unknown"),
+      ["media-permissions", /^\/opt\/sync\/media: \(no answer\)$/],
+    ],
+    ["media that were not looked at", without("trees"), all(["media-permissions", "avatar"], "unknown")],
     [
       "the FastCGI variant",
-      {
-        units: {
-          ...UNITS,
-          "web-application": { ...UNITS["web-application"], command: "/opt/web.sh start-fastcgi" },
-        },
-      },
+      web({ command: "/opt/web.sh Start-FastCGI" }),
       { "web-application": "failed" },
-      ["web-application", /ExecStart=\/opt\/web\.sh start-fastcgi\n/],
+      ["web-application", /ExecStart=\/opt\/web\.sh Start-FastCGI\n/],
     ],
     [
       "a web application that is down",
       {
-        units: { ...UNITS, "web-application": { ...UNITS["web-application"], state: "failed" } },
+        ...web({ state: "failed" }),
         ...responses({ web: errorPage(502) }),
       },
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
       [
         "web-application",
-        /\nweb\.service: failed\n.* on http:\/\/127\.0\.0\.1:8000 and speak HTTP\. systemctl start web\.service$/,
+        /\nweb\.service: failed\n.* on http:\/\/127\.0\.0\.1:8000 and speak HTTP; see its log\. systemctl start web\.service$/,
       ],
     ],
+    [
+      "a web application whose unit is down, while something answers",
+      web({ state: "inactive" }),
+      { "web-application": "failed" },
+      [
+        "web-application",
+        /^web\.service does not run\nweb\.service: inactive\nsystemctl start web\.service; if that fails: /,
+      ],
+    ],
+    ["a web application that starts", web({ state: "activating" }), {}],
     [
       "a web application that is up and does not answer",
       responses({ web: errorPage(502) }),
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      ["web-application", /\nweb\.service: active\n.* See the application's own log\.$/],
+      ["web-application", /\nweb\.service: active\n.*; see its log\.$/],
     ],
     [
       "a web application without an upstream",
@@ -633,7 +647,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       "a web application without a unit",
       { units: { proxy: UNITS.proxy }, ...responses({ web: errorPage(502) }) },
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      ["web-application", / See the application's own log\.$/],
+      ["web-application", /; see its log\.$/],
     ],
     [
       "a web application that does not know the page",
@@ -686,7 +700,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       { "public-urls": "unknown", settings: "failed" },
       ["settings", /\n\/etc\/x: cannot be read\nLook at it\.$/],
     ],
-    ["settings that were not looked at", without("settings"), all(["public-urls", "settings"], "unknown")],
+    ["settings that were not looked at", without("settings"), { "public-urls": "unknown" }],
     [
       "no public address",
       { publicAddresses: [] },
@@ -894,7 +908,8 @@ test("what is said where everything is in order", () => {
     ["proxy", "portico.socket: active, enabled", "portico.service: active, enabled"],
     ["ports", "listening for everyone: 80"],
     ["server-name", expect.stringContaining(`HEAD http://default-server.invalid/ ${at}: 200, `)],
-    ["media-permissions", "3 files and directories are readable by others"],
+    ["media-permissions", "3 files and directories of all trees were looked at"],
+    ["avatar", "3 files and directories of all trees were looked at"],
     ["web-application", expect.stringContaining(`HEAD ${host}/sync/ ${at}: 302, Location: `)],
     ["public-urls", "The database stores no other values."],
     ["hairpin", "198.41.0.4: answers, and is the host's own"],

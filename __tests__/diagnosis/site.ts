@@ -1,3 +1,5 @@
+import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
+import { FILE_SYNC_ROWS, fileSyncTrees } from "../../src/constructs/fileSync/expected.js";
 import {
   type ExpectedResponse,
   expectedResponses,
@@ -34,7 +36,12 @@ export function deploymentOf(more: Partial<DeploymentInput> = {}): Deployment {
     version: 1,
     config: path,
     files: [{ path, mode: "0644", sha256: "0".repeat(64), role: "config" }],
-    services: { proxy: { service: "portico.service", socket: "portico.socket" } },
+    services: {
+      proxy: { service: "portico.service", socket: "portico.socket" },
+      daemons: daemonsOf({ webApplication: "web.service" }),
+    },
+    rows: FILE_SYNC_ROWS,
+    trees: fileSyncTrees({ directory: "/opt/sync/media", avatarDirectory: "/opt/sync/avatars" }, false),
     ...more,
   });
   if (!deployment.ok) throw new Error(JSON.stringify(deployment.problems));
@@ -120,7 +127,7 @@ export function asExpected(row: ExpectedResponse): ProbeOutcome {
 export function responsesOf(
   config: ProxyConfig,
   others: Partial<Record<Subject | "all", ProbeOutcome>> = {},
-  options: ExpectedResponsesOptions = { mediaPath: "a.png" },
+  options: ExpectedResponsesOptions = { imagePath: "a.png" },
 ): SeenResponse[] {
   return siteRows(config, options).map((row) => {
     const outcome =
@@ -141,7 +148,7 @@ const unit = (name: string, command = ""): NonNullable<NonNullable<Evidence["uni
 export const UNITS = {
   proxy: unit("portico.service"),
   proxySocket: unit("portico.socket"),
-  "web-application": unit("web.service", "/opt/sync/web.sh start"),
+  daemons: [unit("web.service", "/opt/sync/web.sh start")],
 };
 
 const CONFIG = configOf(siteConfig({ mode: "plain", host: ADDRESS }));
@@ -151,15 +158,12 @@ export const HEALTHY: Evidence = {
   config: CONFIG,
   configProblems: [],
   configWarnings: [],
-  deployment: deploymentOf({
-    media: { directory: "/opt/sync/media", avatarDirectory: "/opt/sync/avatars" },
-    network: { addresses: [ADDRESS] },
-  }),
+  deployment: deploymentOf({ network: { addresses: [ADDRESS] } }),
   responses: responsesOf(CONFIG),
   units: UNITS,
   sockets: [{ address: "0.0.0.0", port: 80 }],
   settings: { deviations: [], problems: [], database: "The database stores no other values." },
-  media: { looked: 3, violations: [] } as unknown as NonNullable<Evidence["media"]>,
+  trees: { looked: 3, violations: [] } as unknown as NonNullable<Evidence["trees"]>,
   publicAddresses: [{ address: ADDRESS, own: true, outcome: answer(200) }],
   drift: { store: [], files: [], units: [], firewall: [], running: [] },
   logs: [],

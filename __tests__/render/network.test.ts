@@ -357,7 +357,7 @@ describe("daemons", () => {
     testWith("terraform")("Terraform judges as this check does", () => {
       const words = [...variants, ...others].flat();
       const judged = words.map(
-        (word) => `can(regex(${JSON.stringify(FASTCGI_START)}, ${JSON.stringify(word)}))`,
+        (word) => `can(regex(${JSON.stringify(`(?i)${FASTCGI_START}`)}, ${JSON.stringify(word)}))`,
       );
       const said = execFileSync("terraform", ["console"], {
         cwd: folder,

@@ -80,7 +80,7 @@ test("only constructs, kubernetes, testing and main.ts import cdktf; model and r
 test("only src/asOwner touches the application's trees", () => {
   const apart = ["src/applicationSettings/databaseOverrides.ts"];
   const concerned =
-    /^src\/(?:applicationSettings\/|diagnosis\/media|activation\/(?:settingsEdits|mediaModes))/;
+    /^src\/(?:applicationSettings\/|diagnosis\/(?:tree|image)|activation\/(?:settingsEdits|treeModes))/;
   const touching = /^node:(?:fs|child_process)|systemctl|runtime\/load\/files/;
   const wrong = sources
     .filter(({ path }) => concerned.test(path) && !apart.includes(path))

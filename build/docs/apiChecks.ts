@@ -55,7 +55,8 @@ const deployed = (...path: readonly PropertyKey[]): SchemaNode =>
 const FIELDS: Readonly<Record<string, SchemaNode>> = {
   AccessLogFile: objectAt("logs", "access"),
   AccessLogStream: objectsAt("logs", "access")[1]!,
-  DescribedMedia: deployed("media"),
+  CommandRule: deployed("services", "daemons", 0, "command"),
+  DoctorRow: deployed("rows", 0),
   ExpectedNetwork: deployed("network"),
   ForwardedOptions: action("proxy").properties!.forwarded!,
   HealthListener: objectAt("healthListener"),
@@ -72,6 +73,7 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   ResponseHeaders: objectAt(...routes, "responseHeaders"),
   ResponseProbe: deployed("probe"),
   RouteProps: objectAt(...routes),
+  ServedTree: deployed("trees", 0),
   SettingsEditing: deployed("settings"),
   SharedTicketKeys: objectAt("ticketKeys"),
   StaticFilesOptions: action("staticFiles"),

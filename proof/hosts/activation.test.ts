@@ -1,4 +1,5 @@
 import path from "node:path";
+import { fileSyncTrees } from "../../src/constructs/fileSync/expected.js";
 import { MEDIA_FILES } from "../../demo/media.js";
 import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
 import type { DeploymentInput } from "../../src/model/index.js";
@@ -434,10 +435,12 @@ test("media that others cannot read are fixed on request, but nothing that a lin
   );
   const image = `https://${host.address}/syncmedia/${MEDIA_FILES.image}`;
   expect(await seenOutside(image)).toBe("403");
-  const [fixed, done] = await observed(() => deploy(site.base, { media: { directory: media, fix: true } }));
+  const [fixed, done] = await observed(() =>
+    deploy(site.base, { trees: fileSyncTrees({ directory: media }, true) }),
+  );
   expect([fixed.stderr, fixed.code, done]).toEqual(["", 0, []]);
   expect([await modes(), await seenOutside(image)]).toEqual(["604 715 600", "200"]);
-  expect((await deploy(site.base, { media: { directory: media, fix: true } })).stdout).toMatch(
+  expect((await deploy(site.base, { trees: fileSyncTrees({ directory: media }, true) })).stdout).toMatch(
     /nothing to do/,
   );
   // That it is no longer asked for takes nothing back; that there is no deployment does.

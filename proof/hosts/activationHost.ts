@@ -18,6 +18,7 @@ import {
   renderUnit,
 } from "../../src/render/index.js";
 import { copyOfBundle } from "../kit/sharedBundle.js";
+import { FILE_SYNC_ROWS } from "../../src/constructs/fileSync/expected.js";
 import { siteConfig, siteExpect } from "../kit/siteConfig.js";
 import { bootHost, type Result, type TestHost } from "./harness/index.js";
 
@@ -202,6 +203,7 @@ export class ActivationHost {
       expect: siteExpect({ mode: "tls", host: named?.[1] ?? this.host.address }),
       files: hashed.map(({ path: at, mode, sha256, role }) => ({ path: at, mode, sha256, role })),
       services: SERVICES,
+      rows: FILE_SYNC_ROWS,
       probe: { timeoutSeconds: 10 },
       ...more,
     };

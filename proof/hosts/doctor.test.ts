@@ -63,7 +63,7 @@ describe("a user who has become the application's", () => {
     const { host } = site;
     await host.must(`useradd --system ${USER} && chown -R ${USER}: /srv/sync`);
     original = JSON.parse(await host.must(`cat ${DOCUMENT}`)) as DeploymentInput;
-    await deploy({ ...original, media: { ...original.media!, fix: true } });
+    await deploy({ ...original, trees: original.trees!.map((tree) => ({ ...tree, fix: true })) });
   });
   afterAll(async () => {
     await deploy(original);
@@ -125,7 +125,13 @@ describe("a user who has become the application's", () => {
     });
   });
 
-  const elsewhere = { path: "/usr/bin/env", part: "media", kind: "file", mode: 0o600, outside: false };
+  const elsewhere = {
+    path: "/usr/bin/env",
+    code: "media-permissions",
+    kind: "file",
+    mode: 0o600,
+    outside: false,
+  };
   test.each([
     ["a path outside", [elsewhere], {}],
     [

@@ -23,7 +23,7 @@ export async function expectedResponses(scene: Scene, folder: string): Promise<s
   await giveAddress(scene);
   const file = join(folder, "expected.json");
   writeFileSync(file, proxyConfigText(frontEnd({ revision: "1" }).config));
-  const site = ["--host", SITE_HOST, "--connect", PUBLIC_ADDRESS, "--media-path", MEDIA_PATH];
+  const site = ["--host", SITE_HOST, "--connect", PUBLIC_ADDRESS, "--image-path", MEDIA_PATH];
   const { out, errors } = await runAsClient(
     process.execPath,
     BUNDLE,

@@ -15,7 +15,7 @@ import { recover } from "./recovery.js";
 import { missingRoom } from "./room.js";
 import { rollBack } from "./rollBack.js";
 import { formatStep } from "./serviceSteps.js";
-import { formatMode, mergeModes, planModes } from "./mediaModes.js";
+import { formatMode, mergeModes, planModes } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
 import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
 import { changesServices, filesOf, type GoodState, type Journal, openStore, type Store } from "./store.js";
@@ -116,7 +116,7 @@ async function makePlan(
   const now = new Map([...(await observeAll(store, pathsOf(last))), ...delivered.now]);
   const files = fileChanges(delivered, last, now);
   const settings = await planEdits(store, deployment, last);
-  const { changes: media, unreached } = systemd
+  const { changes: modes, unreached } = systemd
     ? await planModes(deployment)
     : { changes: [], unreached: [] };
   const units = await statusOf(unitsInQuestion(deployment, last?.deployment), systemd);
@@ -137,7 +137,7 @@ async function makePlan(
       services: deployment.services,
       files,
       edits: settings.edits,
-      media,
+      modes,
       domainOnly: isDomainOnly(deployment, last, files),
       now: units,
       wanted: await wantedUnits(delivered, last),
@@ -155,7 +155,7 @@ async function makePlan(
   const directories = missingDirectories(store, written);
   const drift = loaded === undefined ? [] : staleReasons(loaded);
   const warnings = [...checked.warnings, ...settings.unreached, ...unreached];
-  return { files, directories, settings, media, steps, preview, units, warnings, drift };
+  return { files, directories, settings, modes, steps, preview, units, warnings, drift };
 }
 
 async function carryOutOrRollBack(
@@ -256,7 +256,7 @@ function goodState(
     before,
     directories: [...new Set([...(last?.directories ?? []), ...plan.directories])],
     settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
-    media: mergeModes(last?.media ?? [], plan.media),
+    modes: mergeModes(last?.modes ?? [], plan.modes),
   };
 }
 
@@ -267,14 +267,14 @@ function identityOf(last: GoodState | undefined, options: ActivationOptions): Pi
 }
 
 /** A plan as lines of text; empty if there is nothing to do. */
-export function formatPlan({ files, settings, media, steps, drift, preview }: Plan): string[] {
+export function formatPlan({ files, settings, modes, steps, drift, preview }: Plan): string[] {
   const lines = steps.flatMap((step) => [
     formatStep(step),
     ...(step.do === "files"
       ? [
           ...files.map(formatChange),
           ...editedPaths(settings.edits).map((path) => `${path}: application settings`),
-          ...media.map(formatMode),
+          ...modes.map(formatMode),
         ].map((line) => `  ${line}`)
       : []),
   ]);

@@ -95,7 +95,7 @@ async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
     }),
     directories: last.directories,
     settings: last.settings,
-    ...(last.media === undefined ? {} : { media: last.media }),
+    ...(last.modes === undefined ? {} : { modes: last.modes }),
     units: Object.fromEntries(
       [...units].map(([unit, { active, enabled }]) => [
         unit,

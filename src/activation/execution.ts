@@ -6,7 +6,7 @@ import { putState, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";
 import { actOnUnit, controlSocketOf, reloadNetwork, reloadServiceManager, unitStatus } from "./systemctl.js";
 import { formatStep, type Step } from "./serviceSteps.js";
-import { makeModes } from "./mediaModes.js";
+import { makeModes } from "./treeModes.js";
 import { editedPaths, makeEdits } from "./settingsEdits.js";
 import type { Store } from "./store.js";
 import type { Plan } from "./transition.js";
@@ -68,7 +68,7 @@ async function writeFiles(store: Store, plan: Plan, report: Report): Promise<voi
   }
   await makeEdits(plan.settings);
   for (const path of editedPaths(plan.settings.edits)) report(`  ${path}: application settings`);
-  await makeModes(plan.media, report);
+  await makeModes(plan.modes, report);
 }
 
 export function formatChange({ path, why }: FileChange): string {

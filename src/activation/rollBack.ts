@@ -6,7 +6,7 @@ import { putState, removeTemporary, makeParents, removeDirectories } from "./fil
 import { observe, sameState } from "./fileState.js";
 import { removeLogs } from "./logs.js";
 import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
-import { undoModes } from "./mediaModes.js";
+import { undoModes } from "./treeModes.js";
 import { editedPaths, undoEdits } from "./settingsEdits.js";
 import type { GoodState, Journal, Store } from "./store.js";
 import { deliveredUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
@@ -27,15 +27,15 @@ export async function rollBack(
   const wanted = wantedAgain(journal, last);
   const now = await statusOf([...wanted.keys()], withSystemd);
   const services = last?.deployment.services ?? journal.deployment.services;
-  const { files, settings: edits, media = [] } = journal;
-  const { steps } = stepsTo({ services, files, edits, media, domainOnly: false, now, wanted }, withSystemd);
+  const { files, settings: edits, modes = [] } = journal;
+  const { steps } = stepsTo({ services, files, edits, modes, domainOnly: false, now, wanted }, withSystemd);
   const problems: Problem[] = [];
   let filesRestored = true;
   for (const step of steps) {
     report(formatStep(step));
     if (step.do === "files") {
       const restored = await restoreFiles(store, journal, report);
-      await undoModes(media, report);
+      await undoModes(modes, report);
       filesRestored = restored.unwritten.length === 0;
       problems.push(...restored.unwritten, ...restored.lost);
     } else problems.push(...(await tryStep(step)));

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { ModeChange } from "../diagnosis/mediaPermissions.js";
+import type { ModeChange } from "../diagnosis/treePermissions.js";
 import {
   type DeployedFile,
   type Deployment,
@@ -59,8 +59,8 @@ export interface GoodState {
   readonly directories: readonly string[];
   /** Edits of the application's own files: one of each item, with what it was before the first deployment. */
   readonly settings: readonly SettingsEditRecord[];
-  /** Permissions of media that were set, and what they were before the first deployment. */
-  readonly media?: readonly ModeChange[];
+  /** Permissions of trees that were set, and what they were before the first deployment. */
+  readonly modes?: readonly ModeChange[];
 }
 
 /** A running activation, and everything needed to undo it; or a deactivation, and everything needed to finish it. */
@@ -79,8 +79,8 @@ export interface Journal {
   readonly purge?: boolean;
   /** Edits of the application's own files. */
   readonly settings: readonly SettingsEditRecord[];
-  /** Permissions of media that it changes. */
-  readonly media?: readonly ModeChange[];
+  /** Permissions of trees that it changes. */
+  readonly modes?: readonly ModeChange[];
   /** Units that it may touch, as a roll-back should leave them. */
   readonly units: Readonly<Record<string, { readonly active: boolean; readonly enabled: boolean }>>;
   /** The deployment that was being activated. */

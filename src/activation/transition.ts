@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { ModeChange } from "../diagnosis/mediaPermissions.js";
+import type { ModeChange } from "../diagnosis/treePermissions.js";
 import type { Deployment, DeploymentServices, FileRole, Problem } from "../model/index.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
@@ -16,8 +16,8 @@ export interface Plan {
   /** Directories that have to be made for them. */
   readonly directories: readonly string[];
   readonly settings: PlannedEdits;
-  /** Permissions of media that are set. */
-  readonly media: readonly ModeChange[];
+  /** Permissions of trees that are set. */
+  readonly modes: readonly ModeChange[];
   readonly steps: readonly Step[];
   /** What they will do to services, and why, as text. */
   readonly preview: readonly string[];
@@ -125,19 +125,19 @@ export function stepsTo(
   given: Omit<Situation, "changed" | "settings"> & {
     readonly files: readonly { readonly path: string; readonly role: FileRole }[];
     readonly edits: readonly SettingsEditRecord[];
-    readonly media: readonly ModeChange[];
+    readonly modes: readonly ModeChange[];
   },
   withSystemd: boolean,
 ): Pick<Plan, "steps" | "preview"> {
-  const { files, edits, media } = given;
+  const { files, edits, modes } = given;
   const edit: Step = { do: "files" };
   if (!withSystemd)
-    return { steps: files.length + edits.length + media.length > 0 ? [edit] : [], preview: [] };
+    return { steps: files.length + edits.length + modes.length > 0 ? [edit] : [], preview: [] };
   const situation = { ...given, changed: files, settings: new Set(edits.map(({ role }) => role)) };
   const steps = serviceSteps(situation);
-  // Permissions of media do not concern any service.
-  const isOnlyMedia = media.length > 0 && !steps.some((step) => step.do === "files");
-  return { steps: isOnlyMedia ? [edit, ...steps] : steps, preview: previewOf(steps, situation) };
+  // Permissions do not concern any service.
+  const isOnlyModes = modes.length > 0 && !steps.some((step) => step.do === "files");
+  return { steps: isOnlyModes ? [edit, ...steps] : steps, preview: previewOf(steps, situation) };
 }
 
 export async function statusOf(
@@ -170,7 +170,7 @@ export async function journalOf(
     files,
     directories: plan.directories,
     settings: plan.settings.edits,
-    media: plan.media,
+    modes: plan.modes,
     units: Object.fromEntries(
       [...plan.units].map(([unit, { active, enabled }]) => [unit, { active, enabled }]),
     ),

@@ -3,7 +3,7 @@ import { type Deployment, parseConfigText, type Problem, problem, ProblemError }
 import { readText } from "../runtime/load/files.js";
 import { expectedResponses } from "../diagnosis/expectedResponses.js";
 import { type CheckedResponse, checkLive } from "../diagnosis/liveCheck.js";
-import { imageFor } from "../diagnosis/mediaFile.js";
+import { imageFor } from "../diagnosis/imageFile.js";
 import { refuseInterrupted } from "./execution.js";
 import { unitStatus } from "./systemctl.js";
 import type { Store } from "./store.js";
@@ -55,8 +55,8 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
   const parsed = parseConfigText(read.text);
   if (!parsed.ok) throw new ProblemError(parsed.problems);
   const { expect } = deployment;
-  const { mediaPath } = deployment.probe;
-  const image = mediaPath === undefined ? await imageFor(parsed.value, expect, store.root) : { mediaPath };
+  const { imagePath } = deployment.probe;
+  const image = imagePath === undefined ? await imageFor(parsed.value, expect, store.root) : { imagePath };
   const all = expectedResponses(parsed.value, {
     ...(expect === undefined ? {} : { expect }),
     ...image,

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import * as z from "zod";
-import { IMAGE, type ImageAnswer } from "./mediaImage.js";
-import { NEEDED, SHOWN_MAX, type Walked } from "./mediaWalk.js";
+import { IMAGE, type ImageAnswer } from "./imageSearch.js";
+import { NEEDED, SHOWN_MAX, type Walked, type WalkRequest } from "./treeWalk.js";
 import type { Kept } from "./modes.js";
 import type { Operation, Operations } from "./operations.js";
 import type { ReadAnswer } from "./ownerFile.js";
@@ -52,23 +52,24 @@ const READ: z.ZodType<ReadAnswer> = z.strictObject({
   links: z.int().min(0),
 });
 
-const FINDING = z
-  .strictObject({
-    path: PATH,
-    part: z.enum(["media", "avatars"]),
-    kind: z.enum(["directory", "file"]),
-    mode: z.int().min(0).max(0o7777),
-    outside: z.boolean(),
-    held: z.union([z.literal("links"), ID]).optional(),
-  })
-  .refine(({ kind, mode }) => (NEEDED[kind] & ~mode) !== 0);
+const finding = (codes: readonly string[]) =>
+  z
+    .strictObject({
+      path: PATH,
+      code: z.enum(codes),
+      kind: z.enum(["directory", "file"]),
+      mode: z.int().min(0).max(0o7777),
+      outside: z.boolean(),
+      held: z.union([z.literal("links"), ID]).optional(),
+    })
+    .refine(({ kind, mode }) => (NEEDED[kind] & ~mode) !== 0);
 
 /** Only root hands over: a user enters what he can, and leaves the rest. */
 const NOTHING_HANDED_OVER = z.array(z.never()).max(0);
 
-const walked = (entriesMax: number): z.ZodType<Walked> =>
+const walked = ({ tasks, entriesMax }: WalkRequest): z.ZodType<Walked> =>
   z.strictObject({
-    findings: z.array(FINDING).max(entriesMax),
+    findings: z.array(finding(tasks.map(({ code }) => code))).max(entriesMax),
     looked: z.int().min(0).max(entriesMax),
     complete: z.boolean(),
     unseen: z
@@ -115,9 +116,9 @@ export const ANSWERS: {
     bytesMax: KIBIBYTE + changes.length * 16,
     valuesMax: FEW + changes.length,
   }),
-  walkMedia: ({ entriesMax }) => ({
-    schema: walked(entriesMax),
+  walkTrees: (request) => ({
+    schema: walked(request),
     bytesMax: 64 * MEBIBYTE,
-    valuesMax: FEW + (entriesMax + SHOWN_MAX) * 7,
+    valuesMax: FEW + (request.entriesMax + SHOWN_MAX) * 7,
   }),
 };

@@ -10,7 +10,7 @@ import { type Operation, OPERATIONS, type Operations } from "./operations.js";
 import { type Refusal, Refused } from "./refused.js";
 
 /*
- * What root has to do in trees that others can change (the application's settings, its media) is done by a child
+ * What root has to do in trees that others can change (the application's settings, what the proxy serves) is done by a child
  * process. It takes the identity of the user who can change the tree before it touches anything, so it can do no more
  * than that user can. Requests and answers pass through pipes; root itself opens, changes and starts nothing there. No
  * other code may touch such paths (`__tests__/asOwner/` traces an activation). The answer is the user's word: `answers.ts`

@@ -1,5 +1,5 @@
-import { findImage } from "./mediaImage.js";
-import { realPathOf, walkMedia } from "./mediaWalk.js";
+import { findImage } from "./imageSearch.js";
+import { realPathOf, walkTrees } from "./treeWalk.js";
 import { changeModes } from "./modes.js";
 import { readOwnerFile, replaceOwnerFile, sweepBeside } from "./ownerFile.js";
 
@@ -8,7 +8,7 @@ export const OPERATIONS = {
   read: readOwnerFile,
   replace: replaceOwnerFile,
   sweep: sweepBeside,
-  walkMedia,
+  walkTrees,
   realPath: realPathOf,
   changeModes,
   findImage,

@@ -15,7 +15,7 @@ import { readDocument, type Source } from "./document.js";
 import { expectedResponses, mainName } from "../diagnosis/expectedResponses.js";
 import { checkLive, formatChecked } from "../diagnosis/liveCheck.js";
 import { isElsewhere } from "../diagnosis/hostFacts.js";
-import { imageFor } from "../diagnosis/mediaFile.js";
+import { imageFor } from "../diagnosis/imageFile.js";
 import { EXIT, json, okText, type Output, problemsText, summary } from "./output.js";
 import { previewConfig } from "./previewConfig.js";
 import { checkStoredSettings, type DatabaseFlags } from "./storedSettingsOptions.js";
@@ -52,7 +52,7 @@ export interface LiveOptions extends DatabaseFlags {
   readonly json: boolean;
   readonly connect?: string;
   readonly host?: string;
-  readonly mediaPath?: string;
+  readonly imagePath?: string;
   readonly deployment?: string;
   readonly portOffset: number;
   readonly insecure: boolean;
@@ -70,8 +70,8 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
   const deployment = await deploymentOf(source, options.deployment);
   if (!deployment.ok) return refused(source, deployment.problems, options, output);
   const expect = deployment.value?.expect;
-  const { mediaPath } = options;
-  const image = mediaPath === undefined ? await imageFor(config, expect, source.root) : { mediaPath };
+  const { imagePath } = options;
+  const image = imagePath === undefined ? await imageFor(config, expect, source.root) : { imagePath };
   const { connect } = options;
   const rows = expectedResponses(config, {
     ...options,

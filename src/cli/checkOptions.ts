@@ -12,7 +12,7 @@ interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFil
   live?: boolean;
   connect?: string;
   host?: string;
-  mediaPath?: string;
+  imagePath?: string;
   deployment?: string;
   portOffset: number;
   insecure?: boolean;
@@ -32,7 +32,7 @@ export function addCheck(program: Command, output: Output, done: (code: number) 
       "server name to ask for (default: the first name of the deployment or the config)",
     )
     .option(
-      "--media-path <PATH>",
+      "--image-path <PATH>",
       "image to ask for, where a response is one (default: one found in its directory)",
     )
     .option(
@@ -73,7 +73,7 @@ export function addCheck(program: Command, output: Output, done: (code: number) 
 const LIVE_ONLY = [
   { key: "connect", flag: "--connect" },
   { key: "host", flag: "--host" },
-  { key: "mediaPath", flag: "--media-path" },
+  { key: "imagePath", flag: "--image-path" },
   { key: "deployment", flag: "--deployment" },
   { key: "portOffset", flag: "--port-offset" },
   { key: "insecure", flag: "--[no-]insecure" },

@@ -19,7 +19,7 @@ interface DoctorFlags {
   host?: string;
   connect?: string;
   publicAddress?: string[];
-  mediaPath?: string;
+  imagePath?: string;
   insecure: boolean;
   timeout: number;
   databaseOptionFile?: string;
@@ -41,7 +41,10 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
       "address by which the host is reached from outside; may be given several times",
       publicAddress,
     )
-    .option("--media-path <PATH>", "image below the media route (default: one found in the media directory)")
+    .option(
+      "--image-path <PATH>",
+      "image to ask for, where a response is one (default: one found in its directory)",
+    )
     .option("--no-insecure", "verify the certificate (a self-signed one fails)")
     .option("--timeout <SECONDS>", "time for each request", wholeNumber(1, 3_600), 10)
     .option(
@@ -81,7 +84,7 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
     ...(flags.connect === undefined ? {} : { connect: flags.connect }),
     ...(databasePassword === undefined ? {} : { databasePassword }),
     ...(flags.databaseOptionFile === undefined ? {} : { databaseOptionFile: flags.databaseOptionFile }),
-    ...(flags.mediaPath === undefined ? {} : { mediaPath: flags.mediaPath }),
+    ...(flags.imagePath === undefined ? {} : { imagePath: flags.imagePath }),
   };
   if (flags.deployment !== DEPLOYMENT_FILE && !existsSync(flags.deployment)) {
     output.err(`error: --deployment: there is no ${flags.deployment}\n`);

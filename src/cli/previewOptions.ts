@@ -30,7 +30,7 @@ it will be on the host: TLS, routes, headers, limits.
 Examples:
   portico preview ./portico.json
   portico preview --root ./out/host --port-offset 20000
-  portico preview --upstream web=http://127.0.0.1:18000 --upstream webdav=http://127.0.0.1:18080`,
+  portico preview --upstream web=http://127.0.0.1:18000 --upstream files=http://127.0.0.1:18080`,
     )
     .action(async (file: string | undefined, flags: PreviewFlags) => {
       const { portOffset, upstream: upstreams = {}, json } = flags;

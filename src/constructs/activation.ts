@@ -3,7 +3,7 @@ import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { type DeploymentInput, parseDeployment } from "../model/deployment.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
-import type { DaemonUnit, DeploymentUnits, HostDescription } from "./activationOptions.js";
+import type { CommandRule, DaemonUnit, DeploymentUnits, HostDescription } from "./activationOptions.js";
 import { deploymentOf, deploymentText, filesOf, isDescription } from "./deploymentDocument.js";
 import type { Host } from "./host.js";
 import type { HostFile } from "./hostFile.js";
@@ -130,7 +130,7 @@ export interface ActivationProps {
    */
   readonly services?: DeploymentUnits;
   /**
-   * Further facts about the host: settings, media, database, network, and how the responses are checked. A
+   * Further facts about the host: settings, trees, rows, database, network, and how the responses are checked. A
    * function, called when the app is synthesized.
    * @default - nothing; the expected responses are checked for a minute
    */
@@ -146,7 +146,13 @@ const ACTIVATION_PROPS: PropTable<ActivationProps> = {
   service: required(PROXY_SERVICE),
   services: fields<DeploymentUnits>({
     daemons: listOf(
-      fields<DaemonUnit>({ unit: required(text), restartOn: listOf(text), domainChange: text, code: text }),
+      fields<DaemonUnit>({
+        unit: required(text),
+        restartOn: listOf(text),
+        domainChange: text,
+        code: text,
+        command: fields<CommandRule>({ never: required(text), says: required(text), fix: required(text) }),
+      }),
     ),
     firewall: text,
   }),

@@ -21,10 +21,25 @@ export interface DaemonUnit {
    */
   readonly domainChange?: "restart";
   /**
-   * Row of `portico doctor` that tells of it.
+   * The row of `portico doctor` that tells of it: the `code` of one of `rows`.
    * @default - none
    */
-  readonly code?: "web-application";
+  readonly code?: string;
+  /**
+   * A command that it must not have; `portico doctor` looks at the unit.
+   * @default - it may have any
+   */
+  readonly command?: CommandRule;
+}
+
+/** A command that a daemon must not have. */
+export interface CommandRule {
+  /** Regular expression that its command must not match, whatever the case. */
+  readonly never: string;
+  /** The cause in words, where it does. */
+  readonly says: string;
+  /** What to do about it. */
+  readonly fix: string;
 }
 
 /** systemd units of a host that activation stops and starts besides the proxy's own. */
@@ -85,10 +100,10 @@ export interface ResponseProbe {
    */
   readonly enabled?: boolean;
   /**
-   * Path of an image below the media route, to request.
-   * @default - an image is searched for in the media directory
+   * Path of an image below the path of expected responses that ask for one (`file: "image"`).
+   * @default - an image is searched for in the directory of their route
    */
-  readonly mediaPath?: string;
+  readonly imagePath?: string;
   /**
    * How long the responses may take to become as expected, in seconds from 1 to 3600.
    * @default 60
@@ -109,10 +124,16 @@ export interface HostDescription {
    */
   readonly settings?: DescribedSettings;
   /**
-   * Directories that the proxy serves for the application.
-   * @default - permissions of media are not checked
+   * Directories that the proxy serves; `portico doctor` checks that others can read them. One inside another comes
+   * after it.
+   * @default - no permissions are checked
    */
-  readonly media?: DescribedMedia;
+  readonly trees?: readonly ServedTree[];
+  /**
+   * Rows of `portico doctor` about the application, in the order of the report. One that explains another comes before it.
+   * @default - none
+   */
+  readonly rows?: readonly DoctorRow[];
   /**
    * The application's database, for checks of the settings stored in it.
    * @default - not checked
@@ -142,24 +163,27 @@ export interface DescribedSettings extends SettingsEditing {
   readonly values: ApplicationSettingsValues;
 }
 
-/** Directories on the host that the proxy serves for the application. */
-export interface MediaDirectories {
-  /** Directory of the static media. Absolute path. */
-  readonly directory: string;
+/** A directory that the proxy serves: others can read every file in it, and enter every directory on the way. */
+export interface ServedTree {
+  /** The directory. Absolute path. */
+  readonly path: string;
+  /** The row of `portico doctor` that tells of it: the `code` of one of `rows`. */
+  readonly code: string;
+  /** The cause in words, where others cannot read something in it. */
+  readonly says: string;
   /**
-   * Directory of avatars.
-   * @default - avatars are in the media directory
-   */
-  readonly avatarDirectory?: string;
-}
-
-/** Directories of media, and what an activation does with them. */
-export interface DescribedMedia extends MediaDirectories {
-  /**
-   * Whether activation gives others the permission to read media where it is missing.
+   * Whether activation makes it readable by others where it is not.
    * @default false
    */
   readonly fix?: boolean;
+}
+
+/** A row of `portico doctor`. It tells of what has its code: trees, daemons, and causes of expected responses. */
+export interface DoctorRow {
+  /** Its id: letters, digits, `-`, `_`, `.`; none that `portico doctor` has on every host. */
+  readonly code: string;
+  /** Its title. */
+  readonly title: string;
 }
 
 /** What the network around a host should look like. */

@@ -6,6 +6,7 @@ export * from "./containerProxy.js";
 export type { DailyDoctor } from "./dailyDoctor.js";
 export type { ApplicationUnits, FileSyncActivationProps } from "./fileSync/activationProps.js";
 export * from "./fileSync/daemons.js";
+export type { MediaDirectories } from "./fileSync/expected.js";
 export * from "./fileSync/settings.js";
 export type {
   ExpectedCause,

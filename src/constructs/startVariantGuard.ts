@@ -10,7 +10,7 @@ import { hasTokens, textArgument } from "./props/tokens.js";
 export function guardStartVariant(file: HostFile, words: () => readonly string[]): void {
   file.checkLate(() =>
     [...new Set(words().filter(hasTokens))].map((word) => ({
-      condition: Op.not(Fn.can(Fn.regex(textArgument(FASTCGI_START), textArgument(word)))),
+      condition: Op.not(Fn.can(Fn.regex(textArgument(`(?i)${FASTCGI_START}`), textArgument(word)))),
       error_message:
         "The web application must not be started in its FastCGI variant: the proxy speaks HTTP to it.",
     })),

@@ -1,5 +1,6 @@
 import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
 import type { ExpectedCause } from "../model/expect.js";
+import { SERVER_NAME } from "../model/rows.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { isLoopback } from "../model/index.js";
 import type { ProbeFailure } from "./probe.js";
@@ -14,9 +15,6 @@ export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): Expec
     ...(cause.fix && { fix: filled(cause.fix, row, answer) }),
   };
 }
-
-/** The row of `portico doctor` that collects requests that no virtual server or route was meant for. */
-export const SERVER_NAME = "server-name";
 
 /** By its `Server`, the answer is that of a default server. */
 function otherServer({ unversioned }: ExpectedResponse, answer: ProbeAnswer): ExpectedCause | undefined {

@@ -1,3 +1,4 @@
+import type { EngineRow } from "../model/index.js";
 import type { AcmeFailure } from "../runtime/acme/acmeHost.js";
 import type { ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import type { Evidence } from "./evidence.js";
@@ -7,7 +8,7 @@ import { explained, failure, ok, type Question, type Verdict } from "./verdict.j
  * Questions about certificates by ACME, asked only where a config has some. Each kind of failure has its own row; the
  * kind comes from the authority's last answer (RFC 8555, 6.7), or from the engine if there was no answer.
  */
-export const CERTIFICATE_QUESTIONS: readonly Question[] = [
+export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
   kind(
     "acme-clock",
     "The clock is right, by the authority's certificate",
@@ -59,7 +60,7 @@ export const CERTIFICATE_QUESTIONS: readonly Question[] = [
 ];
 
 /** A question that the last failures answer. */
-function kind(id: string, title: string, codes: readonly string[], cause: string): Question {
+function kind(id: EngineRow, title: string, codes: readonly string[], cause: string): Question<EngineRow> {
   const ask = ({ certificates = [] }: Evidence): Verdict => {
     const failures = certificates.flatMap(({ lastError }) => lastError ?? []);
     const found = failures.filter(({ code }) => codes.includes(code));

@@ -4,7 +4,7 @@ import type { ListeningSocket } from "../runtime/sockets/node/listeningSockets.j
 import type { ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
-import type { MediaPermissions } from "./mediaPermissions.js";
+import type { TreePermissions } from "./treePermissions.js";
 import type { ProbeOutcome } from "./probe.js";
 import type { Units } from "./hostFacts.js";
 
@@ -29,7 +29,7 @@ export interface Evidence {
   /** TCP ports tried from another machine, and whether they are open. */
   readonly openPorts?: ReadonlyMap<number, boolean>;
   readonly settings?: SettingsSeen;
-  readonly media?: MediaPermissions;
+  readonly trees?: TreePermissions;
   readonly publicAddresses?: readonly PublicAddress[];
   /** How the host differs from what was deployed; only on the host, and only with a deployment that was activated. */
   readonly drift?: Drift;

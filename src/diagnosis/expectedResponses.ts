@@ -80,9 +80,9 @@ export interface ExpectedResponsesOptions {
   /** Whether that is where clients connect, by ports that something in front of the host may map (`publishedPort`). */
   readonly asClients?: boolean;
   /** Path of an image below the path of rows that ask for one; without one they are not probed. */
-  readonly mediaPath?: string;
+  readonly imagePath?: string;
   /** Why nobody knows whether there is one. */
-  readonly mediaUnseen?: Problem;
+  readonly imageUnseen?: Problem;
 }
 
 /** A name that no virtual server can have (RFC 6761, 6.4), so that the default server answers. */
@@ -152,7 +152,7 @@ class Site {
     const { path, method, listeners, file } = row.request;
     const route = this.routeOf(server, path);
     const host = this.hostOf(row, server, listener);
-    const image = this.options.mediaPath?.replace(/^\/+/, "") ?? "<media_path>";
+    const image = this.options.imagePath?.replace(/^\/+/, "") ?? "<image>";
     const request = {
       ...this.request(listener, file === undefined ? path : path + image, host),
       ...(method === undefined ? {} : { method }),
@@ -167,9 +167,9 @@ class Site {
       causes: row.causes ?? [],
       unversioned: !(version ?? server.versionTokens),
       ...(upstream === undefined ? {} : { upstream }),
-      ...(file === undefined || this.options.mediaPath !== undefined
+      ...(file === undefined || this.options.imagePath !== undefined
         ? {}
-        : { notProbed: noImage(directory, this.options.mediaUnseen) }),
+        : { notProbed: noImage(directory, this.options.imageUnseen) }),
     };
   }
 
@@ -352,13 +352,13 @@ function lost({ name, request, causes = [] }: ExpectedRow): ExpectedResponse {
 }
 
 const noImage = (
-  directory = "the media directory",
+  directory = "the directory of its route",
   unseen: Problem | undefined,
 ): NonNullable<ExpectedResponse["notProbed"]> =>
   unseen === undefined
     ? {
         reason: `no image file was found in ${directory}`,
-        fix: "name one with --media-path, or give --root if the files are below a folder",
+        fix: "name one with --image-path, or give --root if the files are below a folder",
       }
     : { reason: `${unseen.path}: ${unseen.message} [${unseen.code}]`, fix: unseen.fix, unseen: true };
 

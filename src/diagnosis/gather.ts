@@ -33,8 +33,8 @@ import { expectedResponses, type ProbeRequest } from "./expectedResponses.js";
 import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { askRows, judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
-import { imageFor } from "./mediaFile.js";
-import { checkMediaPermissions } from "./mediaPermissions.js";
+import { imageFor } from "./imageFile.js";
+import { checkTrees } from "./treePermissions.js";
 import { certificatesInOwnWords } from "./ownWords.js";
 import { probe, type ProbeOptions } from "./probe.js";
 import { rotationFindings } from "./rotation.js";
@@ -52,7 +52,7 @@ export interface DiagnosisOptions extends ProbeOptions {
   readonly connect?: string;
   /** Addresses by which other networks reach the host, besides those of the deployment's DNS records. */
   readonly publicAddresses: readonly string[];
-  readonly mediaPath?: string;
+  readonly imagePath?: string;
   /** Path of the running proxy's control socket; without it the proxy is not asked for its certificates. */
   readonly control?: string;
   /** Password of the application's database, to read the settings stored in it (service 2.2). */
@@ -156,7 +156,7 @@ async function seenResponses(
   target: Target,
   options: DiagnosisOptions,
 ): Promise<SeenResponse[]> {
-  const given = options.mediaPath ?? deployment?.probe.mediaPath;
+  const given = options.imagePath ?? deployment?.probe.imagePath;
   const expect = deployment?.expect;
   const search = given === undefined && options.place === "host";
   const image = search ? await imageFor(config, expect, undefined) : {};
@@ -164,7 +164,7 @@ async function seenResponses(
     ...target,
     asClients: options.place === "elsewhere" || (target.connect !== undefined && isElsewhere(target.connect)),
     ...(expect === undefined ? {} : { expect }),
-    ...(given === undefined ? image : { mediaPath: given }),
+    ...(given === undefined ? image : { imagePath: given }),
   });
   const asked = await askRows(rows, options);
   return asked.map(({ row, outcome }) => ({ row, outcome, checked: judge(row, outcome) }));
@@ -229,11 +229,11 @@ async function hostEvidence(
   options: DiagnosisOptions,
 ): Promise<Partial<Evidence>> {
   const { healthListener } = config;
-  const [loaded, units, settings, media, certificates, health] = await Promise.all([
+  const [loaded, units, settings, trees, certificates, health] = await Promise.all([
     loadConfig({ file: configFile, logToStderr: true }),
     deployment === undefined ? undefined : unitsOf(deployment.services),
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
-    deployment?.media === undefined ? undefined : seenMedia(deployment.media),
+    deployment?.trees === undefined ? undefined : checkTrees(deployment.trees),
     config.certificateAuthorities.length === 0 ? undefined : seenCertificates(options.control, config),
     healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
   ]);
@@ -258,7 +258,7 @@ async function hostEvidence(
     ...(health === undefined ? {} : { health }),
     ...(units === undefined ? {} : { units }),
     ...(settings === undefined ? {} : { settings }),
-    ...(media === undefined ? {} : { media }),
+    ...(trees === undefined ? {} : { trees }),
   };
 }
 
@@ -288,14 +288,6 @@ const CONTROL_MS = 5_000;
 
 /** Where a deployment and its proxy write. */
 const FILLED = ["/", "/etc", "/usr", "/var", "/var/lib/portico", "/run", "/tmp"];
-
-/** Avatars are in a separate directory, or in the one of that name below the media. */
-function seenMedia({
-  directory,
-  avatarDirectory = `${directory}/avatars`,
-}: NonNullable<Deployment["media"]>) {
-  return checkMediaPermissions(existsSync(avatarDirectory) ? { directory, avatarDirectory } : { directory });
-}
 
 async function seenSettings(
   { database }: Deployment,

@@ -22,10 +22,12 @@ export interface UnitState {
   readonly command: string;
 }
 
-/** The units of the deployment by what they run, or by the row that tells of them; those it does not name are missing. */
-export type Units = Readonly<
-  Partial<Record<"proxy" | "proxySocket" | "firewall" | "web-application", UnitState>>
->;
+/** The units of the deployment by what they run; those it does not name are missing. */
+export interface Units extends Partial<
+  Readonly<Record<"proxy" | "proxySocket" | "firewall" | "keepalived", UnitState>>
+> {
+  readonly daemons?: readonly UnitState[];
+}
 
 /** Addresses of this machine, in canonical form. */
 export function ownAddresses(): Set<string> {
@@ -51,15 +53,17 @@ export async function translatedTo(address: string): Promise<string | undefined>
 /** The units of a deployment; undefined if systemd does not answer. */
 export async function unitsOf(services: DeploymentServices): Promise<Units | undefined> {
   const { proxy, daemons = [], ...others } = services;
-  const told = daemons.flatMap(({ code, unit }) => (code === undefined ? [] : [[code, unit]]));
-  const own = { proxy: proxy.service, proxySocket: proxy.socket, ...others };
-  const named = Object.entries<string>({ ...own, ...Object.fromEntries(told) });
+  const named = Object.entries<string>({ proxy: proxy.service, proxySocket: proxy.socket, ...others });
   const shown = await showUnits(
-    named.map(([, unit]) => unit),
+    [...named.map(([, unit]) => unit), ...daemons.map(({ unit }) => unit)],
     SHOW_SECONDS,
   );
   if ("code" in shown) return undefined;
-  return Object.fromEntries(named.map(([role], i) => [role, unitState(shown[i]!)]));
+  const states = shown.map(unitState);
+  return {
+    ...Object.fromEntries(named.map(([role], i) => [role, states[i]!])),
+    daemons: states.slice(named.length),
+  };
 }
 
 const SHOW_SECONDS = 10;

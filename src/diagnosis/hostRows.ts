@@ -1,4 +1,4 @@
-import { canonicalAddress, endpoint, isLoopback, isWildcard } from "../model/index.js";
+import { canonicalAddress, endpoint, type EngineRow, isLoopback, isWildcard } from "../model/index.js";
 import { KNOWN_VERSIONS } from "../runtime/sockets/node/probe.js";
 import type { Evidence, Finding } from "./evidence.js";
 import { explained, failure, notSeen, ok, type Question, unknown, type Verdict, warning } from "./verdict.js";
@@ -7,13 +7,13 @@ import { explained, failure, notSeen, ok, type Question, unknown, type Verdict, 
  * Questions about the host as it was deployed: whether files, units, rules, addresses and logs are still as they were.
  * If they were changed by hand, that is the cause of other rows.
  */
-export const HOST_QUESTIONS: readonly Question[] = [
+export const HOST_QUESTIONS: readonly Question<EngineRow>[] = [
   { id: "activation", title: "The last activation is complete, and can be undone", ask: askStore },
   { id: "files", title: "Every delivered file is as delivered", ask: askFiles },
   { id: "units", title: "Units are loaded as delivered, and start at boot", ask: askUnits },
 ];
 
-export const SERVING_QUESTIONS: readonly Question[] = [
+export const SERVING_QUESTIONS: readonly Question<EngineRow>[] = [
   { id: "running", title: "The proxy runs what is installed", ask: askRunning },
   {
     id: "tls",
@@ -27,21 +27,21 @@ export const SERVING_QUESTIONS: readonly Question[] = [
 ];
 
 /** Asked only where the deployment has its logs rotated. */
-export const ROTATION_QUESTION: Question = {
+export const ROTATION_QUESTION: Question<EngineRow> = {
   id: "rotation",
   title: "The logs are rotated",
   ask: (evidence) => judged(evidence, evidence.rotation, "nothing rotates the logs, and they fill the disk"),
 };
 
 /** Asked only where the config has a health listener. */
-export const HEALTH_QUESTION: Question = {
+export const HEALTH_QUESTION: Question<EngineRow> = {
   id: "health",
   title: "The health listener says that the proxy is ready",
   ask: askHealth,
 };
 
 /** Asked only if it does not. */
-export const MEMORY_QUESTION: Question = {
+export const MEMORY_QUESTION: Question<EngineRow> = {
   id: "memory",
   title: "The proxy's memory suffices",
   ask: ({ memoryKills = 0, units }) =>
@@ -54,14 +54,14 @@ export const MEMORY_QUESTION: Question = {
 };
 
 /** Asked only on the host, where the Node is the deployment's. */
-export const NODE_FIXES_QUESTION: Question = {
+export const NODE_FIXES_QUESTION: Question<EngineRow> = {
   id: "node-fixes",
   title: "Node gets fixes",
   ask: askNodeFixes,
 };
 
 /** Asked only if Node lacks something. */
-export const NODE_QUESTION: Question = {
+export const NODE_QUESTION: Question<EngineRow> = {
   id: "node",
   title: "Node has everything that the proxy uses",
   ask: ({ missingPieces = "" }) =>

@@ -1,4 +1,5 @@
 import { canonicalAddress, clientPort, isLoopback, isWildcard, type ListenerConfig } from "../model/index.js";
+import { loopbackPorts } from "../model/host.js";
 import type { ListeningSocket } from "../runtime/sockets/node/listeningSockets.js";
 import type { Evidence } from "./evidence.js";
 import { explained, failure, ok, unknown, type Verdict } from "./verdict.js";
@@ -8,7 +9,8 @@ export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdi
   const { config, deployment, sockets, openPorts } = evidence;
   const portOf = openPorts === undefined ? ({ port }: ListenerConfig): number => port : clientPort;
   const wanted = [...new Set(config.listeners.map(portOf))];
-  const hidden = (deployment?.network?.loopbackPorts ?? LOOPBACK_PORTS).filter(
+  const upstreams = config.upstreams.map(({ url }) => url);
+  const hidden = (deployment?.network?.loopbackPorts ?? loopbackPorts(upstreams)).filter(
     (port) => !wanted.includes(port),
   );
   if (evidence.unresolved !== undefined) {
@@ -50,9 +52,6 @@ function serves(socket: Pick<ListeningSocket, "address" | "port">, listener: Lis
   ];
   return wanted === there || [wanted, there].some(isWildcard);
 }
-
-/** Reachable on the host only (service 1.7). 8080 is the WebDAV daemon's. */
-const LOOPBACK_PORTS = [3306, 8000, 8080, 8082];
 
 function judgePorts(
   closed: readonly number[],

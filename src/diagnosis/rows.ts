@@ -1,11 +1,10 @@
-import { posix } from "node:path";
-import { ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../model/index.js";
-import { startVariantProblems } from "../render/systemdUnit.js";
-import { SERVER_NAME } from "./causes.js";
+import { type EngineRow, ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../model/index.js";
+import { answersOf, describe, outage, OUTAGES } from "./answers.js";
+import { SERVER_NAME } from "../model/rows.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
+import { deploymentQuestions } from "./deploymentRows.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse } from "./evidence.js";
 import { askPorts } from "./ports.js";
-import type { MediaPermissions } from "./mediaPermissions.js";
 import {
   HEALTH_QUESTION,
   HOST_QUESTIONS,
@@ -25,7 +24,7 @@ import {
   unknown,
   type Verdict,
 } from "./verdict.js";
-import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
+import { isOwnErrorPage, isVersioned } from "./expectation.js";
 
 /** Judges what was seen. Pure: the same evidence gives the same rows, causes before their symptoms. */
 export function diagnose(evidence: Evidence): DiagnosisRow[] {
@@ -37,8 +36,15 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const health = evidence.health === undefined ? [] : [HEALTH_QUESTION];
   const rotation = evidence.rotation === undefined ? [] : [ROTATION_QUESTION];
   const memory = evidence.memoryKills === undefined ? [] : [MEMORY_QUESTION];
-  const questions = [
-    ...QUESTIONS.filter(({ id }) => knowsApplication(evidence) || !APPLICATION.includes(id)),
+  const known = evidence.settings ?? evidence.deployment?.settings;
+  const settings = known === undefined ? [] : [SETTINGS_QUESTION];
+  const questions: Question[] = [
+    ...QUESTIONS,
+    ...deploymentQuestions(evidence).map((one) =>
+      one.id === "public-urls" ? { ...one, ask: askPublicUrls } : one,
+    ),
+    ...settings,
+    HAIRPIN_QUESTION,
     ...rotation,
     ...memory,
     ...health,
@@ -72,35 +78,33 @@ export function unreadable(problems: readonly Problem[], drift: Drift | undefine
   ];
 }
 
-const CONFIG_QUESTION: Question = {
+const CONFIG_QUESTION: Question<EngineRow> = {
   id: "config",
   title: "The proxy's config is valid",
   ask: askConfig,
 };
 
-const QUESTIONS: readonly Question[] = [
+const QUESTIONS: readonly Question<EngineRow>[] = [
   ...HOST_QUESTIONS,
   CONFIG_QUESTION,
   { id: "proxy", title: "The proxy is running, and starts at boot", ask: askProxy },
   ...SERVING_QUESTIONS,
   { id: "ports", title: "Exactly the right ports are open", ask: askPorts },
   { id: SERVER_NAME, title: "Requests reach their virtual server and route", ask: askServerName },
-  { id: "media-permissions", title: "No 403 on media", ask: askMediaPermissions },
-  { id: "avatar", title: "No damaged avatar image", ask: askAvatars },
-  { id: "web-application", title: "302 from the application path", ask: askWebApplication },
-  { id: "public-urls", title: "Upload and view work after login", ask: askPublicUrls },
-  { id: "settings", title: "The application's other settings fit", ask: askSettings },
-  { id: "hairpin", title: "Works from inside the LAN as well as from outside", ask: askHairpin },
 ];
 
-/** Rows about an application and its files, asked only where something is known of one. */
-const APPLICATION = ["media-permissions", "avatar", "web-application", "public-urls", "settings"];
+/** Asked only where something is known of an application's settings. */
+const SETTINGS_QUESTION: Question<EngineRow> = {
+  id: "settings",
+  title: "The application's other settings fit",
+  ask: askSettings,
+};
 
-function knowsApplication({ deployment, settings, media, responses }: Evidence): boolean {
-  const codes = responses.flatMap(({ row }) => row.causes.flatMap(({ code }) => code ?? []));
-  const parts = [deployment?.media, deployment?.settings, settings, media];
-  return parts.some((part) => part !== undefined) || APPLICATION.some((id) => codes.includes(id));
-}
+const HAIRPIN_QUESTION: Question<EngineRow> = {
+  id: "hairpin",
+  title: "Works from inside the LAN as well as from outside",
+  ask: askHairpin,
+};
 
 function askConfig(evidence: Evidence): Verdict {
   const { configProblems, configWarnings = [] } = evidence;
@@ -128,32 +132,6 @@ function askProxy(evidence: Evidence): Verdict {
   return failure("the proxy does not run, or is not enabled", seen, fix);
 }
 
-/** Rows that keep the proxy from answering at all. */
-const OUTAGES = ["config", "proxy", "addresses", "ports"];
-
-function outage({ responses }: Evidence, failed: ReadonlySet<string>): Verdict | undefined {
-  const cause = OUTAGES.find((id) => failed.has(id));
-  const silent = responses.some(({ outcome }) => outcome !== undefined && "failure" in outcome);
-  return cause !== undefined && silent ? explained(cause, "The proxy does not answer.") : undefined;
-}
-
-/** Answers that came; with a code, those of requests that a cause with it is known of. */
-function answersOf({ responses }: Evidence, code?: string): (SeenResponse & { answer: ProbeAnswer })[] {
-  return responses.flatMap((seen) =>
-    seen.outcome !== undefined &&
-    "answer" in seen.outcome &&
-    (code === undefined || seen.row.causes.some((cause) => cause.code === code))
-      ? [{ ...seen, answer: seen.outcome.answer }]
-      : [],
-  );
-}
-
-/** Answers that have the cause of a row. */
-const failedBy = (evidence: Evidence, code: string) =>
-  answersOf(evidence, code).filter(({ checked }) => !checked.pass && checked.code === code);
-
-const describe = ({ checked }: SeenResponse): string => `${checked.request}: ${checked.seen}`;
-
 function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const answers = answersOf(evidence);
   const missing = answers.filter(
@@ -177,78 +155,6 @@ function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict
   const { cause, fix = "Deploy again; if that does not help, see which route is missing in the config." } =
     first.checked;
   return failure(cause!, missing.map(describe), fix);
-}
-
-function askMediaPermissions(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
-  const { media } = evidence;
-  const lacking = violationsOf(media, "media");
-  // An avatar is reported in its own row.
-  const avatars = lacking.length === 0 && violationsOf(media, "avatars").length > 0;
-  const refused = avatars ? [] : failedBy(evidence, "media-permissions");
-  if (refused.length + lacking.length > 0) {
-    return failure(
-      "the media file or one of its directories is not readable by others",
-      [...refused.map(describe), ...listed(lacking)],
-      fixes(lacking) || refused[0]!.checked.fix!,
-    );
-  }
-  // A tree whose owner does not answer is not one that is in order.
-  if (media !== undefined && media.looked === 0 && media.unseen.length > 0)
-    return unknown(media.unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
-  if (media !== undefined) return ok(`${media.looked} files and directories are readable by others`);
-  return outage(evidence, failed) ?? notSeen(evidence, "Permissions of all media files");
-}
-
-function askAvatars(evidence: Evidence): Verdict {
-  const { media, deployment } = evidence;
-  if (media === undefined) return notSeen(evidence, "Permissions of avatars");
-  const avatars = violationsOf(media, "avatars");
-  if (avatars.length > 0)
-    return failure("the avatar path is not world readable", listed(avatars), fixes(avatars));
-  // Directories above both are reported once, with the media.
-  const way = deployment?.media?.avatarDirectory;
-  const above = violationsOf(media, "media").filter(({ path }) => way?.startsWith(posix.join(path, "/")));
-  return above.length > 0 ? explained("media-permissions", ...listed(above)) : ok();
-}
-
-type Violations = MediaPermissions["violations"];
-
-const violationsOf = (media: MediaPermissions | undefined, part: "media" | "avatars"): Violations =>
-  media?.violations.filter((violation) => violation.part === part) ?? [];
-
-const listed = (violations: Violations): string[] =>
-  violations.slice(0, SHOWN_MAX).map(({ path, lacks }) => `${path}: others lack ${lacks}`);
-
-const fixes = (violations: Violations): string =>
-  violations
-    .slice(0, SHOWN_MAX)
-    .map(({ fix }) => fix)
-    .join("; ");
-
-/** Violations reported in one row; the next run shows the others. */
-const SHOWN_MAX = 10;
-
-function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
-  const unit = evidence.units?.["web-application"];
-  if (unit !== undefined && startVariantProblems(unit.command.split(" "), unit.name).length > 0) {
-    const fix = "Make the unit's ExecStart end in `start`, then run systemctl daemon-reload and restart it.";
-    const cause = "the fastcgi start variant is used in the service unit";
-    return failure(cause, [`${unit.name}: ExecStart=${unit.command}`], fix);
-  }
-  const answers = answersOf(evidence, "web-application");
-  const wrong = failedBy(evidence, "web-application");
-  if (wrong.length === 0) {
-    if (answers.length > 0) return ok(...answers.slice(0, 1).map(describe));
-    return outage(evidence, failed) ?? unknown("The application did not answer.");
-  }
-  const { cause, fix, settings } = wrong[0]!.checked;
-  if (settings !== undefined) return failure(cause!, wrong.map(describe), fix!);
-  const state = unit === undefined ? [] : [`${unit.name}: ${unit.state}`];
-  const start =
-    unit === undefined || unit.state === "active"
-      ? "See the application's own log."
-      : `systemctl start ${unit.name}`;
-  return failure(cause!, [...wrong.map(describe), ...state], `${fix} ${start}`);
 }
 
 /** The two that clients are given, and that break upload and view when they are wrong. */

@@ -43,8 +43,8 @@ export const explained = (because: string, ...evidence: string[]): Verdict => ({
 /**
  * One question of the diagnosis. Those before it have been answered: `failed` contains the ids of the ones that failed.
  */
-export interface Question {
-  readonly id: string;
+export interface Question<Id extends string = string> {
+  readonly id: Id;
   readonly title: string;
   ask(evidence: Evidence, failed: ReadonlySet<string>): Verdict;
 }

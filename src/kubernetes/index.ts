@@ -5,7 +5,7 @@ export type {
   Exposure,
   Manifest,
   ManifestMetadata,
-  MediaVolume,
+  ServedVolume,
   PodResources,
   Toleration,
 } from "../render/kubernetes/index.js";

@@ -22,7 +22,7 @@ import { type Problem, problem } from "../model/index.js";
 import {
   type Autoscaling,
   type Exposure,
-  type MediaVolume,
+  type ServedVolume,
   type PodResources,
   selectorLabels,
   type Toleration,
@@ -121,7 +121,7 @@ export interface KubernetesFrontEndProps {
    * Volumes with the files that routes serve.
    * @default - none
    */
-  readonly volumes?: readonly MediaVolume[];
+  readonly volumes?: readonly ServedVolume[];
   /**
    * Whether a NetworkPolicy limits who may connect to the pods, and which ports they may connect to.
    * @default true
@@ -213,10 +213,10 @@ const PROPS: PropTable<KubernetesFrontEndProps> = {
   transferGrace: { ...text, allowed: DURATION },
   resources: fields<PodResources>({ cpu: CPU, cpuLimit: CPU, memory: MEMORY }),
   volumes: listOf(
-    fields<MediaVolume>({
+    fields<ServedVolume>({
       mountPath: required(text),
       claimName: text,
-      nfs: fields<NonNullable<MediaVolume["nfs"]>>({ server: required(text), path: required(text) }),
+      nfs: fields<NonNullable<ServedVolume["nfs"]>>({ server: required(text), path: required(text) }),
       subPath: text,
     }),
   ),

@@ -4,6 +4,7 @@ import { count, filePath, flag, ipAddress, line, name, port, serverName, text } 
 import { EXPECTED_MAX, expectedRow } from "./expect.js";
 import { fromJson, parseDocument } from "./config/parse.js";
 import { type Problem, problem, type Result } from "./problem.js";
+import { commandRule, rowProblems, rows, trees } from "./rows.js";
 
 /**
  * The deployment document, version 1: what one deployment puts on a host, what else is there, and what should answer
@@ -86,7 +87,8 @@ const daemon = z.strictObject({
       "While only the host in the application's URLs changes, it runs on and restarts after the edits.",
     )
     .optional(),
-  code: z.literal("web-application").describe("Row of `portico doctor` that tells of it.").optional(),
+  code: name("The row that tells of it.").optional(),
+  command: commandRule.describe("A command that it must not have.").optional(),
 });
 
 const services = z.strictObject({
@@ -139,14 +141,6 @@ const settings = z
   })
   .describe("Settings of the application.");
 
-const media = z
-  .strictObject({
-    directory: filePath("Directory of the static media."),
-    avatarDirectory: filePath("Directory of avatars, if they are elsewhere.").optional(),
-    fix: flag(false, "Whether activation makes them readable by others where they are not."),
-  })
-  .describe("Files the proxy serves for the application.");
-
 const database = z
   .strictObject({
     host: line("Name or address."),
@@ -191,7 +185,9 @@ const network = z
 const probe = z
   .strictObject({
     enabled: flag(true, "Whether the expected responses decide on success."),
-    mediaPath: line("Image below the media route; by default, one is searched for.").optional(),
+    imagePath: line(
+      "Image below the path of responses that ask for one; by default, one is searched for.",
+    ).optional(),
     timeoutSeconds: count(60, 1, 3_600, "seconds", "How long the responses may take to become as expected."),
   })
   .prefault({})
@@ -204,7 +200,17 @@ export const deploymentSchema = z.strictObject({
   files: z.array(deployedFile).min(1).describe("Every file of the deployment, sorted by path."),
   services: services.describe("systemd units that serve."),
   settings: settings.optional(),
-  media: media.optional(),
+  trees: trees
+    .describe(
+      "Directories that the proxy serves: others can read every file in them, and enter every directory on the way. One " +
+        "inside another comes after it.",
+    )
+    .optional(),
+  rows: rows
+    .describe(
+      "Rows of `portico doctor`, in the order of the report. One that explains another comes before it.",
+    )
+    .optional(),
   database: database.optional(),
   network: network.optional(),
   expect: z
@@ -240,8 +246,10 @@ export function parseDeploymentText(text: string): Result<Deployment> {
 }
 
 /** Rules that span fields. Each field alone is valid when this runs. */
-function crossCheck({ config, files, services, settings: edited, expect = [] }: Deployment): Problem[] {
+function crossCheck(deployment: Deployment): Problem[] {
+  const { config, files, services, settings: edited, expect = [] } = deployment;
   const found = files.flatMap(({ path }, i) => pathProblems(path, `files[${i}].path`, files[i - 1]?.path));
+  found.push(...rowProblems(deployment));
   const names = expect.map((row) => row.name);
   for (const [i, received] of names.entries()) {
     if (names.indexOf(received) === i) continue;

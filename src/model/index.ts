@@ -3,6 +3,7 @@ export * from "./config/certificates.js";
 export * from "./config/config.js";
 export * from "./deployment.js";
 export * from "./expect.js";
+export type { DeploymentRow, EngineRow, Tree } from "./rows.js";
 export { parseConfig, parseConfigText } from "./config/parse.js";
 export { listenerLedTo } from "./config/redirects.js";
 export { configJsonSchema } from "./config/schema.js";

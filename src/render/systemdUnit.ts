@@ -187,9 +187,9 @@ export const PROGRAM_PATH: TextRule = { pattern: "^/[0-9A-Za-z_./+@:,=-]*$", nev
 export const isProgramPath = accepting(PROGRAM_PATH);
 
 const CONTROL = /[\u0000-\u001f\u007f]/;
-/** The FastCGI variant among the words of a command line, also where they are quoted for a shell (service 2.4). */
-export const FASTCGI_START = String.raw`(?i)(^|[^a-z])start[-_ ]?fastcgi|(^|[\s"';&|=])(run)?f(ast)?cgi($|[\s"';&|])`;
-const FASTCGI = new RegExp(FASTCGI_START.replace("(?i)", ""), "i");
+/** The FastCGI variant among the words of a command line, whatever the case, and where they are quoted for a shell too (service 2.4). */
+export const FASTCGI_START = String.raw`(^|[^a-z])start[-_ ]?fastcgi|(^|[\s"';&|=])(run)?f(ast)?cgi($|[\s"';&|])`;
+const FASTCGI = new RegExp(FASTCGI_START, "i");
 
 /** `unit.fastcgi-start`, if the parts of a command line or an environment select that variant. */
 export function startVariantProblems(parts: readonly (string | UnitVariable)[], path: string): Problem[] {

@@ -10,6 +10,7 @@ import type { ApplicationSettings } from "./settings.js";
 import type { ApplicationDaemons } from "./daemons.js";
 import type { Firewall } from "../firewall.js";
 import { daemonsOf, type FileSyncActivationProps } from "./activationProps.js";
+import { FILE_SYNC_ROWS, fileSyncTrees, type MediaDirectories } from "./expected.js";
 import { networkOf } from "../frontEndParts.js";
 import type { Mode } from "../mode.js";
 import type { ReverseProxy } from "../reverseProxy.js";
@@ -21,7 +22,7 @@ interface ActivatedFrontEnd extends Construct {
   readonly settings: Pick<ApplicationSettings, "values">;
   readonly daemons?: ApplicationDaemons;
   readonly firewall?: Firewall;
-  readonly media: { readonly directory: string; readonly avatarDirectory?: string };
+  readonly media: MediaDirectories;
   readonly mode: Mode;
   readonly proxy: ReverseProxy;
 }
@@ -63,7 +64,8 @@ function describe(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): 
   const { values } = frontEnd.settings;
   return {
     ...(settings === undefined ? {} : { settings: { ...settings, values } }),
-    media: { ...frontEnd.media, fix: fixMedia },
+    trees: fileSyncTrees(frontEnd.media, fixMedia),
+    rows: FILE_SYNC_ROWS,
     ...(database === undefined ? {} : { database }),
     network: networkOf(frontEnd),
     ...(probe === undefined ? {} : { probe }),

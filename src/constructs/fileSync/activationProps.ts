@@ -1,4 +1,11 @@
-import type { DaemonUnit, DatabaseConnection, ResponseProbe, SettingsEditing } from "../activationOptions.js";
+import { FASTCGI_START } from "../../render/index.js";
+import type {
+  CommandRule,
+  DaemonUnit,
+  DatabaseConnection,
+  ResponseProbe,
+  SettingsEditing,
+} from "../activationOptions.js";
 import type { DailyDoctor } from "../dailyDoctor.js";
 
 /** What activation has to know about the application, besides what the front end knows itself. */
@@ -70,6 +77,17 @@ export function daemonsOf({ fileServer, webdav, webApplication }: ApplicationUni
   return [
     ...daemon(fileServer, { restartOn: ["networkDaemon", "fileServer"], domainChange: "restart" }),
     ...daemon(webdav),
-    ...daemon(webApplication, { restartOn: ["networkDaemon", "webApplication"], code: "web-application" }),
+    ...daemon(webApplication, {
+      restartOn: ["networkDaemon", "webApplication"],
+      code: "web-application",
+      command: NO_FASTCGI,
+    }),
   ];
 }
+
+/** Service 2.4. */
+const NO_FASTCGI: CommandRule = {
+  never: FASTCGI_START,
+  says: "the fastcgi start variant is used in the service unit",
+  fix: "Make the unit's ExecStart end in `start`, then run systemctl daemon-reload and restart it.",
+};

@@ -1,9 +1,47 @@
 import type { ExpectationInput } from "../../model/expect.js";
+import type { DoctorRow, ServedTree } from "../activationOptions.js";
 
 /**
- * What the application answers, and why it may not (service 5.1 and 6). This is data: the host evaluates it as it does
- * the expected responses of any other application.
+ * What the application answers, what others have to be able to read, and why that may fail (service 5.1 and 6). This is
+ * data: the host evaluates it as it does that of any other application.
  */
+
+/** Rows of `portico doctor` about the application, in the order of the report. */
+export const FILE_SYNC_ROWS: readonly DoctorRow[] = [
+  { code: "media-permissions", title: "No 403 on media" },
+  { code: "avatar", title: "No damaged avatar image" },
+  { code: "web-application", title: "302 from the application path" },
+  { code: "public-urls", title: "Upload and view work after login" },
+];
+
+/** Directories on the host that the media routes serve. */
+export interface MediaDirectories {
+  /** Directory of the static media. Absolute path. */
+  readonly directory: string;
+  /**
+   * Directory of avatars.
+   * @default - avatars are in the media directory
+   */
+  readonly avatarDirectory?: string;
+}
+
+/** Their permissions (service 2.8). */
+export function fileSyncTrees({ directory, avatarDirectory }: MediaDirectories, fix: boolean): ServedTree[] {
+  return [
+    {
+      path: directory,
+      code: "media-permissions",
+      says: "the media file or one of its directories is not readable by others",
+      fix,
+    },
+    {
+      path: avatarDirectory ?? `${directory}/avatars`,
+      code: "avatar",
+      says: "the avatar path is not world readable",
+      fix,
+    },
+  ];
+}
 
 /** Where clients find the application. */
 export interface FileSyncPlace {
@@ -105,7 +143,7 @@ const UNREADY = [
     evidence: { statusNot: [302] },
     code: "web-application",
     says: WEB_DAEMON,
-    fix: "The daemon has to listen on {upstream} and speak HTTP.",
+    fix: "The daemon has to listen on {upstream} and speak HTTP; see its log.",
   },
 ] as const;
 

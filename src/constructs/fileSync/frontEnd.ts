@@ -15,7 +15,6 @@ import { Action } from "../action.js";
 import { settingsFiles, takenNameProblems } from "./claims.js";
 import { warn } from "../warn.js";
 import type { Activation } from "../activation.js";
-import type { MediaDirectories } from "../activationOptions.js";
 import { ApplicationDaemons } from "./daemons.js";
 import { ApplicationSettings } from "./settings.js";
 import { refuse } from "../props/checks.js";
@@ -32,7 +31,7 @@ import {
   rootRedirect,
 } from "./servers.js";
 import { type FileSyncFrontEndProps, refuseFrontEnd, refuseLostAddress, refuseSameNames } from "./props.js";
-import { fileSyncExpectations } from "./expected.js";
+import { fileSyncExpectations, type MediaDirectories } from "./expected.js";
 import type { Firewall } from "../firewall.js";
 import {
   addFirewall,

@@ -8,7 +8,7 @@ export const staticFilesFields = z
     type: z.literal("staticFiles").describe("Marks this kind of action."),
     directory: filePath(
       "Directory in which the part of the path after the route's path is looked up.",
-      "/srv/files/media",
+      "/srv/www",
     ),
     index: z
       .array(name("A file name.", "index.html"))

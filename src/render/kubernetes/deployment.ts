@@ -121,7 +121,7 @@ function proxyContainer(input: FrontEndInput): object {
         readOnly: true,
       })),
       ...input.volumes.map(({ mountPath, subPath }, i) => ({
-        name: mediaName(i),
+        name: volumeName(i),
         mountPath,
         ...(subPath === undefined ? {} : { subPath }),
         readOnly: true,
@@ -166,7 +166,7 @@ function volumes(input: FrontEndInput): object[] {
       secret: { secretName, defaultMode: 0o440 },
     })),
     ...input.volumes.map(({ claimName, nfs }, i) => ({
-      name: mediaName(i),
+      name: volumeName(i),
       ...(nfs === undefined
         ? // Read-only as a volume, or the kubelet would give its files to the pods' group.
           { persistentVolumeClaim: { claimName, readOnly: true } }
@@ -175,7 +175,7 @@ function volumes(input: FrontEndInput): object[] {
   ];
 }
 
-const mediaName = (i: number): string => `media-${i + 1}`;
+const volumeName = (i: number): string => `files-${i + 1}`;
 
 /** What a pod may use, defaults included. */
 export const quantities = ({ cpu = "500m", cpuLimit, memory = "512Mi" }: PodResources) => ({

@@ -41,7 +41,7 @@ export interface FrontEndInput {
   readonly runtime?: string;
   readonly replicas: number | Autoscaling;
   readonly secrets: readonly MountedSecret[];
-  readonly volumes: readonly MediaVolume[];
+  readonly volumes: readonly ServedVolume[];
   readonly resources: PodResources;
   readonly graceSeconds: number;
   readonly ports: readonly ServicePort[];
@@ -80,7 +80,7 @@ export interface MountedSecret {
 }
 
 /** A volume that routes serve files from; pods only read it. */
-export interface MediaVolume {
+export interface ServedVolume {
   /** Absolute path in the pods. */
   readonly mountPath: string;
   /** A PersistentVolumeClaim of the namespace that all pods can mount at once. Either this or `nfs`. */

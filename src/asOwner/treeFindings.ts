@@ -1,12 +1,12 @@
 import { chmodCommand, shown } from "../runtime/actions/permissions.js";
-import { type Finding, NEEDED, SHOWN_MAX, type Walked } from "./mediaWalk.js";
+import { type Finding, NEEDED, SHOWN_MAX, type Walked } from "./treeWalk.js";
 import { KEPT_TEXTS, type ModeChange, PERMISSIONS } from "./modes.js";
 import { errnoReason } from "./refused.js";
 
 /** What a walk found, in words. All of them are made here, by the process that shows them. */
 
 /** A finding as it is shown. */
-export interface MediaViolation extends Pick<Finding, "part" | "kind" | "outside"> {
+export interface TreeViolation extends Pick<Finding, "code" | "kind" | "outside"> {
   readonly path: string;
   /** Four octal digits. */
   readonly mode: string;
@@ -19,7 +19,7 @@ export interface MediaViolation extends Pick<Finding, "part" | "kind" | "outside
 
 export interface WalkAnswer {
   /** The first thousand. */
-  readonly violations: readonly MediaViolation[];
+  readonly violations: readonly TreeViolation[];
   readonly violationCount: number;
   /** Changes that fix them, where that is possible. */
   readonly changes: readonly ModeChange[];
@@ -54,14 +54,14 @@ export function described(walked: Walked, told?: Told): WalkAnswer {
 const LACKS = { 4: "read", 1: "execute", 5: "read and execute" } as const;
 
 function violationOf(
-  { path, part, kind, mode, outside, held }: Finding,
+  { path, code, kind, mode, outside, held }: Finding,
   told: Told | undefined,
-): MediaViolation {
+): TreeViolation {
   const isTheirs = told?.decidesAbout(path) ?? true;
   const held_ = heldText(held);
   return {
     path: shown(path),
-    part,
+    code,
     kind,
     mode: mode.toString(8).padStart(4, "0"),
     lacks: LACKS[(NEEDED[kind] & ~mode) as keyof typeof LACKS],
@@ -73,7 +73,7 @@ function violationOf(
 
 /** A user can put a link to any file into his tree, and would have root open that file to everyone. */
 const LOOK_AT_LINK =
-  "a link in the media leads there: remove the link, unless everyone may read what it leads to";
+  "a link in the tree leads there: remove the link, unless everyone may read what it leads to";
 
 function heldText(held: Finding["held"]): string | undefined {
   return typeof held === "number" ? `it belongs to user ${held}` : held && KEPT_TEXTS[held];

@@ -7,14 +7,15 @@ import { entriesIn } from "./entries.js";
 import { errnoOf } from "./refused.js";
 
 /*
- * Checks trees of media with the rights of the user who runs it: see `asOwner.ts`. Root enters no directory that others
+ * Checks trees that others should be able to read, with the rights of the user who runs it: see `asOwner.ts`. Root enters no directory that others
  * can change; its owner has to check it. Paths have one char a byte.
  */
 
 /** A file or directory that others cannot read as they should. */
 export interface Finding {
   readonly path: string;
-  readonly part: Part;
+  /** That of the tree. */
+  readonly code: string;
   readonly kind: "directory" | "file";
   readonly mode: number;
   /** It is outside the tree, and a link in the tree leads to it: it is never changed. */
@@ -23,24 +24,23 @@ export interface Finding {
   readonly held?: "links" | number;
 }
 
-export type Part = "media" | "avatars";
-
 /** Where to look: the root of a tree, something below one, or a link in one that leads elsewhere. */
-export interface MediaTask {
+export interface TreeTask {
   readonly path: string;
-  readonly part: Part;
+  /** Of the row that tells of what is found. */
+  readonly code: string;
   readonly kind: "tree" | "below" | "link";
   readonly outside: boolean;
 }
 
 export interface WalkRequest {
-  readonly tasks: readonly MediaTask[];
+  readonly tasks: readonly TreeTask[];
   /** Real paths of trees that are checked besides those of the tasks. */
   readonly roots: readonly string[];
   readonly entriesMax: number;
 }
 
-/** In codes and numbers: `mediaFindings.ts` has the words. */
+/** In codes and numbers: `treeFindings.ts` has the words. */
 export interface Walked {
   readonly findings: readonly Finding[];
   readonly looked: number;
@@ -48,7 +48,7 @@ export interface Walked {
   /** What could not be checked, and why, as the number of a system error; the first thousand. */
   readonly unseen: readonly { readonly path: string; readonly why: number | "links" }[];
   /** What another user has to check. */
-  readonly handedOver: readonly MediaTask[];
+  readonly handedOver: readonly TreeTask[];
 }
 
 export const SHOWN_MAX = 1_000;
@@ -57,7 +57,7 @@ const LINKS_MAX = 40;
 const BATCH = 64;
 
 /** From which tree a path was reached, and whether by a link out of it. */
-type Place = Pick<MediaTask, "part" | "outside">;
+type Place = Pick<TreeTask, "code" | "outside">;
 
 /** The findings of a walk, as they grow. */
 class Walk {
@@ -66,7 +66,7 @@ class Walk {
   readonly roots: string[];
   readonly findings: Finding[] = [];
   readonly unseen: { path: string; why: number | "links" }[] = [];
-  readonly handedOver: MediaTask[] = [];
+  readonly handedOver: TreeTask[] = [];
   complete = true;
   private readonly self = process.geteuid!();
 
@@ -126,16 +126,16 @@ class TooManyLinks extends Error {}
 export const NEEDED = { directory: 0o5, file: 0o4 } as const;
 
 /** Checks trees, the paths to them and what links in them lead to; changes nothing. */
-export async function walkMedia({ tasks, roots, entriesMax }: WalkRequest): Promise<Walked> {
+export async function walkTrees({ tasks, roots, entriesMax }: WalkRequest): Promise<Walked> {
   const walk = new Walk(roots, entriesMax);
-  const trees: { at: string; task: MediaTask }[] = [];
+  const trees: { at: string; task: TreeTask }[] = [];
   for (const task of tasks.filter(({ kind }) => kind === "tree")) {
     const at = await walkTo(walk, task.path, task);
     if (at === undefined) continue;
     trees.push({ at, task });
     walk.roots.push(at);
   }
-  // Avatars first: within the media they should be called avatars.
+  // A tree inside another comes after it, and what is in it has its code.
   for (const { at, task } of trees.reverse()) await checkTree(walk, at, task);
   for (const task of tasks) {
     if (task.kind === "below") await checkTree(walk, task.path, task);
@@ -156,8 +156,8 @@ export async function realPathOf({ path }: { readonly path: string }): Promise<s
 /**
  * Checks every directory on the way to a path, links followed, and what is there. Returns its real path, if it exists.
  */
-async function walkTo(walk: Walk, path: string, { part, outside }: Place): Promise<string | undefined> {
-  const place = { part, outside };
+async function walkTo(walk: Walk, path: string, { code, outside }: Place): Promise<string | undefined> {
+  const place = { code, outside };
   const rest = path.split("/");
   let at = "/";
   let links = 0;
@@ -177,7 +177,7 @@ async function walkTo(walk: Walk, path: string, { part, outside }: Place): Promi
         walk.check(at, found, place);
         if (!found.isSymbolicLink() && (!found.isDirectory() || walk.mayEnter(found))) continue;
         const kind = outside ? "link" : "below";
-        walk.handedOver.push({ path: posix.join(at, ...rest), part, kind, outside });
+        walk.handedOver.push({ path: posix.join(at, ...rest), code, kind, outside });
         return undefined;
       }
     }
@@ -189,8 +189,8 @@ async function walkTo(walk: Walk, path: string, { part, outside }: Place): Promi
 }
 
 /** Checks everything below a directory that was itself checked. */
-async function checkTree(walk: Walk, directory: string, { part, outside }: Place): Promise<void> {
-  const place = { part, outside };
+async function checkTree(walk: Walk, directory: string, { code, outside }: Place): Promise<void> {
+  const place = { code, outside };
   const queue = [directory];
   for (let at = queue.shift(); at !== undefined; at = queue.shift()) {
     if (walk.walked.has(at)) continue;
@@ -205,10 +205,10 @@ async function checkTree(walk: Walk, directory: string, { part, outside }: Place
         const path = paths[j]!;
         if ("error" in stat) walk.notSeen(path, stat.error);
         else if (stat.isSymbolicLink() && walk.mayBeLed(stat)) await follow(walk, path, place);
-        else if (stat.isSymbolicLink()) walk.handedOver.push({ path, part, kind: "link", outside });
+        else if (stat.isSymbolicLink()) walk.handedOver.push({ path, code, kind: "link", outside });
         else if (walk.check(path, stat, place) && stat.isDirectory()) {
           if (walk.mayEnter(stat)) queue.push(path);
-          else walk.handedOver.push({ path, part, kind: "below", outside });
+          else walk.handedOver.push({ path, code, kind: "below", outside });
         }
       }
       if (!walk.complete) return;
@@ -217,7 +217,7 @@ async function checkTree(walk: Walk, directory: string, { part, outside }: Place
 }
 
 /** The target of a link within the trees is checked there; a target elsewhere is checked here, and never changed. */
-async function follow(walk: Walk, link: string, { part }: Place): Promise<void> {
+async function follow(walk: Walk, link: string, { code }: Place): Promise<void> {
   let real: string;
   try {
     real = (await realpath(fsPath(link), "buffer")).toString("latin1");
@@ -227,7 +227,7 @@ async function follow(walk: Walk, link: string, { part }: Place): Promise<void> 
     return;
   }
   if (walk.isWithin(real) || walk.looked.has(real)) return;
-  const place = { part, outside: true };
+  const place = { code, outside: true };
   const at = await walkTo(walk, real, place);
   if (at === undefined) return;
   const found = await stats(at);

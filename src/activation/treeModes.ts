@@ -1,5 +1,5 @@
 import type { Report } from "./report.js";
-import { changeModes, checkMediaPermissions, type ModeChange } from "../diagnosis/mediaPermissions.js";
+import { changeModes, checkTrees, type ModeChange } from "../diagnosis/treePermissions.js";
 import type { Deployment, Problem } from "../model/index.js";
 import { shown } from "../runtime/actions/permissions.js";
 
@@ -9,10 +9,9 @@ export interface PlannedModes {
   readonly unreached: readonly Problem[];
 }
 
-/** The permissions (service 2.8) that media lack, if a deployment asks for them; changes nothing. */
-export async function planModes({ media }: Deployment): Promise<PlannedModes> {
-  if (media?.fix !== true) return { changes: [], unreached: [] };
-  return checkMediaPermissions(media);
+/** The permissions (service 2.8) that trees lack which a deployment has made readable; changes nothing. */
+export async function planModes({ trees = [] }: Deployment): Promise<PlannedModes> {
+  return checkTrees(trees.filter(({ fix }) => fix));
 }
 
 /** Sets permissions; the expected responses show what could not be set. */

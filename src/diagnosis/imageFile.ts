@@ -17,30 +17,30 @@ const OWNERS_MAX = 20;
 /** Some image for the rows that ask for one. */
 export interface FoundImage {
   /** Its path below the directory, as a URL has it; undefined if there is none, or the directory cannot be read. */
-  readonly mediaPath?: string;
+  readonly imagePath?: string;
   /** Why nobody knows whether there is one: a user who can change the directory keeps it from being looked at. */
-  readonly mediaUnseen?: Problem;
+  readonly imageUnseen?: Problem;
 }
 
 /** Searches a directory as the user who can change it. */
-export async function findMediaFile(directory: string): Promise<FoundImage> {
+export async function findImageFile(directory: string): Promise<FoundImage> {
   const top = Buffer.from(path.resolve(directory)).toString("latin1");
   const folders = [""];
-  let mediaUnseen: Problem | undefined;
+  let imageUnseen: Problem | undefined;
   for (let looked = 0; looked < OWNERS_MAX && folders.length > 0; looked++) {
     const folder = folders.shift()!;
     try {
       const acting = await actingOn(path.posix.join(top, folder));
       const { image, handedOver } = await asOwner("findImage", { directory: acting.path }, acting);
-      if (image !== null) return { mediaPath: urlPath(path.posix.join(folder, image)) };
+      if (image !== null) return { imagePath: urlPath(path.posix.join(folder, image)) };
       folders.push(...handedOver.map((below) => path.posix.join(folder, below)));
     } catch (error) {
       // Without an image there is no request, and the row says so.
       if (error instanceof ProblemError)
-        mediaUnseen ??= error.problems.find(({ code }) => code === "files.no-answer");
+        imageUnseen ??= error.problems.find(({ code }) => code === "files.no-answer");
     }
   }
-  return mediaUnseen === undefined ? {} : { mediaUnseen };
+  return imageUnseen === undefined ? {} : { imageUnseen };
 }
 
 function urlPath(file: string): string {
@@ -65,5 +65,5 @@ export async function imageFor(
     return route === undefined ? [] : directoriesOf(route.action);
   });
   const [directory] = directories;
-  return directory === undefined ? {} : findMediaFile(path.join(root ?? "/", directory.value));
+  return directory === undefined ? {} : findImageFile(path.join(root ?? "/", directory.value));
 }

@@ -1,15 +1,15 @@
 import { dirname } from "node:path";
 import { type Acting, actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
-import { described, type MediaViolation, type WalkAnswer } from "../asOwner/mediaFindings.js";
-import { type MediaTask, SHOWN_MAX, type Walked, walkMedia } from "../asOwner/mediaWalk.js";
+import { described, type TreeViolation, type WalkAnswer } from "../asOwner/treeFindings.js";
+import { type TreeTask, SHOWN_MAX, type Walked, walkTrees } from "../asOwner/treeWalk.js";
 import { keptText, type ModeChange, PERMISSIONS } from "../asOwner/modes.js";
 import { Realm } from "../asOwner/realm.js";
-import { type Problem, ProblemError } from "../model/index.js";
+import { type Problem, ProblemError, type Tree } from "../model/index.js";
 import { shown } from "../runtime/actions/permissions.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 
-export type { MediaViolation } from "../asOwner/mediaFindings.js";
+export type { TreeViolation } from "../asOwner/treeFindings.js";
 export type { ModeChange } from "../asOwner/modes.js";
 
 /**
@@ -18,20 +18,8 @@ export type { ModeChange } from "../asOwner/modes.js";
  * trees anyway.
  */
 
-export interface MediaOptions {
-  /** Directory of the static media. */
-  readonly directory: string;
-  /** Directory of the avatars, the default image among them, if it is elsewhere; media often has a link to it. */
-  readonly avatarDirectory?: string;
-  /**
-   * How many files and directories are checked at most.
-   * @default 200000
-   */
-  readonly entriesMax?: number;
-}
-
 /** `changes` fix the violations, as far as they can be fixed. */
-export interface MediaPermissions extends WalkAnswer {
+export interface TreePermissions extends WalkAnswer {
   /** Users who gave no answer about their files. */
   readonly unreached: readonly Problem[];
 }
@@ -40,33 +28,33 @@ const ENTRIES_MAX = 200_000;
 /** A large tree on a slow disk takes its time. */
 const DEADLINE = { timeoutMs: 120_000 };
 
-/** Checks both trees and the paths to them; changes nothing. */
-export async function checkMediaPermissions(options: MediaOptions): Promise<MediaPermissions> {
-  const seen = new Seen(options.entriesMax ?? ENTRIES_MAX);
-  const trees = [
-    treeOf("media", options.directory),
-    ...(options.avatarDirectory === undefined ? [] : [treeOf("avatars", options.avatarDirectory)]),
-  ];
-  const ways = await Promise.all(trees.map(async (task) => ({ task, acting: await seen.acting(task) })));
+/** Checks trees and the paths to them; changes nothing. */
+export async function checkTrees(
+  trees: readonly Pick<Tree, "path" | "code">[],
+  entriesMax = ENTRIES_MAX,
+): Promise<TreePermissions> {
+  const seen = new Seen(entriesMax);
+  const wanted = trees.map(taskOf);
+  const ways = await Promise.all(wanted.map(async (task) => ({ task, acting: await seen.acting(task) })));
   const actings = ways.flatMap(({ acting }) => (acting === undefined ? [] : [acting]));
   // What only root can change on the way is no one else's word.
   for (const { task, acting } of ways) {
     if (acting === undefined || acting.uid === process.geteuid!()) continue;
     const request = { tasks: [task], roots: [], entriesMax: seen.left };
-    seen.add(described({ ...(await walkMedia(request)), looked: 0 }));
+    seen.add(described({ ...(await walkTrees(request)), looked: 0 }));
   }
   const owners = new Set(actings.map(({ uid }) => uid));
   // Trees of one owner are checked together; with several owners, each has to know where the other trees are.
   const roots =
     owners.size < 2 ? [] : (await Promise.all(actings.map(realPath))).filter((root) => root !== null);
-  for (let tasks: readonly MediaTask[] = trees; tasks.length > 0;) {
+  for (let tasks: readonly TreeTask[] = wanted; tasks.length > 0;) {
     tasks = await look(seen, tasks, roots);
   }
   return seen.answer();
 }
 
-function treeOf(part: MediaTask["part"], directory: string): MediaTask {
-  return { path: Buffer.from(directory).toString("latin1"), part, kind: "tree", outside: false };
+function taskOf({ path, code }: Pick<Tree, "path" | "code">): TreeTask {
+  return { path: Buffer.from(path).toString("latin1"), code, kind: "tree", outside: false };
 }
 
 /** A place is believed only of a user who decides about it. */
@@ -78,10 +66,10 @@ async function realPath(acting: Acting): Promise<string | null> {
 /** Checks each tree as its owner. Returns what another user still has to check. */
 async function look(
   seen: Seen,
-  tasks: readonly MediaTask[],
+  tasks: readonly TreeTask[],
   roots: readonly string[],
-): Promise<readonly MediaTask[]> {
-  const byOwner = new Map<number, { acting: Acting; tasks: MediaTask[] }>();
+): Promise<readonly TreeTask[]> {
+  const byOwner = new Map<number, { acting: Acting; tasks: TreeTask[] }>();
   for (const task of tasks) {
     if (seen.isKnown(task)) continue;
     const acting = await seen.acting(task);
@@ -90,12 +78,12 @@ async function look(
     byOwner.set(acting.uid, group);
     group.tasks.push(task);
   }
-  const handedOver: MediaTask[] = [];
-  // Avatars first: within the media they should be called avatars.
+  const handedOver: TreeTask[] = [];
+  // A tree inside another comes after it, and what is in it has its code.
   for (const { acting, tasks: theirs } of [...byOwner.values()].reverse()) {
     const request = { tasks: theirs, roots, entriesMax: seen.left };
     try {
-      const answer = await asOwner("walkMedia", request, acting, DEADLINE);
+      const answer = await asOwner("walkTrees", request, acting, DEADLINE);
       seen.add(await judged(answer, acting.uid));
       handedOver.push(...answer.handedOver);
     } catch (error) {
@@ -116,7 +104,7 @@ async function judged(answer: Walked, uid: number): Promise<WalkAnswer> {
 
 /** The combined findings of several walks. */
 class Seen {
-  private readonly violations = new Map<string, MediaViolation>();
+  private readonly violations = new Map<string, TreeViolation>();
   private readonly changes = new Map<string, ModeChange>();
   readonly unreached: Problem[] = [];
   private readonly unseen: { path: string; why: string }[] = [];
@@ -131,14 +119,14 @@ class Seen {
     return this.entriesMax - this.looked;
   }
 
-  isKnown({ kind, path }: MediaTask): boolean {
+  isKnown({ kind, path }: TreeTask): boolean {
     const key = `${kind} ${path}`;
     if (this.known.has(key)) return true;
     this.known.add(key);
     return false;
   }
 
-  async acting(task: MediaTask): Promise<Acting | undefined> {
+  async acting(task: TreeTask): Promise<Acting | undefined> {
     try {
       return await actingOn(task.path);
     } catch (error) {
@@ -162,7 +150,7 @@ class Seen {
     this.unseen.push(...answer.unseen);
   }
 
-  notSeen({ path }: MediaTask, error: unknown): void {
+  notSeen({ path }: TreeTask, error: unknown): void {
     if (this.unseen.some((one) => one.path === shown(path))) return;
     const why =
       error instanceof ProblemError
@@ -171,7 +159,7 @@ class Seen {
     this.unseen.push({ path: shown(path), why });
   }
 
-  answer(): MediaPermissions {
+  answer(): TreePermissions {
     return {
       violations: [...this.violations.values()],
       violationCount: this.violationCount,

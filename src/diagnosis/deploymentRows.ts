@@ -1,0 +1,125 @@
+import { posix } from "node:path";
+import type { Tree } from "../model/index.js";
+import { answersOf, describe, failedBy, outage } from "./answers.js";
+import type { Evidence, SeenResponse } from "./evidence.js";
+import type { UnitState } from "./hostFacts.js";
+import type { TreeViolation } from "./treePermissions.js";
+import { explained, failure, notSeen, ok, type Question, unknown, type Verdict } from "./verdict.js";
+
+/**
+ * Rows that the deployment brings. Each tells of what has its code: a tree that others cannot read, a daemon that does
+ * not run or has a command that it must not have, an answer with a cause of that code.
+ */
+export function deploymentQuestions({ deployment }: Evidence): Question[] {
+  const rows = deployment?.rows ?? [];
+  return rows.map(({ code, title }) => ({
+    id: code,
+    title,
+    ask: (evidence, failed) => askRow(code, evidence, failed),
+  }));
+}
+
+/** Something that makes a row fail. */
+interface Fault {
+  readonly cause: string;
+  readonly evidence: readonly string[];
+  readonly fix: string;
+}
+
+function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const trees = (evidence.deployment?.trees ?? []).filter((tree) => tree.code === code);
+  const faults = [
+    ...commandFaults(evidence, code),
+    ...treeFaults(evidence, trees, code),
+    ...(answerFault(evidence, code) ?? stoppedFaults(evidence, code)),
+  ];
+  const [first] = faults;
+  if (first !== undefined) {
+    const seen = faults.flatMap((fault) => fault.evidence);
+    return failure(first.cause, seen, first.fix);
+  }
+  if (trees.length > 0) return askTrees(evidence, trees, code, failed);
+  const answers = answersOf(evidence, code);
+  if (answers.length > 0) return ok(...answers.slice(0, 1).map(describe));
+  return outage(evidence, failed) ?? unknown("No answer came that this row tells of.");
+}
+
+function commandFaults({ deployment, units }: Evidence, code: string): Fault[] {
+  return (deployment?.services.daemons ?? []).flatMap(({ unit, command: rule, code: told }) => {
+    const command = units?.daemons?.find(({ name }) => name === unit)?.command ?? "";
+    if (told !== code || rule === undefined || !new RegExp(rule.never, "i").test(command)) return [];
+    return [{ cause: rule.says, evidence: [`${unit}: ExecStart=${command}`], fix: rule.fix }];
+  });
+}
+
+function treeFaults(evidence: Evidence, trees: readonly Tree[], code: string): Fault[] {
+  const lacking = violationsOf(evidence, code);
+  const [tree] = trees;
+  if (lacking.length === 0 || tree === undefined) return [];
+  const fixes = lacking.slice(0, SHOWN_MAX).map(({ fix }) => fix);
+  return [{ cause: tree.says, evidence: listed(lacking), fix: fixes.join("; ") }];
+}
+
+const violationsOf = ({ trees }: Evidence, code: string): TreeViolation[] =>
+  trees?.violations.filter((violation) => violation.code === code) ?? [];
+
+const listed = (violations: readonly TreeViolation[]): string[] =>
+  violations.slice(0, SHOWN_MAX).map(({ path, lacks }) => `${path}: others lack ${lacks}`);
+
+/** Violations reported in one row; the next run shows the others. */
+const SHOWN_MAX = 10;
+
+function answerFault(evidence: Evidence, code: string): [Fault] | undefined {
+  const wrong = failedBy(evidence, code).filter((seen) => !isOfOtherTree(evidence, seen, code));
+  const [first] = wrong;
+  if (first === undefined) return undefined;
+  const { cause, expected, fix = `It should be: ${expected}.`, settings } = first.checked;
+  // Where settings are wrong, the daemon runs.
+  const daemons = settings === undefined ? daemonsOf(evidence, code) : [];
+  const states = daemons.map(({ name, state }) => `${name}: ${state}`);
+  const starts = daemons.filter(isStopped).map(({ name }) => `systemctl start ${name}`);
+  return [{ cause: cause!, evidence: [...wrong.map(describe), ...states], fix: [fix, ...starts].join(" ") }];
+}
+
+/** Whether only the trees of another row that explains the answer are not as they should be. */
+const isOfOtherTree = (evidence: Evidence, { checked: { because = [] } }: SeenResponse, code: string) =>
+  violationsOf(evidence, code).length === 0 &&
+  because.some((other) => violationsOf(evidence, other).length > 0);
+
+function daemonsOf({ deployment, units }: Evidence, code: string): UnitState[] {
+  const own = (deployment?.services.daemons ?? []).filter((daemon) => daemon.code === code);
+  return own.flatMap(({ unit }) => units?.daemons?.find(({ name }) => name === unit) ?? []);
+}
+
+const isStopped = ({ state }: UnitState): boolean => !["active", "activating", "reloading"].includes(state);
+
+const stoppedFaults = (evidence: Evidence, code: string): Fault[] =>
+  daemonsOf(evidence, code)
+    .filter(isStopped)
+    .map(({ name, state }) => ({
+      cause: `${name} does not run`,
+      evidence: [`${name}: ${state}`],
+      fix: `systemctl start ${name}; if that fails: journalctl -u ${name}`,
+    }));
+
+function askTrees(
+  evidence: Evidence,
+  trees: readonly Tree[],
+  code: string,
+  failed: ReadonlySet<string>,
+): Verdict {
+  const { trees: seen } = evidence;
+  const paths = trees.map(({ path }) => path);
+  if (seen === undefined)
+    return outage(evidence, failed) ?? notSeen(evidence, `Whether others can read ${paths.join(" and ")}`);
+  // A directory on the way to several trees is told of once.
+  const above = seen.violations.filter(
+    (violation) =>
+      violation.code !== code && paths.some((path) => path.startsWith(posix.join(violation.path, "/"))),
+  );
+  if (above.length > 0) return explained(above[0]!.code, ...listed(above));
+  // A tree whose owner does not answer is not one that is in order.
+  if (seen.looked === 0 && seen.unseen.length > 0)
+    return unknown(seen.unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
+  return ok(`${seen.looked} files and directories of all trees were looked at`);
+}

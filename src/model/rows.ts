@@ -1,0 +1,134 @@
+import * as z from "zod";
+import type { DeepReadonly } from "./deepReadonly.js";
+import type { ExpectedRow } from "./expect.js";
+import { filePath, flag, line, name } from "./fields.js";
+import { type Problem, problem } from "./problem.js";
+
+/**
+ * Rows of `portico doctor` that a deployment brings, and what they tell of. Whatever has the code of a row belongs to
+ * it: trees, daemons, causes of expected responses.
+ */
+
+/** Most rows of a deployment, and most trees. */
+const ROWS_MAX = 50;
+
+/** The row that collects requests that no virtual server or route was meant for. */
+export const SERVER_NAME = "server-name";
+
+/** Rows that every host has, besides one for each expected response. */
+export const ENGINE_ROWS = [
+  "activation",
+  "files",
+  "units",
+  "config",
+  "proxy",
+  "running",
+  "tls",
+  "logs",
+  "space",
+  "addresses",
+  "firewall",
+  "ports",
+  SERVER_NAME,
+  "settings",
+  "hairpin",
+  "rotation",
+  "memory",
+  "health",
+  "acme-clock",
+  "acme-authority",
+  "acme-account",
+  "acme-limit",
+  "acme-dns",
+  "acme-port",
+  "acme-certificates",
+  "node-fixes",
+  "node",
+] as const;
+export type EngineRow = (typeof ENGINE_ROWS)[number];
+
+const row = z.strictObject({
+  code: name("Its id: the code of what it tells of."),
+  title: line("Its title."),
+});
+
+const tree = z.strictObject({
+  path: filePath("The directory."),
+  code: name("The row that tells of it."),
+  says: line("The cause in words, where others cannot read something in it."),
+  fix: flag(false, "Whether activation makes it readable by others where it is not."),
+});
+
+/** A command that a daemon must not have. */
+export const commandRule = z.strictObject({
+  never: line("Regular expression that its command must not match, whatever the case."),
+  says: line("The cause in words, where it does."),
+  fix: line("What to do about it."),
+});
+
+export const rows = z.array(row).max(ROWS_MAX);
+export const trees = z.array(tree).max(ROWS_MAX);
+
+/** A row of `portico doctor` that a deployment brings. */
+export type DeploymentRow = DeepReadonly<z.output<typeof row>>;
+/** A directory that the proxy serves: others can read every file in it, and enter every directory on the way. */
+export type Tree = DeepReadonly<z.output<typeof tree>>;
+
+/** What has the code of a row. */
+interface Coded {
+  readonly rows?: readonly DeploymentRow[] | undefined;
+  readonly trees?: readonly Pick<Tree, "code">[] | undefined;
+  readonly expect?: readonly ExpectedRow[] | undefined;
+  readonly services: {
+    readonly daemons?:
+      | readonly {
+          readonly code?: string | undefined;
+          readonly command?: { readonly never: string } | undefined;
+        }[]
+      | undefined;
+  };
+}
+
+/** Every code is that of one row, and rows of the deployment are not those that every host has. */
+export function rowProblems({ rows: own = [], trees: served = [], expect = [], services }: Coded): Problem[] {
+  const names = own.map(({ code }) => code);
+  const every: readonly string[] = ENGINE_ROWS;
+  const daemons = services.daemons ?? [];
+  const unknown = (at: string, received: string | undefined, others: readonly string[] = []): Problem[] => {
+    const known = [...names, ...others];
+    if (received === undefined || known.includes(received)) return [];
+    const more = { received, allowed: known.join(", ") };
+    return [problem("config.unknown-reference", at, "is not the code of one of `rows`", more)];
+  };
+  return [
+    ...names.flatMap((received, i) =>
+      names.indexOf(received) === i && !every.includes(received)
+        ? []
+        : [problem("config.duplicate-name", `rows[${i}].code`, "already exists", { received, fix: ANOTHER })],
+    ),
+    ...served.flatMap(({ code }, i) => unknown(`trees[${i}].code`, code)),
+    ...daemons.flatMap(({ code }, i) => unknown(`services.daemons[${i}].code`, code)),
+    ...expect.flatMap(({ causes = [] }, i) =>
+      causes.flatMap(({ code, because = [] }, j) => [
+        ...unknown(`expect[${i}].causes[${j}].code`, code, [SERVER_NAME]),
+        ...because.flatMap((one, k) => unknown(`expect[${i}].causes[${j}].because[${k}]`, one, every)),
+      ]),
+    ),
+    ...daemons.flatMap(({ command }, i) => {
+      if (command === undefined || isRegExp(command.never)) return [];
+      const more = { received: command.never, fix: "Correct the regular expression." };
+      const at = `services.daemons[${i}].command.never`;
+      return [problem("config.bad-text", at, "is not a regular expression", more)];
+    }),
+  ];
+}
+
+const ANOTHER = "Give each row another code, and none that `portico doctor` has on every host.";
+
+function isRegExp(text: string): boolean {
+  try {
+    return new RegExp(text) instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
