@@ -124,6 +124,28 @@ export type AnswerFlaw =
   /** 101 to a request that asked for no upgrade. */
   | "switch";
 
+/** The plainest values of what may vary: failures are shrunk towards them, and only what differs is printed. */
+export const PLAIN: {
+  readonly client: Omit<ClientScript, "protocol" | "exchanges">;
+  readonly exchange: Pick<ExchangeScript, "to" | "upgrade" | "expect">;
+  readonly body: Omit<BodyScript, "framing" | "bytes" | "piece">;
+  readonly answer: Omit<AnswerScript, "status" | "bytes" | "piece">;
+} = {
+  client: {
+    pipelined: false,
+    splits: { kind: "joined" },
+    abort: undefined,
+    windowBytes: 65_535,
+    newer: false,
+  },
+  exchange: { to: "plain", upgrade: false, expect: "none" },
+  body: { off: 0, joined: true, padding: 0, end: "last", flaw: "none" },
+  answer: {
+    ...({ flaw: "none", then: "keep", when: "complete", held: "no" } as const),
+    ...({ informational: [], apart: false, framing: "length" } as const),
+  },
+};
+
 /** More informational answers than the proxy takes before the final one. */
 export const INFORMATIONAL_MAX = 16;
 

@@ -5,6 +5,7 @@ import {
   type ClientScript,
   type ExchangeScript,
   HTTP2_PIECE_BYTES_MAX,
+  PLAIN,
   type Protocol,
   type Splits,
   type TunnelScript,
@@ -135,26 +136,9 @@ class Maker {
   /** Leaves the upstream a connection that waits to be used again. */
   private warmingClient(): ClientScript {
     const { answer, ...exchange } = this.exchange("http", false, true);
-    const kept = {
-      ...answer,
-      status: 200,
-      framing: "length",
-      flaw: "none",
-      then: "keep",
-      when: "complete",
-      held: "no",
-    } as const;
-    const plain = { method: "GET", to: "plain", upgrade: false, expect: "none", body: undefined } as const;
-    const exchanges = [{ ...exchange, ...plain, answer: { ...kept, informational: [], apart: false } }];
-    return {
-      protocol: "http",
-      pipelined: false,
-      splits: { kind: "joined" },
-      abort: undefined,
-      windowBytes: 65_535,
-      newer: false,
-      exchanges,
-    };
+    const kept = { ...answer, ...PLAIN.answer, status: 200 };
+    const plain = { ...exchange, ...PLAIN.exchange, method: "GET", body: undefined, answer: kept } as const;
+    return { protocol: "http", ...PLAIN.client, exchanges: [plain] };
   }
 
   /** One client with one or two small exchanges, and another that would get what the first left behind. */

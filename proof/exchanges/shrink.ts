@@ -1,4 +1,5 @@
-import type { BodyScript, Case, ClientScript, ExchangeScript } from "./case.js";
+import { isDeepStrictEqual } from "node:util";
+import { type BodyScript, type Case, type ClientScript, type ExchangeScript, PLAIN } from "./case.js";
 
 /** Runs of a case that fails; a failure by chance does not show in each. */
 const RUNS_MAX = 150;
@@ -34,16 +35,13 @@ export function* simplerCases(played: Case): Generator<Case> {
 }
 
 function* simplerClients(client: ClientScript): Generator<ClientScript> {
-  const { exchanges, splits, abort } = client;
+  const { exchanges, splits } = client;
   if (exchanges.length > 1)
     for (let e = 0; e < exchanges.length; e++) yield { ...client, exchanges: exchanges.toSpliced(e, 1) };
-  if (abort !== undefined) yield { ...client, abort: undefined };
-  if (splits.kind !== "joined") yield { ...client, splits: { kind: "joined" } };
+  yield* plainer(client, PLAIN.client);
   if (splits.kind === "some" && splits.at.length > 1)
     for (let i = 0; i < splits.at.length; i++)
       yield { ...client, splits: { kind: "some", at: splits.at.toSpliced(i, 1) } };
-  if (client.windowBytes !== 65_535) yield { ...client, windowBytes: 65_535 };
-  if (client.pipelined) yield { ...client, pipelined: false };
   for (const [e, exchange] of exchanges.entries())
     for (const simpler of simplerExchanges(exchange))
       yield { ...client, exchanges: exchanges.with(e, simpler) };
@@ -52,26 +50,12 @@ function* simplerClients(client: ClientScript): Generator<ClientScript> {
 function* simplerExchanges(exchange: ExchangeScript): Generator<ExchangeScript> {
   const { answer, body, tunnel } = exchange;
   if (body !== undefined) yield { ...exchange, body: undefined, expect: "none" };
-  if (exchange.upgrade && answer.status !== 101) yield { ...exchange, upgrade: false };
-  if (exchange.to !== "plain") yield { ...exchange, to: "plain" };
-  if (exchange.expect !== "none") yield { ...exchange, expect: "none" };
-  const plain = {
-    ...answer,
-    when: "complete",
-    informational: [],
-    flaw: "none",
-    then: "keep",
-    apart: false,
-    held: "no",
-  } as const;
-  if (answer.held !== "no") yield { ...exchange, answer: { ...answer, held: "no" } };
-  if (answer.flaw !== "none") yield { ...exchange, answer: { ...answer, flaw: "none" } };
-  if (answer.then !== "keep") yield { ...exchange, answer: { ...answer, then: "keep" } };
-  if (answer.when !== "complete") yield { ...exchange, answer: { ...answer, when: "complete" } };
-  if (answer.informational.length > 0 || answer.apart)
-    yield { ...exchange, answer: { ...plain, flaw: answer.flaw, then: answer.then, when: answer.when } };
-  if (answer.framing !== "length" && !answer.flaw.startsWith("chunk"))
-    yield { ...exchange, answer: { ...answer, framing: "length" } };
+  // Whoever is sent a 101 has to have asked for it.
+  for (const simpler of plainer(exchange, PLAIN.exchange))
+    if (simpler.upgrade || answer.status !== 101) yield simpler;
+  for (const simpler of plainer(answer, PLAIN.answer))
+    if (simpler.framing === "chunked" || !simpler.flaw.startsWith("chunk"))
+      yield { ...exchange, answer: simpler };
   if (answer.bytes > 4)
     yield { ...exchange, answer: { ...answer, bytes: answer.bytes >> 1, piece: answer.bytes } };
   if (exchange.upgrade && (tunnel.up > 1 || tunnel.down > 1))
@@ -82,13 +66,16 @@ function* simplerExchanges(exchange: ExchangeScript): Generator<ExchangeScript> 
 
 function* simplerBodies(body: BodyScript): Generator<BodyScript> {
   const { bytes, off, piece } = body;
-  if (off !== 0) yield { ...body, off: 0 };
-  if (body.flaw !== "none") yield { ...body, flaw: "none" };
-  if (body.padding > 0) yield { ...body, padding: 0 };
-  if (body.end !== "last") yield { ...body, end: "last" };
+  yield* plainer(body, PLAIN.body);
   if (piece < bytes && bytes <= 16_000) yield { ...body, piece: bytes };
   if (bytes > 1)
     yield { ...body, bytes: bytes >> 1, off: Math.max(off, -(bytes >> 1)), piece: Math.max(1, piece >> 1) };
   if (bytes > 1) yield { ...body, bytes: bytes - 1, off: Math.max(off, 1 - bytes) };
   if (off > 1) yield { ...body, off: off >> 1 };
+}
+
+/** The same with one property as usual. */
+function* plainer<T extends object>(value: T, plain: Partial<T>): Generator<T> {
+  for (const name of Object.keys(plain) as (keyof T)[])
+    if (!isDeepStrictEqual(value[name], plain[name])) yield { ...value, [name]: plain[name] };
 }
