@@ -71,6 +71,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "acme",
     "terraform",
     "balancer",
+    "wire",
     "nginx",
     "transfer",
     "hostile",

@@ -1,5 +1,4 @@
 import type { ClientHttp2Session } from "node:http2";
-import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../kit/http2Server.js";
 import { exchange } from "../kit/peers.js";
@@ -9,12 +8,12 @@ import {
   CANARY_LINE,
   type ClientAnswer,
   connectSession,
-  connectToStage,
+  connectHttp1,
   isCanary,
   readAnswers,
-} from "./client.js";
-import { type Stage, startStage } from "./stage.js";
-import { echo } from "./upstream.js";
+} from "../wire/client.js";
+import { type Stage, startStage } from "../wire/stage.js";
+import { echo, play } from "../wire/upstream.js";
 
 /**
  * Upstreams that lie, split, repeat and never end. A client is never shown a misframed answer: it gets this one, a 502,
@@ -26,7 +25,7 @@ beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 
 const TARGET = "/sync/case";
-/** Between two pieces, and before what follows the last. */
+/** Before what follows the last piece. */
 const PAUSE_MS = 5;
 /** What the proxy has to see bytes after an answer, and to give the connection up for them. */
 const NOTICE_MS = 250;
@@ -41,8 +40,8 @@ describe.each(["http", "https"] as const)("over %s", (scheme) => {
     const port = scheme === "http" ? stage.plain.ports.http : stage.tls.ports.https;
     const { method = "GET" } = row;
     const sent = perform(row);
-    const client = await connectToStage(port, scheme === "https");
-    const other = await connectToStage(port, scheme === "https");
+    const client = await connectHttp1(port, scheme === "https");
+    const other = await connectHttp1(port, scheme === "https");
     const ended = (): boolean => client.ended || client.closed;
     const answers = (): ClientAnswer[] => readAnswers(client.received, [method], ended());
     try {
@@ -79,11 +78,8 @@ test.each(ANSWER_CASES)("over HTTP/2: $name", async (row) => {
 });
 
 test("of two Content-Types a client sees one: browsers differ in which they use", async () => {
-  stage.upstream.script = (_line, socket) => {
-    socket.write(
-      "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: b\r\ncontent-type: text/plain\r\nContent-Length: 2\r\n\r\nok",
-    );
-  };
+  stage.upstream.script = () =>
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: b\r\ncontent-type: text/plain\r\nContent-Length: 2\r\n\r\nok";
   const { head } = await exchange(
     stage.plain.ports.http,
     `GET ${TARGET} HTTP/1.1\r\nHost: sync.example\r\nConnection: close\r\n\r\n`,
@@ -107,11 +103,12 @@ async function askFor(session: ClientHttp2Session, method: string, path: string)
 function perform(row: AnswerCase): () => Promise<void> {
   let done: Promise<void> = Promise.resolve();
   stage.upstream.script = (line, socket) => {
-    if (!line.includes(TARGET)) return void socket.write(echo(line));
-    const written = write(socket, row.pieces, row.then);
-    if (!hasMoreBehind(row)) return void (done = written.then(() => pause()));
-    const closed = new Promise<void>((resolve) => socket.once("close", resolve));
-    done = written.then(() => Promise.race([closed, pause(NOTICE_MS)]));
+    if (!line.includes(TARGET)) return echo(line);
+    const closed = new Promise<void>((resolve) => hasMoreBehind(row) && socket.once("close", resolve));
+    done = play(socket, row).then(() =>
+      hasMoreBehind(row) ? Promise.race([closed, sleep(NOTICE_MS)]) : sleep(PAUSE_MS),
+    );
+    return undefined;
   };
   return () => done;
 }
@@ -120,19 +117,6 @@ function perform(row: AnswerCase): () => Promise<void> {
 function hasMoreBehind({ pieces, method = "GET", outcome }: AnswerCase): boolean {
   return typeof outcome === "object" && readAnswers(pieces.join(""), [method], true).length > 1;
 }
-
-async function write(socket: Socket, pieces: readonly string[], then: AnswerCase["then"]): Promise<void> {
-  for (const [i, piece] of pieces.entries()) {
-    if (i > 0) await pause();
-    if (!socket.destroyed) socket.write(Buffer.from(piece, "latin1"));
-  }
-  if (then === "close") socket.end();
-  // What was written before has to be read before.
-  if (then === "reset") await pause();
-  if (then === "reset") socket.resetAndDestroy();
-}
-
-const pause = (ms = PAUSE_MS): Promise<void> => sleep(ms);
 
 function check({ outcome }: AnswerCase, answer: ClientAnswer): void {
   if (outcome === "502") expect(answer).toMatchObject({ status: 502, complete: true });

@@ -1,8 +1,8 @@
 import { END_HEADERS, END_STREAM, Frame, hpack, type RawClient } from "../kit/http2RawClient.js";
 import { HTTP2_CASES, type Http2Case } from "./cases/http2.js";
-import { connectFrames } from "./client.js";
-import { disagreements, READERS } from "./readers.js";
-import { type Stage, startStage } from "./stage.js";
+import { connectFrames } from "../wire/client.js";
+import { disagreements, READERS } from "../wire/readers.js";
+import { type Stage, startStage } from "../wire/stage.js";
 
 /**
  * Requests over HTTP/2 that would be other requests once they are written out as HTTP/1.1. The upstream sees what the

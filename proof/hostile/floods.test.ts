@@ -2,8 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../kit/http2Server.js";
 import { Frame, type RawClient } from "../kit/http2RawClient.js";
 import { FLOODS } from "./cases/floods.js";
-import { connectFrames, connectSession } from "./client.js";
-import { type Stage, startStage, watchMemory } from "./stage.js";
+import { connectFrames, connectSession } from "../wire/client.js";
+import { type Stage, startStage, watchMemory } from "../wire/stage.js";
+import { echo } from "../wire/upstream.js";
 
 /**
  * HTTP/2 clients that send frames which cost this side work and get nobody anywhere. Each is told to calm down and cut
@@ -23,9 +24,7 @@ afterAll(() => stage?.stop());
 
 test.each(FLOODS)("$name", async ({ first, round, complaint }) => {
   // Answers to those requests never come.
-  stage.upstream.script = (line, socket) => {
-    if (!line.includes("/sync/slow")) socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-  };
+  stage.upstream.script = (line) => (line.includes("/sync/slow") ? { pieces: [] } : echo(line));
   const { tls } = stage;
   const logged = tls.errorLog().length;
   const grown = watchMemory(tls);

@@ -1,7 +1,8 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectSession, connectToStage } from "./client.js";
-import { type Stage, startStage, watchMemory } from "./stage.js";
+import { connectSession, connectHttp1 } from "../wire/client.js";
+import { type Stage, startStage, watchMemory } from "../wire/stage.js";
+import { echo } from "../wire/upstream.js";
 import { eventually } from "../kit/waiting.js";
 
 /** Neither a client nor an upstream is trusted with the memory of the proxy. */
@@ -41,11 +42,11 @@ describe.each(["http", "https"] as const)("an upstream that sends %s clients wit
   test.each(ENDLESS)("%s", async (_name, first, repeated) => {
     const performer = scheme === "http" ? stage.plain : stage.tls;
     const sent: Promise<number>[] = [];
-    stage.upstream.script = (_line, socket) => sent.push(sendWithoutEnd(socket, first, repeated));
+    stage.upstream.script = (_line, socket) => void sent.push(sendWithoutEnd(socket, first, repeated));
     const watch = watchMemory(performer);
     const port = scheme === "http" ? performer.ports.http : performer.ports.https;
     const clients = await Promise.all(
-      Array.from({ length: PEERS }, () => connectToStage(port, scheme === "https")),
+      Array.from({ length: PEERS }, () => connectHttp1(port, scheme === "https")),
     );
     for (const client of clients) client.send("GET /sync/case HTTP/1.1\r\nHost: sync.example\r\n\r\n");
     await eventually(() => sent.length === PEERS);
@@ -61,6 +62,7 @@ test("an answer that the client does not read is not read from the upstream", as
   stage.upstream.script = (_line, socket) => {
     sockets.push(socket);
     void sendWithoutEnd(socket, "HTTP/1.1 200 OK\r\n\r\n", "x".repeat(65_536));
+    return undefined;
   };
   const watches = [stage.plain, stage.tls].map(watchMemory);
   const plain = Array.from({ length: PEERS }, () => connect(stage.plain.ports.http, "127.0.0.1"));
@@ -107,7 +109,7 @@ const FLOODS: readonly (readonly [name: string, first: string, repeated: string]
 ];
 
 test.each(FLOODS)("a client that sends %s without end", async (_name, first, repeated) => {
-  stage.upstream.script = undefined;
+  stage.upstream.script = echo;
   const watch = watchMemory(stage.plain);
   const clients = Array.from({ length: PEERS }, () => connect(stage.plain.ports.http, "127.0.0.1"));
   // What is refused is read on for a while, so that the refusal arrives; nothing of it is kept.
@@ -131,7 +133,7 @@ test.each(["http", "https"] as const)(
     const performer = scheme === "http" ? stage.plain : stage.tls;
     const port = scheme === "http" ? performer.ports.http : performer.ports.https;
     const clients = await Promise.all(
-      Array.from({ length: CHUNKS_PEERS }, () => connectToStage(port, scheme === "https")),
+      Array.from({ length: CHUNKS_PEERS }, () => connectHttp1(port, scheme === "https")),
     );
     stage.upstream.beDeaf(true);
     const watch = watchMemory(performer);

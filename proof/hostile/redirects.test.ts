@@ -1,5 +1,5 @@
 import { exchange } from "../kit/peers.js";
-import { type Stage, startStage } from "./stage.js";
+import { type Stage, startStage } from "../wire/stage.js";
 
 /** Redirects made of the client's own target: they never lead to another host, and never add a field. */
 let stage: Stage;

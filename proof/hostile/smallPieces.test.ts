@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { exchange } from "../kit/peers.js";
-import { connectToStage } from "./client.js";
-import { type Stage, startStage } from "./stage.js";
+import { connectHttp1 } from "../wire/client.js";
+import { type Stage, startStage } from "../wire/stage.js";
+import { echo } from "../wire/upstream.js";
 
 /**
  * Bodies in the smallest pieces that HTTP allows, as fast as several clients can write them. They are served, since
@@ -21,6 +22,7 @@ beforeEach(() => stage.upstream.forget());
 
 const head = (fields: string): string => `/sync/small HTTP/1.1\r\nHost: sync.example\r\n${fields}\r\n`;
 const CHUNKS = Buffer.from(`${"1\r\nx\r\n".repeat(COUNT)}0\r\n\r\n`);
+const CHUNKED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 const BESIDE = `GET ${head("Connection: close\r\n")}`;
 
 interface Way {
@@ -71,7 +73,7 @@ describe.each(WAYS)("over $name", ({ secure }) => {
     const longest = watch(port(), secure);
     await Promise.all(
       Array.from({ length: CLIENTS }, async () => {
-        const client = await connectToStage(port(), secure);
+        const client = await connectHttp1(port(), secure);
         client.send(`POST ${head("Transfer-Encoding: chunked\r\n")}`).send(CHUNKS);
         await client.until(({ received }) => received.includes("\r\n\r\n"), GREETING_MS);
         expect(client.received).toMatch(/^HTTP\/1\.1 200 /);
@@ -91,17 +93,12 @@ describe.each(WAYS)("over $name", ({ secure }) => {
   });
 
   test("answers in chunks of a byte", async () => {
-    stage.upstream.script = (line, socket) => {
-      if (line.includes("/sync/small ")) socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-      else {
-        socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-        socket.write(CHUNKS);
-      }
-    };
+    stage.upstream.script = (line) =>
+      line.includes("/sync/small ") ? echo(line) : CHUNKED + CHUNKS.toString("latin1");
     const longest = watch(port(), secure);
     await Promise.all(
       Array.from({ length: CLIENTS }, async () => {
-        const client = await connectToStage(port(), secure);
+        const client = await connectHttp1(port(), secure);
         client.send("GET /sync/chunks HTTP/1.1\r\nHost: sync.example\r\n\r\n");
         await client.until(({ received }) => received.endsWith("\r\n0\r\n\r\n"), GREETING_MS);
         const bytes = Buffer.from(client.received, "latin1");
@@ -112,6 +109,6 @@ describe.each(WAYS)("over $name", ({ secure }) => {
       }),
     );
     expect(await longest()).toBeLessThan(PATIENCE_MS);
-    stage.upstream.script = undefined;
+    stage.upstream.script = echo;
   });
 });

@@ -1,12 +1,12 @@
-import { parseMessage } from "../nginx/messages.js";
-import { CANARY, type ClientAnswer, connectToStage, isCanary, readAnswers } from "./client.js";
+import { parseMessage } from "../wire/messages.js";
+import { CANARY, type ClientAnswer, connectHttp1, isCanary, readAnswers } from "../wire/client.js";
 import { CHUNK_CASES } from "./cases/chunks.js";
 import { FRAMING_CASES } from "./cases/framing.js";
 import { HEAD_CASES } from "./cases/heads.js";
 import type { Outcome, RequestCase } from "./cases/requestCase.js";
-import { disagreements } from "./readers.js";
-import { type Stage, startStage } from "./stage.js";
-import type { RecordedConnection } from "./upstream.js";
+import { disagreements } from "../wire/readers.js";
+import { type Stage, startStage } from "../wire/stage.js";
+import type { RecordedConnection } from "../wire/upstream.js";
 
 /**
  * Raw requests that parsers may read differently. Whatever becomes of one, the upstream never receives bytes that
@@ -43,7 +43,7 @@ describe.each(["http", "https"] as const)("over %s", (scheme) => {
 
 /** Sends a case with the canary after it, and tells what was answered: statuses, or `canary`, then how it ended. */
 async function talk(port: number, secure: boolean, bytes: string, outcome: Outcome): Promise<string[]> {
-  const client = await connectToStage(port, secure);
+  const client = await connectHttp1(port, secure);
   const ended = (): boolean => client.ended || client.closed;
   const methods = [bytes.trimStart().split(" ")[0]!];
   const answers = (): ClientAnswer[] => readAnswers(client.received, methods, ended());

@@ -1,11 +1,5 @@
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
-  type OutgoingHttpHeaders,
-} from "node:http2";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,6 +19,8 @@ import { LogFiles } from "../../src/runtime/logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../../src/runtime/actions/compileRoutes.js";
 import { issue, type Issued } from "./certificates.js";
 import "./transientBytes.js";
+
+export * from "./http2Session.js";
 
 export interface Http2ServerOptions {
   /** Routes by path, each answered by a function; they match whole segments. */
@@ -210,72 +206,4 @@ export class CountingHolder implements Holder {
   onReleased(): void {
     this.released++;
   }
-}
-
-/** One for all: making it costs more than the rest of a connection. */
-const secureContext = tls.createSecureContext();
-
-/** A client session that ignores errors, which the tests see on the streams. */
-export function connectHttp2(
-  port: number,
-  settings?: { initialWindowSize?: number; headerTableSize?: number },
-): ClientHttp2Session {
-  const session = connect(`https://127.0.0.1:${port}`, {
-    secureContext,
-    rejectUnauthorized: false,
-    settings,
-  });
-  session.on("error", () => undefined);
-  return session;
-}
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: OutgoingHttpHeaders;
-  /** Names and values in turn as they came. */
-  readonly raw: readonly string[];
-  readonly body: string;
-  /** Code of the reset that ended the stream; 0 without one. */
-  readonly code: number;
-  readonly informational: readonly OutgoingHttpHeaders[];
-}
-
-/** Sends a request to app.example and waits until its stream has closed. */
-export function ask(
-  session: ClientHttp2Session,
-  headers: OutgoingHttpHeaders,
-  body?: string | Buffer,
-): Promise<Answer> {
-  const stream = session.request(
-    { ":authority": "app.example", ...headers },
-    { endStream: body === undefined },
-  );
-  if (body !== undefined) stream.end(body);
-  return answerOf(stream);
-}
-
-export function answerOf(stream: ClientHttp2Stream): Promise<Answer> {
-  return new Promise((resolve) => {
-    let head: OutgoingHttpHeaders = {};
-    let raw: readonly string[] = [];
-    let body = "";
-    const informational: OutgoingHttpHeaders[] = [];
-    stream.on("headers", (headers) => informational.push(headers));
-    stream.on("response", (...[headers, , list]: readonly unknown[]) => {
-      head = headers as OutgoingHttpHeaders;
-      raw = list as string[];
-    });
-    stream.on("data", (chunk: Buffer) => (body += chunk.toString("latin1")));
-    stream.on("error", () => undefined);
-    stream.on("close", () =>
-      resolve({
-        status: Number(head[":status"] ?? 0),
-        headers: head,
-        raw,
-        body,
-        code: stream.rstCode,
-        informational,
-      }),
-    );
-  });
 }

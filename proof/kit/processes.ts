@@ -58,7 +58,8 @@ export function descriptorsOf(pid: number): string[] {
   });
 }
 
-function procFile(pid: number, name: string): string {
+/** A file of a process; empty if that is gone. */
+export function procFile(pid: number, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8");
   } catch {

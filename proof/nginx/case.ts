@@ -1,8 +1,8 @@
 import type { Facts } from "./facts.js";
-import type { Step } from "./http1Client.js";
-import type { Field } from "./messages.js";
-import { HOST, type Mode } from "./site.js";
-import type { Answer } from "./upstreams.js";
+import type { Step } from "../wire/talk.js";
+import type { Field } from "../wire/messages.js";
+import { HOST, type Mode } from "../wire/site.js";
+import type { AnswerScript } from "../wire/upstream.js";
 
 /** How a request reaches a proxy. */
 export type Channel =
@@ -36,8 +36,8 @@ export interface CaseOf<RuleName extends string> {
    * stand for the ports, and `{etag}` for the entity tag that the proxy gives `media/img/a.png`.
    */
   readonly send: Request | readonly Step[];
-  /** What the upstream says; it greets with its name otherwise. */
-  readonly answer?: Answer;
+  /** What the upstream says, or that there is none; it greets with its name otherwise. */
+  readonly answer?: string | (AnswerScript & EarlyOrNot) | "refused";
   /** Status that nginx gives: proves that the case meets what it is about. 0 for none. */
   readonly status: number;
   /** Further facts that both must show, for what the service requires of every proxy. */
@@ -51,6 +51,11 @@ export interface CaseOf<RuleName extends string> {
   readonly wholeRequestsOnly?: true;
   /** Rules by which Portico deviates here. Each must explain a difference, on one channel at least. */
   readonly rules?: readonly RuleName[];
+}
+
+interface EarlyOrNot {
+  /** When it begins: once the whole request is there (default), or its head. */
+  readonly after?: "head";
 }
 
 /** A well-formed request, sent in the terms of its channel. */

@@ -1,6 +1,6 @@
 import { parseHost } from "../../src/model/index.js";
 import type { CaseOf, Difference, Pair } from "./case.js";
-import { HOST, RESPONSE_HEADERS } from "./site.js";
+import { HOST, RESPONSE_HEADERS } from "../wire/site.js";
 
 /** Something that Portico does otherwise than nginx. */
 export interface Rule {

@@ -1,7 +1,7 @@
-import type { ClientResult } from "./http1Client.js";
-import { type Field, fieldValue } from "./messages.js";
-import type { Ports } from "./site.js";
-import type { RecordedRequest } from "./upstreams.js";
+import type { ClientResult } from "../wire/talk.js";
+import { type Field, fieldValue } from "../wire/messages.js";
+import type { Ports } from "../wire/site.js";
+import type { RecordedRequest } from "../wire/upstream.js";
 
 /** What was observed of one exchange, by name. Two proxies behave alike if all facts are equal. */
 export type Facts = Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import { connect, type ConnectionOptions, getCiphers, type TLSSocket } from "node:tls";
 import type { Facts } from "./facts.js";
-import { HOST } from "./site.js";
+import { HOST } from "../wire/site.js";
 
 /** What a client offers in a TLS handshake (service 3.2), and what must come of it. */
 export interface Handshake {

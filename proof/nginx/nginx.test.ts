@@ -3,14 +3,10 @@ import { CASES } from "./cases.js";
 import { compare, formatDifference } from "./compare.js";
 import { type Case, type Rule, type RuleName, RULES } from "./deviations.js";
 import { HANDSHAKES, shakeHands } from "./handshakes.js";
-import { findNginx, startNginx } from "./nginxServer.js";
-import { freePorts } from "../kit/ports.js";
-import { installPortico, startPortico } from "./porticoServer.js";
-import type { RunningProcess } from "./processes.js";
-import { channelsOf, observe, startSubject, stopSubject, type Subject } from "./run.js";
-import { createSite, type Mode, type Ports, type Site } from "./site.js";
+import { findNginx } from "./nginxServer.js";
+import { type Pairs, startPairs } from "./pairs.js";
+import { channelsOf, observe } from "./run.js";
 
-const MODES: readonly Mode[] = ["plain", "tls"];
 const nginx = findNginx();
 const required = process.env["CI"] === "true";
 
@@ -27,39 +23,16 @@ describe("the same requests to nginx and to portico", () => {
     });
     return;
   }
-  let site: Site;
-  const subjects = {} as Record<Mode, { nginx: Subject; portico: Subject }>;
-  const running: Subject[] = [];
+  let pairs: Pairs;
   const usedEverywhere = new Set<RuleName>();
-
-  beforeAll(async () => {
-    site = await createSite();
-    const bundle = await installPortico(site);
-    const ports = await portSets(4);
-    const start = async (run: (own: Ports) => Promise<RunningProcess>): Promise<Subject> => {
-      const subject = await startSubject(ports.shift()!, run);
-      running.push(subject);
-      return subject;
-    };
-    for (const mode of MODES) {
-      subjects[mode] = {
-        nginx: await start((own) => startNginx(nginx, mode, site, own)),
-        portico: await start((own) => startPortico(bundle, mode, site, own)),
-      };
-    }
-  });
-
-  afterAll(async () => {
-    const stopped = await Promise.allSettled(running.map(stopSubject));
-    site?.remove();
-    for (const outcome of stopped) if (outcome.status === "rejected") throw outcome.reason;
-  });
+  beforeAll(async () => (pairs = await startPairs()));
+  afterAll(() => pairs?.stop());
 
   test.each(CASES)("$name", async (row) => {
     const used = new Set<RuleName>();
     const complaints: string[] = [];
     for (const channel of channelsOf(row)) {
-      const { nginx: theirs, portico: ours } = subjects[MODE_OF[channel]];
+      const { nginx: theirs, portico: ours } = pairs[MODE_OF[channel]];
       const [n, p] = await Promise.all([observe(row, channel, theirs), observe(row, channel, ours)]);
       const verdict = compare({ row, channel, nginx: n.facts, portico: p.facts });
       for (const name of verdict.used) used.add(name);
@@ -74,7 +47,7 @@ describe("the same requests to nginx and to portico", () => {
   });
 
   test.each(HANDSHAKES)("J $name", async ({ offer, expect: promised }) => {
-    const { nginx: theirs, portico: ours } = subjects.tls;
+    const { nginx: theirs, portico: ours } = pairs.tls;
     const outcomes = await Promise.all([theirs, ours].map(({ ports }) => shakeHands(ports.https, offer)));
     expect(outcomes[0]).toMatchObject(promised);
     expect(outcomes[1]).toEqual(outcomes[0]);
@@ -114,18 +87,4 @@ function report(channel: Channel, wrong: readonly string[], nginxRaw: string, po
     `  nginx sent   ${shown(nginxRaw)}`,
     `  portico sent ${shown(porticoRaw)}`,
   ].join("\n");
-}
-
-async function portSets(count: number): Promise<Ports[]> {
-  const ports = await freePorts(count * 5);
-  return Array.from({ length: count }, (_, i) => {
-    const [http, https, web, files, dav] = ports.slice(i * 5, i * 5 + 5) as [
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
-    return { http, https, web, files, dav };
-  });
 }

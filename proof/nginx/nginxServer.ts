@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { type RunningProcess, startProcess } from "./processes.js";
-import { HOST, MODIFIED, type Mode, type Ports, RESPONSE_HEADERS, type Site } from "./site.js";
+import { type RunningProcess, startProcess } from "../wire/processes.js";
+import { HOST, MODIFIED, type Mode, type Ports, RESPONSE_HEADERS, type Site } from "../wire/site.js";
 
 /** Where nginx is installed; undefined if it is not. */
 export function findNginx(): string | undefined {

@@ -1,37 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Case } from "./deviations.js";
+import { type Field, fieldValue } from "../wire/messages.js";
+import { HOST, type Ports } from "../wire/site.js";
+import type { Performer } from "../wire/stage.js";
+import { type ClientResult, methodOf, type Step, talkHttp1, talkHttp2 } from "../wire/talk.js";
+import { greeting, type RecordingUpstream } from "../wire/upstream.js";
 import { ALL, type Channel, HTTP1, type Request } from "./case.js";
+import type { Case } from "./deviations.js";
 import { type Facts, factsOf } from "./facts.js";
-import { type ClientResult, type Step, talkHttp1 } from "./http1Client.js";
-import { talkHttp2 } from "./http2Client.js";
-import { type Field, fieldValue } from "./messages.js";
-import { HOST, type Ports } from "./site.js";
-import { type Answer, Upstreams } from "./upstreams.js";
-import type { RunningProcess } from "./processes.js";
-
-/** A proxy under test with its upstreams. */
-export interface Subject {
-  readonly ports: Ports;
-  readonly upstreams: Upstreams;
-  readonly process: RunningProcess;
-}
-
-export async function startSubject(
-  ports: Ports,
-  start: (ports: Ports) => Promise<RunningProcess>,
-): Promise<Subject> {
-  const upstreams = await Upstreams.start(ports);
-  try {
-    return { ports, upstreams, process: await start(ports) };
-  } catch (error) {
-    await upstreams.close();
-    throw error;
-  }
-}
-
-export async function stopSubject(subject: Subject): Promise<void> {
-  await subject.process.stop().finally(() => subject.upstreams.close());
-}
 
 export interface Observed {
   readonly facts: Facts;
@@ -45,27 +20,33 @@ export function channelsOf(row: Case): readonly Channel[] {
 }
 
 /** Runs a case against one proxy. */
-export async function observe(row: Case, channel: Channel, subject: Subject): Promise<Observed> {
-  const { ports, upstreams } = subject;
+export async function observe(row: Case, channel: Channel, subject: Performer): Promise<Observed> {
+  const { ports, upstream } = subject;
   const tag = JSON.stringify(row.send).includes("{etag}") ? await entityTag(subject, channel) : "";
   const fill = filler(ports, tag);
-  await upstreams.prepare(fillAnswer(row.answer, fill));
-  let result: ClientResult;
-  try {
-    result = await talk(row, channel, subject, fill);
-  } catch (error) {
-    await upstreams.settle();
+  await prepare(upstream, row.answer, fill);
+  const result = await talk(row, channel, subject, fill).catch(async (error: unknown) => {
+    await upstream.released();
     throw error;
-  }
+  });
   // A connection that was begun for a refused request must not be taken for one of the next case.
   if (row.wholeRequestsOnly === true) await sleep(LATE_MS);
-  const all = await upstreams.settle();
+  const all = await upstream.released();
+  if (row.answer === "refused") await upstream.open();
   const whole = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
   const requests = whole.map((request) => ({
     ...request,
     fields: request.fields.map((field) => unfilled(field, tag)),
   }));
-  return { facts: factsOf(result, requests, ports, methodOf(row.send)), raw: result.raw };
+  return {
+    facts: factsOf(
+      result,
+      requests,
+      ports,
+      isSteps(row.send) ? methodOf(row.send) : (row.send.method ?? "GET"),
+    ),
+    raw: result.raw,
+  };
 }
 
 /** How long a proxy may take to reach an upstream after its client is done. */
@@ -73,9 +54,9 @@ const LATE_MS = 60;
 
 type Fill = (text: string) => string;
 
-function talk(row: Case, channel: Channel, subject: Subject, fill: Fill): Promise<ClientResult> {
+function talk(row: Case, channel: Channel, subject: Performer, fill: Fill): Promise<ClientResult> {
   const { send, patienceMs } = row;
-  const { ports, upstreams } = subject;
+  const { ports, upstream } = subject;
   if (channel === "h2") {
     if (isSteps(send)) throw new Error("steps are bytes of HTTP/1.1");
     return talkHttp2({ ...http2Request(send, ports, fill), patienceMs });
@@ -84,9 +65,8 @@ function talk(row: Case, channel: Channel, subject: Subject, fill: Fill): Promis
   return talkHttp1({
     port: channel === "https" || channel === "clear" ? ports.https : ports.http,
     tls: channel === "https",
-    serverName: HOST,
     steps: steps.map((step) => (typeof step === "string" ? fill(step) : step)),
-    upstreamBytes: () => upstreams.bytes,
+    upstreamBytes: () => upstream.bytes,
     patienceMs,
   });
 }
@@ -112,7 +92,6 @@ function http2Request(request: Request, ports: Ports, fill: Fill) {
     body !== undefined && framing === "length" ? [["content-length", String(body.join("").length)]] : [];
   return {
     port: ports.https,
-    serverName: HOST,
     method,
     target: fill(target),
     authority: fill(hostOf(request) ?? ""),
@@ -122,11 +101,6 @@ function http2Request(request: Request, ports: Ports, fill: Fill) {
 }
 
 const hostOf = (request: Request): string | undefined => ("host" in request ? request.host : HOST);
-
-function methodOf(send: Case["send"]): string {
-  if (!isSteps(send)) return send.method ?? "GET";
-  return send.find((step: Step) => typeof step === "string")?.split(" ")[0] ?? "";
-}
 
 function isSteps(send: Case["send"]): send is readonly Step[] {
   return Array.isArray(send);
@@ -145,17 +119,16 @@ const unfilled = ([name, value]: Field, tag: string): Field => [
   tag === "" ? value : value.replaceAll(tag, "{etag}"),
 ];
 
-const entityTags = new WeakMap<Subject, string>();
+const entityTags = new WeakMap<Performer, string>();
 
 /** The entity tag of `media/img/a.png`, whose text is each proxy's own. */
-async function entityTag(subject: Subject, channel: Channel): Promise<string> {
+async function entityTag(subject: Performer, channel: Channel): Promise<string> {
   const known = entityTags.get(subject);
   if (known !== undefined) return known;
   const { http, https } = subject.ports;
   const { fields } = await talkHttp1({
     port: channel === "http" ? http : https,
     tls: channel !== "http",
-    serverName: HOST,
     steps: [`HEAD /syncmedia/img/a.png HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`],
     upstreamBytes: () => 0,
     patienceMs: undefined,
@@ -166,7 +139,11 @@ async function entityTag(subject: Subject, channel: Channel): Promise<string> {
   return tag;
 }
 
-function fillAnswer(answer: Answer | undefined, fill: Fill): Answer | undefined {
-  if (answer === undefined || answer === "refused") return answer;
-  return typeof answer === "string" ? fill(answer) : { ...answer, pieces: answer.pieces.map(fill) };
+/** Sets what is answered in the next case. */
+async function prepare(upstream: RecordingUpstream, answer: Case["answer"], fill: Fill): Promise<void> {
+  if (answer === "refused") return upstream.close();
+  upstream.early = typeof answer === "object" && answer.after === "head";
+  const filled =
+    typeof answer === "object" ? { ...answer, pieces: answer.pieces.map(fill) } : fill(answer ?? "");
+  upstream.script = answer === undefined ? greeting : () => filled;
 }

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { RawClient } from "../kit/http2RawClient.js";
 import { Accepted, connectTo } from "../kit/peers.js";
-import { parseMessage } from "../nginx/messages.js";
-import { HOST } from "../nginx/site.js";
-import { connectTls } from "../nginx/tlsClient.js";
+import { type Message, parseMessage } from "./messages.js";
+import { HOST } from "./site.js";
+import { connectTls } from "./tlsClient.js";
 
-/** A client's connection. Here TLS is but the way to the parsers: all connections but the first resume a session. */
-export async function connectToStage(port: number, secure: boolean): Promise<Accepted> {
+/** A client's connection. TLS is but the way to the parsers: all connections but the first to a port resume a session. */
+export async function connectHttp1(port: number, secure: boolean): Promise<Accepted> {
   if (!secure) return connectTo(port);
   const socket = connectTls(port, HOST, "http/1.1");
   const peer = new Accepted(socket);
@@ -25,7 +25,43 @@ export function connectSession(port: number): ClientHttp2Session {
     createConnection: () => connectTls(port, HOST, "h2"),
     maxHeaderListPairs: 1_000,
   });
+  // An error of the session reaches its streams as well.
   return session.on("error", () => undefined);
+}
+
+/** A final answer among what a client received. */
+export interface ReceivedAnswer {
+  /** Statuses of informational answers before it. */
+  readonly informational: readonly number[];
+  /** Undefined for bytes that are not an answer, or not yet. */
+  readonly message: Message | undefined;
+  /** 0 where there is none. */
+  readonly status: number;
+  /** What is not an answer. */
+  readonly rest: string;
+}
+
+/** @param methods of the requests in turn; GET for those after them */
+export function receivedAnswers(text: string, methods: readonly string[], ended: boolean): ReceivedAnswer[] {
+  const bytes = Buffer.from(text, "latin1");
+  const answers: ReceivedAnswer[] = [];
+  let informational: number[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const method = methods[answers.length] ?? "GET";
+    const message = parseMessage(bytes, at, { type: "response", method, ended });
+    const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(message?.startLine ?? "")?.[1] ?? 0);
+    const rest = status === 0 ? text.slice(at) : "";
+    at = message?.end ?? bytes.length;
+    // 101 is final: what follows is not an HTTP message any more.
+    if (status >= 100 && status < 200 && status !== 101) informational.push(status);
+    else {
+      answers.push({ informational, message, status, rest });
+      informational = [];
+    }
+  }
+  return informational.length === 0
+    ? answers
+    : [...answers, { informational, message: undefined, status: 0, rest: "" }];
 }
 
 /** One answer as a client reads it. */
@@ -36,30 +72,18 @@ export interface ClientAnswer {
   readonly complete: boolean;
 }
 
-/**
- * Final answers in what a client received. Bytes that are not an answer show as one of status 0.
- *
- * @param methods of the requests in turn; GET for those after them
- */
-export function readAnswers(text: string, methods: readonly string[], ended: boolean): ClientAnswer[] {
-  const bytes = Buffer.from(text, "latin1");
-  const answers: ClientAnswer[] = [];
-  let at = 0;
-  while (at < bytes.length) {
-    const method = methods[answers.length] ?? "GET";
-    const message = parseMessage(bytes, at, { type: "response", method, ended });
-    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(message?.startLine ?? "")?.[1] ?? 0);
-    if (message === undefined || status === 0)
-      return [...answers, { status: 0, body: text.slice(at), complete: false }];
-    at = message.end;
-    if (status < 200 && status !== 101) continue;
-    answers.push({ status, body: message.body.toString("latin1"), complete: message.complete });
-  }
-  return answers;
-}
+/** Final answers in what a client received. Bytes that are not an answer show as one of status 0. */
+export const readAnswers = (text: string, methods: readonly string[], ended: boolean): ClientAnswer[] =>
+  receivedAnswers(text, methods, ended)
+    .filter(({ status, rest }) => status !== 0 || rest !== "")
+    .map(({ status, message, rest }) =>
+      status === 0
+        ? { status, body: rest, complete: false }
+        : { status, body: message!.body.toString("latin1"), complete: message!.complete },
+    );
 
 /** A request after the one of the case: it must be answered as itself, or not at all. */
 export const CANARY_LINE = "GET /sync/canary HTTP/1.1";
-export const CANARY = `${CANARY_LINE}\r\nHost: sync.example\r\nX-Canary: yes\r\n\r\n`;
+export const CANARY = `${CANARY_LINE}\r\nHost: ${HOST}\r\nX-Canary: yes\r\n\r\n`;
 
 export const isCanary = ({ body, complete }: ClientAnswer): boolean => complete && body === CANARY_LINE;

@@ -1,22 +1,25 @@
+import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Field, parseMessage } from "./messages.js";
+import { type Field, type Message, parseMessage } from "./messages.js";
 import type { Ports } from "./site.js";
 
 /** The daemons behind the proxy (service 1.2). */
-export type UpstreamName = "web" | "files" | "dav";
+export const UPSTREAM_NAMES = ["web", "files", "dav"] as const;
+export type UpstreamName = (typeof UPSTREAM_NAMES)[number];
 
-/** What an upstream says, raw. A text is written once the request is complete, and the connection stays open. */
-export type Answer = string | AnswerScript | "refused";
+/** What an upstream says, raw. A text is written at once, and the connection stays open. */
+export type Answer = string | AnswerScript;
 
 export interface AnswerScript {
-  /** Pieces are written one after the other, each once the one before has left; none: no answer is ever given. */
+  /** Pieces are written one after the other, a moment apart; none: no answer is ever given. */
   readonly pieces: readonly string[];
-  /** When it begins: once the whole request is there (default), or its head. */
-  readonly after?: "request" | "head";
   /** What becomes of the connection then; it stays open by default. */
   readonly then?: "close" | "reset";
 }
+
+/** Answers a request, by its first line; undefined if it does so on the socket, in a way of its own. */
+export type Script = (line: string, socket: Socket, name: UpstreamName) => Answer | undefined;
 
 /** What an upstream received. */
 export interface RecordedRequest {
@@ -30,162 +33,209 @@ export interface RecordedRequest {
   readonly givenUp: boolean;
 }
 
+/** One connection that the proxy made, as far as it concerns the case under way. */
+export interface RecordedConnection {
+  readonly bytes: Buffer;
+  /** Whether the proxy ended it. */
+  readonly closed: boolean;
+}
+
 /** Time for a proxy to close a connection that it no longer needs. */
 const RELEASE_MS = 3_000;
-const PIECE_PAUSE_MS = 30;
+const PIECE_PAUSE_MS = 5;
 
-/** The three upstreams of one proxy: they record every byte of requests and answer by script. */
-export class Upstreams {
-  private readonly servers = new Map<UpstreamName, Server>();
-  private readonly connections = new Set<Connection>();
-  private answer: Answer | undefined;
+/** The upstreams of a proxy: they keep every byte that they get, and answer by script. */
+export class RecordingUpstream {
+  script: Script = echo;
+  /** Answers once the head of a request is there, not all of it. */
+  early = false;
   /** Bytes received since the last case, to time a client by. */
   bytes = 0;
+  private deaf = false;
+  private servers: Server[] = [];
+  private connections: Connection[] = [];
 
-  private constructor(private readonly ports: Ports) {}
+  private constructor(readonly ports: Ports) {}
 
-  static async start(ports: Ports): Promise<Upstreams> {
-    const upstreams = new Upstreams(ports);
-    await upstreams.open();
-    return upstreams;
+  static async start(ports: Ports): Promise<RecordingUpstream> {
+    const upstream = new RecordingUpstream(ports);
+    await upstream.open();
+    return upstream;
   }
 
-  /** Sets what is answered in the next case. */
-  async prepare(answer: Answer | undefined): Promise<void> {
-    this.answer = answer;
+  async open(): Promise<void> {
+    for (const name of UPSTREAM_NAMES) {
+      const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+        this.connections.push(new Connection(name, socket, this));
+        if (this.deaf) socket.pause();
+      });
+      this.servers.push(server);
+      server.listen(this.ports[name], "127.0.0.1");
+      await once(server, "listening");
+    }
+  }
+
+  /** Ends all connections; of new ones it reads nothing from now on, or all. */
+  beDeaf(deaf: boolean): void {
+    this.deaf = deaf;
+    for (const { socket } of this.connections) socket.destroy();
+  }
+
+  /** Forgets what was received so far; connections stay. */
+  forget(): void {
     this.bytes = 0;
-    if (answer === "refused") await this.close();
+    this.connections = this.connections.filter(({ closed }) => !closed);
+    for (const connection of this.connections) connection.forget();
   }
 
-  /** What was received in this case, once no connection of it is left. */
-  async settle(): Promise<RecordedRequest[]> {
-    const all = [...this.connections];
-    const requests = (await Promise.all(all.map((connection) => connection.release()))).flat();
-    for (const connection of all) this.connections.delete(connection);
-    if (this.answer === "refused") await this.open();
-    return requests;
+  /** What came since the last `forget`, once each connection is between two requests or closed. */
+  async settled(ms: number): Promise<RecordedConnection[]> {
+    const deadline = Date.now() + ms;
+    while (this.connections.some(({ busy }) => busy) && Date.now() < deadline) await sleep(2);
+    return this.connections
+      .map(({ received, closed }) => ({ bytes: received, closed }))
+      .filter(({ bytes }) => bytes.length > 0);
+  }
+
+  /** The same as requests, with all connections ended. A proxy that owes an end is given time for it first. */
+  async released(): Promise<RecordedRequest[]> {
+    const all = this.connections;
+    const requests = await Promise.all(all.map((connection) => connection.release()));
+    this.connections = this.connections.filter((connection) => !all.includes(connection));
+    this.bytes = 0;
+    return requests.flat();
   }
 
   async close(): Promise<void> {
-    const closing = [...this.servers.values()].map((server) => new Promise((done) => server.close(done)));
-    this.servers.clear();
-    for (const connection of this.connections) connection.socket.destroy();
-    await Promise.all(closing);
-  }
-
-  private async open(): Promise<void> {
-    for (const name of ["web", "files", "dav"] as const) {
-      const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-        this.connections.add(new Connection(name, socket, () => this.answer ?? greeting(name), this));
-      });
-      this.servers.set(name, server);
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(this.ports[name], "127.0.0.1", resolve);
-      });
-    }
+    for (const { socket } of this.connections) socket.destroy();
+    await Promise.all(this.servers.map((server) => new Promise((done) => server.close(done))));
+    this.servers = [];
   }
 }
 
-/** The usual answer; its body tells which upstream gave it. */
-function greeting(name: UpstreamName): string {
-  return `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${name.length}\r\n\r\n${name}`;
-}
-
-/** One connection of the proxy to an upstream. */
 class Connection {
-  private readonly done: RecordedRequest[] = [];
-  private received: Buffer = Buffer.alloc(0);
+  received: Buffer = Buffer.alloc(0);
+  /** Whether the proxy ended it. */
+  closed = false;
+  /** Where the first request begins that is not answered. */
   private at = 0;
-  /** Whether the request under way is being answered already. */
   private answering = false;
-  /** Whether it was answered before it was complete; the rest of it belongs to no other request. */
+  /** Answered before all of it was there: the rest of it belongs to no other request. */
   private answeredEarly = false;
-  private ended = false;
-  private readonly closed: Promise<void>;
 
   constructor(
     private readonly name: UpstreamName,
     readonly socket: Socket,
-    private readonly answer: () => Answer,
-    private readonly counter: { bytes: number },
+    private readonly owner: RecordingUpstream,
   ) {
-    this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
-    socket.on("data", (chunk: Buffer) => this.receive(chunk));
+    socket.on("data", (chunk: Buffer) => {
+      owner.bytes += chunk.length;
+      this.received = Buffer.concat([this.received, chunk]);
+      this.advance();
+    });
     socket.on("end", () => {
-      this.ended = true;
+      this.closed = true;
       socket.end();
     });
     // A proxy may reset what it gives up; that is recorded as `givenUp`.
     socket.on("error", () => undefined);
+    socket.on("close", () => (this.closed = true));
   }
 
-  /** Ends the connection and tells what it carried. A proxy that owes a closing is given time for it first. */
+  /** Whether a request is unfinished, or not answered. */
+  get busy(): boolean {
+    return !this.closed && this.at < this.received.length;
+  }
+
+  forget(): void {
+    this.received = this.received.subarray(this.at);
+    this.at = 0;
+  }
+
   async release(): Promise<RecordedRequest[]> {
-    const rest = this.record(false);
-    const owed = rest !== undefined && !this.answeredEarly;
-    if (owed) await within(RELEASE_MS, this.closed);
-    const last = this.record(this.ended || this.socket.destroyed);
+    if (this.at < this.received.length && !this.answeredEarly) await this.end();
+    const { closed, answering, at } = this;
     this.socket.end();
-    await within(RELEASE_MS, this.closed);
+    await this.end();
     this.socket.destroy();
-    return last === undefined ? this.done : [...this.done, last];
+    const requests: RecordedRequest[] = [];
+    for (let from = 0; from < this.received.length;) {
+      const message = parseMessage(this.received, from, { type: "request" });
+      const givenUp = closed && from >= at && !answering;
+      requests.push(recorded(this.name, message, this.received.toString("latin1", from), givenUp));
+      // What follows a request whose answer ends the connection is nobody's.
+      if (message === undefined || from >= at) break;
+      from = message.end;
+    }
+    return requests;
   }
 
-  private receive(chunk: Buffer): void {
-    this.counter.bytes += chunk.length;
-    this.received = Buffer.concat([this.received, chunk]);
-    this.advance();
+  /** Waits for the end of the connection, but not for ever. */
+  private async end(): Promise<void> {
+    const deadline = Date.now() + RELEASE_MS;
+    while (!this.socket.closed && Date.now() < deadline) await sleep(1);
   }
 
   private advance(): void {
-    const message = parseMessage(this.received, this.at, { type: "request" });
-    if (message === undefined || this.answering) return;
-    const answer = this.answer();
-    const script: AnswerScript = typeof answer === "string" ? { pieces: [answer] } : answer;
-    if (!message.complete && script.after !== "head") return;
-    if (script.pieces.length === 0 && script.then === undefined) return;
+    while (!this.answering) {
+      const message = parseMessage(this.received, this.at, { type: "request" });
+      if (message === undefined || !(message.complete || this.owner.early)) return;
+      const answer = this.owner.script(message.startLine, this.socket, this.name);
+      if (answer === undefined) this.at = message.end;
+      else if (typeof answer === "string") {
+        this.socket.write(Buffer.from(answer, "latin1"));
+        this.at = message.end;
+      } else if (answer.pieces.length > 0 || answer.then !== undefined) this.play(answer, message);
+      else return;
+    }
+  }
+
+  private play(answer: AnswerScript, { complete, end }: Message): void {
     this.answering = true;
-    this.answeredEarly = !message.complete;
-    void this.send(script).then(() => {
-      if (this.answeredEarly || script.then !== undefined) return;
-      this.done.push(this.record(false)!);
-      this.at = message.end;
+    this.answeredEarly = !complete;
+    void play(this.socket, answer).then(() => {
+      if (this.answeredEarly || answer.then !== undefined) return;
+      this.at = end;
       this.answering = false;
       this.advance();
     });
   }
-
-  private async send({ pieces, then }: AnswerScript): Promise<void> {
-    for (const [i, piece] of pieces.entries()) {
-      if (i > 0) await sleep(PIECE_PAUSE_MS);
-      if (!this.socket.destroyed) this.socket.write(Buffer.from(piece, "latin1"));
-    }
-    if (then === "close") this.socket.end();
-    else if (then === "reset") this.socket.resetAndDestroy();
-  }
-
-  /** The request that is not filed yet, as far as it came. */
-  private record(givenUp: boolean): RecordedRequest | undefined {
-    if (this.at >= this.received.length) return undefined;
-    const message = parseMessage(this.received, this.at, { type: "request" });
-    return {
-      upstream: this.name,
-      line: message?.startLine ?? this.received.toString("latin1", this.at),
-      fields: message?.fields ?? [],
-      body: message?.body ?? Buffer.alloc(0),
-      complete: message?.complete ?? false,
-      givenUp: givenUp && !this.answering,
-    };
-  }
 }
 
-function within(milliseconds: number, promise: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    void promise.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+const recorded = (
+  upstream: UpstreamName,
+  message: Message | undefined,
+  begun: string,
+  givenUp: boolean,
+): RecordedRequest => ({
+  upstream,
+  line: message?.startLine ?? begun,
+  fields: message?.fields ?? [],
+  body: message?.body ?? Buffer.alloc(0),
+  complete: message?.complete ?? false,
+  givenUp,
+});
+
+/** Writes an answer. */
+export async function play(socket: Socket, { pieces, then }: AnswerScript): Promise<void> {
+  for (const [i, piece] of pieces.entries()) {
+    if (i > 0) await sleep(PIECE_PAUSE_MS);
+    if (!socket.destroyed) socket.write(Buffer.from(piece, "latin1"));
+  }
+  if (then === "close") socket.end();
+  // What was written before has to be read before.
+  if (then === "reset") await sleep(PIECE_PAUSE_MS);
+  if (then === "reset") socket.resetAndDestroy();
 }
+
+/** The usual answer of a daemon; its body tells which one gave it. */
+export const greeting: Script = (_line, _socket, name) => answerWith(name);
+
+/** An answer whose body is the first line of its request, so that it tells which it belongs to; HEAD gets the head of it. */
+export const echo = (line: string): string => {
+  const whole = answerWith(line);
+  return line.startsWith("HEAD ") ? whole.slice(0, -line.length) : whole;
+};
+
+const answerWith = (body: string): string =>
+  `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`;

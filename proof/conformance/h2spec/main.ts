@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startStage } from "../../hostile/stage.js";
+import { startStage } from "../../wire/stage.js";
 import { ROOT } from "../../../build/paths.js";
 import { type Case, failures, readReport } from "./report.js";
 

@@ -1,4 +1,4 @@
-import { disagreements, READERS } from "../../hostile/readers.js";
+import { disagreements, READERS } from "../../wire/readers.js";
 import { ForwardingRules, normalisePath, parseConfig } from "../../../src/model/index.js";
 import { ChunkDecoder, ChunkError } from "../../../src/runtime/codec/http1/chunkDecoder.js";
 import { type Head, HeadError } from "../../../src/runtime/codec/http1/fields.js";

@@ -1,7 +1,7 @@
 import type { Case } from "../deviations.js";
 import { ask, get, line } from "../case.js";
-import type { Field } from "../messages.js";
-import { TYPED_FILES } from "../site.js";
+import type { Field } from "../../wire/messages.js";
+import { TYPED_FILES } from "../../wire/site.js";
 
 const FILE = "/syncmedia/img/a.png";
 /** Files whose type differs. */

@@ -1,4 +1,4 @@
-import { HOST } from "../site.js";
+import { HOST } from "../../wire/site.js";
 
 // What generated requests and answers are made of. The first of a list is what failures are shrunk to.
 

@@ -1,5 +1,5 @@
 import { RULES, type Rule, upstreamFact } from "../deviations.js";
-import { HOST } from "../site.js";
+import { HOST } from "../../wire/site.js";
 import { normalisePath, parseHost } from "../../../src/model/index.js";
 import type { GeneratedCase } from "./generate.js";
 

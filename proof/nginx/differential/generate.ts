@@ -16,8 +16,8 @@ import {
   STRANGE_PREFIXES,
   STRANGE_SEGMENTS,
 } from "../cases/words.js";
-import type { Field } from "../messages.js";
-import { HOST } from "../site.js";
+import type { Field } from "../../wire/messages.js";
+import { HOST } from "../../wire/site.js";
 
 /** A request as it was generated; it shrinks towards a plain GET of the web application. */
 export interface GeneratedCase {

@@ -1,0 +1,167 @@
+import type { OutgoingHttpHeaders } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
+import { answerOf } from "../kit/http2Session.js";
+import type { Accepted } from "../kit/peers.js";
+import { eventually } from "../kit/waiting.js";
+import { connectHttp1, connectSession, type ReceivedAnswer, receivedAnswers } from "./client.js";
+import type { Field } from "./messages.js";
+
+/** What a client does: writes bytes (chars of latin1), waits, or closes. */
+export type Step =
+  | string
+  /** Goes on once the client was told to continue, has an answer's head, or upstreams have so many bytes. */
+  | { readonly until: "continue" | "answer" | { readonly upstreamBytes: number } }
+  | { readonly pauseMs: number }
+  /** Closes the sending direction, or the whole connection at once. */
+  | { readonly close: "half" | "all" };
+
+export interface Http1Options {
+  readonly port: number;
+  readonly tls: boolean;
+  readonly steps: readonly Step[];
+  /** Bytes that the upstreams received so far. */
+  readonly upstreamBytes: () => number;
+  /** How long an answer may take, before the connection counts as silent. */
+  readonly patienceMs?: number;
+}
+
+/** What came back. */
+export interface ClientResult {
+  /** Statuses of informational answers before the final one. */
+  readonly informational: readonly number[];
+  readonly startLine: string;
+  readonly fields: readonly Field[];
+  readonly body: Buffer;
+  readonly framing: string;
+  readonly complete: boolean;
+  /** What became of the connection after the answer: whether it took another request. */
+  readonly connection: "open" | "closed" | "silent" | "";
+  /** Every byte, for reports. */
+  readonly raw: string;
+}
+
+type Awaited = Extract<Step, { until: unknown }>["until"];
+
+const PATIENCE_MS = 4_000;
+const WAITING = { ms: PATIENCE_MS };
+
+const hasHead = (answer?: ReceivedAnswer): boolean => answer?.message !== undefined;
+
+/** Runs a client on a raw connection. */
+export async function talkHttp1(options: Http1Options): Promise<ClientResult> {
+  const { steps, upstreamBytes, patienceMs = PATIENCE_MS } = options;
+  const peer = await connectHttp1(options.port, options.tls);
+  const method = methodOf(steps);
+  const ended = (): boolean => peer.ended || peer.closed;
+  const answer = (): ReceivedAnswer | undefined => receivedAnswers(peer.received, [method], ended())[0];
+  const reached = (until: Awaited): Promise<unknown> => {
+    if (typeof until === "object")
+      return eventually(() => ended() || upstreamBytes() >= until.upstreamBytes, undefined, WAITING);
+    const told = {
+      continue: (a?: ReceivedAnswer) => a?.informational.includes(100) === true,
+      answer: hasHead,
+    };
+    return peer.until(() => ended() || told[until](answer()), PATIENCE_MS);
+  };
+  const result = (connection: ClientResult["connection"]): ClientResult => {
+    const raw = peer.received;
+    const { message, informational = [] } = answer() ?? {};
+    if (message !== undefined) return { ...message, informational, raw, connection };
+    // HTTP/0.9 has no head; its body ends with the connection.
+    const nothing = { startLine: "", fields: [], framing: "close", complete: ended() };
+    return { ...nothing, informational: [], body: Buffer.from(raw, "latin1"), raw, connection };
+  };
+  try {
+    for (const step of steps) {
+      if (typeof step === "string") peer.send(step);
+      else if ("pauseMs" in step) await sleep(step.pauseMs);
+      else if ("close" in step && step.close === "half") peer.socket.end();
+      else if ("close" in step) return result("");
+      else await comes(reached(step.until));
+    }
+    const answered = (): boolean => ended() || answer()?.message?.complete === true;
+    if (!(await comes(peer.until(answered, patienceMs)))) return result("silent");
+    const closes = steps.some((step) => typeof step === "object" && "close" in step);
+    return { ...result(""), connection: closes ? "" : await probe(peer, ended) };
+  } finally {
+    peer.socket.destroy();
+  }
+}
+
+export const methodOf = (steps: readonly Step[]): string =>
+  steps.find((step) => typeof step === "string")?.split(" ")[0] ?? "";
+
+const comes = (awaited: Promise<unknown>): Promise<boolean> =>
+  awaited.then(
+    () => true,
+    () => false,
+  );
+
+/** Sends a request that no upstream sees, and looks whether it is answered. */
+async function probe(peer: Accepted, ended: () => boolean): Promise<ClientResult["connection"]> {
+  if (ended()) return "closed";
+  const before = peer.received.length;
+  peer.send("GET /persistent HTTP/1.1\r\nHost: nobody.example\r\n\r\n");
+  await comes(peer.until(() => ended() || peer.received.length > before, PATIENCE_MS));
+  if (peer.received.length > before) return "open";
+  return ended() ? "closed" : "silent";
+}
+
+export interface Http2Options {
+  readonly port: number;
+  readonly method: string;
+  readonly target: string;
+  readonly authority: string;
+  readonly fields: readonly Field[];
+  /** Pieces of the body; undefined for none, and the stream is closed with the head. */
+  readonly body: readonly string[] | undefined;
+  /** How long an answer may take, before the stream counts as silent. */
+  readonly patienceMs?: number;
+}
+
+/** Sends one request over HTTP/2. */
+export async function talkHttp2(options: Http2Options): Promise<ClientResult> {
+  const session = connectSession(options.port);
+  const stream = session.request(headersOf(options), { endStream: options.body === undefined });
+  let connection: ClientResult["connection"] = "";
+  const patience = setTimeout(() => {
+    connection = "silent";
+    stream.close();
+  }, options.patienceMs ?? PATIENCE_MS);
+  try {
+    for (const piece of options.body ?? []) stream.write(Buffer.from(piece, "latin1"));
+    if (options.body !== undefined) stream.end();
+    let ended = false;
+    stream.on("end", () => (ended = true));
+    const { status, raw: list, body, code, informational } = await answerOf(stream);
+    const startLine = status === 0 ? "" : `HTTP/2.0 ${status}`;
+    const fields = pairs(list).filter(([name]) => !name.startsWith(":"));
+    const raw = `${startLine}\n${fields.map((field) => field.join(": ")).join("\n")}\nreset ${code}`;
+    return {
+      informational: informational.map((headers) => Number(headers[":status"])),
+      body: Buffer.from(body, "latin1"),
+      complete: ended && code === 0,
+      ...{ startLine, fields, framing: "", connection, raw },
+    };
+  } finally {
+    clearTimeout(patience);
+    session.destroy();
+  }
+}
+
+function headersOf({ method, target, authority, fields }: Http2Options): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = {
+    ":method": method,
+    ":scheme": "https",
+    ":authority": authority,
+    ":path": target,
+  };
+  for (const [name, value] of fields) {
+    const before = headers[name.toLowerCase()];
+    headers[name.toLowerCase()] = before === undefined ? value : [before, value].flat().map(String);
+  }
+  return headers;
+}
+
+const pairs = (raw: readonly string[]): Field[] =>
+  raw.flatMap((name, i): Field[] => (i % 2 === 0 ? [[name, raw[i + 1]!]] : []));
