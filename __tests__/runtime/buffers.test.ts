@@ -1,71 +1,7 @@
 import type { BigIntStats } from "node:fs";
-import fc from "../../proof/kit/property.js";
-import {
-  describeFile,
-  FileCache,
-  isSameState,
-  type StaticFile,
-} from "../../src/runtime/actions/fileCache.js";
-import { PieceQueue } from "../../src/runtime/exchange/requestBody.js";
+import { describeFile, isSameState, type StaticFile } from "../../src/runtime/actions/fileCache.js";
 
 /** What a worker keeps in memory, and how much of it: pieces that wait, and files. */
-
-const KIB = 1_024;
-const MIB = KIB * KIB;
-
-test("waiting pieces stay unchanged, whatever happens to the memory they came in", () => {
-  const step = fc.oneof(
-    fc.record({
-      bytes: fc.oneof(fc.nat(100), fc.nat(5_000), fc.constantFrom(1_024, 2_047, 2_048, 16_384, 40_000)),
-      around: fc.oneof(fc.constant(0), fc.nat(3_000)),
-      reused: fc.boolean(),
-    }),
-    fc.constant("shift" as const),
-  );
-  const pattern = Buffer.from(Uint8Array.from({ length: 50_000 }, (_, i) => i % 127));
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const queue = new PieceQueue();
-      const came: Buffer[] = [];
-      let next = 0;
-      const shift = (): void => {
-        const before = queue.bytes;
-        const piece = queue.shift();
-        expect(queue.bytes).toBe(before - piece.length);
-        came.push(piece);
-      };
-      for (const one of steps) {
-        if (one === "shift") {
-          if (queue.bytes > 0) shift();
-          continue;
-        }
-        const chunk = Buffer.alloc(one.bytes + 2 * one.around, 0xdb);
-        pattern.copy(chunk, one.around, next % 127, (next % 127) + one.bytes);
-        next += one.bytes;
-        const before = queue.bytes;
-        queue.push(chunk, one.around, one.around + one.bytes, one.reused);
-        expect(queue.bytes).toBe(before + one.bytes);
-        if (one.reused) chunk.fill(0xdb);
-      }
-      while (queue.bytes > 0) shift();
-      const all = Buffer.concat(came);
-      expect([all.length, all.findIndex((byte, i) => byte !== i % 127)]).toEqual([next, -1]);
-    }),
-    { numRuns: 200 },
-  );
-});
-
-test("small pieces are joined in blocks, each twice as large as the one before, up to 16 KiB", () => {
-  const [queue, other] = [new PieceQueue(), new PieceQueue()];
-  for (let i = 0; i < 30_000; i++) queue.push(Buffer.from("ab"), 1, 2, false);
-  other.push(Buffer.from("c"), 0, 1, false);
-  const pieces: Buffer[] = [];
-  while (queue.bytes > 0) pieces.push(queue.shift());
-  expect(pieces.map(({ length }) => length)).toEqual([1_024, 2_048, 4_096, 8_192, 14_640]);
-  expect(pieces.map(({ buffer }) => buffer.byteLength)).toEqual([1_024, 2_048, 4_096, 8_192, 16_384]);
-  expect(pieces.every((piece) => piece.equals(Buffer.alloc(piece.length, "b")))).toBe(true);
-  expect(String(other.shift())).toBe("c");
-});
 
 const CHECKED = 1_700_000_000_500;
 interface Times {
@@ -145,56 +81,5 @@ describe("the state of a file", () => {
     ["/.png", "image/png"],
   ])("the type of %s is %s", (path, type) => {
     expect(described({ mtimeMs: past, ctimeMs: past }, path).contentType).toBe(type);
-  });
-});
-
-describe("files that are kept", () => {
-  const file = (content?: Buffer): StaticFile =>
-    described({ mtimeMs: 0, ctimeMs: 0 }, "/a", content?.length ?? 0, content);
-  /** Of so many bytes in the cache, with a key of one letter. */
-  const weighing = (bytes: number): StaticFile => file(Buffer.alloc(bytes - 2_048 - 2));
-  const kept = (cache: FileCache, ...keys: string[]): string => {
-    const { files } = cache as unknown as { files: ReadonlyMap<string, unknown> };
-    return keys.filter((key) => files.has(key)).join("");
-  };
-
-  test("take up 16 MiB at most, names and descriptions counted", () => {
-    const cache = new FileCache();
-    const one = file();
-    for (let i = 10_000; i < 20_000; i++) cache.set(String(i), one);
-    const { files } = cache as unknown as { files: ReadonlyMap<string, unknown> };
-    expect(files.size).toBe(Math.floor((16 * MIB) / (2_048 + 10)));
-  });
-
-  test("go in the order they came, but for those that were asked for since", () => {
-    const cache = new FileCache(30_000);
-    for (const key of "abc") cache.set(key, weighing(10_000));
-    expect(kept(cache, ..."abc")).toBe("abc");
-    // Nobody was found unused: the first goes, and all begin anew.
-    cache.set("d", weighing(10_000));
-    expect(kept(cache, ..."abcd")).toBe("bcd");
-    expect(cache.get("b")).toBeDefined();
-    cache.set("e", weighing(10_000));
-    expect(kept(cache, ..."bcde")).toBe("bde");
-    cache.set("f", weighing(10_000));
-    expect(kept(cache, ..."bdef")).toBe("bef");
-    // What came since then is not the first to go.
-    cache.set("g", weighing(10_000));
-    expect(kept(cache, ..."befg")).toBe("efg");
-    expect(cache.get("x")).toBeUndefined();
-  });
-
-  test("are replaced and deleted with their bytes", () => {
-    const cache = new FileCache(30_000);
-    for (let i = 0; i < 10; i++) cache.set("a", weighing(10_000));
-    for (let i = 0; i < 10; i++) {
-      cache.set("x", weighing(30_000));
-      cache.delete("x");
-      cache.delete("x");
-      cache.set("a", weighing(10_000));
-    }
-    cache.set("b", weighing(10_000));
-    cache.set("c", weighing(10_000));
-    expect(kept(cache, ..."abcx")).toBe("abc");
   });
 });

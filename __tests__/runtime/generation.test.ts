@@ -2,7 +2,6 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/loadConfig.js";
-import { uses } from "../../src/runtime/sockets/node/pieces.js";
 import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/generation.js";
 import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { alive } from "../../proof/kit/portico.js";
@@ -259,40 +258,6 @@ describe("a generation that does not start says why, and ends:", () => {
     void generation.drain();
     expect(await starting).toMatchObject([message("portico was stopped before it was ready")]);
   });
-});
-
-test("one whose Node refuses an option is started again without it", async () => {
-  const is = { ...uses };
-  const { execArgv } = process;
-  (uses as Record<string, boolean>)["singleThreadedGc"] = true;
-  process.execArgv = ["--inspect_brk=9", "--debug-port", "9", "--expose-gc"];
-  mode("old");
-  try {
-    const generation = await started();
-    const command = readFileSync(`/proc/${only(generation)}/cmdline`, "utf8")
-      .split("\0")
-      .slice(1, -1);
-    expect([command, lines]).toEqual([["--expose-gc", join(folder, "worker.cjs")], []]);
-  } finally {
-    Object.assign(uses, is);
-    process.execArgv = execArgv;
-  }
-});
-
-test("one that is asked to stop is replaced, and does not count as one that accepts", async () => {
-  const generation = await started();
-  const first = only(generation);
-  mode("silent");
-  process.kill(first, "SIGTERM");
-  await eventually(() => lines.length === 1);
-  expect(lines).toEqual([`info worker ${first} was asked to stop; another one starts`]);
-  expect([generation.accepts, generation.pids]).toEqual([false, [first]]);
-  jest.advanceTimersByTime(100);
-  expect(generation.pids).toHaveLength(2);
-  process.kill(first, "SIGUSR2");
-  await eventually(() => generation.pids.length === 1);
-  jest.advanceTimersByTime(1_000);
-  expect([lines.length, generation.pids.length]).toEqual([1, 1]);
 });
 
 test("a drain is answered when none accepts, and over when none is left", async () => {

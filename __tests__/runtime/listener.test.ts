@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerConfig, ProxyConfig } from "../../src/model/index.js";
 import { Faults, type WorkerContext } from "../../src/runtime/exchange/workerContext.js";
-import { clientInfo, type Endpoints, endpointsOf } from "../../src/runtime/listen/clientInfo.js";
+import { clientInfo, type Endpoints } from "../../src/runtime/listen/clientInfo.js";
 import { ConnectionGate } from "../../src/runtime/listen/gate.js";
 import { type Acceptor, ListenerServer } from "../../src/runtime/listen/listener.js";
 import { bind } from "../../src/runtime/sockets/node/boundSockets.js";
@@ -278,18 +278,6 @@ describe("a connection that begins with a PROXY protocol header", () => {
     ]);
   });
 
-  test("is not waited for when it was reset", async () => {
-    const { connect, log } = await start({ announced: true, requestHeadMs: 1_000 });
-    for (const bytes of ["", "P"]) {
-      const peer = await connect(BALANCER);
-      if (bytes !== "") peer.send(bytes);
-      await sleep(20);
-      peer.socket.resetAndDestroy();
-    }
-    await sleep(1_100);
-    expect(log).toEqual([]);
-  });
-
   test.each([1, 2])("has the time of a handshake with it: %i certificates", async (certificates) => {
     const { connect, log } = await start({ announced: true, certificates, tlsHandshakeMs: 2_000 });
     const begun = performance.now();
@@ -393,17 +381,6 @@ describe("a handshake", () => {
     expect(log).toEqual([`${FAILED} (TLS handshake timeout), ${WHO}`]);
   });
 
-  test("that is late by both deadlines in one turn is logged once", async () => {
-    const { connect, log } = await start({ certificates: 2, tlsHandshakeMs: 300 });
-    const peer = await connect();
-    peer.send((await clientHello()).subarray(0, 10_000));
-    await sleep(100);
-    const begun = performance.now();
-    while (performance.now() - begun < 300) continue;
-    await closed(peer);
-    expect(log).toEqual([`${FAILED} (TLS handshake timeout), ${WHO}`]);
-  });
-
   test.each<[what: string, options: Options]>([
     ["by what the client said first", { certificates: 2 }],
     ["after a header", { certificates: 1, announced: true }],
@@ -473,21 +450,6 @@ describe("a handshake", () => {
   });
 });
 
-test("what throws while a connection is accepted closes it, and is an internal fault", async () => {
-  for (const certificates of [0, 1]) {
-    const { connect, faults } = await start({
-      certificates,
-      accepts: () => {
-        throw new Error("of the protocol");
-      },
-    });
-    const peer = await connect();
-    if (certificates > 0) await secure(peer.socket, ["http/1.1"]).catch(() => undefined);
-    await closed(peer);
-    expect(faults.count).toBe(1);
-  }
-});
-
 test.each<[what: string, options: Options]>([
   ["plain", {}],
   ["TLS", { certificates: 1 }],
@@ -498,18 +460,6 @@ test.each<[what: string, options: Options]>([
   await sleep(30);
   await closed(await connect(BALANCER));
   expect(log).toEqual(["limits.connectionsMax (1) is reached: new connections are closed"]);
-});
-
-test("where nothing can listen there is a problem", async () => {
-  const { port, server } = await start();
-  const held = bind("127.0.0.1", await freePort());
-  if (typeof held === "number") throw new Error("cannot bind");
-  closing.push(() => held.close());
-  const { options } = server as unknown as { options: ConstructorParameters<typeof ListenerServer>[0] };
-  const other = new ListenerServer(options);
-  const bad = await other.listen(1_000_000);
-  expect(bad).toMatchObject({ code: "listen.failed", path: "front" });
-  expect(bad!.message).toMatch(new RegExp(`^cannot listen on 127\\.0\\.0\\.1:${port} \\(`));
 });
 
 test("an accept that fails is reported once a minute", async () => {
@@ -525,21 +475,8 @@ test("an accept that fails is reported once a minute", async () => {
   expect(log).toEqual([line, line]);
 });
 
-test("a listener without TLS has no use for keys, certificates and challenges", async () => {
-  const { server, connect, given } = await start();
-  server.setTicketKeys("");
-  server.renew({ certificates: [], dhparams: { front: "" } });
-  server.setChallenges([]);
-  await connect();
-  await eventually(() => given.length === 1);
-});
-
 describe("what is known about a client", () => {
   const gone = new net.Socket();
-
-  test("is empty if it is gone before anybody asks", () => {
-    expect(endpointsOf(gone)).toEqual({ address: "", port: 0, localAddress: "" });
-  });
 
   test.each<[trusted: boolean, temporary: boolean | undefined, rules: string, misdirected: boolean]>([
     [false, undefined, "https", false],

@@ -1,21 +1,17 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import {
   chmodSync,
   chownSync,
   mkdirSync,
   readdirSync,
   readlinkSync,
-  renameSync,
-  rmSync,
   statSync,
   symlinkSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
 import { authorityFileProblems } from "../../src/runtime/load/authorityFiles.js";
-import { loadCertificate } from "../../src/runtime/load/certificate.js";
 import {
   certificatesOf,
   certificateWarnings,
@@ -25,15 +21,11 @@ import {
 import { nameWarnings } from "../../src/runtime/load/certificateNames.js";
 import { handOver, ownerOf } from "../../src/runtime/load/credentialSet.js";
 import { credentials } from "../../src/runtime/load/credentials.js";
-import { dhPrimeBits } from "../../src/runtime/load/dhParameters.js";
-import { stateOfAll } from "../../src/runtime/load/fileWatch.js";
-import { directoryProblem, exposure, logFix, logProblem, readText } from "../../src/runtime/load/files.js";
+import { exposure, logFix } from "../../src/runtime/load/files.js";
 import { loadedStateOf } from "../../src/runtime/load/loadConfig.js";
-import { systemError, systemReason } from "../../src/runtime/load/systemReason.js";
 import { loadTicketSecret } from "../../src/runtime/load/ticketSecret.js";
-import { withRenewed } from "../../src/runtime/tls/tlsContents.js";
 import { handshakeProblem, policyProblems } from "../../src/runtime/tls/handshakeCheck.js";
-import { hostPolicy, secureContextOptions } from "../../src/runtime/tls/tlsContexts.js";
+import { hostPolicy } from "../../src/runtime/tls/tlsContexts.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { tlsPolicySettings } from "../../src/model/serving.js";
 import { issue, type Issued } from "../../proof/kit/certificates.js";
@@ -164,70 +156,6 @@ describe("the time of a certificate", () => {
       expect.any(X509Certificate),
       undefined,
     ]);
-  });
-});
-
-describe("a certificate and its key", () => {
-  const found = async (key: string, cert: string): Promise<object> => {
-    const files = { at: "t", key: write("k(1).pem", key), certificate: write("c(1).pem", cert) };
-    const { loaded, problems, warnings } = await loadCertificate(files, "problem", nowhere);
-    return {
-      ...(loaded === undefined ? {} : { keyType: loaded.keyType }),
-      problems: problems.map(
-        ({ code, path, message }) =>
-          `${code} ${path.replaceAll(folder, "")} ${message.replaceAll(folder, "")}`,
-      ),
-      warnings: warnings.map(({ code }) => code),
-    };
-  };
-  const none = { warnings: [] };
-
-  test("that belong together are loaded with the type of the key", async () => {
-    expect(await found(ec.key, ec.cert)).toEqual({ keyType: "ec", problems: [], ...none });
-  });
-
-  test.each<[string, () => [string, string], string]>([
-    [
-      "no key at all",
-      () => ["text", ec.cert],
-      "files.bad-key t.key (/k(1).pem) contains no private key in PEM form",
-    ],
-    [
-      "a label that OpenSSL does not know",
-      () => ["-----BEGIN  PRIVATE KEY-----\n", ec.cert],
-      "files.bad-key t.key (/k(1).pem) contains no private key in PEM form",
-    ],
-    [
-      "a damaged key",
-      () => ["-----BEGIN EC PRIVATE KEY-----\nAA\n-----END EC PRIVATE KEY-----\n", ec.cert],
-      "files.bad-key t.key (/k(1).pem) is damaged: OpenSSL cannot read it as a private key",
-    ],
-    [
-      "a passphrase in the old form",
-      () => ["-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n", ec.cert],
-      "files.bad-key t.key (/k(1).pem) is protected by a passphrase, which cannot be typed in when the service starts",
-    ],
-    [
-      "no certificate at all",
-      () => [ec.key, "text"],
-      "files.bad-certificate t.certificate (/c(1).pem) contains no certificate in PEM form",
-    ],
-  ])("%s", async (_, texts, problem) => {
-    expect(await found(...texts())).toEqual({ problems: [problem], ...none });
-  });
-
-  test("of another one, named as they are in the config", async () => {
-    const other = await issue({ type: "ec" });
-    expect(await found(other.key, ec.cert)).toEqual({
-      problems: ["files.key-mismatch t.key (/k(1).pem) does not belong to the certificate in /c(1).pem"],
-      ...none,
-    });
-    expect(await found(other.key, ec.cert + other.cert)).toEqual({
-      problems: [
-        "files.bad-certificate t.certificate (/c(1).pem) has the server's certificate at position 2: it must be the first",
-      ],
-      warnings: ["files.bad-certificate"],
-    });
   });
 });
 
@@ -497,55 +425,6 @@ describe("files that are handed over", () => {
   });
 });
 
-describe("Diffie-Hellman parameters", () => {
-  /** A DER element with a length in one byte, or in as many as are given. */
-  const element = (tag: number, content: Buffer, lengthBytes = 0): Buffer => {
-    const length = Buffer.alloc(lengthBytes);
-    if (lengthBytes > 0) length.writeUIntBE(content.length, 0, lengthBytes);
-    const first = lengthBytes === 0 ? content.length : 0x80 | lengthBytes;
-    return Buffer.concat([Buffer.from([tag, first]), length, content]);
-  };
-  const number = (...bytes: number[]): Buffer => element(0x02, Buffer.from(bytes));
-  const pem = (der: Buffer, label = "DH PARAMETERS", end = label): string =>
-    `-----BEGIN ${label}-----\n${der.toString("base64")}\n-----END ${end}-----\n`;
-  const sequence = (...parts: Buffer[]): Buffer => element(0x30, Buffer.concat(parts));
-  const good = sequence(number(0x17), number(2));
-
-  test.each<[string, string, number | undefined]>([
-    ["a prime of 5 bits", pem(good), 5],
-    ["the other label", pem(good, "X9.42 DH PARAMETERS"), 5],
-    ["labels that differ", pem(good, "X9.42 DH PARAMETERS", "DH PARAMETERS"), undefined],
-    ["no label", good.toString("base64"), undefined],
-    ["nothing between the labels", pem(Buffer.alloc(0)), undefined],
-    ["one byte", pem(Buffer.from([0x30])), undefined],
-    ["an even prime", pem(sequence(number(0x16), number(2))), undefined],
-    ["a base of 1", pem(sequence(number(0x17), number(1))), undefined],
-    ["the largest base", pem(sequence(number(0x17), number(0x15))), 5],
-    ["one larger", pem(sequence(number(0x17), number(0x16))), undefined],
-    ["a negative prime", pem(sequence(number(0x81), number(2))), undefined],
-    ["a sign's byte", pem(sequence(number(0, 0x81), number(2))), 8],
-    ["an empty number", pem(sequence(number(), number(2))), undefined],
-    ["a base without bytes", pem(sequence(number(0x17), number())), undefined],
-    ["no base", pem(sequence(number(0x17))), undefined],
-    ["no sequence", pem(Buffer.concat([number(0x17), number(2)])), undefined],
-    ["no integer", pem(sequence(element(0x04, Buffer.from([0x17])), number(2))), undefined],
-    ["a sequence that is cut off", pem(good.subarray(0, -1)), undefined],
-    ["more after it", pem(Buffer.concat([good, good])), 5],
-    ["a length in four bytes", pem(element(0x30, Buffer.concat([number(0x17), number(2)]), 4)), 5],
-    ["in five", pem(element(0x30, Buffer.concat([number(0x17), number(2)]), 5)), undefined],
-    ["in one", pem(sequence(element(0x02, Buffer.from([0x17]), 1), number(2))), 5],
-    ["a length that is cut off", pem(Buffer.from([0x30, 0x82, 0])), undefined],
-    ["a length of no bytes", pem(Buffer.from([0x30, 0x80, 0, 0])), undefined],
-    [
-      "that, and 128 bytes",
-      pem(Buffer.concat([Buffer.from([0x30, 0x80]), number(0x17), number(2)], 130)),
-      undefined,
-    ],
-  ])("%s", (_, text, bits) => {
-    expect(dhPrimeBits(text)).toBe(bits);
-  });
-});
-
 describe("a file with a secret", () => {
   privileged.each<[number, number, string | undefined]>([
     [0o600, 0, undefined],
@@ -583,67 +462,6 @@ describe("a file with a secret", () => {
   });
 });
 
-describe("a path", () => {
-  const short = (found: unknown) =>
-    JSON.parse(JSON.stringify(found ?? null).replaceAll(folder, "")) as object;
-  const unreadable = (message: string, fix?: string) => ({
-    problem: expect.objectContaining({
-      ...{ code: "files.unreadable", path: "at", message },
-      ...(fix === undefined ? {} : { fix }),
-    }),
-  });
-
-  test("that cannot be read is explained by the first step that is missing", async () => {
-    write("file", "text");
-    expect(await readText(join(folder, "file"), "at")).toEqual({ text: "text" });
-    expect(short(await readText(join(folder, "a/b/c"), "at"))).toEqual(
-      unreadable("does not exist: there is no /a"),
-    );
-    expect(await readText("/portico-none/such", "at")).toEqual(
-      unreadable("does not exist: there is no /portico-none"),
-    );
-    mkdirSync(join(folder, "a"));
-    expect(short(await readText(join(folder, "a/b"), "at"))).toEqual(unreadable("does not exist"));
-    expect(short(await readText(join(folder, "file/x"), "at"))).toEqual(
-      unreadable("is below /file, which is not a directory"),
-    );
-    expect(short(await readText(folder, "at"))).toEqual(
-      unreadable("is a directory", "Give the path of a file."),
-    );
-    symlinkSync("loop", join(folder, "loop"));
-    expect(short(await readText(join(folder, "loop"), "at"))).toEqual(
-      unreadable("cannot be read (40: Too many symbolic links encountered)"),
-    );
-  });
-
-  test("to serve files from is a directory", async () => {
-    const problemOf = async (name: string) => short(await directoryProblem(join(folder, name), "at"));
-    write("file", "");
-    expect(await problemOf(".")).toBeNull();
-    expect(await problemOf("file")).toMatchObject({
-      ...{ code: "files.bad-directory", path: "at", message: "is not a directory", fix: "Give a directory." },
-    });
-    expect(await problemOf("none")).toMatchObject({ code: "files.bad-directory", message: "does not exist" });
-  });
-
-  test("of a log is a file, or can become one", async () => {
-    const problemOf = async (name: string) => short(await logProblem(join(folder, name), "at"));
-    write("file", "");
-    expect([await problemOf("file"), await problemOf("new/deep/log")]).toEqual([null, null]);
-    const no = (message: string, fix: string) => ({
-      code: "files.log-not-writable",
-      path: "at",
-      message,
-      fix,
-    });
-    expect(await problemOf(".")).toMatchObject(no("is a directory", "Give the path of a file."));
-    for (const name of ["file/log", "file/deep/log"])
-      expect(await problemOf(name)).toMatchObject(
-        no("is below /file, which is not a directory", "Remove /file, or log to another directory."),
-      );
-  });
-});
-
 describe("the advice for a log that cannot be written", () => {
   const saved = process.env["LOGS_DIRECTORY"];
   const { geteuid } = process;
@@ -672,27 +490,9 @@ describe("the advice for a log that cannot be written", () => {
         : `Create its directory for ${made}`,
     );
   });
-
-  test("has a word for the user where the system has no numbers of users", () => {
-    delete process.env["LOGS_DIRECTORY"];
-    delete process.geteuid;
-    expect(logFix("/logs/access.log")).toBe(
-      "Create its directory for user USER: mkdir -p /logs && chown USER /logs",
-    );
-  });
 });
 
 describe("smaller things", () => {
-  test("reasons of the system are worded as nginx does, others as they are", () => {
-    const error = (more: object): NodeJS.ErrnoException => Object.assign(new Error("words"), more);
-    expect(systemReason(error({ errno: -13 }))).toBe("(13: Permission denied)");
-    expect(systemReason(error({ errno: -99_999 }))).toBe("(words)");
-    expect(systemReason(error({}))).toBe("(words)");
-    const known = error({ errno: -13 });
-    expect(systemError(known)).toBe(known);
-    for (const bug of [error({}), undefined, "text"]) expect(() => systemError(bug)).toThrow();
-  });
-
   test("the secret of tickets is base64 of at least 32 bytes, on any number of lines", async () => {
     const found = async (text: string) => {
       const { secret, problems } = await loadTicketSecret({ file: write("secret", text) }, nowhere);
@@ -716,25 +516,6 @@ describe("smaller things", () => {
     expect(await found(`${of(32)}!`)).toEqual(no("is not base64 text"));
   });
 
-  test("files have changed when one of them was written, replaced or removed", async () => {
-    const [a, b] = [write("a", "1"), write("b", "2")];
-    const states = [await stateOfAll([a, b])];
-    const look = async (): Promise<void> => void states.push(await stateOfAll([a, b]));
-    writeFileSync(b, "22");
-    utimesSync(b, 1, 1);
-    await look();
-    utimesSync(b, 1, 2);
-    await look();
-    writeFileSync(join(folder, "c"), "22");
-    utimesSync(join(folder, "c"), 1, 2);
-    renameSync(join(folder, "c"), b);
-    await look();
-    rmSync(b);
-    await look();
-    expect(new Set(states).size).toBe(5);
-    expect(await stateOfAll([a, b])).toBe(states.at(-1));
-  });
-
   test("a loaded state is of what is installed, not of what an authority issued", () => {
     const config = configOf([{ certificate: "/c.pem", key: "/k.pem" }]);
     const of = (source: "files" | "acme", cert: string, dhparam?: string) =>
@@ -752,27 +533,6 @@ describe("smaller things", () => {
     expect(of("files", "a")).not.toEqual(of("files", "b"));
     expect(of("acme", "a")).toEqual(of("acme", "b"));
     expect(of("files", "a", "dh").tls).not.toBe(of("files", "a").tls);
-  });
-
-  test("what was renewed takes the place of what has its id, and nothing else changes", () => {
-    const one = (id: string, cert: string) => ({ id, source: "files", key: "", cert }) as const;
-    const tls = {
-      a: { certificates: [one("1", "old"), one("2", "old")], dhparam: "old" },
-      b: { certificates: [one("2", "old")] },
-    };
-    expect(withRenewed(tls, {})).toEqual(tls);
-    expect(
-      withRenewed(tls, { certificates: [one("2", "new"), one("3", "new")], dhparams: { b: "new" } }),
-    ).toEqual({
-      a: { certificates: [one("1", "old"), one("2", "new")], dhparam: "old" },
-      b: { certificates: [one("2", "new")], dhparam: "new" },
-    });
-  });
-
-  test("a curve that OpenSSL does not know costs no key that is read afterwards", () => {
-    const policy = { ...tlsPolicySettings("mozilla-intermediate"), curves: ["P-0"] };
-    expect(policyProblems(policy, "p", false)).toHaveLength(1);
-    expect(createPrivateKey(ec.key).asymmetricKeyType).toBe("ec");
   });
 
   test("ciphers and curves that OpenSSL does not know are named, by their fields or by the policy's name", () => {
@@ -820,9 +580,5 @@ describe("smaller things", () => {
       path: "at.policy",
       message: "no client can complete a handshake with this policy and a key of type ec: no shared cipher",
     });
-  });
-
-  test("of the roots that Node knows none is read for a server", () => {
-    expect(secureContextOptions(tlsPolicySettings("mozilla-intermediate")).ca).toEqual([]);
   });
 });

@@ -387,34 +387,16 @@ describe("doctor names the cause of a certificate that is not issued:", () => {
     };
   }
 
-  test("the port is closed for the authority", async () => {
-    const { failed, texts } = await diagnosed("closed.example.net");
-    expect(failed).toEqual(["acme-port"]);
-    expect(texts).toMatch(/cannot connect to this host: Let the internet reach port 80/);
-  });
-
-  test("the name leads to another host", async () => {
-    const { failed, texts } = await diagnosed("moved.example.net");
-    expect(failed).toEqual(["acme-dns"]);
-    expect(texts).toMatch(/leads elsewhere.*: Check that moved\.example\.net leads to this host/);
-  });
-
-  test("the authority cannot be reached", async () => {
-    const { failed, texts } = await diagnosed("down.example.net");
-    expect(failed).toEqual(["acme-authority"]);
-    expect(texts).toMatch(/Let this host open connections/);
-  });
-
-  test("the authority's own certificate is not trusted", async () => {
-    const { failed, texts } = await diagnosed("untrusted.example.net");
-    expect(failed).toEqual(["acme-authority"]);
-    expect(texts).toMatch(/give its root certificates/);
-  });
-
-  test("the authority does not issue for the name", async () => {
-    const { failed, texts } = await diagnosed("blocked.example.net");
-    expect(failed).toEqual(["acme-certificates"]);
-    expect(texts).toMatch(/Remove blocked\.example\.net from the names/);
+  test.each([
+    ["closed", "acme-port", /cannot connect to this host: Let the internet reach port 80/],
+    ["moved", "acme-dns", /leads elsewhere.*: Check that moved\.example\.net leads to this host/],
+    ["down", "acme-authority", /Let this host open connections/],
+    ["untrusted", "acme-authority", /give its root certificates/],
+    ["blocked", "acme-certificates", /Remove blocked\.example\.net from the names/],
+  ])("%s.example.net: %s", async (name, row, words) => {
+    const { failed, texts } = await diagnosed(`${name}.example.net`);
+    expect(failed).toEqual([row]);
+    expect(texts).toMatch(words);
   });
 });
 
