@@ -1,4 +1,4 @@
-import type { Evidence, Finding, PublicAddress, SeenResponse } from "../../src/diagnosis/evidence.js";
+import type { Evidence, Finding, PublicAddress } from "../../src/diagnosis/evidence.js";
 import type { ProbeAnswer } from "../../src/diagnosis/expectation.js";
 import { judge } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
@@ -851,22 +851,6 @@ test("in TLS mode the redirect is asked as well", () => {
     "response: redirect to https": "because server-name",
   });
 });
-
-test.each(["default", "media", "redirect", "web", "fileServer", "webdav"] as const)(
-  "where %s answers inside, a router is to blame",
-  (subject) => {
-    const config = configOf(siteConfig({ mode: "tls", host: ADDRESS }));
-    const seen = responsesOf(config).filter(({ row }) => subjectOf(row) === subject);
-    const sockets = [80, 443].map((port) => ({ address: "0.0.0.0", port }));
-    const rows = diagnose({ ...HEALTHY, config, sockets, responses: seen, ...publicAddress() });
-    const { status, evidence } = rows.find(({ id }) => id === "hairpin")!;
-    const [{ checked }] = seen as [SeenResponse];
-    expect([status, evidence.at(-1)]).toEqual([
-      "failed",
-      `from here, by another address: ${checked.request}: ${checked.seen}`,
-    ]);
-  },
-);
 
 test("ports that are closed from elsewhere, of several", () => {
   const config = configOf(siteConfig({ mode: "tls", host: ADDRESS }));
