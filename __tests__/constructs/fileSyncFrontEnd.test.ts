@@ -423,6 +423,18 @@ describe("the address that is listened on", () => {
   });
 });
 
+test("upstreams on Unix sockets, with groups that may write to them, need no loopback ports", () => {
+  const url = "unix:/run/sync/web.sock";
+  const service = { groups: ["sync", "www-data"] };
+  const files = frontEnd({ upstreams: { web: { url } }, service, firewall: {} });
+  expect(renderProxyConfig(files).upstreams[0]).toMatchObject({ name: "web", url });
+  expect(synthesizedFile(files, "/etc/systemd/system/portico.service").content).toContain(
+    "\nSupplementaryGroups=sync www-data\n",
+  );
+  expect(files.loopbackPorts).toEqual([3306, 8080, 8082]);
+  expect(resolveRequest(files, "https://192.0.2.10/sync/")).toMatchObject({ upstreamUrl: url });
+});
+
 describe("the stack", () => {
   test("has these resources in TLS mode: their ids are part of the contract", () => {
     const files = frontEnd({ settings: { startCommand: ["/srv/sync/web.sh", "start"] } });

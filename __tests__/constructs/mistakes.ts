@@ -508,6 +508,13 @@ const fronts = of("a front end", [
   ["with a relative config", front({ paths: { config: "portico.json" } })],
   ["with the FastCGI variant", front({ settings: { startCommand: ["/w.sh", "start-fastcgi"] } })],
   ["with an unknown file server", (s) => s.frontEnd({ upstreams: { fileServer: { url: s.unknown } } })],
+  ["with a file server on a Unix socket", front({ upstreams: { fileServer: { url: "unix:/run/f.sock" } } })],
+  [
+    "with sockets that the service does not see",
+    front({
+      upstreams: { web: { url: "unix:/tmp/web.sock" }, webdav: { url: "unix:/home/sync/dav.sock" } },
+    }),
+  ],
   ["with settings for settings", front({ settings: { SITE_ROOT: "/x" } })],
   ["with `outputs: 1`", front({ outputs: 1 })],
   ["with its page from a number", front({ defaultPage: 5 })],
@@ -596,6 +603,7 @@ const units = of("units", [
   ["with lots of files", service({ openFilesMax: "lots" })],
   ["with no files", service({ openFilesMax: 0 })],
   ["with too little memory for a worker", service({ memoryMax: "64M" })],
+  ["with a group by its number and one with a space", service({ groups: ["33", "www data"] })],
   ["without a runtime", service({ runtimeBundle: "/nonexistent" })],
   ["without name", unit({ name: undefined })],
   ["with a name of no type", unit({ name: "app" })],
@@ -910,7 +918,7 @@ const shapes = of("", [
 
 const elsewhere = of("what other proxies do", [
   ["TLS to an upstream", upstream({ url: "https://app:8443" })],
-  ["a Unix socket", upstream({ url: "unix:/run/app.sock" })],
+  ["a Unix socket, as nginx writes it", upstream({ url: "http://unix:/run/app.sock" })],
   ["several servers", upstream({ servers: ["a", "b"] })],
   ["a rewrite", act((s) => Action.proxy(s.app, wrong({ rewrite: "/x" })))],
   ["try_files", act(() => Action.staticFiles("/srv/page", wrong({ try_files: "/index.html" })))],

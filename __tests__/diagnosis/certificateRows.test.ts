@@ -121,7 +121,7 @@ test("a proxy that asks no authority is distinguished from a slow authority", ()
 
 test("the table in docs/certificates.md names each of these rows, and no other", () => {
   const docs = readFileSync(join(__dirname, "../../docs/certificates.md"), "utf8");
-  const table = docs.slice(docs.indexOf("| what is wrong")).split("\n\n")[0]!;
+  const table = docs.slice(docs.indexOf("| cause  ")).split("\n\n")[0]!;
   const named = table
     .split("\n")
     .slice(2)

@@ -268,6 +268,11 @@ describe("a proxy that pods cannot run", () => {
       "kubernetes.loopback-upstream stack/proxy/Upstreams/local.url",
     ],
     [
+      "an upstream on a Unix socket",
+      (one) => route(one, Action.proxy(one.addUpstream("local", { url: "unix:/run/app.sock" }))),
+      "kubernetes.loopback-upstream stack/proxy/Upstreams/local.url",
+    ],
+    [
       "files that no volume has",
       (one) => route(one, Action.staticFiles("/srv/other")),
       "kubernetes.no-volume stack/proxy/VirtualServers/site/more.action",

@@ -4,7 +4,7 @@ import {
   endpoint,
   isLoopback,
   unbracketed,
-  upstreamAuthority,
+  upstreamAddress,
   urlAuthority,
 } from "../../src/model/authority.js";
 
@@ -41,7 +41,11 @@ test.each([
   ["http://[::1]:8080", "::1", 8080],
   ["http://[2001:DB8:0::1]", "2001:db8::1", 80],
 ] as const)("the upstream %s", (url, host, port) => {
-  expect(upstreamAuthority(url)).toEqual({ host, port });
+  expect(upstreamAddress(url)).toEqual({ host, port });
+});
+
+test("an upstream on a Unix socket", () => {
+  expect(upstreamAddress("unix:/run/app/web.sock")).toEqual({ path: "/run/app/web.sock" });
 });
 
 test.each([

@@ -281,6 +281,7 @@ const TAKEN: Readonly<Record<keyof typeof FIELDS, readonly [taken: string[], ref
         "http://[::1]:80",
       ],
       ...["http://_a", `http://${LONGEST_NAME}:65535/`],
+      ...["unix:/a", "unix:/run/app@1/web-2.sock", "unix:/...", "unix:/.a", `unix:/${"a".repeat(106)}`],
     ],
     [
       ...[
@@ -304,6 +305,18 @@ const TAKEN: Readonly<Record<keyof typeof FIELDS, readonly [taken: string[], ref
         `http://${LONGEST_LABEL}a`,
       ],
       ...[`http://${LONGEST_NAME}a:65535/`, "http://a\n"],
+      ...[
+        "unix:",
+        "unix:/",
+        "unix:a",
+        "unix://a",
+        "unix:/a/",
+        "unix:/a//b",
+        "unix:/./a",
+        "unix:/a/..",
+        "unix:/a b",
+      ],
+      ...["unix:/a\n", "unix:/a:/b", `unix:/${"a".repeat(107)}`, "http+unix:/a", "http://unix:/a"],
     ],
   ],
   routePath: [

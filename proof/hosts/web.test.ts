@@ -6,9 +6,9 @@ import { bootHost, type TestHost } from "./harness/index.js";
 const run = terraformIsHere() ? describe : describe.skip;
 
 run.each([
-  ["a WebFrontEnd", false, "https", "application application"],
-  ["a plain ReverseProxy", true, "http", "site app"],
-])("%s", (_what, health, scheme, name) => {
+  ["a WebFrontEnd", false, "https", "application application", "sync-files"],
+  ["a plain ReverseProxy with a Unix socket", true, "http", "site app", "sync-socket"],
+])("%s", (_what, health, scheme, name, unit) => {
   let host: TestHost;
   let deployment: Deployment;
 
@@ -20,6 +20,17 @@ run.each([
     };
     deployment = new Deployment(host, ssh, new Workspace(), "webApp.ts");
     await deployment.installApplication();
+    const script =
+      'require("http").createServer((q, r) => r.end("ok")).listen("/run/sync-socket/web.sock")'.replaceAll(
+        '"',
+        '\\"',
+      );
+    await host.write(
+      "/etc/systemd/system/sync-socket.service",
+      "[Service]\nUser=daemon\nGroup=www-data\nUMask=0117\nRuntimeDirectory=sync-socket\n" +
+        `ExecStart=/srv/sync/bin/interpreter -e "${script}"\n`,
+    );
+    await host.must("systemctl start sync-socket");
     await deployment.buildRuntime();
     deployment.synthesize({ health });
     deployment.init();
@@ -50,7 +61,7 @@ run.each([
     const doctor = await host.run(`${portico} doctor`);
     expect(doctor.stdout).toContain(`ok     Expected response: ${name}`);
     expect(doctor.stdout).not.toMatch(/media|application path/);
-    await host.must("systemctl stop sync-files");
+    await host.must(`systemctl stop ${unit}`);
     const { code, stdout } = await host.run(`${portico} doctor`);
     expect([code, stdout]).toEqual([1, expect.stringContaining(`FAIL   Expected response: ${name}`)]);
   });

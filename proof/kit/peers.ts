@@ -89,6 +89,13 @@ export class RawUpstream {
     return this;
   }
 
+  /** On a Unix socket. */
+  async listenAt(path: string): Promise<this> {
+    this.server.listen(path);
+    await once(this.server, "listening");
+    return this;
+  }
+
   /** The connection with this index, as soon as it exists. */
   connection(index = 0, ms = 30_000): Promise<Accepted> {
     return new Promise((resolve, reject) => {

@@ -7,6 +7,8 @@ import { formatProblem, type Problem, problem, ProblemError } from "../model/ind
 import type { SchemaNode } from "../model/config/schema.js";
 import { accepting } from "../model/textRule.js";
 import {
+  ACCOUNT,
+  accountProblems,
   CONFIG_SCHEMA_FILE,
   renderLogRotation,
   clashingCredentials,
@@ -23,7 +25,7 @@ import { HostFile } from "./hostFile.js";
 import { NODE_RUNTIME, REVERSE_PROXY } from "./props/instances.js";
 import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./props/lateChecks.js";
 import type { NodeRuntime } from "./nodeRuntime.js";
-import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
+import { listOf, number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ReverseProxy } from "./reverseProxy.js";
 import { unreachable } from "./servedDirectories.js";
 import { Renewals } from "./renewals.js";
@@ -146,7 +148,7 @@ export class ProxyService extends Construct {
 
   private get unitsInput(): ProxyUnitsInput {
     const { nodePath } = this;
-    const { proxy, openFilesMax = 65_536, memoryMax = "50%" } = this.props;
+    const { proxy, openFilesMax = 65_536, memoryMax = "50%", groups = [] } = this.props;
     const { runtime, config, logDirectory } = proxy.paths;
     const routes = proxy.virtualServers.flatMap((server) => server.routes);
     return {
@@ -160,6 +162,7 @@ export class ProxyService extends Construct {
       ...(hasTokens(this.tlsFiles) ? { baseNameOf } : {}),
       ...(hasTokens(proxy.listeners.map(({ address }) => address)) ? { hostOf: lateHostInUrl } : {}),
       servedDirectories: routes.flatMap((route) => route.action.directory ?? []),
+      ...(groups.length === 0 ? {} : { groups }),
       stopTimeoutSeconds: this.stopSeconds,
       openFilesMax,
       memoryMax,
@@ -201,9 +204,7 @@ export class ProxyService extends Construct {
     return [[`${node.path}.paths.logDirectory`, paths.logDirectory], ...this.tlsPaths];
   }
 
-  /**
-   * systemd makes directories below /var/log; whether the log directory is one must be known when the unit is written.
-   */
+  /** systemd makes directories below /var/log: whether it is one must be known when the unit is written. */
   private lateLogDirectoryChecks(): LateCheck[] {
     const { node, paths } = this.props.proxy;
     const rule = {
@@ -282,6 +283,11 @@ export interface ProxyServiceProps {
    */
   readonly memoryMax?: string;
   /**
+   * Groups of the host that the proxy's user is in: for a Unix socket or served files that a group may use. They must exist.
+   * @default - none
+   */
+  readonly groups?: readonly string[];
+  /**
    * How many days of logs are kept, 0 to 3650: a file for logrotate(8) rotates them every day, compresses them and
    * makes the proxy open new ones. The host needs the package `logrotate`, which Debian and Ubuntu servers have. 0:
    * there is no such file, and the logs grow until something else rotates them.
@@ -322,6 +328,7 @@ export const PROXY_SERVICE_PROPS: PropTable<ProxyServiceProps> = {
   stopTimeoutSeconds: number,
   openFilesMax: number,
   memoryMax: text,
+  groups: listOf(text),
   logDaysKept: number,
 };
 
@@ -369,15 +376,25 @@ const RULES: readonly Rule[] = [
 
 /** @internal */
 export function serviceProblems(at: string, props: Partial<ProxyServiceProps>): Problem[] {
-  return RULES.flatMap(({ name, problem, accepts }) => {
-    const value = props[name];
-    if (value === undefined || !isKnown(value) || accepts(value)) return [];
-    return [problem(`${at}.${name}`, value)];
-  });
+  const groups = isKnown(props.groups) ? (props.groups ?? []) : [];
+  return [
+    ...RULES.flatMap(({ name, problem, accepts }) => {
+      const value = props[name];
+      return value === undefined || !isKnown(value) || accepts(value)
+        ? []
+        : [problem(`${at}.${name}`, value)];
+    }),
+    ...groups.flatMap((group, i) => (isKnown(group) ? accountProblems(`${at}.groups[${i}]`, group) : [])),
+  ];
 }
 
 function lateServiceChecks(at: string, props: ProxyServiceProps): LateCheck[] {
-  return RULES.filter(({ name }) => name !== "logDaysKept").flatMap(({ name, problem, node }) =>
-    lateCheck(problem(`${at}.${name}`), [node], props[name]),
-  );
+  return [
+    ...RULES.filter(({ name }) => name !== "logDaysKept").flatMap(({ name, problem, node }) =>
+      lateCheck(problem(`${at}.${name}`), [node], props[name]),
+    ),
+    ...(props.groups ?? []).flatMap((group, i) =>
+      lateText("unit.bad-value", `${at}.groups[${i}]`, ACCOUNT, group),
+    ),
+  ];
 }

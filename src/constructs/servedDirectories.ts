@@ -1,9 +1,10 @@
 import { posix } from "node:path";
 import type { IConstruct } from "constructs";
-import { type Problem, problem } from "../model/index.js";
+import { type Problem, problem, upstreamAddress } from "../model/index.js";
 import { isKnown } from "./props/tokens.js";
 import type { HostPaths } from "../render/index.js";
 import type { Route } from "./route.js";
+import type { Upstream } from "./upstream.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 /** A directory of a route. */
@@ -44,6 +45,7 @@ export function privateDirectoryProblems(served: readonly Served[], files: reado
 
 interface HostedProxy extends IConstruct {
   readonly paths: HostPaths;
+  readonly upstreams: readonly Pick<Upstream, "node" | "url">[];
   readonly virtualServers: readonly VirtualServer[];
 }
 
@@ -65,7 +67,23 @@ export function unreachable(proxy: HostedProxy, logs: readonly string[]): Proble
       }),
     ),
     ...hiddenDirectoryProblems(servedBy(proxy.virtualServers.flatMap(({ routes }) => routes))),
+    ...hiddenSocketProblems(proxy.upstreams),
   ];
+}
+
+/** The unit sees none of these, unless files are served from a home (systemd.exec(5), PrivateTmp= and ProtectHome=). */
+function hiddenSocketProblems(upstreams: HostedProxy["upstreams"]): Problem[] {
+  return upstreams.flatMap(({ node, url }) => {
+    if (!isKnown(url)) return [];
+    const leads = upstreamAddress(url);
+    const hidden = ["/tmp", "/var/tmp", "/home", "/root", "/run/user"].find(
+      (path) => "path" in leads && isWithin(leads.path, path),
+    );
+    if (hidden === undefined) return [];
+    const message = `is below ${hidden}, which the service does not see`;
+    const more = { received: url, allowed: "a socket elsewhere, such as unix:/run/app/web.sock" };
+    return [problem("unit.no-access", `${node.path}.url`, message, more)];
+  });
 }
 
 /** Directories that the unit of the proxy sees as empty (systemd.exec(5), PrivateTmp=). */

@@ -36,8 +36,10 @@ export class Upstream extends Construct {
 /** Where a backend listens, and how connections to it are used. */
 export interface UpstreamProps {
   /**
-   * `http://HOST:PORT`, with nothing after the port. A host that is not an address is looked up whenever a connection
-   * is made. A URL that leads back to a listener of the same proxy is refused (`config.proxy-loop`).
+   * `http://HOST:PORT`, with nothing after the port, or `unix:/PATH` for a Unix socket. A host that is not an address is looked
+   * up whenever a connection is made. A URL that leads back to a listener of the same proxy is refused
+   * (`config.proxy-loop`). The proxy's user must have the right to write to a socket: through others, or a group of
+   * `service: { groups }`; a socket below /tmp, /home or /run/user is refused (`unit.no-access`).
    */
   readonly url: string;
   /**

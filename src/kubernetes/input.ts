@@ -15,7 +15,7 @@ import {
   problem,
   type ProxyConfig,
   type ProxyConfigInput,
-  upstreamAuthority,
+  upstreamAddress,
   workersWithin,
 } from "../model/index.js";
 import { limits } from "../model/limits.js";
@@ -164,7 +164,8 @@ function servicePorts(
 }
 
 function egressPorts({ upstreams }: ProxyConfig, further: readonly number[]): readonly number[] {
-  const all = [...upstreams.map(({ url }) => upstreamAuthority(url).port), ...further];
+  const leads = upstreams.map(({ url }) => upstreamAddress(url));
+  const all = [...leads.flatMap((one) => ("port" in one ? [one.port] : [])), ...further];
   return [...new Set(all)].sort((a, b) => a - b);
 }
 

@@ -4,7 +4,7 @@ import {
   type Problem,
   problem,
   type ProxyConfig,
-  upstreamAuthority,
+  upstreamAddress,
 } from "../model/index.js";
 import { proxyConfigText } from "../render/index.js";
 import type { MountedSecret } from "../render/kubernetes/index.js";
@@ -102,10 +102,11 @@ function badAddress(path: string, received: string, fix?: string): Problem {
   return problem("kubernetes.bad-address", path, "is not an address that every pod has", more);
 }
 
-/** On loopback there is nothing but the proxy itself. */
+/** On loopback, and in a pod's files, there is nothing but the proxy itself. */
 function upstreamProblems(plan: PodPlan): Problem[] {
   return plan.config.upstreams.flatMap(({ url }, i) => {
-    if (!isLoopback(upstreamAuthority(url).host)) return [];
+    const leads = upstreamAddress(url);
+    if ("host" in leads && !isLoopback(leads.host)) return [];
     const more = { received: url, allowed: "the URL of a Service, or of a host that pods reach" };
     return [
       problem(

@@ -98,10 +98,15 @@ export const serverName = (description: string, example?: string) =>
     SERVER_NAME,
   ).meta(described(description, example));
 
+/** A Unix socket has a path of at most 107 bytes (unix(7)). */
+const SOCKET_PATH_PATTERN = "/[A-Za-z0-9._@+,=/-]{1,106}";
+
 export const upstreamUrl = (description: string, example?: string) =>
-  text("config.bad-url", "http://HOST:PORT, with nothing after the port", {
-    pattern: `^http://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?/?$`,
-    never: `^http://_(?:[:/]|$)|${LONG_LABEL_PATTERN}`,
+  text("config.bad-url", "http://HOST:PORT, with nothing after the port, or unix:/PATH", {
+    pattern:
+      `^(?:http://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?/?` +
+      `|unix:${SOCKET_PATH_PATTERN})$`,
+    never: `^http://_(?:[:/]|$)|^unix:(?:.*/\\.{0,2}(?:/|$))|^http:.*${LONG_LABEL_PATTERN}`,
     lengthMax: "http://:65535/".length + DOMAIN_NAME_LENGTH_MAX,
   }).meta(described(description, example));
 

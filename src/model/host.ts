@@ -1,6 +1,6 @@
 import { isIP, isIPv4 } from "node:net";
 import { ipv4Bits, ipv4Scope, ipv6Groups, ipv6Scope, netmaskLength, sameNetwork } from "./address.js";
-import { isLoopback, upstreamAuthority } from "./authority.js";
+import { isLoopback, upstreamAddress } from "./authority.js";
 import { type Problem, problem } from "./problem.js";
 import { isDomainName } from "./serverName.js";
 
@@ -277,8 +277,8 @@ export const DATABASE_PORT = 3306;
 /** TCP ports that only the host itself may reach (service 1.7): the database's, and those of upstreams on loopback. */
 export function loopbackPorts(upstreamUrls: readonly string[], databasePort = DATABASE_PORT): number[] {
   const local = upstreamUrls.flatMap((url) => {
-    const { host, port } = upstreamAuthority(url);
-    return isLoopback(host) ? [port] : [];
+    const leads = upstreamAddress(url);
+    return "port" in leads && isLoopback(leads.host) ? [leads.port] : [];
   });
   return ascending([databasePort, ...local]);
 }

@@ -37,15 +37,6 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     values: { "config.bad-url": /^(?:https|h2|grpcs|wss):/i },
   },
   {
-    what: "an upstream on a Unix socket",
-    instead:
-      "Let the application listen on a loopback port, or bridge with `socat TCP-LISTEN:8000,bind=127.0.0.1,fork " +
-      "UNIX-CONNECT:/run/app.sock`.",
-    names: ["socket", "socketPath", "unix"],
-    beside: UPSTREAM,
-    values: { "config.bad-url": /^(?:https?:\/\/|http\+)?unix[:/]|^\//i },
-  },
-  {
     what: "several servers for one upstream",
     instead:
       "Give the address of a load balancer, such as HAProxy or a service of the cluster, as the upstream's `url`, or an " +
@@ -82,7 +73,7 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
       ...["rewrite", "pathRewrite", "replacePath", "replacePathRegex", "stripPrefix", "addPrefix"],
       ...["handlePath", "subFilter"],
     ],
-    values: { "config.bad-url": /^http:\/\/[^/?#@]+\/./i },
+    values: { "config.bad-url": /^http:\/\/(?!unix:)[^/?#@]+\/./i },
   },
   {
     what: "a pattern as the path of a route",

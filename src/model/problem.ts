@@ -38,7 +38,8 @@ export const PROBLEM_CODES = {
   "config.bad-name": "Use letters, digits, `-`, `_` and `.`; begin with a letter or digit.",
   "config.bad-address": "Give an IP address (or CIDR range) as the field asks.",
   "config.bad-server-name": "Give a host name, an IP address or `_`, in lower case and without a port.",
-  "config.bad-url": "Give `http://HOST:PORT` in lower case: no https, no user, and nothing after the port.",
+  "config.bad-url":
+    "Give `http://HOST:PORT` in lower case: no https, no user, and nothing after the port; or `unix:/PATH` for a Unix socket.",
   "config.bad-file-path": "Give an absolute, normalised path.",
   "config.bad-route-path":
     "Begin with `/`; no `//`, `.` or `..` segments, percent-encoding, `?`, `#` or control bytes.",

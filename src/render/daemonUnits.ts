@@ -172,12 +172,6 @@ const SECRET = /pass(?:word|wd|phrase)|secret|token|credential|(?:api|private|ac
 /** Problems of a daemon, by field; those of its commands and directives are the unit's. */
 export function daemonProblems(daemon: Daemon): Problem[] {
   const { user, group, environment: variables = {}, writableDirectories = [] } = daemon;
-  const account = (path: string, value: string | undefined): Problem[] => {
-    const { allowed } = ACCOUNT;
-    return value === undefined || accepting(ACCOUNT)(value)
-      ? []
-      : [problem("unit.bad-value", path, `is not ${allowed}`, { received: value, allowed })];
-  };
   const seconds = (path: string, value: number | undefined): Problem[] =>
     value === undefined || (Number.isInteger(value) && value >= 1 && value <= DAEMON_SECONDS_MAX)
       ? []
@@ -188,8 +182,8 @@ export function daemonProblems(daemon: Daemon): Problem[] {
           }),
         ];
   return [
-    ...account("user", user),
-    ...account("group", group),
+    ...accountProblems("user", user),
+    ...accountProblems("group", group),
     ...pathProblems("workingDirectory", daemon.workingDirectory),
     ...pathProblems("environmentFile", daemon.environmentFile),
     ...pathProblems("pidFile", daemon.pidFile),
@@ -207,6 +201,12 @@ export const ACCOUNT: Rule = {
   pattern: "^[A-Za-z_][0-9A-Za-z_-]{0,30}$",
   allowed: "a name of an account: up to 31 letters, digits, `_` and `-`",
 };
+
+export function accountProblems(path: string, received: string | undefined): Problem[] {
+  if (received === undefined || accepting(ACCOUNT)(received)) return [];
+  const { allowed } = ACCOUNT;
+  return [problem("unit.bad-value", path, `is not ${allowed}`, { received, allowed })];
+}
 
 /** systemd reads `-`, `~` and patterns in paths as more than a path; none of them is needed. */
 export const DAEMON_PATH: Rule = {

@@ -33,6 +33,8 @@ export interface ProxyUnitsInput {
   readonly hostOf?: (address: string) => string;
   /** Directories that files are served from. */
   readonly servedDirectories: readonly string[];
+  /** Groups of the host that its user is in. */
+  readonly groups?: readonly string[];
   /** Time from SIGTERM until what is left is killed. */
   readonly stopTimeoutSeconds: number;
   readonly openFilesMax: number;
@@ -86,6 +88,7 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
       ...logs(input.logDirectory),
       ...(input.acme === true ? CERTIFICATE_DIRECTORY : {}),
       ...hardening(input.servedDirectories),
+      ...(input.groups === undefined ? {} : { SupplementaryGroups: input.groups.join(" ") }),
     },
     Install:
       listeners.length === 0

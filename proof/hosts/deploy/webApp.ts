@@ -14,7 +14,10 @@ import {
 } from "../../../src/index.js";
 import type { DeployedApp } from "./app.js";
 
-/** Ordinary applications: a `WebFrontEnd`, or with `health` the same of a plain `ReverseProxy`. */
+/**
+ * Ordinary applications: a `WebFrontEnd`, or with `health` the same of a plain `ReverseProxy`, whose upstream listens on a Unix
+ * socket that only a group may write to.
+ */
 
 const given = JSON.parse(process.env.PORTICO_TEST!) as DeployedApp;
 
@@ -24,7 +27,8 @@ new LocalProvider(stack, "local");
 new TlsProvider(stack, "tls");
 
 const host = new Host(stack, "Host", { address: given.address, delivery: Delivery.ssh(given.ssh) });
-const upstream = given.brokenUpstream === true ? "http://127.0.0.1:8999" : "http://127.0.0.1:8082";
+const usual = given.health === true ? "unix:/run/sync-socket/web.sock" : "http://127.0.0.1:8082";
+const upstream = given.brokenUpstream === true ? "http://127.0.0.1:8999" : usual;
 const probe = { timeoutSeconds: given.probeSeconds ?? 30 };
 const runtime = {
   runtimeBundle: given.runtimeBundle,
@@ -40,7 +44,7 @@ if (given.health === true) {
   const server = proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [http], default: true });
   const target = proxy.addUpstream("app", { url: upstream });
   server.addRoute("app", { path: "/", action: Action.proxy(target) });
-  const service = new ProxyService(stack, "Service", { ...runtime, proxy });
+  const service = new ProxyService(stack, "Service", { ...runtime, proxy, groups: ["www-data"] });
   new Activation(stack, "Activation", { service, describe: () => ({ probe }) });
 } else {
   new WebFrontEnd(stack, "app", {

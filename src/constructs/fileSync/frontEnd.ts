@@ -8,7 +8,8 @@ import {
   isLoopback,
   isWildcard,
   problem,
-  upstreamAuthority,
+  ProblemError,
+  upstreamAddress,
 } from "../../model/index.js";
 import { renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
@@ -17,7 +18,6 @@ import { warn } from "../warn.js";
 import type { Activation } from "../activation.js";
 import { ApplicationDaemons } from "./daemons.js";
 import { ApplicationSettings } from "./settings.js";
-import { refuse } from "../props/checks.js";
 import { activateFrontEnd, describeFrontEnd } from "./activation.js";
 import { dnsRecordsOutput } from "../dnsOutput.js";
 import {
@@ -220,13 +220,17 @@ export class FileSyncFrontEnd extends Construct {
   /** The file server listens where its upstream says. */
   private fileServerAddress(): { host: string; port: number } {
     const { url } = this.upstreams.fileServer;
-    if (hasTokens(url)) {
-      const fix = "Give `settings.fileServer`: the URL of its upstream is not known at synthesis.";
-      const more = { allowed: "an object with host, port", fix };
-      refuse([problem("settings.bad-value", `${this.node.path}.settings.fileServer`, "is missing", more)]);
+    const leads = hasTokens(url) ? undefined : upstreamAddress(url);
+    if (leads !== undefined && "port" in leads) {
+      const { host, port } = leads;
+      return { host: host === "localhost" ? "127.0.0.1" : host, port };
     }
-    const { host, port } = upstreamAuthority(url);
-    return { host: host === "localhost" ? "127.0.0.1" : host, port };
+    const why = leads === undefined ? "is not known at synthesis" : "names no port";
+    const fix = `Give \`settings.fileServer\`: the URL of its upstream ${why}.`;
+    const more = { allowed: "an object with host, port", fix };
+    throw new ProblemError([
+      problem("settings.bad-value", `${this.node.path}.settings.fileServer`, "is missing", more),
+    ]);
   }
 
   private addOutputs(): void {

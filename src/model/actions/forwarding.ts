@@ -58,7 +58,7 @@ export function withFileValues(
 
 /** The header rules of one proxied route, compiled once. */
 export class ForwardingRules {
-  /** Host and port of the upstream as they are written in a `Host` field. */
+  /** Host and port of the upstream as they are written in a `Host` field; a Unix socket is `localhost`, as in nginx. */
   readonly upstreamAuthority: string;
   private readonly action: ActionOf<"proxy">;
   private readonly fixed: string;
@@ -76,7 +76,8 @@ export class ForwardingRules {
     upstream: { readonly url: string },
   ) {
     this.action = route.action;
-    this.upstreamAuthority = upstream.url.slice("http://".length).replace("/", "");
+    const [, authority = "localhost"] = /^http:\/\/([^/]*)/.exec(upstream.url) ?? [];
+    this.upstreamAuthority = authority;
     const set = Object.entries(this.action.setHeaders);
     const { host } = this.action.forwarded;
     this.fixed =

@@ -67,7 +67,8 @@ const listener = z.strictObject({
 const upstream = z.strictObject({
   name: name("Name by which routes refer to the upstream.", "web"),
   url: upstreamUrl(
-    "Where it listens: `http://HOST:PORT`. A host name is looked up again at least every ten seconds of use.",
+    "Where it listens: `http://HOST:PORT`, or `unix:/PATH` for a Unix socket, to which the proxy's user must have the " +
+      "right to write. A host name is looked up again at least every ten seconds of use.",
     "http://127.0.0.1:8000",
   ),
   connectTimeoutMs: milliseconds(60_000, "Time to establish a connection; then 504."),

@@ -1,6 +1,6 @@
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
 import { canonicalAddress, ipv4Scope, ipv6Scope, isIpv6, isWildcard } from "../address.js";
-import { endpoint, isLoopback, upstreamAuthority } from "../authority.js";
+import { endpoint, isLoopback, upstreamAddress } from "../authority.js";
 import { certificateProblems } from "./certificateChecks.js";
 import {
   type ListenerConfig,
@@ -277,8 +277,10 @@ export function proxyLoops(config: ProxyConfig, ownNames: readonly string[] = []
     canonicalAddress,
   );
   return config.upstreams.flatMap((upstream, i) => {
-    const { host: named, port } = upstreamAuthority(upstream.url);
-    const host = canonicalAddress(named);
+    const leads = upstreamAddress(upstream.url);
+    if ("path" in leads) return [];
+    const { port } = leads;
+    const host = canonicalAddress(leads.host);
     const leadsTo = ({ address }: ListenerConfig): boolean =>
       canonicalAddress(address) === host || (isWildcard(address) && (isLoopback(host) || own.includes(host)));
     const listener = config.listeners.find((l) => l.port === port && leadsTo(l));

@@ -221,7 +221,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
 
   private logError(message: string): void {
     const { exchange } = this;
-    exchange.route?.errorLog.write("error", message, exchange, `http://${this.rules.upstreamAuthority}`);
+    exchange.route?.errorLog.write("error", message, exchange, this.pool.config.url);
   }
 
   private openTunnel(head: ParsedResponse, headers: string[]): void {

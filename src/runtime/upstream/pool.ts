@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from "node:net";
 import { guarded, type Guarded } from "../sockets/guarded.js";
-import { upstreamAuthority, type UpstreamConfig } from "../../model/serving.js";
+import { type UpstreamAddress, upstreamAddress, type UpstreamConfig } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
 import type { Faults } from "../exchange/workerContext.js";
@@ -26,7 +26,7 @@ export class UpstreamPool {
   private readonly idleConnections: UpstreamConnection[] = [];
   private readonly all = new Set<UpstreamConnection>();
   private readonly stopSweeping: () => void;
-  private readonly address: { host: string; port: number };
+  private readonly address: UpstreamAddress;
   /** Whether the upstream is given by a name, whose address may change. */
   private readonly named: boolean;
   readonly lookup: LookupFunction | undefined;
@@ -43,8 +43,8 @@ export class UpstreamPool {
     readonly faults: Faults,
     private readonly warn: (message: string) => void,
   ) {
-    this.address = upstreamAuthority(config.url);
-    this.named = isIP(this.address.host) === 0;
+    this.address = upstreamAddress(config.url);
+    this.named = "host" in this.address && isIP(this.address.host) === 0;
     this.lookup = this.named ? new SharedLookup().lookup : undefined;
     this.shares = new ClientShares(config);
     this.stopSweeping = sweepRegularly(this);

@@ -1,6 +1,6 @@
 import { connect, type LookupFunction, type Socket } from "node:net";
 import { guarded } from "../sockets/guarded.js";
-import type { Authority, UpstreamConfig } from "../../model/index.js";
+import type { UpstreamAddress, UpstreamConfig } from "../../model/index.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { type Faults } from "../exchange/workerContext.js";
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../codec/http1/chunkDecoder.js";
@@ -60,7 +60,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   constructor(
     private readonly config: UpstreamConfig,
-    address: Authority,
+    private readonly address: UpstreamAddress,
     private readonly owner: {
       idle(connection: UpstreamConnection): boolean;
       onStrayBytes(): void;
@@ -72,8 +72,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   ) {
     this.reader = new HeadReader(config.headBytesMax, config.headBytesMax);
     this.socket = connect({
-      host: address.host,
-      port: address.port,
+      ...address,
       lookup: owner.lookup,
       onread: onRead(this.buffer, this.receive),
       noDelay: true,
@@ -301,10 +300,11 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
    * Closes it, if possible by a reset: the side that ends a connection first keeps its local port for a minute (TIME_WAIT), and
    * clients that send HEAD, after which none is used again, or give up their requests, could use up all ports to an
    * upstream on another host. After a whole request with a body, which the upstream may still be reading, a reset would
-   * take the body away.
+   * take the body away. A Unix socket has no ports, and no reset.
    */
   private cut(inOrder: boolean): void {
-    if (inOrder || (this.requestSent && this.request.framing.hasBody)) this.socket.destroy();
+    if (inOrder || "path" in this.address || (this.requestSent && this.request.framing.hasBody))
+      this.socket.destroy();
     else this.socket.resetAndDestroy();
   }
 
