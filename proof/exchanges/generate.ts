@@ -1,3 +1,4 @@
+import { Random, seedOf } from "../kit/random.js";
 import {
   type Abort,
   type BodyScript,
@@ -10,7 +11,6 @@ import {
   type Splits,
   type TunnelScript,
 } from "./case.js";
-import { Chance, mixed } from "./chance.js";
 import { isBroken } from "./faults.js";
 import { answerBy, FINE_BYTES, lengthBy } from "./generateAnswer.js";
 import { http2Turns } from "./http2Input.js";
@@ -39,14 +39,14 @@ export const RELOADS_FROM = 1_000_000_000;
 
 /** The case of a number: the same from the same seed, whatever was made before. */
 export function caseAt(seed: number, index: number): Case {
-  if (index >= RELOADS_FROM) return { ...new Maker(new Chance(mixed(seed, index))).reloadCase(), index };
+  if (index >= RELOADS_FROM) return { ...new Maker(new Random(seedOf(seed, index))).reloadCase(), index };
   if (index % FLOOD_EVERY === FLOOD_EVERY - 1)
-    return { ...new Maker(new Chance(mixed(seed, index))).floodCase(), index };
+    return { ...new Maker(new Random(seedOf(seed, index))).floodCase(), index };
   const block = Math.floor(index / BLOCK);
-  const maker = new Maker(new Chance(mixed(seed, ~block)));
+  const maker = new Maker(new Random(seedOf(seed, ~block)));
   const [swept, ...others] = maker.smallClients(SWEPT_PROTOCOLS[block % SWEPT_PROTOCOLS.length]!);
   const at = bordersOf(index, swept)[index % BLOCK];
-  if (at === undefined) return { ...new Maker(new Chance(mixed(seed, index))).case(), index };
+  if (at === undefined) return { ...new Maker(new Random(seedOf(seed, index))).case(), index };
   const clients = [{ ...swept, splits: { kind: "border", at } } as const, ...others];
   return { index, together: false, reloads: false, clients };
 }
@@ -73,7 +73,7 @@ export function bordersOf(index: number, client: ClientScript): number[] {
 const BESIDE_FRAME = [0, 1, 3, 8, 9, 10];
 
 class Maker {
-  constructor(private readonly chance: Chance) {}
+  constructor(private readonly chance: Random) {}
 
   case(): Omit<Case, "index"> {
     const { chance } = this;

@@ -1,5 +1,5 @@
+import type { Random } from "../kit/random.js";
 import { type AnswerFlaw, type AnswerScript, INFORMATIONAL_MAX } from "./case.js";
-import type { Chance } from "./chance.js";
 
 /**
  * Lengths at which buffers, windows, frames, TLS records and gathered writes (`upstream/requestWriter.ts`) end: the
@@ -12,13 +12,13 @@ export const FINE_BYTES = 300_000;
 
 const MANY_INFORMATIONAL = Array.from({ length: INFORMATIONAL_MAX * 2 }, () => 103);
 
-export function lengthBy(chance: Chance, large: boolean): number {
+export function lengthBy(chance: Random, large: boolean): number {
   if (large && chance.is(0.03)) return chance.of(...LARGE);
   return chance.is(0.3) ? chance.of(...EDGES) : chance.upTo(chance.of(20, 20, 300, 3_000));
 }
 
 /** @param tunnel whether the request can open one */
-export function answerBy(chance: Chance, tunnel: boolean, head: boolean): AnswerScript {
+export function answerBy(chance: Random, tunnel: boolean, head: boolean): AnswerScript {
   const flaw: AnswerFlaw = chance.is(0.2)
     ? chance.of("short", "long", "late", "chunkSize", "chunkEnd", "garbage", "silence", "switch")
     : "none";

@@ -1,6 +1,8 @@
+import { Random } from "../kit/random.js";
+
 /** Breeds inputs: each is one of the pool, changed in one to a few places. The same seed gives the same inputs. */
 export class Mutator {
-  private state: number;
+  private readonly random: Random;
   private readonly words: readonly Buffer[];
 
   constructor(
@@ -8,7 +10,7 @@ export class Mutator {
     dictionary: readonly string[],
     private readonly bytesMax: number,
   ) {
-    this.state = seed | 0 || 1;
+    this.random = new Random(seed);
     this.words = dictionary.map((word) => Buffer.from(word, "latin1"));
   }
 
@@ -59,14 +61,8 @@ export class Mutator {
     return this.words[this.below(this.words.length)] ?? Buffer.of(this.below(256));
   }
 
-  /** xorshift32 */
   private below(limit: number): number {
-    let x = this.state;
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    this.state = x;
-    return limit <= 1 ? 0 : (x >>> 0) % limit;
+    return this.random.pick(limit);
   }
 }
 

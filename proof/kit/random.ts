@@ -16,12 +16,34 @@ export class Random {
     return Math.floor(this.next() * count);
   }
 
+  /** An integer from 0 to `max`. */
+  upTo(max: number): number {
+    return this.pick(max + 1);
+  }
+
+  is(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  of<T>(...values: readonly T[]): T {
+    return values[this.pick(values.length)]!;
+  }
+
+  /** A number from 0 to below 1. */
+  part(): number {
+    return this.next();
+  }
+
   bytes(length: number): Buffer {
     const bytes = Buffer.alloc(length);
     for (let i = 0; i < length; i++) bytes[i] = this.pick(256);
     return bytes;
   }
 }
+
+/** A seed for a number of a run: neighbouring numbers and seeds share nothing. */
+export const seedOf = (seed: number, index: number): number =>
+  Math.imul(Math.imul(seed ^ 0x5bd1e995, 0x9e3779b1) ^ index, 0x85ebca6b) ^ (index >>> 13);
 
 /** A test's function that gets random numbers of the seed; a failure names it. */
 export function seeded(run: (random: Random) => void | Promise<void>): () => Promise<void> {
