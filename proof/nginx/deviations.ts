@@ -1,4 +1,4 @@
-import { parseHost } from "../../src/model/index.js";
+import { normalisePath, parseHost } from "../../src/model/index.js";
 import type { CaseOf, Difference, Pair } from "./case.js";
 import { HOST, RESPONSE_HEADERS } from "../wire/site.js";
 
@@ -18,13 +18,20 @@ export function upstreamFact({ fact }: Difference): string | undefined {
   return /^upstream(?:#\d+)? (.+)$/.exec(fact)?.[1];
 }
 
-/** First target of a case, as the client writes it. */
-function targetOf(row: CaseOf<string>): string {
-  if (!Array.isArray(row.send)) return (row.send as { target: string }).target;
-  return String(row.send.find((step) => typeof step === "string")).split(" ")[1]!;
+/** Method and target of a case's first request, as the client writes them. */
+function asked({ send }: CaseOf<string>): { method: string; target: string; host: string } {
+  if ("target" in send) return { method: send.method ?? "GET", target: send.target, host: send.host ?? HOST };
+  const [method = "", target = ""] = String(send.find((step) => typeof step === "string")).split(" ");
+  return { method, target, host: HOST };
 }
 
-const CLAIMS = /^field (?:x-forwarded-.*|x-real-ip|forwarded)$/;
+/** A URL with its path normalised, as nginx makes it: without a query that is empty, and a fragment. */
+function normalised(url: string): string {
+  const [path = "", ...query] = url.replace(/#.*$/, "").split("?");
+  return `${normalisePath(path)} ${query.join("?")}`;
+}
+
+const CLAIMS = /^field (?:x-forwarded-.*|x-real-ip|forwarded|true-client-ip)$/;
 const HOP_BY_HOP =
   /^field (?:proxy-authorization|proxy-connection|proxy-authenticate|trailer|upgrade|http2-settings)$/;
 
@@ -66,33 +73,35 @@ export const RULES = {
     allowedBy: "decisions 2.2",
     why: "Host goes on as the client wrote it, port included; nginx normalises it",
     explains: (d) => {
-      const asked = parseHost((d.portico ?? "").slice("Host: ".length).replace(/\{\w+\}/, "1"));
-      return (
-        upstreamFact(d) === "field host" && asked !== undefined && d.nginx === `Host: ${asked.serverName}`
-      );
+      const host = parseHost((d.portico ?? "").slice("Host: ".length).replace(/\{\w+\}/, "1"));
+      const name = host?.serverName.includes(":") === true ? `[${host.serverName}]` : host?.serverName;
+      return upstreamFact(d) === "field host" && name !== undefined && d.nginx === `Host: ${name}`;
     },
   },
   segmentBoundary: {
     allowedBy: "decisions 1.4",
     why: "/synchttp and /syncmedia end at a segment boundary; what only begins so belongs to /sync",
-    explains: (_, { portico, row }) =>
-      portico["upstream name"] === "web" && portico["upstream line"] === `GET ${targetOf(row)} HTTP/1.1`,
+    explains: (_, { portico, row }) => {
+      const { method, target } = asked(row);
+      return (
+        portico["upstream name"] === "web" && portico["upstream line"] === `${method} ${target} HTTP/1.1`
+      );
+    },
   },
   rawStrip: {
     allowedBy: "decisions 2.1",
     why: "the prefix is cut from the raw target and the rest stays byte for byte; nginx decodes and encodes again",
     explains: (d, { row }) => {
-      const rest = targetOf(row).slice("/synchttp".length);
-      return upstreamFact(d) === "line" && d.portico === `GET ${rest} HTTP/1.1`;
+      const { method, target } = asked(row);
+      const rest = target.slice("/synchttp".length);
+      return upstreamFact(d) === "line" && d.portico === `${method} ${rest} HTTP/1.1`;
     },
   },
   emptyRest: {
     allowedBy: "decisions 2.1",
     why: "an empty rest is `/`; nginx fails with 500",
-    explains: (_, { nginx, portico, row }) => {
-      const rest = targetOf(row).slice("/synchttp".length);
-      return nginx["status"] === "500" && portico["upstream line"] === `GET /${rest} HTTP/1.1`;
-    },
+    explains: (_, { nginx, portico }) =>
+      nginx["status"] === "500" && / \/(?:[?#]\S*)? HTTP\/1\.1$/.test(portico["upstream line"] ?? ""),
   },
   claimsDropped: {
     allowedBy: "decisions 2.3",
@@ -127,8 +136,7 @@ export const RULES = {
   anyToken: {
     allowedBy: "decisions 2.7",
     why: "any method that is a token passes, in lower case too",
-    explains: (_, { nginx, portico, row }) =>
-      nginx["status"] === "400" && (portico["upstream line"] ?? "").includes(` ${targetOf(row)} `),
+    explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] !== "0",
   },
   streamedBody: {
     allowedBy: "decisions 4.1",
@@ -159,29 +167,49 @@ export const RULES = {
   publicOrigin: {
     allowedBy: "decisions 5.1",
     why: "URLs at the upstream's own address become public ones: host and port as asked, the prefix put back",
-    explains: ({ fact, nginx = "", portico = "" }, { channel, row }) => {
-      const asked = (row.send as { host?: string }).host ?? HOST;
-      const origin = `${channel === "http" ? "http" : "https"}://${asked}`;
-      const path = /^.*?(?:\/\/[^/]+)?(\/.*)$/.exec(nginx)?.[1] ?? "";
-      const prefix = targetOf(row).startsWith("/synchttp/") ? "/synchttp" : "";
+    explains: ({ fact, nginx = "", portico = "" }, { channel, row, ...pair }) => {
+      const origin = `${channel === "http" ? "http" : "https"}://${asked(row).host}`;
+      const prefix = pair.portico["upstream name"] === "files" ? "/synchttp" : "";
+      // Fields of one name are one fact.
+      const theirs = nginx.split(" | ");
+      const expected = theirs.map((value) => {
+        const [, before, path] = /^((?:\d+; ?url=)?)(?:https?:\/\/[^/]+)?(.*)$/i.exec(value)!;
+        return `${before}${origin}${prefix}${path!.startsWith("/") ? "" : "/"}${path}`;
+      });
+      const ours = portico.split(" | ");
       return (
-        /^field (?:location|content-location|refresh)$/.test(fact) && portico.endsWith(origin + prefix + path)
+        /^field (?:location|content-location|refresh)$/.test(fact) &&
+        ours.length === expected.length &&
+        // Of several fields nginx changes the order.
+        ours.every((value) => expected.includes(value) || theirs.includes(value))
       );
     },
   },
   destinationPath: {
     allowedBy: "decisions 2.5",
     why: "a WebDAV Destination that points here becomes what the upstream expects: its path",
-    explains: (d) =>
-      upstreamFact(d) === "field destination" &&
-      d.portico === d.nginx?.replace(/https?:\/\/sync\.example/, ""),
+    explains: (d, { row }) => {
+      const here = parseHost(asked(row).host)?.serverName;
+      const theirs = (d.nginx ?? "").split(/destination: /i);
+      const ours = (d.portico ?? "").split(/destination: /i);
+      const led = (value: string): string => {
+        const [, authority = "", path] = /^https?:\/\/([^/ ]+)(\/.*)$/.exec(value) ?? [];
+        return path !== undefined && parseHost(authority)?.serverName === here ? path : value;
+      };
+      return (
+        upstreamFact(d) === "field destination" &&
+        ours.length === theirs.length &&
+        ours.every((value, i) => value === theirs[i] || value === led(theirs[i]!))
+      );
+    },
   },
   readOnlyFiles: {
     allowedBy: "decisions 6.1",
     why: "static files know GET and HEAD only: anything else is 405, whatever its body, and Allow says so",
     explains: ({ fact }, { nginx, portico }) =>
+      portico["status"] === "405" &&
       portico["field allow"] === "GET, HEAD" &&
-      (fact === "field allow" || ["404", "413"].includes(nginx["status"]!)),
+      (fact === "field allow" || ["301", "403", "404", "413"].includes(nginx["status"]!)),
   },
   dateConditions: {
     allowedBy: "decisions 6.4",
@@ -214,8 +242,9 @@ export const RULES = {
   directoryRedirect: {
     allowedBy: "decisions 6.3",
     why: "nginx leads to the internal path /media, which is a dead link",
-    explains: ({ fact, nginx = "", portico }) =>
-      fact === "field location" && portico === nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia"),
+    explains: ({ fact, nginx = "", portico = "" }) =>
+      fact === "field location" &&
+      normalised(portico) === normalised(nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia")),
   },
   setFieldsOnce: {
     allowedBy: "decisions 5.5",

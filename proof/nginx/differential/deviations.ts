@@ -1,4 +1,4 @@
-import { RULES, type Rule, upstreamFact } from "../deviations.js";
+import { RULES, type Rule, type RuleName, upstreamFact } from "../deviations.js";
 import { HOST } from "../../wire/site.js";
 import { normalisePath, parseHost } from "../../../src/model/index.js";
 import type { GeneratedCase } from "./generate.js";
@@ -24,104 +24,50 @@ const isMedia = (generated: GeneratedCase): boolean => below(pathOf(generated), 
 const isFileServer = (generated: GeneratedCase): boolean => below(pathOf(generated), "/synchttp");
 const isRead = ({ method }: GeneratedCase): boolean => method === "GET" || method === "HEAD";
 
-function normalised(url: string): string {
-  const [path = "", ...query] = url.replace(/#.*$/, "").split("?");
-  return `${normalisePath(path)} ${query.join("?")}`;
-}
+type About = GeneratedRule["about"];
 
-export const GENERATED_RULES = {
-  upstreamReuse: { ...RULES.upstreamReuse, about: always },
-  setFieldsOnce: { ...RULES.setFieldsOnce, about: isMedia },
-  publicForwardedHost: { ...RULES.publicForwardedHost, about: always },
-  hostNeverCatchAll: { ...RULES.hostNeverCatchAll, about: ({ host }) => host === undefined },
-  hostAsAsked: {
-    ...RULES.hostAsAsked,
-    about: ({ host }) => host !== HOST,
-    explains: (d) => {
-      const asked = parseHost((d.portico ?? "").slice("Host: ".length).replace(/\{\w+\}/, "1"));
-      const name = asked?.serverName.includes(":") === true ? `[${asked.serverName}]` : asked?.serverName;
-      return upstreamFact(d) === "field host" && name !== undefined && d.nginx === `Host: ${name}`;
-    },
-  },
-  segmentBoundary: {
-    ...RULES.segmentBoundary,
-    about: (generated) =>
-      /^\/(?:synchttp|syncmedia)[^/]/.test(pathOf(generated)) &&
-      !isMedia(generated) &&
-      !isFileServer(generated),
-    explains: (_, { portico, row }) => {
-      const { method, target } = row.send as GeneratedCase;
-      return (
-        portico["upstream name"] === "web" && portico["upstream line"] === `${method} ${target} HTTP/1.1`
-      );
-    },
-  },
-  rawStrip: {
-    ...RULES.rawStrip,
-    about: ({ target }) => target.startsWith("/synchttp"),
-    explains: (d, { row }) => {
-      const { method, target } = row.send as GeneratedCase;
-      const rest = target.slice("/synchttp".length);
-      return upstreamFact(d) === "line" && d.portico === `${method} ${rest} HTTP/1.1`;
-    },
-  },
-  emptyRest: {
-    ...RULES.emptyRest,
-    about: (generated) => pathOf(generated) === "/synchttp",
-    explains: (_, { nginx, portico }) =>
-      nginx["status"] === "500" && / \/(?:[?#]\S*)? HTTP\/1\.1$/.test(portico["upstream line"] ?? ""),
-  },
-  claimsDropped: {
-    ...RULES.claimsDropped,
-    about: has(/^(?:x-forwarded-.*|x-real-ip|forwarded|true-client-ip)$/),
-    explains: (d) =>
-      /^field (?:x-forwarded-.*|x-real-ip|forwarded|true-client-ip)$/.test(upstreamFact(d) ?? "") &&
-      d.portico === undefined,
-  },
-  namedByConnection: {
-    ...RULES.namedByConnection,
-    about: (generated) => has(/^connection$/)(generated) || answers(/^connection$/)(generated),
-  },
-  hopByHop: { ...RULES.hopByHop, about: always },
-  streamedBody: {
-    ...RULES.streamedBody,
-    about: ({ body }) => body?.framing === "chunked",
-  },
-  readOnlyFiles: {
-    ...RULES.readOnlyFiles,
-    about: (generated) => !isRead(generated),
-    explains: ({ fact }, { nginx, portico }) =>
-      portico["status"] === "405" &&
-      portico["field allow"] === "GET, HEAD" &&
-      (fact === "field allow" || ["301", "403", "404", "413"].includes(nginx["status"]!)),
-  },
-  dateConditions: { ...RULES.dateConditions, about: has(/^if-modified-since$/) },
-  preconditionKeepsConnection: {
-    ...RULES.preconditionKeepsConnection,
-    about: has(/^if-(?:unmodified|match)/),
-  },
-  linksInside: { ...RULES.linksInside, about: ({ target }) => target.includes("link-") },
-  noListing: { ...RULES.noListing, about: isMedia },
-  directoryRedirect: {
-    ...RULES.directoryRedirect,
-    about: isMedia,
-    explains: ({ fact, nginx = "", portico = "" }) =>
-      fact === "field location" &&
-      // nginx normalises the path, drops a query that is empty, and a fragment, which no client should send.
-      normalised(portico) === normalised(nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia")),
-  },
-  mediaTypes: { ...RULES.mediaTypes, about: ({ target }) => /\.js\b/.test(target) },
+/** Deviations of the table that generated requests show as well, and which. */
+const SHOWN = {
+  upstreamReuse: always,
+  setFieldsOnce: isMedia,
+  publicForwardedHost: always,
+  hostNeverCatchAll: ({ host }) => host === undefined,
+  hostAsAsked: ({ host }) => host !== HOST,
+  segmentBoundary: (generated) =>
+    /^\/(?:synchttp|syncmedia)[^/]/.test(pathOf(generated)) &&
+    !isMedia(generated) &&
+    !isFileServer(generated),
+  rawStrip: ({ target }) => target.startsWith("/synchttp"),
+  emptyRest: (generated) => pathOf(generated) === "/synchttp",
+  claimsDropped: has(/^(?:x-forwarded-.*|x-real-ip|forwarded|true-client-ip)$/),
+  namedByConnection: (generated) => has(/^connection$/)(generated) || answers(/^connection$/)(generated),
+  hopByHop: always,
+  streamedBody: ({ body }) => body?.framing === "chunked",
+  readOnlyFiles: (generated) => !isRead(generated),
+  dateConditions: has(/^if-modified-since$/),
+  preconditionKeepsConnection: has(/^if-(?:unmodified|match)/),
+  linksInside: ({ target }) => target.includes("link-"),
+  noListing: isMedia,
+  directoryRedirect: isMedia,
+  mediaTypes: ({ target }) => /\.js\b/.test(target),
+  noLengthOf204: ({ answer }) => answer.status.startsWith("204"),
+  anyToken: ({ method }) => /[a-z]/.test(method),
+  headHasNoRanges: has(/^range$/),
+  publicOrigin: answers(/^(?:location|content-location|refresh)$/),
+  destinationPath: has(/^destination$/),
+  redirectOnlySync: ({ channel }) => channel === "redirect",
+  webSocket: has(/^upgrade$/),
+  unroutedServer: always,
+  strictRequest: ({ host }) => host !== undefined && parseHost(host) === undefined,
+} as const satisfies Partial<Record<RuleName, About>>;
+
+/** Those that no row of the table shows. */
+const ONLY_GENERATED = {
   typeOf204: {
     allowedBy: "decisions 5.2",
     why: "Content-Type of a 204 passes, as over HTTP/1.1; over HTTP/2 nginx drops it",
     about: ({ channel, answer }) => channel === "h2" && answer.status.startsWith("204"),
     explains: ({ fact, nginx }) => fact === "field content-type" && nginx === undefined,
-  },
-  noLengthOf204: { ...RULES.noLengthOf204, about: ({ answer }) => answer.status.startsWith("204") },
-  anyToken: {
-    ...RULES.anyToken,
-    about: ({ method }) => /[a-z]/.test(method),
-    explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] !== "0",
   },
   malformedAuthority: {
     allowedBy: "decisions 3.1",
@@ -178,10 +124,6 @@ export const GENERATED_RULES = {
     about: ({ target }) => target.includes("#"),
     explains: (_, { portico }) => portico["status"] === "400" && portico["upstream complete"] !== "true",
   },
-  headHasNoRanges: {
-    ...RULES.headHasNoRanges,
-    about: has(/^range$/),
-  },
   emptyChain: {
     allowedBy: "decisions 2.3",
     why: "an empty X-Forwarded-For adds nothing to the chain; nginx keeps an empty first member",
@@ -233,62 +175,23 @@ export const GENERATED_RULES = {
     explains: ({ fact }, { portico }) =>
       fact === "connection" && portico["connection"] === "closed" && portico["upstream"] === undefined,
   },
-  publicOrigin: {
-    ...RULES.publicOrigin,
-    about: answers(/^(?:location|content-location|refresh)$/),
-    explains: ({ fact, nginx = "", portico = "" }, { channel, row, ...pair }) => {
-      const { host = HOST } = row.send as GeneratedCase;
-      const origin = `${channel === "http" ? "http" : "https"}://${host}`;
-      const prefix = pair.portico["upstream name"] === "files" ? "/synchttp" : "";
-      // Fields of one name are one fact.
-      const expected = nginx.split(" | ").map((value) => {
-        const [, before, path] = /^((?:\d+; ?url=)?)(?:https?:\/\/[^/]+)?(.*)$/i.exec(value)!;
-        return `${before}${origin}${prefix}${path!.startsWith("/") ? "" : "/"}${path}`;
-      });
-      const rewritten = portico.split(" | ");
-      return (
-        /^field (?:location|content-location|refresh)$/.test(fact) &&
-        rewritten.length === expected.length &&
-        // Of several fields nginx changes the order.
-        rewritten.every((value) => expected.includes(value) || nginx.split(" | ").includes(value))
-      );
-    },
-  },
   destinationElsewhere: {
     allowedBy: "decisions 2.5",
     why: "RFC 4918, 9.8.5: a Destination on this host that the stripped upstream cannot name is 502; nginx passes it",
     about: (generated) => has(/^destination$/)(generated) && isFileServer(generated),
     explains: (_, { portico }) => portico["status"] === "502" && portico["upstream"] === undefined,
   },
-  destinationPath: {
-    ...RULES.destinationPath,
-    about: has(/^destination$/),
-    explains: (d, { row }) => {
-      const { host = HOST } = row.send as GeneratedCase;
-      const asked = parseHost(host)?.serverName;
-      const theirs = (d.nginx ?? "").split(/destination: /i);
-      const ours = (d.portico ?? "").split(/destination: /i);
-      const led = (value: string): string => {
-        const [, authority = "", path] = /^https?:\/\/([^/ ]+)(\/.*)$/.exec(value) ?? [];
-        return path !== undefined && parseHost(authority)?.serverName === asked ? path : value;
-      };
-      return (
-        upstreamFact(d) === "field destination" &&
-        ours.length === theirs.length &&
-        ours.every((value, i) => value === theirs[i] || value === led(theirs[i]!))
-      );
-    },
-  },
-  redirectOnlySync: { ...RULES.redirectOnlySync, about: ({ channel }) => channel === "redirect" },
-  webSocket: { ...RULES.webSocket, about: has(/^upgrade$/) },
-  unroutedServer: { ...RULES.unroutedServer, about: always },
-  strictRequest: {
-    ...RULES.strictRequest,
-    about: ({ host }) => host !== undefined && parseHost(host) === undefined,
-  },
 } as const satisfies Record<string, GeneratedRule>;
 
-export type GeneratedRuleName = keyof typeof GENERATED_RULES;
+export type GeneratedRuleName = keyof typeof SHOWN | keyof typeof ONLY_GENERATED;
+
+/** Every deviation that generated requests may show. */
+export const GENERATED_RULES: Readonly<Record<GeneratedRuleName, GeneratedRule>> = {
+  ...(Object.fromEntries(
+    Object.entries(SHOWN).map(([name, about]) => [name, { ...RULES[name as keyof typeof SHOWN], about }]),
+  ) as Record<keyof typeof SHOWN, GeneratedRule>),
+  ...ONLY_GENERATED,
+};
 
 /** Rules that a request may be about, with their names. */
 export function rulesFor(generated: GeneratedCase): [GeneratedRuleName, GeneratedRule][] {
