@@ -25,6 +25,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AcmeError } from "../../src/runtime/acme/acmeError.js";
 import { accountFile, Authority } from "../../src/runtime/acme/authority.js";
 import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
+import { pageOf } from "../../src/runtime/acme/acmeClient.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
 import { type AcmeHost, LEFT, type WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
@@ -822,6 +823,19 @@ describe("what an authority answers:", () => {
     expect(Object.keys(decoded(payload!))).toEqual(["crv", "kty", "x", "y"]);
     const mac = createHmac("sha256", Buffer.from("YWJj-_8", "base64url")).update(`${head}.${payload}`);
     expect(signature).toBe(mac.digest("base64url"));
+  });
+
+  test.each<[unknown, string | undefined]>([
+    ["https://ca.example/a b", "https://ca.example/a%20b"],
+    ["HTTP://ca.example", "http://ca.example/"],
+    [`https://ca.example/${"x".repeat(481)}`, `https://ca.example/${"x".repeat(481)}`],
+    [`https://ca.example/${"x".repeat(482)}`, undefined],
+    ["xhttp://ca.example", undefined],
+    ["mailto:a@ca.example", undefined],
+    ["/t", undefined],
+    [7, undefined],
+  ])("a page to visit: %j", (value, page) => {
+    expect(pageOf(value)).toBe(page);
   });
 
   test("certificates that do not fit are refused, and counted", async () => {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import type { ListenerInput, ProxyConfig, ProxyConfigInput, RouteInput } from "../../src/model/index.js";
@@ -153,8 +153,10 @@ describe("the document", () => {
       /no\/such\.json: does not exist: there is no .*\/no \[files\.unreadable\]/,
     ],
     ["is a directory", ".", /is a directory/],
+    ["is a link to itself", "loop", /cannot be read \(40: Too many symbolic links encountered\)/],
     ["is below a file", "cacert.pem/x", /is below .*cacert\.pem, which is not a directory/],
   ])("%s", async (_what, name, expected) => {
+    symlinkSync("loop", at("loop"));
     const loaded = await loadConfig({ file: at(name) });
     expect(loaded.ok ? "" : formatProblem(loaded.problems[0]!)).toMatch(expected);
   });

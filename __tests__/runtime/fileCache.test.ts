@@ -1,7 +1,12 @@
 import type { BigIntStats } from "node:fs";
-import { describeFile, isSameState, type StaticFile } from "../../src/runtime/actions/fileCache.js";
+import {
+  describeFile,
+  FileCache,
+  isSameState,
+  type StaticFile,
+} from "../../src/runtime/actions/fileCache.js";
 
-/** What a worker keeps in memory, and how much of it: pieces that wait, and files. */
+/** Files that a worker keeps in memory, and how much of them. */
 
 const CHECKED = 1_700_000_000_500;
 interface Times {
@@ -81,5 +86,42 @@ describe("the state of a file", () => {
     ["/.png", "image/png"],
   ])("the type of %s is %s", (path, type) => {
     expect(described({ mtimeMs: past, ctimeMs: past }, path).contentType).toBe(type);
+  });
+});
+
+describe("files that are kept", () => {
+  const file = (content?: Buffer): StaticFile =>
+    described({ mtimeMs: 0, ctimeMs: 0 }, "/a", content?.length ?? 0, content);
+  /** Of so many bytes in the cache, with a key of one letter. */
+  const weighing = (bytes: number): StaticFile => file(Buffer.alloc(bytes - 2_048 - 2));
+  const kept = (cache: FileCache, ...keys: string[]): string => {
+    const { files } = cache as unknown as { files: ReadonlyMap<string, unknown> };
+    return keys.filter((key) => files.has(key)).join("");
+  };
+
+  test("take up 16 MiB at most, names and descriptions counted", () => {
+    const cache = new FileCache();
+    const one = file();
+    for (let i = 10_000; i < 20_000; i++) cache.set(String(i), one);
+    const { files } = cache as unknown as { files: ReadonlyMap<string, unknown> };
+    expect(files.size).toBe(Math.floor((16 * 1_048_576) / (2_048 + 10)));
+  });
+
+  test("go in the order they came, but for those that were asked for since", () => {
+    const cache = new FileCache(30_000);
+    for (const key of "abc") cache.set(key, weighing(10_000));
+    expect(kept(cache, ..."abc")).toBe("abc");
+    // Nobody was found unused: the first goes, and all begin anew.
+    cache.set("d", weighing(10_000));
+    expect(kept(cache, ..."abcd")).toBe("bcd");
+    expect(cache.get("b")).toBeDefined();
+    cache.set("e", weighing(10_000));
+    expect(kept(cache, ..."bcde")).toBe("bde");
+    cache.set("f", weighing(10_000));
+    expect(kept(cache, ..."bdef")).toBe("bef");
+    // What came since then is not the first to go.
+    cache.set("g", weighing(10_000));
+    expect(kept(cache, ..."befg")).toBe("efg");
+    expect(cache.get("x")).toBeUndefined();
   });
 });
