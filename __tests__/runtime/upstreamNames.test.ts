@@ -1,6 +1,11 @@
 import dns from "node:dns";
 import type { LookupAddress } from "node:dns";
+import type { UpstreamConfig } from "../../src/model/index.js";
+import { Faults } from "../../src/runtime/exchange/workerContext.js";
+import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
+import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { fakeRoute } from "../../proof/kit/fakeExchange.js";
 import { answering, exchange, RawUpstream } from "../../proof/kit/peers.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -62,4 +67,19 @@ test("that do not exist are a 502 for all who wait", async () => {
   asked[0]!(Object.assign(new Error("none"), { code: "ENOTFOUND", errno: -3008 }), []);
   expect(await answers).toEqual([502, 502, 502]);
   expect(await front.errorLog()).toContain("ENOTFOUND) while connecting to upstream");
+});
+
+test("are looked up anew: a connection by name is used for ten seconds, and one by address for longer", () => {
+  const { port } = upstream;
+  for (const [host, again] of [
+    ["localhost", false],
+    ["127.0.0.1", true],
+  ] as const) {
+    const config = { name: "web", url: `http://${host}:${port}`, idleConnectionsMax: 3 } as UpstreamConfig;
+    const faults = new Faults(fakeRoute({}, []).errorLog);
+    const pool = new UpstreamPool(config, faults, () => undefined);
+    const opened = (ago: number) => ({ openedAt: coarseNow() - ago, destroy: () => undefined }) as never;
+    expect([pool.idle(opened(9_999)), pool.idle(opened(10_000))]).toEqual([true, again]);
+    pool.close();
+  }
 });
