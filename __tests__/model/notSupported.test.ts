@@ -51,7 +51,7 @@ test.each(named)("the name %s is answered with it", (name, { what, instead }) =>
 });
 
 test.each([
-  ["rewrite", { action: { rewrite: "/x" } }, "a rewrite of paths"],
+  ["addPrefix", { action: { addPrefix: "/x" } }, "a rewrite of paths"],
   ["try_files", { route: { try_files: "x" } }, "a fallback to one page"],
   ["gzip of a server", { server: { gzip: "on" } }, "compression"],
   ["balance of an action", { action: { balance: "ip" } }, "several servers"],

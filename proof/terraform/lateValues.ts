@@ -21,7 +21,7 @@ const value = (
 const SPLIT = "an absolute path of letters, digits and ./_-+@,=~%";
 
 const KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
-const URL = "http://HOST:PORT, with nothing after the port";
+const URL = "http://HOST:PORT, with nothing after the port, or unix:/PATH";
 const PORT = "a whole number from 1 to 65535";
 const FILE = "an absolute path without `//`";
 const NAME = "a lower-case host name or an IP address";

@@ -73,6 +73,14 @@ export interface ProxyOptions {
    */
   readonly strip?: "none" | "raw" | "nginx";
   /**
+   * Path that goes upstream in place of the route's path, as it is sent; what follows the route's path follows it:
+   * with `rewrite: "/ping"`, a route for `/thumbnail/ping` asks for `/ping`, and one for `/api` asks for `/ping/v1` where a
+   * client asks for `/api/v1`. URLs in `Location` and `Refresh` are changed back. `strip` says how the rest is passed:
+   * byte for byte, or with `nginx` decoded and encoded again.
+   * @default - the path stays, or is cut by `strip`
+   */
+  readonly rewrite?: string;
+  /**
    * `Host` sent upstream: `client`: as the client sent it, including the port; `upstream`: the upstream's own.
    * @default "client"
    */
@@ -259,6 +267,7 @@ class RespondAction extends Action {
 
 const PROXY_OPTIONS: PropTable<ProxyOptions> = {
   strip: any,
+  rewrite: any,
   hostHeader: any,
   forwarded: fields<ForwardedOptions>({ realIp: any, for: any, proto: any, host: any }),
   trustedFields: any,

@@ -158,6 +158,17 @@ export const redirectPath = (description: string, example?: string) =>
     lengthMax: 2048,
   }).meta(described(description, example));
 
+export const urlPath = (description: string, example?: string) =>
+  text(
+    "config.bad-rewrite",
+    "a path as URLs have it: `/` first, encoded, no query, no `//` or dot segments",
+    {
+      pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*$",
+      never: "//|/(?:\\.|%2[Ee]){1,2}(?:/|$)",
+      lengthMax: 2048,
+    },
+  ).meta(described(description, example));
+
 export const headerName = text(
   "config.bad-header",
   "a field name that is a token, and not Host or a field of the connection or the framing",

@@ -66,11 +66,12 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     values: { "config.bad-url": /^(?:fastcgi|uwsgi|scgi|grpc|h2c):/i },
   },
   {
-    what: "a rewrite of paths",
+    what: "a rewrite of paths by a pattern, or of a body",
     instead:
-      "`strip` of `Action.proxy` cuts the route's path from what goes upstream; let the application change anything else.",
+      "`rewrite` of `Action.proxy` puts another path in place of the route's path, `strip` cuts the route's path; let the " +
+      "application change anything else.",
     names: [
-      ...["rewrite", "pathRewrite", "replacePath", "replacePathRegex", "stripPrefix", "addPrefix"],
+      ...["pathRewrite", "replacePath", "replacePathRegex", "stripPrefix", "addPrefix"],
       ...["handlePath", "subFilter"],
     ],
     values: { "config.bad-url": /^http:\/\/(?!unix:)[^/?#@]+\/./i },

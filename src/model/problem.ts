@@ -56,6 +56,7 @@ export const PROBLEM_CODES = {
   "config.private-directory": "Serve a directory of its own for what everyone may read.",
   "config.bad-cipher-string": "Give an OpenSSL cipher string.",
   "config.bad-redirect-path": "Encode other characters (`%20` for a space); give another host as `host`.",
+  "config.bad-rewrite": "Encode other characters (`%20` for a space); begin with `/`.",
   "config.bad-text": "Remove control characters.",
   "config.duplicate-name": "Give each item of the same kind a different name.",
   "config.duplicate-id": "Choose another id.",

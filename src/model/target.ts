@@ -83,18 +83,26 @@ export type Strip = "none" | "raw" | "nginx";
  * `raw`: the literal prefix is cut, the rest stays byte for byte, an empty rest is `/`. Where the raw target does
  * not literally begin with the prefix (it did only after normalisation), or the prefix was left again by dot
  * segments, the normalised path is stripped and re-encoded. `nginx`: always the latter (decisions 2.1).
+ *
+ * @param into path that takes the place of the prefix
  */
-export function upstreamTarget(strip: Strip, prefix: string, target: string, path: NormalisedPath): string {
+export function upstreamTarget(
+  strip: Strip,
+  prefix: string,
+  target: string,
+  path: NormalisedPath,
+  into = "/",
+): string {
   if (strip === "none") return target;
+  const base = into.endsWith("/") ? into.slice(0, -1) : into;
   const cut = prefix.endsWith("/") ? prefix.length - 1 : prefix.length;
   const end = endOfPath(target);
   if (strip === "raw" && target.startsWith(prefix) && isLiteralRest(target, cut, end)) {
-    const rest = target.slice(cut);
-    return rest.charCodeAt(0) === SLASH ? rest : `/${rest}`;
+    return base + target.slice(cut);
   }
   const encoded = encodePath(path.slice(cut));
   const query = target.slice(end);
-  const rooted = encoded.charCodeAt(0) === SLASH ? encoded : `/${encoded}`;
+  const rooted = (encoded.charCodeAt(0) === SLASH ? base : into) + encoded;
   // nginx drops an empty query when it rebuilds a URI.
   return strip === "nginx" && query === "?" ? rooted : rooted + query;
 }

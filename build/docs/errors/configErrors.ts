@@ -136,6 +136,11 @@ export const CONFIG_ERRORS = {
       "The path of a redirect goes into `Location` as it is, so it must be written as URLs have it. Scheme, host and port have fields of their own.",
     example: withField("virtualServers[1].routes[0].action", { type: "redirect", path: "sync/" }),
   },
+  "config.bad-rewrite": {
+    means:
+      "The path of a rewrite goes upstream as it is, in place of the route's path, so it must be written as URLs have it. The client's query follows it.",
+    example: withField("virtualServers[1].routes[0].action.rewrite", "api?x=1"),
+  },
   "config.bad-header": {
     means:
       "The field name is not a token, the value has characters that would end the line, or the field is one that only the proxy may set: `Host`, and those of framing and connection.",

@@ -1,7 +1,7 @@
 import { defaultPort, type Scheme } from "../authority.js";
 import { onePiece } from "../onePiece.js";
 import { parseHost } from "../serverName.js";
-import { normalisePath, upstreamTarget } from "../target.js";
+import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../target.js";
 import { answerFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
 import type { ActionOf } from "./table.js";
 
@@ -61,6 +61,9 @@ export class ForwardingRules {
   /** Host and port of the upstream as they are written in a `Host` field; a Unix socket is `localhost`, as in nginx. */
   readonly upstreamAuthority: string;
   private readonly action: ActionOf<"proxy">;
+  private readonly strip: Strip;
+  /** Path that goes upstream in place of the route's, if that is cut. */
+  private readonly into: string;
   private readonly fixed: string;
   /** What {@link usual} returned last: clients send many requests in a row. */
   private last: Usual = { host: "", address: "", by: undefined, scheme: "", text: "", again: false };
@@ -78,6 +81,9 @@ export class ForwardingRules {
     this.action = route.action;
     const [, authority = "localhost"] = /^http:\/\/([^/]*)/.exec(upstream.url) ?? [];
     this.upstreamAuthority = authority;
+    const { strip, rewrite } = this.action;
+    this.strip = strip === "none" && rewrite !== undefined ? "raw" : strip;
+    this.into = rewrite ?? "/";
     const set = Object.entries(this.action.setHeaders);
     const { host } = this.action.forwarded;
     this.fixed =
@@ -115,7 +121,7 @@ export class ForwardingRules {
       hostHeader === "client"
         ? request.host || forwarded.host || this.upstreamAuthority
         : this.upstreamAuthority;
-    const target = upstreamTarget(this.action.strip, this.route.path, request.target, request.path);
+    const target = this.target(request.target, request.path);
     const begin = `${request.method} ${target}`;
     if (request.plainLines !== undefined && !this.examines && !request.webSocket) {
       return `${begin}${this.usual(request, host)}${framing}${request.plainLines}`;
@@ -240,11 +246,15 @@ export class ForwardingRules {
     const path = normalisePath(target);
     if (path === undefined) return refusal(400, value, "is malformed, or climbs above the root");
     if (!this.covers(path)) {
-      if (this.action.strip === "none") return value;
+      if (this.strip === "none") return value;
       return refusal(502, value, `names this front end, but nothing below "${this.route.path}"`);
     }
-    const stripped = upstreamTarget(this.action.strip, this.route.path, target, path);
+    const stripped = this.target(target, path);
     return this.action.destination === "path" ? stripped : `http://${host}${stripped}`;
+  }
+
+  private target(target: string, path: NormalisedPath): string {
+    return upstreamTarget(this.strip, this.route.path, target, path, this.into);
   }
 
   private covers(path: string): boolean {
@@ -279,7 +289,7 @@ export class ForwardingRules {
     return out;
   }
 
-  /** URLs at the upstream's own address become URLs at the public origin, the stripped prefix put back. */
+  /** URLs at the upstream's own address become URLs at the public origin, with the route's path put back. */
   private publicUrls(value: string, request: ForwardedRequest): string {
     const own = `http://${this.upstreamAuthority}`;
     const at = value.indexOf(own);
@@ -287,8 +297,17 @@ export class ForwardingRules {
     if (at === -1 || request.host === "" || (at > 0 && !/url=["']?$/i.test(value.slice(0, at)))) return value;
     const rest = value.slice(at + own.length);
     if (rest !== "" && !/^[/?#"']/.test(rest)) return value;
-    const prefix = this.action.strip === "none" ? "" : this.route.path.replace(/\/$/, "");
-    return `${value.slice(0, at)}${request.scheme}://${request.host}${prefix}${rest.startsWith("/") ? "" : "/"}${rest}`;
+    return `${value.slice(0, at)}${request.scheme}://${request.host}${this.publicPath(rest.startsWith("/") ? rest : `/${rest}`)}`;
+  }
+
+  /** One that is not below {@link into} is not reached through this route. */
+  private publicPath(path: string): string {
+    const base = this.into.replace(/\/$/, "");
+    if (this.strip === "none" || !path.startsWith(base)) return path;
+    const rest = path.slice(base.length);
+    const own = this.route.path.replace(/\/$/, "");
+    if (rest === "") return own || "/";
+    return /^[/?#"']/.test(rest) ? own + rest : path;
   }
 }
 

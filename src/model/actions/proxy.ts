@@ -1,6 +1,15 @@
 import * as z from "zod";
 import type { DeepReadonly } from "../deepReadonly.js";
-import { filePath, flag, headerName, headerValue, name, requestFieldName, serverName } from "../fields.js";
+import {
+  filePath,
+  flag,
+  headerName,
+  headerValue,
+  name,
+  requestFieldName,
+  serverName,
+  urlPath,
+} from "../fields.js";
 import { problem } from "../problem.js";
 import type { ActionKind } from "./kind.js";
 
@@ -14,6 +23,11 @@ export const proxyFields = z
       .describe(
         "Whether the route's path is cut from the target: not at all, byte for byte, or as nginx's rewrite does.",
       ),
+    rewrite: urlPath(
+      "Path that goes upstream in place of the route's path, as it is sent; what follows the route's path follows it. With " +
+        "`strip: none` the rest stays byte for byte, as with `raw`.",
+      "/ping",
+    ).optional(),
     hostHeader: z
       .enum(["client", "upstream"])
       .default("client")

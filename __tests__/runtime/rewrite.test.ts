@@ -1,0 +1,126 @@
+import type { RouteInput } from "../../src/model/index.js";
+import { parseConfig } from "../../src/model/index.js";
+import { startProxy, type TestProxy } from "../../proof/kit/harness.js";
+import { exchange, RawUpstream } from "../../proof/kit/peers.js";
+
+/** What goes upstream of a route that puts another path in place of its own, and what comes back. */
+
+const rewritten = (name: string, path: string, match: RouteInput["match"], rewrite: string, more = {}) =>
+  ({ name, path, match, action: { type: "proxy", upstream: "web", rewrite, ...more } }) as const;
+
+const ROUTES: readonly RouteInput[] = [
+  rewritten("ping", "/thumbnail/ping", "exact", "/ping"),
+  rewritten("api", "/api", "segment", "/v1/api"),
+  rewritten("slash", "/slash/", "segment", "/other/"),
+  rewritten("root", "/cut", "segment", "/"),
+  rewritten("word", "/word", "prefix", "/w"),
+  rewritten("encoded", "/encoded", "segment", "/a%20b"),
+  rewritten("again", "/again", "segment", "/n", { strip: "nginx" }),
+];
+
+let upstream: RawUpstream;
+let proxy: TestProxy;
+let more = "";
+beforeAll(async () => {
+  upstream = await new RawUpstream((peer) =>
+    peer.socket.on("data", () => peer.send(`HTTP/1.1 200 OK\r\n${more}Content-Length: 0\r\n\r\n`)),
+  ).listen();
+  const url = `http://127.0.0.1:${upstream.port}`;
+  proxy = await startProxy({ routes: ROUTES, upstreams: [{ name: "web", url }] });
+});
+afterAll(async () => {
+  await proxy.close();
+  await upstream.close();
+});
+
+async function sent(target: string, method = "GET", fields = ""): Promise<string> {
+  const before = upstream.received.length;
+  await exchange(proxy.port, `${method} ${target} HTTP/1.1\r\nHost: files.example\r\n${fields}\r\n`);
+  return upstream.received.slice(before);
+}
+
+test.each([
+  ["/thumbnail/ping", "/ping"],
+  ["/thumbnail/ping?a=%20", "/ping?a=%20"],
+  ["/%74humbnail/ping", "/ping"],
+  ["/api", "/v1/api"],
+  ["/api?", "/v1/api?"],
+  ["/api/", "/v1/api/"],
+  ["/api/a%2Fb//c?d", "/v1/api/a%2Fb//c?d"],
+  ["/x/../api/a", "/v1/api/a"],
+  ["/slash/", "/other/"],
+  ["/slash/a", "/other/a"],
+  ["/cut", "/"],
+  ["/cut/a", "/a"],
+  ["/word", "/w"],
+  ["/words", "/ws"],
+  ["/word/a", "/w/a"],
+  ["/encoded/c", "/a%20b/c"],
+  ["/again/a%2Fb?", "/n/a/b"],
+])("%s goes upstream as %s", async (target, line) => {
+  expect(await sent(target)).toMatch(new RegExp(`^GET ${line.replace(/[?/.]/g, "\\$&")} HTTP/1\\.1\r\n`));
+});
+
+test("a path that leaves the route goes nowhere else", async () => {
+  expect(await sent("/api/../other")).toBe("");
+  expect(await sent("/api/%2e%2e/%2e%2e/other")).toBe("");
+});
+
+test.each([
+  ["/api/a", "/v1/api/b", "/api/b"],
+  ["/api/a", "/v1/api", "/api"],
+  ["/api/a", "/v1/api?x", "/api?x"],
+  ["/api/a", "", "/"],
+  // Not below the path of the rewrite: another route may serve it.
+  ["/api/a", "/v1/apis", "/v1/apis"],
+  ["/api/a", "/login", "/login"],
+  ["/cut/a", "/b", "/cut/b"],
+  ["/thumbnail/ping", "/ping", "/thumbnail/ping"],
+])("of %s, a Location to %s leads to %s", async (target, path, seen) => {
+  more = `Location: http://127.0.0.1:${upstream.port}${path}\r\n`;
+  const request = `GET ${target} HTTP/1.1\r\nHost: files.example\r\n\r\n`;
+  const { head } = await exchange(proxy.port, request);
+  more = "";
+  expect(/^Location: (.*)$/m.exec(head)?.[1]).toBe(`http://files.example${seen}`);
+});
+
+test.each([
+  ["/api/b", "Destination: /v1/api/b\r\n"],
+  ["http://files.example/api/b%20c", "Destination: /v1/api/b%20c\r\n"],
+])("a Destination of %s goes upstream as %j", async (destination, line) => {
+  expect(await sent("/api/a", "MOVE", `Destination: ${destination}\r\n`)).toContain(line);
+});
+
+test("a Destination that no path of the upstream stands for is 502, and goes nowhere", async () => {
+  expect(await sent("/api/a", "MOVE", "Destination: /cut/b\r\n")).toBe("");
+});
+
+test.each([
+  [""],
+  ["a"],
+  ["/a b"],
+  ["/a?b"],
+  ["/a#b"],
+  ["/a//b"],
+  ["/./a"],
+  ["/a/.."],
+  ["/%2e/a"],
+  ["/a%2"],
+  ["/é"],
+])("%j is no path to rewrite to", (rewrite) => {
+  const parsed = parseConfig({
+    version: 1,
+    listeners: [{ name: "l", address: "127.0.0.1", port: 80, protocol: "http" }],
+    upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
+    virtualServers: [
+      {
+        name: "s",
+        serverNames: ["_"],
+        default: true,
+        listeners: ["l"],
+        routes: [rewritten("r", "/", "prefix", rewrite)],
+      },
+    ],
+  });
+  expect(parsed.ok ? [] : parsed.problems.map(({ code }) => code)).toEqual(["config.bad-rewrite"]);
+});
