@@ -20,7 +20,7 @@ import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ActivationFailed, editByHand, planByHand, recoverHost } from "../../src/activation/index.js";
 import { type DeploymentInput, type Problem, ProblemError } from "../../src/model/index.js";
-import { applicationSettingsValues } from "../../src/render/index.js";
+import { applicationSettingsFiles, applicationSettingsValues } from "../../src/render/index.js";
 import type { SettingsSource } from "../../src/applicationSettings/index.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
 import { blobsOf, CONFIG, document, KEY, sha256, Site, type SiteFiles, siteFiles } from "./site.js";
@@ -544,7 +544,7 @@ describe("application settings", () => {
       fileServerHost: "127.0.0.1",
       fileServerPort: 8082,
     });
-    return { settings: { values, files, apply: true } };
+    return { settings: { files: applicationSettingsFiles(values, files), apply: true } };
   };
   const read = (): Record<string, string> =>
     Object.fromEntries(Object.values(files).map((file) => [file, site.read(file)]));
@@ -643,7 +643,9 @@ describe("application settings", () => {
       expect.stringMatching(
         /web_settings\.py:\d+: SITE_ROOT was changed by somebody else and stays as it is; before the first deployment it was '\/old\/'$/,
       ),
-      expect.stringMatching(/network\.conf:2: SERVICE_URL was changed .* it was http:\/\/old\/sync$/),
+      expect.stringMatching(
+        /network\.conf:2: General\.SERVICE_URL was changed .* it was http:\/\/old\/sync$/,
+      ),
     ]);
     expect([site.read(files.fileServer), site.read(files.webApplication)]).toEqual([
       `# above\n${original[files.fileServer]}# by hand\n`,

@@ -9,7 +9,6 @@ import {
   parseDeploymentText,
 } from "../../src/model/index.js";
 import { nodesAt, type SchemaNode, variants } from "../../src/model/config/schema.js";
-import { applicationSettingsValues } from "../../src/render/index.js";
 
 /** The deployment document: what it may say, and that every problem is told at once. */
 const HASH = "a".repeat(64);
@@ -23,18 +22,39 @@ const valid: DeploymentInput = {
   services: { proxy: { service: "portico.service", socket: "portico.socket" } },
 };
 
-const values = applicationSettingsValues({
-  origins: [{ scheme: "https", host: "2001:db8::1", port: 8443 }],
-  pathPrefix: "sync",
-  enableSettingsViaWeb: false,
-  fileServerHost: "127.0.0.1",
-  fileServerPort: "8082",
-});
+const text = {
+  section: "General",
+  name: "URL",
+  value: "https://[2001:db8::1]:8443/",
+  code: "urls",
+  stored: true,
+};
+const ini = {
+  name: "daemon",
+  path: "/a",
+  kind: "ini" as const,
+  items: [text, { ...text, name: "port", stored: false, value: 8082 }],
+};
+const python = {
+  name: "web",
+  path: "/b",
+  kind: "python" as const,
+  items: [
+    { name: "STATIC", value: false },
+    { name: "_HOSTS", value: ["https://a", "https://b"] },
+    { name: "ROOT", value: "/", stored: true },
+  ],
+};
+const plain = { ...text, stored: false };
+const iniOf = (...items: object[]) => ({ ...ini, items });
+const pythonOf = (...items: object[]) => ({ ...python, items });
+const many = <T>(count: number, make: (name: string) => T) =>
+  Array.from({ length: count }, (_, i) => make(`n${i}`));
 
 test("defaults are filled in, and it is frozen", () => {
   const parsed = parseDeployment({
     ...valid,
-    settings: { values, files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" } },
+    settings: { files: [ini] },
     trees: [{ path: "/srv/files", code: "files-served", says: "unreadable" }],
     rows: [{ code: "files-served", title: "Files are served" }],
     database: { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" },
@@ -76,7 +96,7 @@ test("a document with every field, every role and every mode is taken as it is",
       daemons: [
         {
           unit: "file.service",
-          restartOn: ["fileServer"],
+          restartOn: ["daemon"],
           domainChange: "restart",
           code: "daemon",
           command: { never: "^x$", says: "a cause", fix: "a fix" },
@@ -86,11 +106,7 @@ test("a document with every field, every role and every mode is taken as it is",
       firewall: "nftables.service",
       keepalived: "keepalived.service",
     },
-    settings: {
-      values,
-      files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
-      apply: true,
-    },
+    settings: { files: [ini, python], apply: true },
     trees: [{ path: "/srv/files", code: "daemon", says: "a cause", fix: true }],
     rows: [{ code: "daemon", title: "A daemon" }],
     database: { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" },
@@ -180,26 +196,6 @@ test.each<[string, object, [string, string][]]>([
     [["probe.timeoutSeconds", "config.out-of-range"]],
   ],
   ["the shortest time for its check", { probe: { timeoutSeconds: 1 } }, []],
-  [
-    "no port",
-    {
-      settings: {
-        values: { ...values, fileServerPort: undefined },
-        files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
-      },
-    },
-    [["settings.values.fileServerPort", "config.missing-field"]],
-  ],
-  [
-    "a port that is none",
-    {
-      settings: {
-        values: { ...values, fileServerPort: "x" },
-        files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
-      },
-    },
-    [["settings.values.fileServerPort", "config.out-of-range"]],
-  ],
   ["no files", { files: [] }, [["files", "config.out-of-range"]]],
   ["a file twice", { files: [valid.files[0], valid.files[0]] }, [["files[1].path", "config.duplicate-name"]]],
   ["files out of order", { files: [...valid.files].reverse() }, [["files[1].path", "config.duplicate-name"]]],
@@ -226,15 +222,10 @@ test.each<[string, object, [string, string][]]>([
   ],
   [
     "a file that is deployed and edited",
-    {
-      settings: {
-        values,
-        files: { networkDaemon: "/a", webApplication: "/etc/portico/portico.json", fileServer: "/c" },
-        apply: true,
-      },
-    },
-    [["settings.files.webApplication", "config.duplicate-name"]],
+    { settings: { files: [ini, { ...python, path: valid.config }], apply: true } },
+    [["settings.files[1].path", "config.duplicate-name"]],
   ],
+  ["a file that is deployed and compared", { settings: { files: [{ ...ini, path: valid.config }] } }, []],
   [
     "rows that every host has, or that there are already",
     { rows: ["a", "proxy", "a"].map((code) => ({ code, title: "A row" })) },
@@ -289,8 +280,8 @@ test.each<[string, object, [string, string][]]>([
   [
     "a daemon that reads a file nobody edits",
     {
-      services: { ...valid.services, daemons: [{ unit: "a.service", restartOn: ["fileServer", "b"] }] },
-      settings: { values, files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" } },
+      services: { ...valid.services, daemons: [{ unit: "a.service", restartOn: ["daemon", "b"] }] },
+      settings: { files: [ini] },
     },
     [["services.daemons[0].restartOn", "config.unknown-reference"]],
   ],
@@ -299,9 +290,66 @@ test.each<[string, object, [string, string][]]>([
   expect(parsed.ok ? [] : parsed.problems.map(({ path, code }) => [path, code])).toEqual(expected);
 });
 
-const settings = (port: unknown) => ({
-  values: { ...values, fileServerPort: port },
-  files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
+test.each<[what: string, files: readonly object[], path?: string, code?: string]>([
+  ["a kind that has no editor", [{ ...ini, kind: "yaml" }], "[0].kind", "config.not-one-of"],
+  ["no value", [iniOf({ ...text, value: undefined })], "[0].items[0].value", "config.missing-field"],
+  ["no section", [iniOf({ ...text, section: undefined })], "[0].items[0].section", "config.missing-field"],
+  ["a section in a module", [pythonOf(text)], "[0].items[0].section", "config.unknown-field"],
+  ["a boolean in an INI file", [iniOf({ ...text, value: true })], "[0].items[0].value", "config.not-one-of"],
+  ["a number in a module", [pythonOf({ name: "A", value: 1 })], "[0].items[0].value", "config.not-one-of"],
+  [
+    "a bad element",
+    [pythonOf({ name: "A", value: ["/", "/'"] })],
+    "[0].items[0].value[1]",
+    "settings.bad-value",
+  ],
+  [
+    "a list that is stored",
+    [pythonOf({ name: "A", value: [], stored: true })],
+    "[0].items[0].stored",
+    "settings.bad-value",
+  ],
+  ["no file", [], "", "config.out-of-range"],
+  ["no item", [iniOf()], "[0].items", "config.out-of-range"],
+  ["ten files", many(10, (name) => ({ ...iniOf(plain), name, path: `/${name}` }))],
+  [
+    "too many files",
+    many(11, (name) => ({ ...iniOf(plain), name, path: `/${name}` })),
+    "",
+    "config.out-of-range",
+  ],
+  ["100 items", [iniOf(...many(100, (name) => ({ ...text, name })))]],
+  [
+    "too many items",
+    [iniOf(...many(101, (name) => ({ ...text, name })))],
+    "[0].items",
+    "config.out-of-range",
+  ],
+  ["a file twice", [ini, { ...python, name: "daemon" }], "[1].name", "config.duplicate-name"],
+  [
+    "a key twice, in small letters",
+    [iniOf(text, { ...plain, name: "url" })],
+    "[0].items[1].name",
+    "config.duplicate-name",
+  ],
+  [
+    "an item of a path twice",
+    [iniOf(plain), { ...iniOf(plain), name: "b" }],
+    "[1].items[0].name",
+    "config.duplicate-name",
+  ],
+  [
+    "what is stored twice",
+    [ini, pythonOf({ name: "URL", value: "/", stored: true })],
+    "[1].items[0].name",
+    "config.duplicate-name",
+  ],
+  ["a key of two sections", [iniOf(plain, { ...plain, section: "Other" })]],
+  ["a name of a module in small letters", [pythonOf({ name: "A", value: "/" }, { name: "a", value: "/" })]],
+])("settings: %s", (_what, files, ...[path, code]) => {
+  const parsed = parseDeployment({ ...valid, settings: { files } });
+  const problems = parsed.ok ? [] : parsed.problems.map((p) => [p.path, p.code]);
+  expect(problems).toEqual(code === undefined ? [] : [[`settings.files${path}`, code]]);
 });
 
 /** A field, how it is given, and values on both sides of its rule. */
@@ -325,10 +373,50 @@ test.each<[string, (value: string) => object, string[], string[]]>([
     ["a.service", "a.sockets", "a.socket ", `${"a".repeat(241)}.socket`],
   ],
   [
-    "settings.values.fileServerPort",
-    (port) => ({ settings: settings(port) }),
-    ["1", "8082", "65535"],
-    ["", "0", "08082", "80825x", "x8082", " 8082", "8082\n", "123456", "-1"],
+    "settings.files[0].items[0].value",
+    (value) => ({ settings: { files: [iniOf({ ...text, value })] } }),
+    ["!$&()*+,-./09:", "<=>?@AZ[", "]^_`az{|}~", "x".repeat(2048)],
+    [
+      "",
+      "a b",
+      " /a",
+      "/a\n",
+      "/a\u00e4",
+      "/a\x7f",
+      "/a'",
+      '/a"',
+      "/a\\",
+      "/a%",
+      "/a#",
+      "/a;",
+      "x".repeat(2049),
+    ],
+  ],
+  [
+    "settings.files[0].items[0].section",
+    (section) => ({ settings: { files: [iniOf({ ...text, section })] } }),
+    ["General", "a.b-c_d", "default", "9"],
+    ["", "DEFAULT", "a b", "a]", "[a", "#a", "-a", "a".repeat(65)],
+  ],
+  [
+    "settings.files[0].items[0].name",
+    (name) => ({ settings: { files: [pythonOf({ name, value: "/" })] } }),
+    ["A", "_", "a9_Z", "SECRET_KEY_2", "a".repeat(64)],
+    [
+      "",
+      "9a",
+      "a.b",
+      "a-b",
+      "a'b",
+      "é",
+      "a\n",
+      "a".repeat(65),
+      "SECRET_KEY",
+      "DATABASES",
+      "None",
+      "import",
+      "yield",
+    ],
   ],
 ])("%s takes what it says, and nothing that comes close", (path, change, taken, refused) => {
   const pathsOf = (value: string): string[] => {

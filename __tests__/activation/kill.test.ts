@@ -15,7 +15,7 @@ import path from "node:path";
 import { build } from "esbuild";
 import { recoverHost } from "../../src/activation/index.js";
 import type { DeploymentInput } from "../../src/model/index.js";
-import { applicationSettingsValues } from "../../src/render/index.js";
+import { applicationSettingsFiles, applicationSettingsValues } from "../../src/render/index.js";
 import { Random, SEED } from "../../proof/kit/random.js";
 import { CONFIG, KEY, otherPair, Site, SITES, sha256, type SiteFiles, siteFiles } from "./site.js";
 
@@ -138,7 +138,7 @@ function settingsFor(host: string): Pick<DeploymentInput, "settings"> {
     fileServerHost: "127.0.0.1",
     fileServerPort: 8082 + host.length,
   });
-  return { settings: { values, files: SETTINGS, apply: true } };
+  return { settings: { files: applicationSettingsFiles(values, SETTINGS), apply: true } };
 }
 
 const deliverOne = (site: Site) => site.deliver(one, settingsFor("one.example.org"));

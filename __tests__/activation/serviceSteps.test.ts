@@ -33,7 +33,7 @@ const UNITS = [
 interface Case {
   readonly services?: Situation["services"];
   readonly changed?: Readonly<Record<string, FileRole>>;
-  readonly settings?: readonly ("networkDaemon" | "webApplication" | "fileServer")[];
+  readonly settings?: readonly ("network-daemon" | "web-application" | "file-server")[];
   readonly domainOnly?: boolean;
   readonly now?: Readonly<Record<string, Partial<UnitStatus>>>;
   readonly wanted?: Readonly<Record<string, WantedUnit>>;
@@ -129,7 +129,7 @@ test.each<[string, Case, string[]]>([
   ],
   [
     "settings of a web application that crashes",
-    { settings: ["webApplication"], now: { "web.service": { active: false, unsettled: true } } },
+    { settings: ["web-application"], now: { "web.service": { active: false, unsettled: true } } },
     ["stop web", "write files", "start web"],
   ],
   ["the proxy's config", { changed: { "/etc/p.json": "config" } }, ["write files", "reload portico"]],
@@ -148,24 +148,24 @@ test.each<[string, Case, string[]]>([
   ["texts that nothing reads", { changed: { "/s.py": "settings", "/x": "other" } }, ["write files"]],
   [
     "the network daemon's config",
-    { settings: ["networkDaemon"] },
+    { settings: ["network-daemon"] },
     ["stop web", "stop files", "write files", "start files", "start web"],
   ],
-  ["the file server's config", { settings: ["fileServer"] }, ["stop files", "write files", "start files"]],
+  ["the file server's config", { settings: ["file-server"] }, ["stop files", "write files", "start files"]],
   [
     "the web application's settings",
-    { settings: ["webApplication"] },
+    { settings: ["web-application"] },
     ["stop web", "write files", "start web"],
   ],
   [
     "the domain alone",
-    { settings: ["networkDaemon", "webApplication"], domainOnly: true, changed: { "/p.json": "config" } },
+    { settings: ["network-daemon", "web-application"], domainOnly: true, changed: { "/p.json": "config" } },
     ["stop web", "write files", "restart files", "start web", "reload portico"],
   ],
   [
     "everything at once",
     {
-      settings: ["networkDaemon", "webApplication", "fileServer"],
+      settings: ["network-daemon", "web-application", "file-server"],
       changed: {
         "/etc/systemd/system/web.service": "unit",
         "/etc/systemd/system/files.service.d/a.conf": "unit",
@@ -222,7 +222,7 @@ test.each<[string, Case, string[]]>([
     "everything, and there is nothing but a proxy",
     {
       services: { proxy: SERVICES.proxy },
-      settings: ["networkDaemon", "webApplication", "fileServer"],
+      settings: ["network-daemon", "web-application", "file-server"],
       changed: { "/etc/p.json": "config", "/etc/fw.nft": "firewall", "/etc/k.conf": "keepalived" },
     },
     ["write files", "reload portico"],
@@ -296,7 +296,7 @@ test.each<[string, Case, string[]]>([
   [
     "a daemon that is to go, with settings of its own",
     {
-      settings: ["fileServer"],
+      settings: ["file-server"],
       wanted: { "files.service": OFF },
       now: { "files.service": { enabled: false } },
     },
@@ -322,7 +322,7 @@ test.each<[string, Case, string[]]>([
   ],
   [
     "a daemon that is not running gets its new settings when it starts",
-    { settings: ["webApplication"], now: { "web.service": { active: false } } },
+    { settings: ["web-application"], now: { "web.service": { active: false } } },
     ["write files", "start web"],
   ],
   [

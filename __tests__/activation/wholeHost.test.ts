@@ -23,7 +23,7 @@ import type { CheckedResponse } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
 import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
 import type { DeploymentInput, ProxyConfigInput } from "../../src/model/index.js";
-import { applicationSettingsValues } from "../../src/render/index.js";
+import { wantedFiles } from "../applicationSettings/oracle.js";
 import type { LoadedState } from "../../src/runtime/load/loadConfig.js";
 import {
   type ControlOutcome,
@@ -1590,14 +1590,7 @@ test("the application's settings and media are changed, restored after a failure
     ...UNPROBED,
     services: { ...SERVICES, daemons: daemonsOf({ ...DAEMONS, fileServer: "files.service" }) },
     settings: {
-      values: applicationSettingsValues({
-        origins: [{ scheme: "https", host: name, port: 443 }],
-        pathPrefix: "sync",
-        enableSettingsViaWeb: false,
-        fileServerHost: "127.0.0.1",
-        fileServerPort: 8082,
-      }),
-      files: paths,
+      files: wantedFiles(paths, { origins: [{ scheme: "https", host: name, port: 443 }] }),
       apply: true,
     },
     trees: fileSyncTrees({ directory: "/opt/sync/media" }, true),

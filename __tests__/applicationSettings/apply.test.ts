@@ -8,7 +8,7 @@ import { run } from "../../src/cli/program.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { readFound, replaceFiles } from "../../src/applicationSettings/files.js";
 import { applyEdits, planSettings, revertChanges } from "../../src/applicationSettings/index.js";
-import { evaluate, wantedValues } from "./oracle.js";
+import { evaluate, wantedFiles } from "./oracle.js";
 
 /** `portico settings` on the files of a host below a folder, as root. */
 
@@ -22,7 +22,7 @@ const FILES = {
   networkDaemon: "/opt/sync/conf/daemon.conf",
   webApplication: "/opt/sync/conf/settings.py",
   fileServer: "/opt/sync/conf/server.conf",
-} as const;
+};
 
 let root: string;
 beforeEach(() => {
@@ -47,16 +47,14 @@ function write(file: string, content: string | Buffer, mode: number): void {
   fs.chmodSync(at(file), mode);
 }
 
-function deploy(settings: Partial<DeploymentInput["settings"]> | null = {}): void {
+function deploy(files: typeof FILES | null = FILES): void {
   const config = "/etc/portico/portico.json";
   const deployment: DeploymentInput = {
     version: 1,
     config,
     files: [{ path: config, mode: "0644", sha256: "0".repeat(64), role: "config" }],
     services: { proxy: { service: "portico.service", socket: "portico.socket" } },
-    ...(settings === null
-      ? {}
-      : { settings: { values: wantedValues() as never, files: FILES, ...settings } }),
+    ...(files === null ? {} : { settings: { files: wantedFiles(files) } }),
   };
   fs.writeFileSync(at("/etc/portico/deployment.json"), JSON.stringify(deployment));
 }
@@ -73,22 +71,22 @@ test("apply edits all three files; owner, mode and everything else stay; a secon
   const first = await portico("apply");
   expect(first).toMatchObject({ code: 0, err: "" });
   expect(first.out.replaceAll(root, "")).toMatchInlineSnapshot(`
-   "/opt/sync/conf/daemon.conf: changed
-     SERVICE_URL: https://files.example.org/sync (was http://old/sync)
-   /opt/sync/conf/settings.py: changed
-     FILE_SERVER_ROOT: https://files.example.org/synchttp (new)
-     SERVE_STATIC: False (new)
-     MEDIA_URL: /syncmedia/ (new)
-     SITE_ROOT: /sync/ (was /)
-     LOGIN_URL: /sync/accounts/login/ (new)
-     COMPRESS_URL: /syncmedia/ (new)
-     STATIC_URL: /syncmedia/assets/ (new)
-     ENABLE_SETTINGS_VIA_WEB: False (new)
-     CSRF_TRUSTED_ORIGINS: https://files.example.org (new)
-   /opt/sync/conf/server.conf: changed
-     fileserver.host: 127.0.0.1 (new)
-   "
-  `);
+"/opt/sync/conf/daemon.conf: changed
+  General.SERVICE_URL: https://files.example.org/sync (was http://old/sync)
+/opt/sync/conf/settings.py: changed
+  FILE_SERVER_ROOT: https://files.example.org/synchttp (new)
+  SERVE_STATIC: False (new)
+  MEDIA_URL: /syncmedia/ (new)
+  SITE_ROOT: /sync/ (was /)
+  LOGIN_URL: /sync/accounts/login/ (new)
+  COMPRESS_URL: /syncmedia/ (new)
+  STATIC_URL: /syncmedia/assets/ (new)
+  ENABLE_SETTINGS_VIA_WEB: False (new)
+  CSRF_TRUSTED_ORIGINS: https://files.example.org (new)
+/opt/sync/conf/server.conf: changed
+  fileserver.host: 127.0.0.1 (new)
+"
+`);
   expect(text(FILES.networkDaemon)).toBe(DAEMON.replace("http://old", "https://files.example.org"));
   expect(text(FILES.fileServer)).toBe(SERVER.replace("8082\n", "8082\nhost = 127.0.0.1\n"));
   const [key, rest] = [
@@ -122,7 +120,7 @@ test("apply edits all three files; owner, mode and everything else stay; a secon
   expect(fs.statSync(at(FILES.webApplication))).toMatchObject({ ino: before.ino, mtimeMs: before.mtimeMs });
 });
 
-const planned = () => planSettings({ values: wantedValues() as never, files: FILES }, root);
+const planned = () => planSettings({ files: wantedFiles(FILES) }, root);
 
 test("a plan says of each file what becomes of it", async () => {
   const python = `SECRET_KEY = "${SECRET}"\nA = "${SECRET}"\nSITE_ROOT = '/'\nMEDIA_URL = '/syncmedia/'\n`;
@@ -136,32 +134,35 @@ test("a plan says of each file what becomes of it", async () => {
   const kept = { notes: [], changed: false, diff: "", splices: [], changes: [] };
   const wanted = "https://files.example.org/sync";
   expect(
-    files.map(({ findings: _findings, file, content, ...rest }) => ({
+    files.map(({ findings: _findings, source, file, content, ...rest }) => ({
+      name: source.name,
       ...rest,
       content: content.toString("latin1"),
       same: file.content.equals(content),
     })),
   ).toEqual([
     {
-      role: "networkDaemon",
+      name: "network-daemon",
       path: at(FILES.networkDaemon),
       notes: [],
       changed: true,
       diff: `--- ${at(FILES.networkDaemon)}\n+++ ${at(FILES.networkDaemon)}\n@@ -1,3 +1,3 @@\n # \xfc\n [General]\n-SERVICE_URL = http://\xfc\n+SERVICE_URL = ${wanted}\n`,
       splices: [{ from: 28, to: 36, text: wanted }],
-      changes: [{ item: "SERVICE_URL", from: "http://\xfc", to: wanted, encoding: "latin1" }],
+      changes: [
+        { section: "General", name: "SERVICE_URL", from: "http://\xfc", to: wanted, encoding: "latin1" },
+      ],
       content: `# \xfc\n[General]\nSERVICE_URL = ${wanted}\n`,
       same: false,
     },
     {
-      role: "webApplication",
+      name: "web-application",
       path: at(FILES.webApplication),
       ...kept,
       content: `${python}LOGIN_URL += 'x'\n`,
       same: true,
     },
     {
-      role: "fileServer",
+      name: "file-server",
       path: at(FILES.fileServer),
       ...kept,
       content: "[fileserver]\nhost = 127.0.0.1\nport = 8082\n",
@@ -187,11 +188,11 @@ test("an undo restores bytes that the edit has replaced, and says what was chang
   const original = Buffer.from("[General]\nSERVICE_URL = http://\xfc\n", "latin1");
   write(FILES.networkDaemon, original, 0o644);
   const files = { ...FILES, fileServer: FILES.networkDaemon };
-  const plan = await planSettings({ values: wantedValues() as never, files }, root);
+  const plan = await planSettings({ files: wantedFiles(files) }, root);
   expect(await applyEdits(plan)).toEqual({ ok: true, value: null });
   const changes = plan.files
-    .filter(({ role }) => role !== "webApplication")
-    .flatMap(({ role, changes }) => changes.map((change) => ({ ...change, role })));
+    .filter(({ source }) => source.kind === "ini")
+    .flatMap(({ changes }) => changes.map((change) => ({ ...change, kind: "ini" as const })));
   const path = at(FILES.networkDaemon);
   const undone = async () => {
     const found = await readFound(path);
@@ -208,7 +209,10 @@ test("an undo restores bytes that the edit has replaced, and says what was chang
     });
   expect(await undone()).toEqual({
     content: Buffer.from(edited),
-    problems: [stays("fileserver.host", 4, "it was not set"), stays("SERVICE_URL", 2, "it was http://ü")],
+    problems: [
+      stays("fileserver.host", 4, "it was not set"),
+      stays("General.SERVICE_URL", 2, "it was http://ü"),
+    ],
   });
 });
 
@@ -268,20 +272,20 @@ test("show prints every item, its value and its line", async () => {
   const before = await portico("show");
   expect([before.code, before.err]).toEqual([1, ""]);
   expect(before.out.replaceAll(root, "")).toMatchInlineSnapshot(`
-   "different  SERVICE_URL              http://old/sync, wanted https://files.example.org/sync  (/opt/sync/conf/daemon.conf:2)
-   missing    FILE_SERVER_ROOT         not set, wanted https://files.example.org/synchttp  (/opt/sync/conf/settings.py)
-   missing    SERVE_STATIC             not set, wanted False  (/opt/sync/conf/settings.py)
-   missing    MEDIA_URL                not set, wanted /syncmedia/  (/opt/sync/conf/settings.py)
-   different  SITE_ROOT                /, wanted /sync/  (/opt/sync/conf/settings.py:3)
-   missing    LOGIN_URL                not set, wanted /sync/accounts/login/  (/opt/sync/conf/settings.py)
-   missing    COMPRESS_URL             not set, wanted /syncmedia/  (/opt/sync/conf/settings.py)
-   missing    STATIC_URL               not set, wanted /syncmedia/assets/  (/opt/sync/conf/settings.py)
-   missing    ENABLE_SETTINGS_VIA_WEB  not set, wanted False  (/opt/sync/conf/settings.py)
-   missing    CSRF_TRUSTED_ORIGINS     not set, wanted https://files.example.org  (/opt/sync/conf/settings.py)
-   missing    fileserver.host          not set, wanted 127.0.0.1  (/opt/sync/conf/server.conf)
-   same       fileserver.port          8082  (/opt/sync/conf/server.conf:2)
-   "
-  `);
+"different  General.SERVICE_URL      http://old/sync, wanted https://files.example.org/sync  (/opt/sync/conf/daemon.conf:2)
+missing    FILE_SERVER_ROOT         not set, wanted https://files.example.org/synchttp  (/opt/sync/conf/settings.py)
+missing    SERVE_STATIC             not set, wanted False  (/opt/sync/conf/settings.py)
+missing    MEDIA_URL                not set, wanted /syncmedia/  (/opt/sync/conf/settings.py)
+different  SITE_ROOT                /, wanted /sync/  (/opt/sync/conf/settings.py:3)
+missing    LOGIN_URL                not set, wanted /sync/accounts/login/  (/opt/sync/conf/settings.py)
+missing    COMPRESS_URL             not set, wanted /syncmedia/  (/opt/sync/conf/settings.py)
+missing    STATIC_URL               not set, wanted /syncmedia/assets/  (/opt/sync/conf/settings.py)
+missing    ENABLE_SETTINGS_VIA_WEB  not set, wanted False  (/opt/sync/conf/settings.py)
+missing    CSRF_TRUSTED_ORIGINS     not set, wanted https://files.example.org  (/opt/sync/conf/settings.py)
+missing    fileserver.host          not set, wanted 127.0.0.1  (/opt/sync/conf/server.conf)
+same       fileserver.port          8082  (/opt/sync/conf/server.conf:2)
+"
+`);
   await portico("apply");
   const after = await portico("show");
   expect(after.code).toBe(0);
@@ -291,32 +295,33 @@ test("show prints every item, its value and its line", async () => {
 test("--json says the same for machines", async () => {
   const shown = JSON.parse((await portico("show", "--json")).out.replaceAll(root, ""));
   expect(shown.files[2]).toMatchInlineSnapshot(`
-   {
-     "changed": true,
-     "items": [
-       {
-         "item": "fileserver.host",
-         "state": "missing",
-         "wanted": "127.0.0.1",
-       },
-       {
-         "found": "8082",
-         "item": "fileserver.port",
-         "line": 2,
-         "state": "same",
-         "wanted": "8082",
-       },
-     ],
-     "notes": [],
-     "path": "/opt/sync/conf/server.conf",
-     "role": "fileServer",
-   }
-  `);
+{
+  "changed": true,
+  "items": [
+    {
+      "item": "fileserver.host",
+      "state": "missing",
+      "wanted": "127.0.0.1",
+    },
+    {
+      "found": "8082",
+      "item": "fileserver.port",
+      "line": 2,
+      "state": "same",
+      "wanted": "8082",
+    },
+  ],
+  "kind": "ini",
+  "name": "file-server",
+  "notes": [],
+  "path": "/opt/sync/conf/server.conf",
+}
+`);
   expect(shown).toMatchObject({
     ok: false,
     problems: [],
     files: [
-      { role: "networkDaemon", changed: true },
+      { name: "network-daemon", kind: "ini", changed: true },
       {
         items: expect.arrayContaining([
           { item: "SITE_ROOT", wanted: "/sync/", found: "/", line: 3, state: "different" },
@@ -345,16 +350,17 @@ test("--json says the same for machines", async () => {
   });
 });
 
-test("files named by options, deployments without settings, values that cannot be written", async () => {
+test("files named by options, deployments without settings", async () => {
   const other = at("/other settings.py");
   fs.writeFileSync(other, "A = 1\n");
-  expect(await portico("apply", "--web-application", other)).toMatchObject({ code: 0 });
+  expect(await portico("apply", "--file", `web-application=${other}`)).toMatchObject({ code: 0 });
   expect(fs.readFileSync(other, "utf8")).toMatch(/^A = 1\nFILE_SERVER_ROOT = /);
   expect(text(FILES.webApplication)).toBe(PYTHON);
-  deploy({ values: { ...wantedValues(), siteRoot: "/a'b/" } as never });
-  expect(await portico("apply")).toMatchObject({
+  expect(await portico("apply", "--file", `web=${other}`)).toMatchObject({
     code: 1,
-    out: expect.stringContaining("[settings.bad-value]"),
+    out: expect.stringMatching(
+      /^--file: is not a settings file .* \[config\.unknown-reference\]\n +received: "web"\n +allowed: +network-daemon, web-application, file-server\n/,
+    ),
   });
   deploy(null);
   expect(await portico("apply")).toMatchObject({
@@ -396,32 +402,9 @@ test("control characters are printed as codes, and a value stays on its line", a
   }
 });
 
-test.each(["a b", "/a\n", "/a\u00e4", "/a\x7f", "", " /a", "/a'", '/a"', "/a\\", "/a%", "/a#", "/a;"])(
-  "a value that readers would change is refused: %j",
-  async (value) => {
-    const values = { ...wantedValues(), siteRoot: value } as never;
-    const { problems } = await planSettings({ values, files: FILES }, root);
-    expect(problems).toEqual([
-      expect.objectContaining({ code: "settings.bad-value", path: "settings.values.siteRoot" }),
-    ]);
-  },
-);
-
-test("of a list every value is looked at", async () => {
-  const csrfTrustedOrigins = ["https://a", "https://b'"];
-  const values = { ...wantedValues(), csrfTrustedOrigins } as never;
-  expect((await planSettings({ values, files: FILES }, root)).problems).toEqual([
-    expect.objectContaining({
-      code: "settings.bad-value",
-      path: "settings.values.csrfTrustedOrigins",
-      received: `["https://a","https://b'"]`,
-    }),
-  ]);
-});
-
 test("a file whose name is too long", async () => {
   const files = { ...FILES, fileServer: `/${"x".repeat(300)}` };
-  const plan = await planSettings({ values: wantedValues() as never, files }, root);
+  const plan = await planSettings({ files: wantedFiles(files) }, root);
   expect(plan.problems).toEqual([
     expect.objectContaining({
       code: "files.unreadable",
@@ -429,12 +412,48 @@ test("a file whose name is too long", async () => {
       message: "cannot be read (36: Name too long)",
     }),
   ]);
-  expect(plan.files.map(({ role }) => role)).toEqual(["networkDaemon", "webApplication"]);
+  expect(plan.files.map(({ source }) => source.name)).toEqual(["network-daemon", "web-application"]);
 });
 
-test("two roles in one file", async () => {
+test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]>([
+  [
+    "a module for an INI file",
+    { networkDaemon: FILES.webApplication },
+    "/opt/sync/conf/settings.py",
+    "an INI file, and has a name that ends in .py, as a Python module does",
+  ],
+  [
+    "a module of another name",
+    { fileServer: "/opt/module" },
+    "/opt/module",
+    "an INI file, and begins outside of a section, as a Python module does",
+  ],
+  [
+    "an INI file for a module",
+    { webApplication: FILES.fileServer },
+    "/opt/sync/conf/server.conf",
+    "a Python module, and begins with a section, as an INI file does",
+  ],
+])("%s is not edited, nor is any other file", async (_what, changed, named, says) => {
+  write("/opt/module", PYTHON, 0o640);
+  deploy({ ...FILES, ...changed });
+  const { code, out } = await portico("apply");
+  expect({ code, out: out.replaceAll(root, "") }).toEqual({
+    code: 1,
+    out: expect.stringContaining(
+      `${named}: is listed as ${says} [settings.wrong-kind]\n    fix:      Give the path of `,
+    ),
+  });
+  expect([text(FILES.networkDaemon), text(FILES.webApplication), text(FILES.fileServer)]).toEqual([
+    DAEMON,
+    PYTHON,
+    SERVER,
+  ]);
+});
+
+test("two names of one file", async () => {
   const files = { ...FILES, fileServer: FILES.networkDaemon };
-  deploy({ files });
+  deploy(files);
   expect(await portico("apply")).toMatchObject({ code: 0 });
   expect(text(FILES.networkDaemon)).toBe(
     "[General]\r\nSERVICE_URL = https://files.example.org/sync\r\n\r\n[fileserver]\r\nhost = 127.0.0.1\r\nport = 8082\r\n",
@@ -460,7 +479,7 @@ test("what a killed run has left is removed by the next", async () => {
 });
 
 test("a file that changes between plan and edit is left alone, and so are the others", async () => {
-  const plan = await planSettings({ values: wantedValues() as never, files: FILES }, root);
+  const plan = await planSettings({ files: wantedFiles(FILES) }, root);
   write(FILES.fileServer, `${SERVER}# by hand\n`, 0o600);
   const applied = await applyEdits(plan);
   expect(applied).toMatchObject({

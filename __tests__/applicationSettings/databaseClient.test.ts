@@ -21,8 +21,8 @@ afterEach(() => {
 function client(script: string, name = "mariadb", mode = 0o755): void {
   fs.writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode });
 }
-const ask = (more: Partial<DatabaseAccess> = {}) =>
-  readOverrides({ host: "db", port: 3307, name: "sync", user: "reader", password: "pw", ...more });
+const ask = (more: Partial<DatabaseAccess> = {}, names = ["SERVICE_URL", "FILE_SERVER_ROOT"]) =>
+  readOverrides({ host: "db", port: 3307, name: "sync", user: "reader", password: "pw", ...more }, names);
 const seen = (name: string): string[] => fs.readFileSync(join(folder, name), "utf8").trimEnd().split("\n");
 
 /** Temporary files that this process has open; also some of other tests, which ran in it before. */
@@ -115,6 +115,8 @@ test("the other client, and none that can be used", async () => {
   expect(await ask()).toEqual({ looked: false, why: "spawn mariadb EACCES" });
   expect(await ask({ user: "a\0b" })).toEqual({ looked: false, why: expect.stringContaining("null bytes") });
   expect(await ask({ password: undefined })).toEqual({ looked: false, why: "no password was given" });
+  const why = "no item of the deployment is marked as `stored`";
+  expect(await ask({}, [])).toEqual({ looked: false, why });
 });
 
 test("one that does not end is ended", async () => {

@@ -1,22 +1,16 @@
 import fc from "../../proof/kit/property.js";
 import type { ItemChange } from "../../src/applicationSettings/edit.js";
-import {
-  editIni,
-  fileServerItems,
-  type IniItem,
-  networkDaemonItems,
-} from "../../src/applicationSettings/iniFile.js";
+import { editIni } from "../../src/applicationSettings/iniFile.js";
+import { type IniItem, itemLabel } from "../../src/model/index.js";
 import { revertIni } from "../../src/applicationSettings/iniRevert.js";
 import { secretIniLines } from "../../src/applicationSettings/secretLines.js";
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
-import { parseIni, parseKeyFile, wantedValues } from "./oracle.js";
+import { HOST_PORT, parseIni, parseKeyFile, URL_ITEM } from "./oracle.js";
 import { SEED } from "../../proof/kit/random.js";
 import { cpuMs } from "../../proof/kit/growth.js";
 
-/** The network daemon's and the file server's config, edited in place; Python's configparser and GKeyFile read them. */
+/** INI files, edited in place; Python's configparser and GKeyFile read them. */
 
-const URL_ITEM = networkDaemonItems(wantedValues());
-const HOST_PORT = fileServerItems(wantedValues());
 const URL_LINE = "SERVICE_URL = https://files.example.org/sync";
 
 function edited(text: string, items: readonly IniItem[]): string {
@@ -131,18 +125,21 @@ test("edits: both readers see what is wanted, and nothing else changes", () => {
     expect({ what, result }).toEqual({ what, result: expected });
     const { findings, notes: _notes, ...again } = editIni(result, items, "c.conf");
     expect({ what, ...again }).toEqual({ what, splices: [], changes: [], problems: [] });
-    expect(findings.map(({ item, state }) => [item, state])).toEqual(items.map(({ name }) => [name, "same"]));
+    expect(findings.map(({ item, state }) => [item, state])).toEqual(
+      items.map((one) => [itemLabel(one), "same"]),
+    );
     return result;
   });
   const python = parseIni(after);
   const glib = parseKeyFile([...after, ...EDITS.map(([, text]) => text)]);
   for (const [i, [what, , items]] of EDITS.entries()) {
-    for (const { section, key, wanted } of items) {
-      expect({ what, ...python[i] }).toMatchObject({ [section]: { [key.toLowerCase()]: wanted } });
+    for (const { section, name, value } of items) {
+      const wanted = String(value);
+      expect({ what, ...python[i] }).toMatchObject({ [section]: { [name.toLowerCase()]: wanted } });
       // Byte order marks and values of several lines it refuses, with or without our edit.
       const readable = glib[i + EDITS.length] !== undefined;
       expect({ what, readable: glib[i] !== undefined }).toEqual({ what, readable });
-      if (readable) expect({ what, ...glib[i] }).toMatchObject({ [section]: { [key]: wanted } });
+      if (readable) expect({ what, ...glib[i] }).toMatchObject({ [section]: { [name]: wanted } });
     }
   }
 });
@@ -155,6 +152,12 @@ test("a line of blanks costs no more than its length", () => {
 });
 
 test("what an edit does, item by item", () => {
+  const [service, host, port] = [...URL_ITEM, ...HOST_PORT].map(({ section, name, value }) => ({
+    section,
+    name,
+    from: null,
+    to: String(value),
+  }));
   const text =
     "[fileserver]\nport = 1\nport = 2\nport = 3\n[General]\nSERVICE_URL = https://files.example.org/sync";
   expect(editIni(text, [...HOST_PORT, ...URL_ITEM], "c.conf")).toEqual({
@@ -162,7 +165,7 @@ test("what an edit does, item by item", () => {
       { item: "fileserver.host", wanted: "127.0.0.1", state: "missing" },
       { item: "fileserver.port", wanted: "8082", found: "3", line: 4, state: "different" },
       {
-        item: "SERVICE_URL",
+        item: "General.SERVICE_URL",
         wanted: "https://files.example.org/sync",
         found: "https://files.example.org/sync",
         line: 6,
@@ -173,30 +176,22 @@ test("what an edit does, item by item", () => {
       { from: 38, to: 39, text: "8082" },
       { from: 40, to: 40, text: "host = 127.0.0.1\n" },
     ],
-    changes: [
-      { item: "fileserver.port", from: "3", to: "8082" },
-      { item: "fileserver.host", from: null, to: "127.0.0.1" },
-    ],
+    changes: [{ ...port, from: "3" }, host],
     problems: [],
     notes: ["c.conf:4: fileserver.port is set before on line 2, 3; the last one wins"],
   });
   const added = (before: string) => editIni(before, [...URL_ITEM, ...HOST_PORT], "c.conf").changes;
-  const service = { item: "SERVICE_URL", from: null, to: "https://files.example.org/sync" };
-  const [host, port] = [
-    { item: "fileserver.host", from: null, to: "127.0.0.1" },
-    { item: "fileserver.port", from: null, to: "8082" },
-  ];
-  const section = (how: string) => [service, host, port].map((each) => ({ ...each, section: how }));
-  expect(added("")).toEqual(section("added"));
-  expect(added("A = 1\n\n")).toEqual(section("added"));
-  expect(added("A = 1\n")).toEqual(section("added apart"));
-  expect(added("A = 1")).toEqual(section("added apart").map((each) => ({ ...each, lineEndAdded: true })));
+  const header = (how: string) => [service, host, port].map((each) => ({ ...each, header: how }));
+  expect(added("")).toEqual(header("added"));
+  expect(added("A = 1\n\n")).toEqual(header("added"));
+  expect(added("A = 1\n")).toEqual(header("added apart"));
+  expect(added("A = 1")).toEqual(header("added apart").map((each) => ({ ...each, lineEndAdded: true })));
   expect(added("[fileserver]\n[General]")).toEqual([{ ...service, lineEndAdded: true }, host, port]);
 });
 
 test("problems, with what the items are then", () => {
   const FIX = "Write every item of the section as `key = value` on a line of its own that is not indented.";
-  const refused = { item: "SERVICE_URL", wanted: "https://files.example.org/sync", state: "refused" };
+  const refused = { item: "General.SERVICE_URL", wanted: "https://files.example.org/sync", state: "refused" };
   const nothing = { splices: [], changes: [], notes: [] };
   expect(editIni("[General]\nSERVICE_URL : 1\n", URL_ITEM, "c.conf")).toEqual({
     findings: [{ ...refused, line: 2 }],
@@ -205,7 +200,7 @@ test("problems, with what the items are then", () => {
       {
         code: "settings.refused",
         path: "c.conf:2",
-        message: "SERVICE_URL: is set with `:`, which not every reader understands",
+        message: "General.SERVICE_URL: is set with `:`, which not every reader understands",
         fix: FIX,
       },
     ],
@@ -232,9 +227,9 @@ test("problems, with what the items are then", () => {
 });
 
 describe("an undo", () => {
-  const SET: ItemChange = { item: "SERVICE_URL", from: "a", to: "b" };
-  const NEW: ItemChange = { item: "SERVICE_URL", from: null, to: "b", section: "added" };
-  const APART: ItemChange = { ...NEW, section: "added apart" };
+  const SET: ItemChange = { section: "General", name: "SERVICE_URL", from: "a", to: "b" };
+  const NEW: ItemChange = { ...SET, from: null, header: "added" };
+  const APART: ItemChange = { ...NEW, header: "added apart" };
   const [reverted, gone] = [{ state: "reverted" }, { state: "gone" }];
   test.each<[what: string, before: string, change: ItemChange, after: string, outcome: object]>([
     ["of a value", "[General]\nSERVICE_URL = b \n", SET, "[General]\nSERVICE_URL = a\n", reverted],
@@ -261,17 +256,11 @@ describe("an undo", () => {
     ],
     ["of what was changed back", "[General]\nSERVICE_URL=a \n", { ...SET, from: "a\t" }, "", gone],
     ["of what was removed", "[General]\nX=b\n[Y]\nSERVICE_URL=b\n", SET, "", gone],
-    [
-      "of a line",
-      "[General]\nSERVICE_URL=b\nX=1\n",
-      { ...NEW, section: undefined },
-      "[General]\nX=1\n",
-      reverted,
-    ],
+    ["of a line", "[General]\nSERVICE_URL=b\nX=1\n", { ...SET, from: null }, "[General]\nX=1\n", reverted],
     [
       "of the only line of a section that was there",
       "[General]\nSERVICE_URL=b\n",
-      { ...NEW, section: undefined },
+      { ...SET, from: null },
       "[General]\n",
       reverted,
     ],
@@ -290,7 +279,7 @@ describe("an undo", () => {
     ],
   ])("%s", (_what, before, change, after, outcome) => {
     const text = outcome === reverted ? after : before;
-    expect(revertIni(before, URL_ITEM[0]!, change)).toEqual({ text, ...outcome });
+    expect(revertIni(before, change)).toEqual({ text, ...outcome });
   });
 });
 
@@ -342,7 +331,7 @@ test("generated files: both readers see the wanted items and everything else as 
           fc.constantFrom("", "", "", " ", "\t"),
           key,
           fc.constantFrom(" = ", "=", " =", ":"),
-          fc.constantFrom("", "a", "http://h/x # y", "1 = 2", `${URL_ITEM[0]!.wanted} `),
+          fc.constantFrom("", "a", "http://h/x # y", "1 = 2", `${URL_ITEM[0]!.value} `),
         )
         .map((p) => p.join("")),
     },
@@ -360,7 +349,7 @@ test("generated files: both readers see the wanted items and everything else as 
   });
   const both = edits.flatMap((e) => [e.text, e.after]);
   const [python, glib] = [parseIni(both), parseKeyFile(both)];
-  const wanted = URL_ITEM[0]!.wanted;
+  const wanted = URL_ITEM[0]!.value;
   const faults = edits.filter(({ after }, i) => {
     const [old, now] = [python[2 * i]!, python[2 * i + 1]!];
     const general = { ...(old["General"] as object), service_url: wanted };
@@ -399,10 +388,7 @@ test("after an undo a file is again what it was, to the byte; what was added sin
       edits++;
       const after = applySplices(text, splices);
       const back = (from: string): string =>
-        changes.reduceRight((now, change) => {
-          const item = items.find(({ name }) => name === change.item)!;
-          return revertIni(now, item, change).text;
-        }, from);
+        changes.reduceRight((now, change) => revertIni(now, change).text, from);
       // Above everything, where it belongs to no section of ours.
       for (const theirs of ["", "# theirs\n"]) {
         const undone = back(theirs + after);

@@ -1,10 +1,10 @@
 import { unifiedDiff } from "../../src/applicationSettings/diff.js";
-import { editIni, fileServerItems, networkDaemonItems } from "../../src/applicationSettings/iniFile.js";
+import { editIni } from "../../src/applicationSettings/iniFile.js";
 import { secretIniLines, secretPythonLines } from "../../src/applicationSettings/secretLines.js";
-import { editWebApplication } from "../../src/applicationSettings/webApplicationFile.js";
-import { revertWebApplication } from "../../src/applicationSettings/webApplicationRevert.js";
+import { editPython } from "../../src/applicationSettings/pythonFile.js";
+import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
 import { cpuMs, pumped } from "../../proof/kit/growth.js";
-import { wantedValues } from "./oracle.js";
+import { HOST_PORT, URL_ITEM, WEB_ITEMS } from "./oracle.js";
 
 /**
  * The application's user owns its settings, and root reads them during an activation: in a time that grows with their
@@ -15,15 +15,12 @@ import { wantedValues } from "./oracle.js";
 const CPU_MS_MAX = 1_000;
 const BYTES = 70_000;
 
-const values = wantedValues();
-
 function planPython(text: string): void {
-  unifiedDiff("a", text, editWebApplication(text, values, "a").splices, secretPythonLines(text));
+  unifiedDiff("a", text, editPython(text, WEB_ITEMS, "a").splices, secretPythonLines(text));
 }
 
 function planIni(text: string): void {
-  const items = [...networkDaemonItems(values), ...fileServerItems(values)];
-  unifiedDiff("a", text, editIni(text, items, "a").splices, secretIniLines(text));
+  unifiedDiff("a", text, editIni(text, [...URL_ITEM, ...HOST_PORT], "a").splices, secretIniLines(text));
 }
 
 test.each<[what: string, begin: string, middle: string, end: string]>([
@@ -51,9 +48,9 @@ test.each<[what: string, begin: string, middle: string, end: string]>([
 
 test("a list from which thousands of elements are removed", () => {
   const list = (middle: string): string => pumped("CSRF_TRUSTED_ORIGINS = [", middle, "]\n", BYTES);
-  const change = { item: "CSRF_TRUSTED_ORIGINS", from: "[]", to: "['a']", added: ["a"], removed: [] };
+  const change = { name: "CSRF_TRUSTED_ORIGINS", from: "[]", to: "['a']", added: ["a"], removed: [] };
   for (const text of [list("'a',"), list("'a', 'b',\n"), list("'a',\n'b',\n")])
-    expect(cpuMs(CPU_MS_MAX, () => revertWebApplication(text, change))).toBeLessThan(CPU_MS_MAX);
+    expect(cpuMs(CPU_MS_MAX, () => revertPython(text, change))).toBeLessThan(CPU_MS_MAX);
 });
 
 test("more secret keys than anybody has", () => {
@@ -70,7 +67,7 @@ test.each([
   ["brackets", "(", ")", 200, "brackets that are nested too deeply"],
 ])("%s in each other are read as deep as Python reads them", (_, begin, end, levels, why) => {
   const said = (count: number) =>
-    editWebApplication(`A = ${begin.repeat(count)}1${end.repeat(count)}\n`, values, "a").problems.map(
+    editPython(`A = ${begin.repeat(count)}1${end.repeat(count)}\n`, WEB_ITEMS, "a").problems.map(
       ({ code, message }) => `${code} ${message}`,
     );
   expect([said(levels), said(levels + 1)]).toEqual([[], [`settings.bad-syntax cannot be read: ${why}`]]);

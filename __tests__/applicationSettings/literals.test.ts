@@ -1,12 +1,11 @@
-import { editWebApplication } from "../../src/applicationSettings/webApplicationFile.js";
-import { evaluate, wantedValues } from "./oracle.js";
+import { editPython } from "../../src/applicationSettings/pythonFile.js";
+import { evaluate, WEB_ITEMS } from "./oracle.js";
 
 /** Values that stand in the settings file, as `portico settings show` has them; Python says what they are. */
 
 const found = (literal: string): string | undefined =>
-  editWebApplication(`MEDIA_URL = ${literal}\n`, wantedValues(), "s.py").findings.find(
-    ({ item }) => item === "MEDIA_URL",
-  )!.found;
+  editPython(`MEDIA_URL = ${literal}\n`, WEB_ITEMS, "s.py").findings.find(({ item }) => item === "MEDIA_URL")!
+    .found;
 
 test("a string has the value that Python gives it", () => {
   const literals = [

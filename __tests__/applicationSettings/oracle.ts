@@ -2,7 +2,12 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ApplicationSettingsInput, applicationSettingsValues } from "../../src/render/index.js";
+import { type IniItem, type PythonItem, storedItems } from "../../src/model/index.js";
+import {
+  type ApplicationSettingsInput,
+  applicationSettingsFiles,
+  applicationSettingsValues,
+} from "../../src/render/index.js";
 
 /** Values of a front end at https://files.example.org. */
 export function wantedValues(input: Partial<ApplicationSettingsInput> = {}) {
@@ -15,6 +20,19 @@ export function wantedValues(input: Partial<ApplicationSettingsInput> = {}) {
     ...input,
   });
 }
+
+/** Its files, and what they should say. */
+export const wantedFiles = (
+  paths = { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
+  input: Partial<ApplicationSettingsInput> = {},
+) => applicationSettingsFiles(wantedValues(input), paths);
+
+const [daemon, web, server] = wantedFiles();
+export const URL_ITEM = daemon!.items as readonly IniItem[];
+export const WEB_ITEMS = web!.items as readonly PythonItem[];
+export const HOST_PORT = server!.items as readonly IniItem[];
+/** What the module has no items of, and some installations set there. */
+export const ELSEWHERE = storedItems({ files: [daemon!] });
 
 /** A module's names and their values as Python sees them (`repr` of what is not JSON), or its error. */
 export type Evaluated = { readonly names: Readonly<Record<string, unknown>> } | { readonly error: string };

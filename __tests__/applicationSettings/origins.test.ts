@@ -1,6 +1,6 @@
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
-import { editWebApplication } from "../../src/applicationSettings/webApplicationFile.js";
-import { evaluate, wantedValues } from "./oracle.js";
+import { editPython } from "../../src/applicationSettings/pythonFile.js";
+import { evaluate, WEB_ITEMS } from "./oracle.js";
 import { cpuMs } from "../../proof/kit/growth.js";
 
 /** Trusted origins: those of an earlier edit go, the wanted one comes, and those of others stay with their comments. */
@@ -58,14 +58,11 @@ const CASES: readonly (readonly [what: string, before: string, after: string])[]
 
 function edited(before: string): string {
   const text = `SECRET_KEY = 'k'\n${written(before)}`;
-  const { problems, splices, changes, findings } = editWebApplication(
-    text,
-    wantedValues(),
-    "settings.py",
-    OURS,
+  const { problems, splices, changes, findings } = editPython(text, WEB_ITEMS, "settings.py", (name) =>
+    name === ITEM ? OURS : [],
   );
   expect(problems).toEqual([]);
-  const changed = splices.length > 0 && changes.some(({ item }) => item === ITEM);
+  const changed = splices.length > 0 && changes.some(({ name }) => name === ITEM);
   expect(findings.find(({ item }) => item === ITEM)!.state).toBe(changed ? "different" : "same");
   expect(changed).toBe(before !== "[a, w]");
   return applySplices(text, splices);

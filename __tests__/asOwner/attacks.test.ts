@@ -17,7 +17,7 @@ import { Store } from "../../src/activation/store.js";
 import type { Deployment, Problem } from "../../src/model/index.js";
 import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "../activation/site.js";
-import { wantedValues } from "../applicationSettings/oracle.js";
+import { wantedFiles } from "../applicationSettings/oracle.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
 /**
@@ -106,8 +106,7 @@ const files = () => ({
 });
 
 const source = (named: Partial<ReturnType<typeof files>> = {}) => ({
-  values: wantedValues() as never,
-  files: { ...files(), ...named },
+  files: wantedFiles({ ...files(), ...named }),
 });
 
 /** Edits the settings as an activation does; the problems, if there are any. */
@@ -724,10 +723,10 @@ describe("a child that the user has taken over", () => {
     says({ answer: { target: roots, content, version: "1:1:1:1:1", uid: APP, links: 1 } });
     await edit({ fileServer: roots, networkDaemon: at("app/conf/network.conf") });
     const { files: planned } = await planSettings(source({ fileServer: roots }));
-    expect(planned.map(({ role, content: now }) => [role, now.includes("evil")])).toEqual([
-      ["networkDaemon", true],
-      ["webApplication", true],
-      ["fileServer", false],
+    expect(planned.map(({ source: { name }, content: now }) => [name, now.includes("evil")])).toEqual([
+      ["network-daemon", true],
+      ["web-application", true],
+      ["file-server", false],
     ]);
     expect(fs.readFileSync(roots, "utf8")).not.toContain("evil");
   });
@@ -756,7 +755,7 @@ describe("a user who stops the child", () => {
   });
 
   test("holds up no deployment but one that changes his files", async () => {
-    const settings = { values: wantedValues() as never, files: source().files, apply: true };
+    const settings = { ...source(), apply: true };
     const store = new Store("/");
     const deployment = { settings } as unknown as Deployment;
     freeze();
@@ -892,8 +891,8 @@ test("no process of root opens, changes or starts anything there: traced from de
   write(`${site.root.slice(base.length + 1)}/app/media/a.png`, "x", 0o600);
   const original = fs.readFileSync(site.at(named.webApplication), "utf8");
   const deployed = (host: string): void => {
-    const values = wantedValues({ origins: [{ scheme: "https", host, port: 443 }] }) as never;
-    site.deliver(one, { settings: { values, files: named, apply: true } });
+    const files = wantedFiles(named, { origins: [{ scheme: "https", host, port: 443 }] });
+    site.deliver(one, { settings: { files, apply: true } });
   };
   const store = ["--root", site.root];
   for (const host of ["first.example.org", "second.example.org"]) {
@@ -910,14 +909,13 @@ test("no process of root opens, changes or starts anything there: traced from de
   }
   // Of this host, as far as doctor is concerned; it finds and reads both.
   const document = join(base, "deployment.json");
-  const onHost = Object.fromEntries(Object.entries(named).map(([role, name]) => [role, site.at(name)]));
   fs.writeFileSync(
     document,
     JSON.stringify({
       ...JSON.parse(site.read("/etc/portico/deployment.json")),
       trees: [{ path: site.at("/app/media"), code: "media", says: "x" }],
       rows: [{ code: "media", title: "x" }],
-      settings: { values: wantedValues(), files: onHost },
+      settings: { files: wantedFiles(named).map((one) => ({ ...one, path: site.at(one.path) })) },
     }),
   );
   const doctor = traced(site.at("/app"), "doctor", "--deployment", document, "--config", site.at(CONFIG));

@@ -808,18 +808,24 @@ describe("what activation knows of the host", () => {
       avatarDirectory: "/srv/avatars",
       activation: { ...given, requireCertificate: false },
     });
-    expect(settings).toMatchObject({ files, apply: true, values: { serviceUrl: "https://192.0.2.10/sync" } });
+    expect(settings!.files.map(({ name, path }) => [name, path])).toEqual([
+      ["network-daemon", "/s/n.conf"],
+      ["web-application", "/s/w.py"],
+      ["file-server", "/s/f.conf"],
+    ]);
+    const url = { name: "SERVICE_URL", value: "https://192.0.2.10/sync", code: "public-urls", stored: true };
+    expect(settings).toMatchObject({ files: [{ items: [url] }, {}, {}], apply: true });
     expect(trees).toMatchObject([
       { path: "/srv/media", fix: true },
       { path: "/srv/avatars", fix: true },
     ]);
     expect(network).toMatchObject({ addresses: ["192.0.2.10", ipv6Address], exposedPorts: [22, 80, 443] });
     const daemons = [
-      { unit: "files.service", restartOn: ["networkDaemon", "fileServer"], domainChange: "restart" },
+      { unit: "files.service", restartOn: ["network-daemon", "file-server"], domainChange: "restart" },
       { unit: "dav.service" },
       {
         unit: "web.service",
-        restartOn: ["networkDaemon", "webApplication"],
+        restartOn: ["network-daemon", "web-application"],
         code: "web-application",
         command: expect.objectContaining({ never: expect.stringContaining("fastcgi") }),
       },

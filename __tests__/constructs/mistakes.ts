@@ -707,7 +707,15 @@ const harmful = of("harm", [
     (s) =>
       s.frontEnd({
         mediaDirectory: "/srv/conf",
-        activation: { settings: { files: { webApplication: "/srv/conf/settings.py" } } },
+        activation: {
+          settings: {
+            files: {
+              networkDaemon: "/srv/n.conf",
+              webApplication: "/srv/conf/settings.py",
+              fileServer: "/srv/f.conf",
+            },
+          },
+        },
       }),
   ],
   ["files below /tmp", served("/tmp/files")],

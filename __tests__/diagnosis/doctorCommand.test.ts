@@ -7,7 +7,7 @@ import { run } from "../../src/cli/program.js";
 import { fileSyncTrees } from "../../src/constructs/fileSync/expected.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { siteConfig, siteExpect } from "../../proof/kit/siteConfig.js";
-import { wantedValues } from "../applicationSettings/oracle.js";
+import { wantedFiles } from "../applicationSettings/oracle.js";
 import { asExpected, configOf, deploymentOf, siteRows } from "./site.js";
 
 /** `portico doctor` from another machine: what it prints, and how it ends. */
@@ -115,7 +115,6 @@ test("a public address is probed with what the config serves", async () => {
 describe("on the host itself", () => {
   /** All of it below the folder, which stands for what is deployed; no systemd answers here. */
   const at = (name: string): string => join(folder, name);
-  let values: ReturnType<typeof wantedValues>;
 
   beforeEach(async () => {
     chmodSync(folder, 0o755);
@@ -127,19 +126,19 @@ describe("on the host itself", () => {
       .replaceAll("/usr/share/portico/default", at("page"))
       .replaceAll("/var/log/portico", at("log"));
     writeFileSync(configFile, text);
-    values = wantedValues({ origins: [{ scheme: "http", host: "files.example.org", port }] });
     writeFileSync(at("daemon.conf"), "[General]\n");
     writeFileSync(at("settings.py"), "SECRET_KEY = 'x'\n");
     writeFileSync(at("server.conf"), "[fileserver]\n");
-    const files = {
+    const paths = {
       networkDaemon: at("daemon.conf"),
       webApplication: at("settings.py"),
       fileServer: at("server.conf"),
     };
-    expect(await applyEdits(await planSettings({ values, files }))).toMatchObject({ ok: true });
+    const files = wantedFiles(paths, { origins: [{ scheme: "http", host: "files.example.org", port }] });
+    expect(await applyEdits(await planSettings({ files }))).toMatchObject({ ok: true });
     const deployment = deploymentOf({
       expect: EXPECT,
-      settings: { values: values as never, files },
+      settings: { files },
       trees: fileSyncTrees({ directory: at("media") }, false),
       network: { addresses: ["127.0.0.1"] },
     });

@@ -6,9 +6,9 @@ import { siteConfig, siteExpect } from "../../proof/kit/siteConfig.js";
 import type { Evidence } from "../../src/diagnosis/evidence.js";
 import { type DiagnosisOptions, gather } from "../../src/diagnosis/gather.js";
 import { ownAddresses } from "../../src/diagnosis/hostFacts.js";
-import { type DeploymentInput, unbracketed } from "../../src/model/index.js";
+import type { DeploymentInput } from "../../src/model/index.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
-import { wantedValues } from "../applicationSettings/oracle.js";
+import { wantedFiles } from "../applicationSettings/oracle.js";
 import { deploymentOf, HEALTHY, type Subject, subjectOf } from "./site.js";
 
 /** Which documents a diagnosis believes, and what it asks the running proxy. */
@@ -120,11 +120,7 @@ describe("of a front end", () => {
         : { ...one, port: ports.https, publishedPort: ports.published },
     );
     writeFileSync(at("portico.json"), JSON.stringify({ ...rest, listeners: moved }));
-    const named =
-      deployed?.settings === undefined
-        ? host
-        : unbracketed(new URL(deployed.settings.values.serviceUrl).hostname);
-    const rows = siteExpect({ mode: "tls", host: named });
+    const rows = siteExpect({ mode: "tls", host });
     if (deployed !== undefined || !existsSync(at("deployment.json")))
       writeFileSync(at("deployment.json"), JSON.stringify(deploymentOf({ expect: rows, ...deployed })));
     const gathered = await gather({ ...options, timeoutMs: 300, ...more });
@@ -134,9 +130,12 @@ describe("of a front end", () => {
   const row = ({ responses }: Evidence, subject: Subject) =>
     responses.find((one) => subjectOf(one.row) === subject)!.row;
   const servedAs = (host: string): Partial<DeploymentInput> => ({
+    expect: siteExpect({ mode: "tls", host }),
     settings: {
-      values: wantedValues({ origins: [{ scheme: "https", host, port: 444 }] }) as never,
-      files: { networkDaemon: at("a"), webApplication: at("b"), fileServer: at("c") },
+      files: wantedFiles(
+        { networkDaemon: at("a"), webApplication: at("b"), fileServer: at("c") },
+        { origins: [{ scheme: "https", host, port: 444 }] },
+      ),
     },
   });
 
@@ -150,8 +149,8 @@ describe("of a front end", () => {
   >([
     ["on the host", {}, undefined, ["127.0.0.1", "127.0.0.1", "https", "https://127.0.0.1"]],
     ["by a name", { host: "localhost" }, undefined, ["localhost", "127.0.0.1", "https", "https://localhost"]],
-    ["by SERVICE_URL", {}, "localhost", ["localhost", "127.0.0.1", "https", "https://localhost"]],
-    ["by SERVICE_URL with IPv6", {}, "::1", ["[::1]", "127.0.0.1", "https", "https://[::1]"]],
+    ["by the name of the rows", {}, "localhost", ["localhost", "127.0.0.1", "https", "https://localhost"]],
+    ["by the name of the rows with IPv6", {}, "::1", ["[::1]", "127.0.0.1", "https", "https://[::1]"]],
     ["at an own address", { connect: "::1" }, undefined, ["127.0.0.1", "::1", "https", "https://127.0.0.1"]],
     [
       "at another address",
@@ -166,7 +165,7 @@ describe("of a front end", () => {
       ["127.0.0.1", "127.0.0.1", "published", "https://127.0.0.1"],
     ],
     [
-      "from elsewhere by SERVICE_URL",
+      "from elsewhere by the name of the rows",
       { place: "elsewhere" },
       "localhost",
       ["localhost", "localhost", "published", "https://localhost"],

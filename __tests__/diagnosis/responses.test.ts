@@ -575,7 +575,10 @@ describe("a line of `portico check --live`", () => {
 
 describe("settings that are stored in the database", () => {
   const access = { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" };
-  const wanted = { SERVICE_URL: "http://a/sync", FILE_SERVER_ROOT: "http://a/synchttp" };
+  const wanted = new Map([
+    ["SERVICE_URL", { wanted: "http://a/sync" }],
+    ["FILE_SERVER_ROOT", { wanted: "http://a/synchttp" }],
+  ]);
 
   test.each<[stored: string | undefined, pass: boolean, seen: string]>([
     [undefined, true, "nothing"],
@@ -586,21 +589,20 @@ describe("settings that are stored in the database", () => {
     ["\u001b[2J", false, "\\u001b[2J"],
   ])("%j passes: %s", (text, pass, seen) => {
     const overrides =
-      text === undefined ? [] : [{ item: "SERVICE_URL" as const, stored: { kind: "text" as const, text } }];
+      text === undefined ? [] : [{ item: "SERVICE_URL", stored: { kind: "text" as const, text } }];
     const [service, root] = judgeOverrides({ looked: true, overrides }, wanted, access);
     expect(service).toMatchObject({ pass, seen, request: "database reader@127.0.0.1:3306/sync" });
     expect(service!.cause === undefined).toBe(pass);
     expect(root).toMatchObject({ name: "stored FILE_SERVER_ROOT", pass: true, seen: "nothing" });
   });
 
-  test("are wrong where they cannot be read, or where nothing should be", () => {
-    const unreadable = [{ item: "SERVICE_URL" as const, stored: { kind: "unreadable" as const } }];
-    const nobody = { SERVICE_URL: undefined, FILE_SERVER_ROOT: undefined };
+  test("are wrong where they cannot be read", () => {
+    const unreadable = [{ item: "SERVICE_URL", stored: { kind: "unreadable" as const } }];
     const at = { ...access, host: "::1" };
-    expect(judgeOverrides({ looked: true, overrides: unreadable }, nobody, at)[0]).toMatchObject({
+    expect(judgeOverrides({ looked: true, overrides: unreadable }, wanted, at)[0]).toMatchObject({
       pass: false,
       seen: "a value that cannot be read",
-      expected: "nothing",
+      expected: "nothing, or http://a/sync",
       request: "database reader@[::1]:3306/sync",
     });
     expect(judgeOverrides({ looked: false, why: "" }, wanted, access)).toEqual([]);

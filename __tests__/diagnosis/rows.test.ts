@@ -4,7 +4,7 @@ import { judge } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
 import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
-import { problem } from "../../src/model/index.js";
+import { type DeploymentInput, problem } from "../../src/model/index.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
 import {
   ADDRESS,
@@ -67,8 +67,15 @@ const trees = (...violations: object[]): Partial<Evidence> => ({
 const web = (more: object): Partial<Evidence> => ({
   units: { ...UNITS, daemons: [{ ...UNITS.daemons[0]!, ...more }] },
 });
+const deployed = (more: Partial<DeploymentInput> = {}) =>
+  deploymentOf({ settings: HEALTHY.deployment!.settings!, ...more });
 const settings = (more: object): Partial<Evidence> => ({ settings: { ...HEALTHY.settings!, ...more } });
-const deviation = { item: "SERVICE_URL", wanted: "http://a/sync", where: "/opt/daemon.conf:2" };
+const deviation = {
+  item: "SERVICE_URL",
+  code: "public-urls",
+  wanted: "http://a/sync",
+  where: "/opt/daemon.conf:2",
+};
 const publicAddress = (more: Partial<PublicAddress> = {}): Partial<Evidence> => ({
   publicAddresses: [{ address: ADDRESS, own: false, outcome: silent, ...more }],
 });
@@ -407,7 +414,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     ...[3306, 8000, 8080, 8082].map((port): [string, Partial<Evidence>, Expected, [string, RegExp]] => [
       `port ${port} for everyone`,
       {
-        deployment: deploymentOf(),
+        deployment: deployed(),
         sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port }, { address: "0:0:0:0:0:0:0:0", port }],
       },
       { ports: "failed" },
@@ -416,7 +423,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     [
       "other ports that the deployment names",
       {
-        deployment: deploymentOf({ network: { addresses: [ADDRESS], loopbackPorts: [9000] } }),
+        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [9000] } }),
         sockets: [80, 8000, 9000].map((port) => ({ address: "0.0.0.0", port })),
       },
       { ports: "failed" },
@@ -425,7 +432,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     [
       "a port of the proxy's own among them",
       {
-        deployment: deploymentOf({ network: { addresses: [ADDRESS], loopbackPorts: [80] } }),
+        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [80] } }),
       },
       {},
     ],
@@ -433,7 +440,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       "a daemon's port behind our firewall",
       {
         sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port: 8000 }],
-        deployment: deploymentOf({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
+        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
         units: { ...UNITS, firewall: { ...UNITS.proxy, name: "firewall.service" } },
       },
       {},
@@ -442,7 +449,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       "a daemon's port, the firewall down",
       {
         sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port: 8000 }],
-        deployment: deploymentOf({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
+        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
         units: { ...UNITS, firewall: { ...UNITS.proxy, name: "firewall.service", state: "inactive" } },
       },
       { ports: "failed" },
@@ -456,7 +463,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     [
       "a daemon's port that is open from elsewhere",
       {
-        deployment: deploymentOf(),
+        deployment: deployed(),
         openPorts: new Map([
           [80, true],
           [8000, true],
@@ -503,7 +510,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       {},
       ["addresses", /translates it to 10\.0\.0\.5/],
     ],
-    ["no address is known", { ownAddresses: new Set(["127.0.0.1"]), deployment: deploymentOf() }, {}],
+    ["no address is known", { ownAddresses: new Set(["127.0.0.1"]), deployment: deployed() }, {}],
     [
       "another name than the config's",
       responses({ web: errorPage(404, "portico/0.1.0"), media: errorPage(404, "portico/0.1.0") }),
@@ -690,7 +697,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     ],
     [
       "another setting",
-      settings({ deviations: [{ ...deviation, item: "SITE_ROOT" }] }),
+      settings({ deviations: [{ ...deviation, item: "SITE_ROOT", code: "other" }] }),
       { settings: "failed" },
       ["settings", /SITE_ROOT is not set/],
     ],
@@ -700,7 +707,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       { "public-urls": "unknown", settings: "failed" },
       ["settings", /\n\/etc\/x: cannot be read\nLook at it\.$/],
     ],
-    ["settings that were not looked at", without("settings"), { "public-urls": "unknown" }],
+    ["settings that were not looked at", without("settings"), all(["public-urls", "settings"], "unknown")],
     [
       "no public address",
       { publicAddresses: [] },
@@ -748,7 +755,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       {
         ...publicAddress({ address: "2606:4700::9", name: "files.example.org" }),
         ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
-        deployment: deploymentOf(),
+        deployment: deployed(),
       },
       { hairpin: "failed" },
       ["hairpin", /^files\.example\.org leads to an address that is not the host's\n2606:4700::9: /],
@@ -758,7 +765,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       {
         ...publicAddress({ address: "198.41.0.9", name: "files.example.org" }),
         ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
-        deployment: deploymentOf(),
+        deployment: deployed(),
       },
       { hairpin: "failed" },
       [

@@ -19,6 +19,7 @@ import {
   type ProxyConfigInput,
 } from "../../src/model/index.js";
 import { siteConfig, siteExpect } from "../../proof/kit/siteConfig.js";
+import { wantedFiles } from "../applicationSettings/oracle.js";
 
 /** A file-sync front end as a diagnosis sees it, in good order. */
 
@@ -158,7 +159,7 @@ export const HEALTHY: Evidence = {
   config: CONFIG,
   configProblems: [],
   configWarnings: [],
-  deployment: deploymentOf({ network: { addresses: [ADDRESS] } }),
+  deployment: deploymentOf({ network: { addresses: [ADDRESS] }, settings: { files: wantedFiles() } }),
   responses: responsesOf(CONFIG),
   units: UNITS,
   sockets: [{ address: "0.0.0.0", port: 80 }],

@@ -234,7 +234,7 @@ describe("a failure restores the last good state, running", () => {
         {
           settings: {
             ...settings(values(host.address))!,
-            files: { ...SETTINGS, fileServer: "/opt/sync/conf/none" },
+            files: [{ ...settings(values(host.address))!.files[2]!, path: "/opt/sync/conf/none" }],
           },
         },
       ],

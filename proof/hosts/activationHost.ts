@@ -8,6 +8,7 @@ import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
 import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
 import {
+  applicationSettingsFiles,
   applicationSettingsValues,
   firewallDropIn,
   firewallUnit,
@@ -366,7 +367,6 @@ export function values(serverName: string, more: { fileServerPort?: number } = {
 }
 
 export const settings = (of: ReturnType<typeof values>): DeploymentInput["settings"] => ({
-  values: of,
-  files: SETTINGS,
+  files: applicationSettingsFiles(of, SETTINGS),
   apply: true,
 });

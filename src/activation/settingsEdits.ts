@@ -1,17 +1,18 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Deployment, type Problem, ProblemError, type Result } from "../model/index.js";
+import { type Deployment, itemLabel, type Problem, ProblemError, type Result } from "../model/index.js";
 import {
   applyEdits,
   planSettings,
   readFound,
   replaceFiles,
   revertChanges,
+  type SettingsEditRecord,
   type SettingsPlan,
   type SettingsSource,
   sweepBeside,
 } from "../applicationSettings/index.js";
 import { withLock } from "./lock.js";
-import { type GoodState, type SettingsEditRecord, Store } from "./store.js";
+import { type GoodState, Store } from "./store.js";
 
 /** What has to be edited in the application's files. */
 export interface PlannedEdits {
@@ -47,12 +48,9 @@ async function planFor(
   source: SettingsSource,
   made: readonly SettingsEditRecord[],
 ): Promise<PlannedEdits> {
-  const ours = made
-    .filter(({ role, path }) => role === "webApplication" && path === source.files[role])
-    .flatMap(({ added = [] }) => added);
-  const plan = await planSettings(source, store.root, ours);
-  const edits = plan.files.flatMap(({ role, changes }) =>
-    changes.map((change) => ({ role, path: source.files[role], ...change })),
+  const plan = await planSettings(source, store.root, made);
+  const edits = plan.files.flatMap(({ source: { name: file, path, kind }, changes }) =>
+    changes.map((change) => ({ file, path, kind, ...change })),
   );
   return { edits, plan, unreached: [] };
 }
@@ -74,7 +72,7 @@ export function mergeEdits(
   for (const edit of more) {
     const first = byItem.get(keyOf(edit));
     const { added, removed = [], ...rest } = edit;
-    const kept = (first?.added ?? []).filter((origin) => !removed.includes(origin));
+    const kept = (first?.added ?? []).filter((element) => !removed.includes(element));
     byItem.set(keyOf(edit), {
       ...rest,
       ...(first === undefined ? {} : originOf(first)),
@@ -84,16 +82,11 @@ export function mergeEdits(
   return [...byItem.values()];
 }
 
-const keyOf = ({ role, path, item }: SettingsEditRecord): string => `${role} ${path} ${item}`;
+const keyOf = (edit: SettingsEditRecord): string => `${edit.kind} ${edit.path} ${itemLabel(edit)}`;
 
 /** What was there before the first edit, and what was added with the item. */
-function originOf({
-  from,
-  section,
-  lineEndAdded,
-  encoding,
-}: SettingsEditRecord): Partial<SettingsEditRecord> {
-  return { from, section, lineEndAdded, encoding };
+function originOf({ from, header, lineEndAdded, encoding }: SettingsEditRecord): Partial<SettingsEditRecord> {
+  return { from, header, lineEndAdded, encoding };
 }
 
 /** Files with edits to undo, in the order in which they are reported. */

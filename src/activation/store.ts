@@ -8,7 +8,6 @@ import {
   DEPLOYMENT_FILE,
   DEPLOYMENT_STORE,
   type DeploymentIdentity,
-  type DeploymentSettings,
   type FileRole,
   INCOMING_DIRECTORY,
   problem,
@@ -28,19 +27,7 @@ import {
 import { type FileState, hashOf } from "./fileState.js";
 import type { Programs } from "./programs.js";
 import { systemdIsHere } from "./systemctl.js";
-import type { ItemChange } from "../applicationSettings/index.js";
-
-export type SettingsFile = keyof DeploymentSettings["files"];
-
-/**
- * An edit of one item in one of the application's own files. It is undone item by item, so that every other line stays
- * as its owner last wrote it. It contains nothing else from the file, whose secret key is never copied (service 2.3).
- */
-export interface SettingsEditRecord extends ItemChange {
-  readonly role: SettingsFile;
-  /** The path that the deployment gives. */
-  readonly path: string;
-}
+import type { SettingsEditRecord } from "../applicationSettings/index.js";
 
 /** A state that a host was brought to, and in which it was seen to serve. */
 export interface GoodState {

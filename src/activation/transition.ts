@@ -8,7 +8,8 @@ import { type UnitStatus, unitStatus } from "./systemctl.js";
 import { previewOf } from "./preview.js";
 import { serviceSteps, type Situation, type Step, unitOf, type WantedUnit } from "./serviceSteps.js";
 import type { PlannedEdits } from "./settingsEdits.js";
-import { goodFiles, type GoodState, type Journal, type SettingsEditRecord, type Store } from "./store.js";
+import { goodFiles, type GoodState, type Journal, type Store } from "./store.js";
+import type { SettingsEditRecord } from "../applicationSettings/index.js";
 
 /** What will be done to a host. */
 export interface Plan {
@@ -108,9 +109,9 @@ export function isDomainOnly(
   last: GoodState | undefined,
   files: readonly { readonly role: FileRole }[],
 ): boolean {
-  const [now, then] = [deployment.settings?.values, last?.deployment.settings?.values];
-  const withoutHost = (values: unknown): string =>
-    JSON.stringify(values).replaceAll(/(https?:\/\/)(?:\[[^\]"]*\]|[^/:"]*)/g, "$1");
+  const [now, then] = [deployment.settings?.files, last?.deployment.settings?.files];
+  const withoutHost = (wanted: unknown): string =>
+    JSON.stringify(wanted).replaceAll(/(https?:\/\/)(?:\[[^\]"]*\]|[^/:"]*)/g, "$1");
   return (
     now !== undefined &&
     then !== undefined &&
@@ -133,7 +134,7 @@ export function stepsTo(
   const edit: Step = { do: "files" };
   if (!withSystemd)
     return { steps: files.length + edits.length + modes.length > 0 ? [edit] : [], preview: [] };
-  const situation = { ...given, changed: files, settings: new Set(edits.map(({ role }) => role)) };
+  const situation = { ...given, changed: files, settings: new Set(edits.map(({ file }) => file)) };
   const steps = serviceSteps(situation);
   // Permissions do not concern any service.
   const isOnlyModes = modes.length > 0 && !steps.some((step) => step.do === "files");

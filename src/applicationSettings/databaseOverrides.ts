@@ -24,13 +24,9 @@ export interface DatabaseAccess {
 
 /** A setting that the database has a value for; it has priority over the files (service 2.2). */
 export interface Override {
-  readonly item: OverridableItem;
+  readonly item: string;
   readonly stored: StoredValue;
 }
-
-const OVERRIDABLE = ["SERVICE_URL", "FILE_SERVER_ROOT"] as const;
-
-export type OverridableItem = (typeof OVERRIDABLE)[number];
 
 /** What the database contains, or why it was not queried. */
 export type Overrides =
@@ -41,20 +37,21 @@ export type Overrides =
 const SAID_MAX = 400;
 
 /** Hexadecimal, so that line ends and the client's encoding do not matter. */
-const QUERY = `START TRANSACTION READ ONLY;
-SELECT constance_key, HEX(value) FROM constance_config WHERE constance_key IN ('${OVERRIDABLE.join("','")}')`;
+const queryFor = (names: readonly string[]): string => `START TRANSACTION READ ONLY;
+SELECT constance_key, HEX(value) FROM constance_config WHERE constance_key IN ('${names.join("','")}')`;
 
 /**
  * Asks the application's database for settings that were changed in the web interface, by the host's own command-line
- * client. The password is in no argument, environment variable or file that others can see. Reads only; never throws.
+ * client. Their names are those of a deployment, whose schema leaves no quote in them. The password is in no argument, environment variable or file that others can see. Reads only; never throws.
  */
-export async function readOverrides(access: DatabaseAccess): Promise<Overrides> {
+export async function readOverrides(access: DatabaseAccess, names: readonly string[]): Promise<Overrides> {
+  if (names.length === 0) return { looked: false, why: "no item of the deployment is marked as `stored`" };
   if (access.password === undefined && access.optionFile === undefined) {
     return { looked: false, why: "no password was given" };
   }
   try {
     for (const client of ["mariadb", "mysql"]) {
-      const answer = await ask(client, access);
+      const answer = await ask(client, access, names);
       if (answer !== "missing") return answer;
     }
     return { looked: false, why: "neither the client mariadb nor mysql is installed here" };
@@ -63,11 +60,15 @@ export async function readOverrides(access: DatabaseAccess): Promise<Overrides> 
   }
 }
 
-async function ask(client: string, access: DatabaseAccess): Promise<Overrides | "missing"> {
-  if (access.optionFile !== undefined) return runClient(client, access, access.optionFile);
+async function ask(
+  client: string,
+  access: DatabaseAccess,
+  names: readonly string[],
+): Promise<Overrides | "missing"> {
+  if (access.optionFile !== undefined) return runClient(client, access, names, access.optionFile);
   const options = await secretOptions(access.password!);
   try {
-    return await runClient(client, access, "/dev/fd/3", options.fd);
+    return await runClient(client, access, names, "/dev/fd/3", options.fd);
   } finally {
     await options.close();
   }
@@ -89,6 +90,7 @@ async function secretOptions(password: string): Promise<FileHandle> {
 function runClient(
   client: string,
   access: DatabaseAccess,
+  names: readonly string[],
   optionFile: string,
   fd?: number,
 ): Promise<Overrides | "missing"> {
@@ -109,7 +111,7 @@ function runClient(
     "--local-infile=0",
     // Nor does the client collect an answer that has no end.
     "--quick",
-    `--execute=${QUERY}`,
+    `--execute=${queryFor(names)}`,
   ];
   return new Promise((resolve) => {
     // Without a home, because a password in ~/.my.cnf would take priority over the given one.
@@ -134,7 +136,7 @@ function runClient(
       done(error.code === "ENOENT" ? "missing" : { looked: false, why: error.message }),
     );
     child.on("close", (code, signal) => {
-      if (code === 0) return done({ looked: true, overrides: parseRows(out) });
+      if (code === 0) return done({ looked: true, overrides: parseRows(out, names) });
       if (signal !== null) return done({ looked: false, why: `no answer within ${timeoutMs / 1000} s` });
       const said = err.trim().replaceAll("\n", "; ").slice(0, SAID_MAX);
       done({ looked: false, why: whyNot(without(said, password), name, client) });
@@ -142,15 +144,15 @@ function runClient(
   });
 }
 
-/** Two settings, in hexadecimal. */
+/** Of settings, in hexadecimal. */
 const ANSWER_BYTES_MAX = 1 << 20;
 
-function parseRows(out: string): Override[] {
+function parseRows(out: string, names: readonly string[]): Override[] {
   return out
     .split("\n")
     .map((line) => line.split("\t"))
     .flatMap(([key, hex]) => {
-      const item = OVERRIDABLE.find((each) => each === key);
+      const item = names.find((each) => each === key);
       if (item === undefined || hex === undefined || hex === "NULL") return [];
       return [{ item, stored: readStoredValue(Buffer.from(hex, "hex")) }];
     });

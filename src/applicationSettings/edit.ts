@@ -1,8 +1,9 @@
-import type { Problem } from "../model/index.js";
+import type { Problem, SettingsFile } from "../model/index.js";
 import type { Splice } from "./textEdit.js";
 
-/** One of the configuration items (service 2.1), as one file has it and as it should be. */
+/** One item, as its file has it and as it should be. */
 export interface ItemFinding {
+  /** Its label. */
   readonly item: string;
   readonly wanted: string;
   /** The value in force; undefined if the item is not set, or set by something other than a literal. */
@@ -15,7 +16,9 @@ export interface ItemFinding {
 
 /** What an edit does to one item; enough to undo it, whatever else happens to the file in the meantime. */
 export interface ItemChange {
-  readonly item: string;
+  /** In an INI file. */
+  readonly section?: string;
+  readonly name: string;
   /** Source text of the value before; null if the item was not set, and was added. */
   readonly from: string | null;
   /** Source text of the value after. */
@@ -23,12 +26,24 @@ export interface ItemChange {
   /** Of a list: elements that were added to it, and earlier additions of ours that were removed. */
   readonly added?: readonly string[];
   readonly removed?: readonly string[];
-  /** Of an added item: whether its section was added too, and whether an empty line is above that. */
-  readonly section?: "added" | "added apart";
+  /** Of an added item: whether the header of its section was added too, and whether an empty line is above that. */
+  readonly header?: "added" | "added apart";
   /** How the file was read, if it was not UTF-8. */
   readonly encoding?: "latin1";
   /** Of an added item: whether the file did not end with a line end, and got one. */
   readonly lineEndAdded?: boolean;
+}
+
+/**
+ * An edit of one item in one of the application's own files. It is undone item by item, so that every other line stays
+ * as its owner last wrote it. It contains nothing else from the file, whose secret key is never copied (service 2.3).
+ */
+export interface SettingsEditRecord extends ItemChange {
+  /** Name of the file in the deployment that asked for it; a later one may have others. */
+  readonly file: string;
+  readonly kind: SettingsFile["kind"];
+  /** The path that the deployment gives. */
+  readonly path: string;
 }
 
 /** The result of undoing a change. */

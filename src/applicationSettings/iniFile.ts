@@ -1,38 +1,14 @@
-import { type Problem, problem } from "../model/index.js";
-import type { ApplicationSettingsValues } from "../render/index.js";
+import { type IniItem, itemLabel, type Problem, problem } from "../model/index.js";
 import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
 import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
 
 /**
- * Edits the network daemon's and the file server's config. Both are read by two kinds of reader: GLib's GKeyFile, which
- * is case-sensitive and has neither `:` nor continuation lines, and Python's configparser, which is the opposite.
- * Anything that the two would read differently is refused, with its line number.
- */
-export interface IniItem {
-  /** For messages. */
-  readonly name: string;
-  readonly section: string;
-  readonly key: string;
-  readonly wanted: string;
-}
-
-/** SERVICE_URL, in the network daemon's config (service 2.1). */
-export function networkDaemonItems({ serviceUrl }: ApplicationSettingsValues): IniItem[] {
-  return [{ name: "SERVICE_URL", section: "General", key: "SERVICE_URL", wanted: serviceUrl }];
-}
-
-/** Where the file server listens, in its config (service 2.1). */
-export function fileServerItems({ fileServerHost, fileServerPort }: ApplicationSettingsValues): IniItem[] {
-  const section = "fileserver";
-  return [
-    { name: "fileserver.host", section, key: "host", wanted: fileServerHost },
-    { name: "fileserver.port", section, key: "port", wanted: String(fileServerPort) },
-  ];
-}
-
-/**
- * Sets items where they are already set (at the last place if there are several, because that one counts); adds the
- * others at the end of their section, and a missing section at the end of the file.
+ * Edits an INI file. It may have two kinds of reader: GLib's GKeyFile, which is case-sensitive and has neither `:` nor
+ * continuation lines, and Python's configparser, which is the opposite. Anything that the two would read differently is
+ * refused, with its line number.
+ *
+ * An item is set where it is already set (at the last place if there are several, because that one counts); others are
+ * added at the end of their section, and a missing section at the end of the file.
  *
  * @param path for messages
  */
@@ -137,7 +113,7 @@ function withoutBlanksAtEnd(text: string): string {
   return text.slice(0, to);
 }
 
-const isText = (line: IniLine): boolean => line.kind !== "blank" && line.kind !== "comment";
+export const isText = (line: IniLine): boolean => line.kind !== "blank" && line.kind !== "comment";
 
 interface Plan {
   readonly finding: ItemFinding;
@@ -147,35 +123,36 @@ interface Plan {
   readonly note?: string;
 }
 
-function refused(item: IniItem): ItemFinding {
-  return { item: item.name, wanted: item.wanted, state: "refused" };
-}
+const refused = (item: IniItem): ItemFinding => ({ ...named(item), state: "refused" });
+
+const named = (item: IniItem) => ({ item: itemLabel(item), wanted: String(item.value) });
 
 function planItem(lines: readonly IniLine[], item: IniItem, path: string): Plan {
-  const base = { item: item.name, wanted: item.wanted };
+  const base = named(item);
+  const { item: label, wanted } = base;
   const inSection = lines.filter((line) => line.section === item.section);
-  const same = inSection.filter((line) => line.key?.toLowerCase() === item.key.toLowerCase());
+  const same = inSection.filter((line) => line.key?.toLowerCase() === item.name.toLowerCase());
   const obstacle = same
     .map((line) => [line, whyUnsafe(lines, line, item)] as const)
     .find(([, why]) => why !== undefined);
   if (obstacle !== undefined) {
     const [{ number }, why] = obstacle;
-    const unsafe = problem("settings.refused", `${path}:${number}`, `${item.name}: ${why}`, FIX);
+    const unsafe = problem("settings.refused", `${path}:${number}`, `${label}: ${why}`, FIX);
     return { finding: { ...refused(item), line: number }, problem: unsafe };
   }
   const last = same.at(-1);
   if (last === undefined) return { finding: { ...base, state: "missing" } };
   const value = last.value!;
-  const state = value.text === item.wanted ? "same" : "different";
+  const state = value.text === wanted ? "same" : "different";
   const earlier = same.slice(0, -1).map((line) => line.number);
-  const note = `${path}:${last.number}: ${item.name} is set before on line ${earlier.join(", ")}; the last one wins`;
+  const note = `${path}:${last.number}: ${label} is set before on line ${earlier.join(", ")}; the last one wins`;
   return {
     finding: { ...base, found: value.text, line: last.number, state },
     ...(state === "same"
       ? {}
       : {
-          splice: { ...value, text: item.wanted },
-          change: { item: item.name, from: value.text, to: item.wanted },
+          splice: { ...value, text: wanted },
+          change: { section: item.section, name: item.name, from: value.text, to: wanted },
         }),
     ...(earlier.length === 0 ? {} : { note }),
   };
@@ -187,7 +164,7 @@ const FIX = {
 
 /** What the two readers would read differently, as a message. */
 function whyUnsafe(lines: readonly IniLine[], line: IniLine, item: IniItem): string | undefined {
-  if (line.key !== item.key)
+  if (line.key !== item.name)
     return `is written \`${line.key}\`, and not every reader takes that as the same key`;
   if (line.separator !== "=") return "is set with `:`, which not every reader understands";
   if (line.continues) return "is indented, so that some readers take it as part of the value above";
@@ -208,16 +185,17 @@ function addToSection(
   items: readonly IniItem[],
   path: string,
 ): { splice?: Splice; changes?: readonly ItemChange[]; problem?: Problem } {
-  const names = items.map((item) => item.name).join(", ");
+  const names = items.map(itemLabel).join(", ");
   const refuse = (line: IniLine, why: string): { problem: Problem } => ({
     problem: problem("settings.refused", `${path}:${line.number}`, `${names}: ${why}`, FIX),
   });
-  const added = items.map((item) => `${item.key} = ${item.wanted}`);
-  const changesOf = (how: Pick<ItemChange, "section">, at: number): ItemChange[] =>
+  const added = items.map((item) => `${item.name} = ${item.value}`);
+  const changesOf = (how: Pick<ItemChange, "header">, at: number): ItemChange[] =>
     items.map((item) => ({
-      item: item.name,
+      section,
+      name: item.name,
       from: null,
-      to: item.wanted,
+      to: String(item.value),
       ...how,
       ...(at === text.length && isUnended(text) ? { lineEndAdded: true } : {}),
     }));
@@ -229,7 +207,7 @@ function addToSection(
     const apart = lines.length === 0 || lines.at(-1)!.kind === "blank" ? [] : [""];
     return {
       splice: insertLines(text, text.length, [...apart, `[${section}]`, ...added]),
-      changes: changesOf({ section: apart.length === 0 ? "added" : "added apart" }, text.length),
+      changes: changesOf({ header: apart.length === 0 ? "added" : "added apart" }, text.length),
     };
   }
   const next = nextText(lines, last);

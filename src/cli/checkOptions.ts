@@ -88,8 +88,8 @@ Prints every problem at once: where it is, what was received, what is allowed, h
 what was expected, what was seen, and for FAIL the likely cause. The deployment lists the responses; without one, each
 route has to answer as its action promises. It may run on another machine that has a copy of both documents.
 
-With credentials for the application's database, --live also looks for values of SERVICE_URL and FILE_SERVER_ROOT that
-were stored through the web interface: they take priority over the config files.
+With credentials for the application's database, --live also looks for settings that were stored through the web
+interface: they take priority over the config files.
 
 Examples:
   portico check ./portico.json

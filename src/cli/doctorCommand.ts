@@ -34,7 +34,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
     .option("--deployment <FILE>", "what is deployed", DEPLOYMENT_FILE)
     .option("--config <FILE>", "proxy config (default: the one of the deployment)")
     .option("--elsewhere", "this machine is not the host: look at the network only")
-    .option("--host <NAME>", "name or address that clients use (default: that of SERVICE_URL)")
+    .option("--host <NAME>", "name or address that clients use (default: the first one of the deployment)")
     .option("--connect <ADDRESS>", "where to connect (default: loopback, or with --elsewhere the host)")
     .option(
       "--public-address <ADDRESS>",

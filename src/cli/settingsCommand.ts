@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { editByHand, planByHand, type PlannedEdits } from "../activation/index.js";
 import { DEPLOYMENT_FILE, formatProblem, parseDeploymentText, problem, type Result } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
@@ -11,9 +11,7 @@ import { EXIT, json, type Output } from "./output.js";
 interface SettingsFlags {
   root?: string;
   deployment?: string;
-  networkDaemon?: string;
-  webApplication?: string;
-  fileServer?: string;
+  file?: ReadonlyMap<string, string>;
   json?: boolean;
   dryRun?: boolean;
 }
@@ -38,15 +36,23 @@ function withFiles(command: Command): Command {
       "--deployment <FILE>",
       `the deployment (default: ${DEPLOYMENT_FILE}, below --root if that is given)`,
     )
-    .option("--network-daemon <FILE>", "config of the network daemon (default: the deployment's)")
-    .option("--web-application <FILE>", "settings of the web application (default: the deployment's)")
-    .option("--file-server <FILE>", "config of the file server (default: the deployment's)")
+    .option(
+      "--file <NAME=FILE>",
+      "another path for a file of the deployment; may be given several times",
+      namedFile,
+    )
     .option("--root <DIR>", "folder below which the deployment and the files it names are looked up")
     .option("--json", "print the outcome as JSON");
 }
 
+function namedFile(text: string, all: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
+  const [, name, file] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+  if (name === undefined) throw new InvalidArgumentError("give NAME=FILE, with a name of the deployment");
+  return new Map([...all, [name, file!]]);
+}
+
 const APPLY_HELP = `
-An item is changed where it is; a new one goes between the secret-key and the DATABASES item, or into its section.
+An item is changed where it is; a new one goes into its section, or in a Python module between SECRET_KEY and DATABASES.
 Everything else stays as it is, byte for byte. Either all files are written or none: what cannot be edited safely is
 refused with its line. No copy of a file is kept, since it may hold a secret key; the deployment
 remembers the previous value of each item, and a deactivation restores it.
@@ -56,7 +62,7 @@ Lines that may hold a secret are not shown. The daemons read their settings when
 Examples:
   portico settings apply --dry-run
   portico settings apply
-  portico settings apply --web-application /opt/sync/conf/settings.py`;
+  portico settings apply --file main=/opt/app/conf/settings.py`;
 
 const SHOW_HELP = `
 One line for each item: whether it is as wanted, its value, and where it is. Values that were changed in the web
@@ -116,14 +122,22 @@ async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
   if (settings === undefined) {
     return { ok: false, problems: [problem("settings.not-deployed", file, "has no application settings")] };
   }
-  const given = (named: string | undefined, deployed: string): string =>
-    named === undefined ? deployed : path.relative(root, path.resolve(named));
-  const files = {
-    networkDaemon: given(flags.networkDaemon, settings.files.networkDaemon),
-    webApplication: given(flags.webApplication, settings.files.webApplication),
-    fileServer: given(flags.fileServer, settings.files.fileServer),
-  };
-  return { ok: true, value: { values: settings.values, files } };
+  const given = flags.file ?? new Map<string, string>();
+  const names = settings.files.map(({ name }) => name);
+  const unknown = [...given.keys()].filter((name) => !names.includes(name));
+  if (unknown.length > 0) {
+    const allowed = names.join(", ");
+    const message = "is not a settings file of the deployment";
+    const problems = unknown.map((received) =>
+      problem("config.unknown-reference", "--file", message, { received, allowed }),
+    );
+    return { ok: false, problems };
+  }
+  const files = settings.files.map((one) => {
+    const named = given.get(one.name);
+    return named === undefined ? one : { ...one, path: path.relative(root, path.resolve(named)) };
+  });
+  return { ok: true, value: { files } };
 }
 
 function refuse(plan: SettingsPlan, flags: SettingsFlags, output: Output): number {
@@ -134,8 +148,8 @@ function refuse(plan: SettingsPlan, flags: SettingsFlags, output: Output): numbe
   return EXIT.failed;
 }
 
-function described({ role, path: file, findings, notes, changed }: PlannedFile): object {
-  return { role, path: file, changed, items: findings, notes };
+function described({ source: { name, kind }, path: file, findings, notes, changed }: PlannedFile): object {
+  return { name, kind, path: file, changed, items: findings, notes };
 }
 
 function appliedText(file: PlannedFile): string {

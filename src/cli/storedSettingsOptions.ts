@@ -2,7 +2,7 @@ import path from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
 import { judgeOverrides } from "../diagnosis/storedSettings.js";
-import type { Deployment } from "../model/index.js";
+import { type Deployment, storedItems } from "../model/index.js";
 import { type DatabaseAccess, readOverrides } from "../applicationSettings/index.js";
 
 /** Environment variable of the database's password: arguments can be seen by every user of the host. */
@@ -41,7 +41,7 @@ function parseDatabase(text: string): NonNullable<DatabaseFlags["database"]> {
   return { user: user!, host: host!.replace(/[[\]]/g, ""), port: Number(port), name: name! };
 }
 
-/** What the database contains for SERVICE_URL and FILE_SERVER_ROOT (service 2.2), or why it was not queried. */
+/** What the database contains for items of the settings (service 2.2), or why it was not queried. */
 export type StoredSettings =
   | { readonly looked: true; readonly rows: readonly CheckedResponse[] }
   | { readonly looked: false; readonly why: string };
@@ -65,10 +65,11 @@ export async function checkStoredSettings(
     return { looked: false, why: `no credentials: set ${PASSWORD_VARIABLE} or give --database-option-file` };
   }
   const access: DatabaseAccess = { ...database, ...credentials, timeoutMs: flags.timeoutMs };
-  const overrides = await readOverrides(access);
+  const settings = deployment?.settings;
+  if (settings === undefined)
+    return { looked: false, why: "the deployment does not say what they should be" };
+  const items = storedItems(settings);
+  const overrides = await readOverrides(access, [...items.keys()]);
   if (!overrides.looked) return overrides;
-  const values = deployment?.settings?.values;
-  if (values === undefined) return { looked: false, why: "the deployment does not say what they should be" };
-  const wanted = { SERVICE_URL: values.serviceUrl, FILE_SERVER_ROOT: values.fileServerRoot };
-  return { looked: true, rows: judgeOverrides(overrides, wanted, access) };
+  return { looked: true, rows: judgeOverrides(overrides, items, access) };
 }

@@ -3,14 +3,30 @@ import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { type DeploymentInput, parseDeployment } from "../model/deployment.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
-import type { CommandRule, DaemonUnit, DeploymentUnits, HostDescription } from "./activationOptions.js";
+import type {
+  CommandRule,
+  DaemonUnit,
+  DeploymentUnits,
+  DescribedSettings,
+  HostDescription,
+} from "./activationOptions.js";
 import { deploymentOf, deploymentText, filesOf, isDescription } from "./deploymentDocument.js";
 import type { Host } from "./host.js";
 import type { HostFile } from "./hostFile.js";
 import { addDoctor, DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
 import { refuse } from "./props/checks.js";
 import { PROXY_SERVICE } from "./props/instances.js";
-import { any, fields, listOf, type PropTable, refuseProps, required, text } from "./props/propTable.js";
+import {
+  any,
+  fields,
+  flag,
+  listOf,
+  type PropTable,
+  record,
+  refuseProps,
+  required,
+  text,
+} from "./props/propTable.js";
 import type { ProxyService } from "./proxyService.js";
 import { checkAroundTokens, escapeTemplate } from "./props/tokens.js";
 
@@ -142,20 +158,23 @@ export interface ActivationProps {
   readonly doctor?: DailyDoctor;
 }
 
+/** @internal */
+export const DAEMON_UNITS = listOf(
+  fields<DaemonUnit>({
+    unit: required(text),
+    restartOn: listOf(text),
+    domainChange: text,
+    code: text,
+    command: fields<CommandRule>({ never: required(text), says: required(text), fix: required(text) }),
+  }),
+);
+
+/** @internal The rest is the document's to judge. */
+export const DESCRIBED_SETTINGS = fields<DescribedSettings>({ files: required(listOf(record)), apply: flag });
+
 const ACTIVATION_PROPS: PropTable<ActivationProps> = {
   service: required(PROXY_SERVICE),
-  services: fields<DeploymentUnits>({
-    daemons: listOf(
-      fields<DaemonUnit>({
-        unit: required(text),
-        restartOn: listOf(text),
-        domainChange: text,
-        code: text,
-        command: fields<CommandRule>({ never: required(text), says: required(text), fix: required(text) }),
-      }),
-    ),
-    firewall: text,
-  }),
+  services: fields<DeploymentUnits>({ daemons: DAEMON_UNITS, firewall: text }),
   describe: any,
   doctor: fields(DAILY_DOCTOR_PROPS),
 };

@@ -1,4 +1,3 @@
-import type { ApplicationSettingsValues } from "../render/index.js";
 import type { DnsRecord, PortForward } from "../model/host.js";
 
 /**
@@ -54,27 +53,6 @@ export interface DeploymentUnits {
    * @default - none; no firewall was deployed
    */
   readonly firewall?: string;
-}
-
-/** The application's own settings files, and what is done with them. */
-export interface SettingsEditing {
-  /** Where the files are. */
-  readonly files: SettingsFilePaths;
-  /**
-   * Whether activation writes the settings into the files. `false` only reports what differs.
-   * @default false
-   */
-  readonly apply?: boolean;
-}
-
-/** The application's own settings files on the host. */
-export interface SettingsFilePaths {
-  /** Config file of the network daemon (an INI file). Absolute path. */
-  readonly networkDaemon: string;
-  /** Settings of the web application (a Python file). Absolute path. */
-  readonly webApplication: string;
-  /** Config file of the file server (an INI file). Absolute path. */
-  readonly fileServer: string;
 }
 
 /**
@@ -157,10 +135,75 @@ export interface HostDescription {
   readonly requireCertificate?: boolean;
 }
 
-/** The application's settings: values and files. */
-export interface DescribedSettings extends SettingsEditing {
-  /** The values that the files should have. */
-  readonly values: ApplicationSettingsValues;
+/** An application's own settings files, and what is done with them. */
+export interface DescribedSettings {
+  /** The files, from 1 to 10. What is not listed here stays as it is. */
+  readonly files: readonly DescribedSettingsFile[];
+  /**
+   * Whether activation writes the settings into the files. `false` only reports what differs.
+   * @default false
+   */
+  readonly apply?: boolean;
+}
+
+/** One of an application's own files. */
+export type DescribedSettingsFile = IniSettingsFile | PythonSettingsFile;
+
+/** What every settings file has, of whatever kind. */
+export interface AnySettingsFile {
+  /** Name for `restartOn` of daemons and `portico settings --file`. */
+  readonly name: string;
+  /** Absolute path on the host. */
+  readonly path: string;
+}
+
+/** An INI file: an item is set in its place or added to its section. */
+export interface IniSettingsFile extends AnySettingsFile {
+  /** Selects the editor of INI files. */
+  readonly kind: "ini";
+  /** From 1 to 100, each once. */
+  readonly items: readonly IniSettingsItem[];
+}
+
+/** A Python module: an item is set in its place or added between `SECRET_KEY` and `DATABASES`. */
+export interface PythonSettingsFile extends AnySettingsFile {
+  /** Selects the editor of Python modules. */
+  readonly kind: "python";
+  /** From 1 to 100, each once. */
+  readonly items: readonly PythonSettingsItem[];
+}
+
+/** What every item may say. */
+export interface AnySettingsItem {
+  /**
+   * Row of `portico doctor` that fails where the item is not as listed.
+   * @default "settings"
+   */
+  readonly code?: string;
+  /**
+   * Whether the application's web interface can store another value in its database, which takes priority over the file;
+   * `database` says where. Only for texts.
+   * @default false
+   */
+  readonly stored?: boolean;
+}
+
+/** `name = value` in a section. */
+export interface IniSettingsItem extends AnySettingsItem {
+  /** Section, without brackets. */
+  readonly section: string;
+  /** Key as it is written there. */
+  readonly name: string;
+  /** Text without spaces, quotes, `\`, `%`, `#` and `;`, or a whole number. */
+  readonly value: string | number;
+}
+
+/** `name = value` at the top level of a module. */
+export interface PythonSettingsItem extends AnySettingsItem {
+  /** Name that the application reads. */
+  readonly name: string;
+  /** Text without spaces, quotes, `\`, `%`, `#` and `;`, a boolean, or a list of texts that others may add to. */
+  readonly value: string | boolean | readonly string[];
 }
 
 /** A directory that the proxy serves: others can read every file in it, and enter every directory on the way. */
@@ -178,7 +221,7 @@ export interface ServedTree {
   readonly fix?: boolean;
 }
 
-/** A row of `portico doctor`. It tells of what has its code: trees, daemons, and causes of expected responses. */
+/** A row of `portico doctor`. It tells of what has its code: trees, daemons, settings items, causes of responses. */
 export interface DoctorRow {
   /** Its id: letters, digits, `-`, `_`, `.`; none that `portico doctor` has on every host. */
   readonly code: string;

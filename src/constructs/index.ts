@@ -4,7 +4,11 @@ export * from "./activation.js";
 export type * from "./activationOptions.js";
 export * from "./containerProxy.js";
 export type { DailyDoctor } from "./dailyDoctor.js";
-export type { ApplicationUnits, FileSyncActivationProps } from "./fileSync/activationProps.js";
+export type {
+  ApplicationUnits,
+  FileSyncActivationProps,
+  SettingsEditing,
+} from "./fileSync/activationProps.js";
 export * from "./fileSync/daemons.js";
 export type { MediaDirectories } from "./fileSync/expected.js";
 export * from "./fileSync/settings.js";
@@ -60,6 +64,7 @@ export {
   DEFAULT_HOST_PATHS,
   type HostPaths,
   type NetworkInterface,
+  type SettingsFilePaths,
   type UnitCommand,
   type UnitDocument,
   type UnitSection,

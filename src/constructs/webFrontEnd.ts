@@ -3,8 +3,8 @@ import { freeId } from "./constructIds.js";
 import { MODE, HOST } from "./props/instances.js";
 import { renderOrigin } from "../render/index.js";
 import { Action, type ProxyOptions } from "./action.js";
-import { Activation } from "./activation.js";
-import type { ResponseProbe } from "./activationOptions.js";
+import { Activation, DAEMON_UNITS, DESCRIBED_SETTINGS } from "./activation.js";
+import type { DaemonUnit, DescribedSettings, ResponseProbe } from "./activationOptions.js";
 import { FIREWALL_PROPS, type Firewall } from "./firewall.js";
 import {
   addFirewall,
@@ -128,11 +128,11 @@ export class WebFrontEnd extends Construct {
     this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });
     if (firewall !== undefined) this.firewall = addFirewall(this, firewall);
     if (activation !== undefined || host.delivery.needsActivation) {
-      const unit = this.firewall?.unit.name;
+      const { daemons, ...described } = activation ?? {};
       this.activation = new Activation(this, "Activation", {
         service: this.service,
-        ...(unit === undefined ? {} : { services: { firewall: unit } }),
-        describe: () => ({ network: networkOf(this), ...activation }),
+        services: { daemons, firewall: this.firewall?.unit.name },
+        describe: () => ({ network: networkOf(this), ...described }),
       });
     }
   }
@@ -197,6 +197,16 @@ export interface WebFrontEndProps {
 /** How the deployment of a `WebFrontEnd` takes effect. */
 export interface WebActivationProps {
   /**
+   * The application's own settings files, their items, and whether activation edits them in place.
+   * @default - the settings are left to you
+   */
+  readonly settings?: DescribedSettings;
+  /**
+   * Units of the application, which stop and start when their settings change, in the order in which they start.
+   * @default - none
+   */
+  readonly daemons?: readonly DaemonUnit[];
+  /**
    * How the expected responses are checked afterwards.
    * @default - they have a minute to become as expected
    */
@@ -223,5 +233,10 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
   firewall: fields(
     without(FIREWALL_PROPS, "host", "ports", "loopbackPorts", "unitDirectory", "acceptLockOut"),
   ),
-  activation: fields<WebActivationProps>({ probe: record, requireCertificate: flag }),
+  activation: fields<WebActivationProps>({
+    settings: DESCRIBED_SETTINGS,
+    daemons: DAEMON_UNITS,
+    probe: record,
+    requireCertificate: flag,
+  }),
 };

@@ -1,14 +1,15 @@
 import { posix } from "node:path";
-import type { Tree } from "../model/index.js";
+import type { SettingsItem, Tree } from "../model/index.js";
 import { answersOf, describe, failedBy, outage } from "./answers.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
 import type { UnitState } from "./hostFacts.js";
 import type { TreeViolation } from "./treePermissions.js";
-import { explained, failure, notSeen, ok, type Question, unknown, type Verdict } from "./verdict.js";
+import { explained, failure, notSeen, ok, type Question, short, unknown, type Verdict } from "./verdict.js";
 
 /**
  * Rows that the deployment brings. Each tells of what has its code: a tree that others cannot read, a daemon that does
- * not run or has a command that it must not have, an answer with a cause of that code.
+ * not run or has a command that it must not have, settings items that are not as listed, an answer with a cause of that
+ * code.
  */
 export function deploymentQuestions({ deployment }: Evidence): Question[] {
   const rows = deployment?.rows ?? [];
@@ -20,7 +21,7 @@ export function deploymentQuestions({ deployment }: Evidence): Question[] {
 }
 
 /** Something that makes a row fail. */
-interface Fault {
+export interface Fault {
   readonly cause: string;
   readonly evidence: readonly string[];
   readonly fix: string;
@@ -30,6 +31,7 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
   const trees = (evidence.deployment?.trees ?? []).filter((tree) => tree.code === code);
   const faults = [
     ...commandFaults(evidence, code),
+    ...settingsFaults(evidence, code),
     ...treeFaults(evidence, trees, code),
     ...(answerFault(evidence, code) ?? stoppedFaults(evidence, code)),
   ];
@@ -39,6 +41,7 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
     return failure(first.cause, seen, first.fix);
   }
   if (trees.length > 0) return askTrees(evidence, trees, code, failed);
+  if (hasItems(evidence, code)) return askItems(evidence);
   const answers = answersOf(evidence, code);
   if (answers.length > 0) return ok(...answers.slice(0, 1).map(describe));
   return outage(evidence, failed) ?? unknown("No answer came that this row tells of.");
@@ -50,6 +53,34 @@ function commandFaults({ deployment, units }: Evidence, code: string): Fault[] {
     if (told !== code || rule === undefined || !new RegExp(rule.never, "i").test(command)) return [];
     return [{ cause: rule.says, evidence: [`${unit}: ExecStart=${command}`], fix: rule.fix }];
   });
+}
+
+/** Items that are not as listed: those of a row, or those of no row of the deployment. */
+export function settingsFaults({ settings, deployment }: Evidence, row: string | undefined): Fault[] {
+  const rows = deployment?.rows?.map(({ code }) => code) ?? [];
+  const told = (code: string | undefined) => (code !== undefined && rows.includes(code) ? code : undefined);
+  const wrong = settings?.deviations.filter(({ code }) => told(code) === row) ?? [];
+  if (wrong.length === 0) return [];
+  const fix = wrong.some(({ where }) => where.includes("database"))
+    ? "Change them in the application's web settings, which take priority over the files; then restart it."
+    : "portico settings apply, then restart the daemons that read the files.";
+  const evidence = wrong.map(
+    ({ item, wanted, found, where }) =>
+      `${item} is ${found ?? "not set"} (${where}), and should be ${wanted}`,
+  );
+  return [{ cause: "items of the application's settings are not as deployed", evidence, fix }];
+}
+
+function hasItems({ deployment }: Evidence, row: string): boolean {
+  const items = (deployment?.settings?.files ?? []).flatMap((file): readonly SettingsItem[] => file.items);
+  return items.some(({ code }) => code === row);
+}
+
+function askItems(evidence: Evidence): Verdict {
+  const { settings } = evidence;
+  if (settings === undefined) return notSeen(evidence, "The application's settings");
+  const { problems, database } = settings;
+  return problems.length > 0 ? unknown(problems.map(short).join("; ")) : ok(database);
 }
 
 function treeFaults(evidence: Evidence, trees: readonly Tree[], code: string): Fault[] {

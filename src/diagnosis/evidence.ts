@@ -110,6 +110,8 @@ export interface SettingDeviation {
   readonly found?: string;
   /** File and line, or the database. */
   readonly where: string;
+  /** Row that tells of it; undefined for `settings`. */
+  readonly code?: string;
 }
 
 /** An address by which other networks reach the host, probed from here. */

@@ -111,6 +111,12 @@ export function mainName({ virtualServers }: Pick<ProxyConfig, "virtualServers">
   return virtualServers.flatMap(namesOf)[0] ?? virtualServers.flatMap(forwardedNames)[0];
 }
 
+/** The first name that rows ask for. */
+export function namedHost(rows: readonly ExpectedRow[]): string | undefined {
+  const hosts = rows.map(({ request }) => request.host);
+  return hosts.find((host) => host !== undefined && host !== "unknown");
+}
+
 const namesOf = ({ serverNames }: VirtualServerConfig): string[] =>
   serverNames.filter((name) => name !== CATCH_ALL);
 
@@ -129,8 +135,7 @@ class Site {
   ) {
     this.router = new Router(config);
     this.written = options.expect ?? promisedRows(config);
-    const named = this.written.map(({ request }) => request.host);
-    this.main = named.find((host) => host !== undefined && host !== "unknown") ?? mainName(config);
+    this.main = namedHost(this.written) ?? mainName(config);
   }
 
   rows(): ExpectedResponse[] {

@@ -14,7 +14,7 @@ import {
   parseDeploymentText,
   type ProxyConfig,
   type Result,
-  unbracketed,
+  storedItems,
 } from "../model/index.js";
 import { nodeFixes } from "../model/nodeReleases.js";
 import { printableValue } from "../model/printable.js";
@@ -29,7 +29,7 @@ import { piecesText } from "../runtime/sockets/node/pieces.js";
 import { missingPieces } from "../runtime/sockets/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, NodeSeen, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
-import { expectedResponses, type ProbeRequest } from "./expectedResponses.js";
+import { expectedResponses, namedHost, type ProbeRequest } from "./expectedResponses.js";
 import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { askRows, judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
@@ -46,7 +46,7 @@ export interface DiagnosisOptions extends ProbeOptions {
   /** The proxy config, if it is not the one that the deployment names. */
   readonly configFile?: string;
   readonly place: Evidence["place"];
-  /** Name or address that clients use; by default the one in SERVICE_URL, or the first in the config. */
+  /** Name or address that clients use; by default the first of the expected responses, or of the config. */
   readonly host?: string;
   /** Where to connect; by default loopback on the host, and `host` from elsewhere. */
   readonly connect?: string;
@@ -127,23 +127,16 @@ interface Target {
   readonly connect?: string;
 }
 
-/** Clients use the address of SERVICE_URL, whatever the proxy's config says. */
+/** Clients use the name that the expected responses ask for, whatever the proxy's config says. */
 function targetOf(
   options: DiagnosisOptions,
   deployment: Deployment | undefined,
   config: ProxyConfig,
 ): Target {
-  const url = serviceUrlOf(deployment);
-  const host = options.host ?? (url === undefined ? undefined : unbracketed(url.hostname));
+  const host = options.host ?? namedHost(deployment?.expect ?? []);
   const elsewhere = options.place === "elsewhere" ? (host ?? firstName(config)) : undefined;
   const connect = options.connect ?? elsewhere;
   return { ...(host === undefined ? {} : { host }), ...(connect === undefined ? {} : { connect }) };
-}
-
-/** SERVICE_URL; undefined if there is none, or it is not a URL. */
-function serviceUrlOf(deployment: Deployment | undefined): URL | undefined {
-  const text = deployment?.settings?.values.serviceUrl;
-  return text !== undefined && URL.canParse(text) ? new URL(text) : undefined;
 }
 
 function firstName(config: ProxyConfig): string | undefined {
@@ -295,33 +288,33 @@ async function seenSettings(
   { databasePassword, databaseOptionFile, timeoutMs }: DiagnosisOptions,
 ): Promise<SettingsSeen> {
   const { files, problems } = await planSettings(settings);
-  const inFiles = files.flatMap(({ path, findings }) =>
+  const inFiles = files.flatMap(({ source, path, findings }) =>
     findings
+      .map((finding, i) => ({ ...finding, code: source.items[i]!.code }))
       .filter(({ state }) => state === "different" || state === "missing")
-      .map(({ item, wanted, found, line }) => ({
+      .map(({ item, wanted, found, line, code }) => ({
         item,
         wanted,
         ...(found === undefined ? {} : { found: printableValue(found) }),
         where: line === undefined ? path : `${path}:${line}`,
+        ...(code === undefined ? {} : { code }),
       })),
   );
   if (database === undefined) return { deviations: inFiles, problems, database: NO_DATABASE };
-  const seen = await readOverrides({
+  const access = {
     ...database,
     timeoutMs,
     ...(databasePassword === undefined ? {} : { password: databasePassword }),
     ...(databaseOptionFile === undefined ? {} : { optionFile: databaseOptionFile }),
-  });
+  };
+  const items = storedItems(settings);
+  const seen = await readOverrides(access, [...items.keys()]);
   if (!seen.looked)
     return { deviations: inFiles, problems, database: `The database was not queried: ${seen.why}.` };
-  const wanted = {
-    SERVICE_URL: settings.values.serviceUrl,
-    FILE_SERVER_ROOT: settings.values.fileServerRoot,
-  };
   const stored = seen.overrides
     .map(({ item, stored: value }) => ({
+      ...items.get(item)!,
       item,
-      wanted: wanted[item],
       found: value.kind === "text" ? printableValue(value.text) : "a value that cannot be read",
       where: "stored in the application's database, which has priority",
     }))

@@ -2,7 +2,7 @@ import { type EngineRow, ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../m
 import { answersOf, describe, outage, OUTAGES } from "./answers.js";
 import { SERVER_NAME } from "../model/rows.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
-import { deploymentQuestions } from "./deploymentRows.js";
+import { deploymentQuestions, settingsFaults } from "./deploymentRows.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse } from "./evidence.js";
 import { askPorts } from "./ports.js";
 import {
@@ -20,6 +20,7 @@ import {
   failure,
   notSeen,
   ok,
+  short,
   type Question,
   unknown,
   type Verdict,
@@ -40,9 +41,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const settings = known === undefined ? [] : [SETTINGS_QUESTION];
   const questions: Question[] = [
     ...QUESTIONS,
-    ...deploymentQuestions(evidence).map((one) =>
-      one.id === "public-urls" ? { ...one, ask: askPublicUrls } : one,
-    ),
+    ...deploymentQuestions(evidence),
     ...settings,
     HAIRPIN_QUESTION,
     ...rotation,
@@ -157,49 +156,16 @@ function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict
   return failure(cause!, missing.map(describe), fix);
 }
 
-/** The two that clients are given, and that break upload and view when they are wrong. */
-const PUBLIC_URLS = ["SERVICE_URL", "FILE_SERVER_ROOT"];
-
-function askPublicUrls(evidence: Evidence): Verdict {
-  const { settings } = evidence;
-  if (settings === undefined) return notSeen(evidence, "SERVICE_URL and FILE_SERVER_ROOT");
-  const wrong = settings.deviations.filter(({ item }) => PUBLIC_URLS.includes(item));
-  if (wrong.length > 0) {
-    const inDatabase = wrong.some(({ where }) => where.includes("database"));
-    const fix = inDatabase
-      ? "Change them in the application's web settings, which take priority over the files; then restart it."
-      : "portico settings apply, then restart the file server and the web application.";
-    return failure("SERVICE_URL or FILE_SERVER_ROOT is wrong", wrong.map(deviation), fix);
-  }
-  if (settings.problems.length > 0) return unknown(settings.problems.map(short).join("; "));
-  return ok(settings.database);
-}
-
 function askSettings(evidence: Evidence): Verdict {
   const { settings } = evidence;
   if (settings === undefined) return notSeen(evidence, "The application's settings");
-  const wrong = settings.deviations.filter(({ item }) => !PUBLIC_URLS.includes(item));
-  if (wrong.length > 0) {
-    const fix = "portico settings apply, then restart the components that the items belong to.";
-    return failure("items of the application's settings are not as deployed", wrong.map(deviation), fix);
-  }
+  const [fault] = settingsFaults(evidence, undefined);
+  if (fault !== undefined) return failure(fault.cause, fault.evidence, fault.fix);
   const [first] = settings.problems;
   return first === undefined
     ? ok()
     : failure("the application's settings cannot be read", settings.problems.map(short), first.fix);
 }
-
-const deviation = ({
-  item,
-  wanted,
-  found,
-  where,
-}: {
-  item: string;
-  wanted: string;
-  found?: string;
-  where: string;
-}): string => `${item} is ${found ?? "not set"} (${where}), and should be ${wanted}`;
 
 function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const { publicAddresses = [] } = evidence;
@@ -291,5 +257,3 @@ function explanation(
   if (code === undefined && because === undefined) return of("config", "proxy");
   return of(...(code === undefined ? [] : [code]), ...(because ?? []));
 }
-
-const short = ({ path, message }: Problem): string => (path === "" ? message : `${path}: ${message}`);

@@ -1,33 +1,23 @@
 import { isIPv6 } from "node:net";
 import { printableValue } from "../model/printable.js";
-import type { DatabaseAccess, OverridableItem, Overrides } from "../applicationSettings/index.js";
+import type { DatabaseAccess, Overrides } from "../applicationSettings/index.js";
+import type { StoredItem } from "../model/index.js";
 import type { CheckedResponse } from "./liveCheck.js";
 
-/** What SERVICE_URL and FILE_SERVER_ROOT should be; undefined if that is not known. */
-export type WantedUrls = Readonly<Record<OverridableItem, string | undefined>>;
-
-/**
- * One row for each of the two items: a value in the database takes priority over the config files (service 2.2), so it
- * has to be the same.
- */
+/** One row for each item: a value in the database takes priority over the files (service 2.2), so it has to be the same. */
 export function judgeOverrides(
   overrides: Overrides,
-  wanted: WantedUrls,
+  items: ReadonlyMap<string, StoredItem>,
   access: DatabaseAccess,
 ): CheckedResponse[] {
   if (!overrides.looked) return [];
   const request = `database ${describeDatabase(access)}`;
-  return (Object.keys(wanted) as OverridableItem[]).map((item) => {
+  return [...items].map(([item, { wanted }]) => {
     const stored = overrides.overrides.find((o) => o.item === item)?.stored;
-    const url = wanted[item];
-    const base = {
-      name: `stored ${item}`,
-      request,
-      expected: url === undefined ? "nothing" : `nothing, or ${url}`,
-    };
+    const base = { name: `stored ${item}`, request, expected: `nothing, or ${wanted}` };
     if (stored === undefined) return { ...base, pass: true, seen: "nothing" };
     const seen = stored.kind === "text" ? printableValue(stored.text) : "a value that cannot be read";
-    const pass = stored.kind === "text" && withoutSlash(stored.text) === url;
+    const pass = stored.kind === "text" && withoutSlash(stored.text) === wanted;
     return pass ? { ...base, pass, seen } : { ...base, pass, seen, cause: CAUSE };
   });
 }

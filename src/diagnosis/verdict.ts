@@ -1,3 +1,4 @@
+import type { Problem } from "../model/index.js";
 import type { Evidence } from "./evidence.js";
 
 /** The result of one row of a diagnosis. */
@@ -57,3 +58,6 @@ export function notSeen({ place, deployment }: Evidence, what: string): Verdict 
     deployment === undefined ? "there is no deployment document" : "the deployment says nothing about it";
   return unknown(`${what} cannot be determined: ${known}.`);
 }
+
+/** A problem as evidence. */
+export const short = ({ path, message }: Problem): string => (path === "" ? message : `${path}: ${message}`);

@@ -5,6 +5,7 @@ import { EXPECTED_MAX, expectedRow } from "./expect.js";
 import { fromJson, parseDocument } from "./config/parse.js";
 import { type Problem, problem, type Result } from "./problem.js";
 import { commandRule, rowProblems, rows, trees } from "./rows.js";
+import { settingsCrossProblems, settingsFields } from "./settings.js";
 
 /**
  * The deployment document, version 1: what one deployment puts on a host, what else is there, and what should answer
@@ -106,41 +107,6 @@ const services = z.strictObject({
   keepalived: service("Unit of keepalived, if the host is one of a pair.").optional(),
 });
 
-/** A value as the settings editor writes it. */
-const settingText = (description: string) => line(description);
-
-const settingsValues = z.strictObject({
-  serviceUrl: settingText("SERVICE_URL."),
-  fileServerRoot: settingText("FILE_SERVER_ROOT."),
-  serveStatic: z.literal(false).describe("SERVE_STATIC: the proxy serves static files."),
-  mediaUrl: settingText("MEDIA_URL."),
-  siteRoot: settingText("SITE_ROOT."),
-  loginUrl: settingText("LOGIN_URL."),
-  compressUrl: settingText("COMPRESS_URL."),
-  staticUrl: settingText("STATIC_URL."),
-  enableSettingsViaWeb: z.boolean().describe("ENABLE_SETTINGS_VIA_WEB."),
-  csrfTrustedOrigins: z.array(settingText("An origin.")).describe("CSRF_TRUSTED_ORIGINS."),
-  fileServerHost: settingText("host of section fileserver."),
-  // A port that Terraform had to resolve arrives as text.
-  fileServerPort: z
-    .union([port("A port."), text("config.out-of-range", "a port", { pattern: "^[1-9][0-9]{0,4}$" })])
-    .describe("port of section fileserver."),
-});
-
-const settings = z
-  .strictObject({
-    values: settingsValues.describe("The application's configuration items."),
-    files: z
-      .strictObject({
-        networkDaemon: filePath("Config file of the network daemon."),
-        webApplication: filePath("Settings file of the web application."),
-        fileServer: filePath("Config file of the file server."),
-      })
-      .describe("The application's own files."),
-    apply: flag(false, "Whether activation edits the files in place; otherwise they are only reported."),
-  })
-  .describe("Settings of the application.");
-
 const database = z
   .strictObject({
     host: line("Name or address."),
@@ -199,7 +165,7 @@ export const deploymentSchema = z.strictObject({
   config: filePath("The proxy config on the host; one of the files."),
   files: z.array(deployedFile).min(1).describe("Every file of the deployment, sorted by path."),
   services: services.describe("systemd units that serve."),
-  settings: settings.optional(),
+  settings: settingsFields.describe("Settings of the application.").optional(),
   trees: trees
     .describe(
       "Directories that the proxy serves: others can read every file in them, and enter every directory on the way. One " +
@@ -233,7 +199,6 @@ export type DeployedFile = Deployment["files"][number];
 /** What a file of a deployment is; decides what activation does when it changes. */
 export type FileRole = (typeof FILE_ROLES)[number];
 export type DeploymentServices = Deployment["services"];
-export type DeploymentSettings = NonNullable<Deployment["settings"]>;
 
 /** Unknown input → frozen deployment with defaults, or every problem at once. Never throws. */
 export function parseDeployment(input: unknown): Result<Deployment> {
@@ -263,7 +228,7 @@ function crossCheck(deployment: Deployment): Problem[] {
     found.push(problem("config.unknown-reference", "config", message, { received: config, allowed }));
   }
   if (edited === undefined) return found;
-  const edits = Object.keys(edited.files);
+  const edits = edited.files.map(({ name: own }) => own);
   for (const [i, { restartOn = [] }] of (services.daemons ?? []).entries()) {
     const received = restartOn.find((file) => !edits.includes(file));
     if (received === undefined) continue;
@@ -271,17 +236,8 @@ function crossCheck(deployment: Deployment): Problem[] {
     const message = "is not one of `settings.files`";
     found.push(problem("config.unknown-reference", `services.daemons[${i}].restartOn`, message, more));
   }
-  if (!edited.apply) return found;
   const deployed = new Set(files.map((file) => file.path));
-  return found.concat(
-    Object.entries(edited.files)
-      .filter(([, path]) => deployed.has(path))
-      .map(([field, received]) => {
-        const fix = "Deploy the file as a whole, or edit it in place, not both.";
-        const message = "is a deployed file as well";
-        return problem("config.duplicate-name", `settings.files.${field}`, message, { received, fix });
-      }),
-  );
+  return [...found, ...settingsCrossProblems(edited, (path) => deployed.has(path))];
 }
 
 function pathProblems(path: string, at: string, previous: string | undefined): Problem[] {

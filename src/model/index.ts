@@ -4,6 +4,16 @@ export * from "./config/config.js";
 export * from "./deployment.js";
 export * from "./expect.js";
 export type { DeploymentRow, EngineRow, Tree } from "./rows.js";
+export {
+  itemLabel,
+  type DeploymentSettings,
+  type IniItem,
+  type PythonItem,
+  type SettingsFile,
+  type SettingsItem,
+  type StoredItem,
+  storedItems,
+} from "./settings.js";
 export { parseConfig, parseConfigText } from "./config/parse.js";
 export { listenerLedTo } from "./config/redirects.js";
 export { configJsonSchema } from "./config/schema.js";

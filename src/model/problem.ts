@@ -123,6 +123,7 @@ export const PROBLEM_CODES = {
     "Put the secret into a file that only root can read, and name it as `environmentFile`.",
   "settings.bad-value": "Give a value without quotes, backslashes or control characters.",
   "settings.bad-syntax": "Fix the line; nothing was changed.",
+  "settings.wrong-kind": "Give the path of a file of the kind that the deployment lists.",
   "settings.refused":
     "Set the item once, in a separate, plain assignment at the top level, after everything else that may set it.",
   "settings.changed-meanwhile": "Try again.",

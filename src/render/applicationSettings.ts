@@ -1,7 +1,8 @@
-import { isPort, type Problem, problem } from "../model/index.js";
+import { isPort, type Problem, problem, type SettingsFile } from "../model/index.js";
 import { PUBLIC_NAME } from "../model/serverName.js";
 import { accepting, type TextRule } from "../model/textRule.js";
 import { type PublicOrigin, renderOrigin } from "./publicOrigin.js";
+import { renderSettings } from "./settingsText.js";
 import { commandProblems, renderUnit, type UnitCommand } from "./systemdUnit.js";
 
 /** What the application's settings follow from. */
@@ -65,74 +66,83 @@ export function applicationSettingsValues(input: ApplicationSettingsInput): Appl
   };
 }
 
+/** Where the application has its settings files. */
+export interface SettingsFilePaths {
+  /** Config file of the network daemon (an INI file). Absolute path. */
+  readonly networkDaemon: string;
+  /** Settings of the web application (a Python file). Absolute path. */
+  readonly webApplication: string;
+  /** Config file of the file server (an INI file). Absolute path. */
+  readonly fileServer: string;
+}
+
+/** The application's files with their items (service 2.1), in the order in which they are written. */
+export function applicationSettingsFiles(
+  values: ApplicationSettingsValues,
+  paths: SettingsFilePaths,
+): readonly SettingsFile[] {
+  // Clients are given these two, and the application's web interface can store others (service 2.2).
+  const url = (name: string, value: string) => ({ name, value, code: "public-urls", stored: true });
+  return [
+    {
+      name: "network-daemon",
+      path: paths.networkDaemon,
+      kind: "ini",
+      items: [{ section: "General", ...url("SERVICE_URL", values.serviceUrl) }],
+    },
+    {
+      name: "web-application",
+      path: paths.webApplication,
+      kind: "python",
+      items: [
+        url("FILE_SERVER_ROOT", values.fileServerRoot),
+        { name: "SERVE_STATIC", value: values.serveStatic },
+        { name: "MEDIA_URL", value: values.mediaUrl },
+        { name: "SITE_ROOT", value: values.siteRoot },
+        { name: "LOGIN_URL", value: values.loginUrl },
+        { name: "COMPRESS_URL", value: values.compressUrl },
+        { name: "STATIC_URL", value: values.staticUrl },
+        { name: "ENABLE_SETTINGS_VIA_WEB", value: values.enableSettingsViaWeb },
+        { name: "CSRF_TRUSTED_ORIGINS", value: values.csrfTrustedOrigins },
+      ],
+    },
+    {
+      name: "file-server",
+      path: paths.fileServer,
+      kind: "ini",
+      items: [
+        { section: "fileserver", name: "host", value: values.fileServerHost },
+        { section: "fileserver", name: "port", value: values.fileServerPort },
+      ],
+    },
+  ];
+}
+
 /** A text to copy into one of the application's own files. */
-export interface SettingsFile {
+export interface CopiedText {
   readonly name: string;
   readonly text: string;
 }
 
+const COPIED = {
+  networkDaemon: "network-daemon.conf",
+  webApplication: "web-application-settings.py",
+  fileServer: "file-server.conf",
+};
+
 /** One text for each of the application's files that the items belong to. */
-export function renderApplicationSettings(input: ApplicationSettingsInput): SettingsFile[] {
-  const values = applicationSettingsValues(input);
-  const files = [
-    { name: "network-daemon.conf", text: networkDaemon(values) },
-    { name: "web-application-settings.py", text: webApplication(values) },
-    { name: "file-server.conf", text: fileServer(values) },
-  ];
+export function renderApplicationSettings(input: ApplicationSettingsInput): CopiedText[] {
+  const files = applicationSettingsFiles(applicationSettingsValues(input), COPIED).map((file) => ({
+    name: file.path,
+    text: renderSettings(file),
+  }));
   if (input.startCommand === undefined) return files;
   return [...files, { name: "web-application.service.conf", text: startDropIn(input.startCommand) }];
-}
-
-function networkDaemon(values: ApplicationSettingsValues): string {
-  return `[General]\nSERVICE_URL = ${values.serviceUrl}\n`;
-}
-
-function fileServer(values: ApplicationSettingsValues): string {
-  return `[fileserver]\nhost = ${values.fileServerHost}\nport = ${values.fileServerPort}\n`;
-}
-
-/** The items of the web application's settings file (service 2.1), in the order in which they are written. */
-export function webApplicationItems(
-  values: ApplicationSettingsValues,
-): [string, string | boolean | readonly string[]][] {
-  return [
-    ["FILE_SERVER_ROOT", values.fileServerRoot],
-    ["SERVE_STATIC", values.serveStatic],
-    ["MEDIA_URL", values.mediaUrl],
-    ["SITE_ROOT", values.siteRoot],
-    ["LOGIN_URL", values.loginUrl],
-    ["COMPRESS_URL", values.compressUrl],
-    ["STATIC_URL", values.staticUrl],
-    ["ENABLE_SETTINGS_VIA_WEB", values.enableSettingsViaWeb],
-    ["CSRF_TRUSTED_ORIGINS", values.csrfTrustedOrigins],
-  ];
-}
-
-function webApplication(values: ApplicationSettingsValues): string {
-  const place = "# Between the secret-key item and the DATABASES item.\n";
-  return (
-    place +
-    webApplicationItems(values)
-      .map(([name, value]) => `${name} = ${pythonLiteral(value)}\n`)
-      .join("")
-  );
 }
 
 /** A drop-in for the web application's service unit; the empty ExecStart removes the one it had. */
 function startDropIn(command: UnitCommand["command"]): string {
   return renderUnit({ Service: { ExecStart: ["", { command }] } });
-}
-
-/** A Python literal of the same value. */
-export function pythonLiteral(value: string | boolean | readonly string[]): string {
-  if (typeof value === "boolean") return value ? "True" : "False";
-  if (typeof value !== "string") return `[${value.map(pythonLiteral).join(", ")}]`;
-  const escaped = value
-    .replaceAll("\\", "\\\\")
-    .replaceAll("'", "\\'")
-
-    .replace(/[\u0000-\u001f\u007f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
-  return `'${escaped}'`;
 }
 
 type Rule = TextRule & { readonly allowed: string };

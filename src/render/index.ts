@@ -1,4 +1,5 @@
 export * from "./applicationSettings.js";
+export { pythonLiteral } from "./settingsText.js";
 export * from "./certificateCopies.js";
 export * from "./daemonUnits.js";
 export * from "./defaultPage.js";

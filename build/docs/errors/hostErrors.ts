@@ -31,6 +31,13 @@ export const HOST_ERRORS = {
     "cannot be read: unexpected indentation",
   ),
   ...seen(
+    "settings.wrong-kind",
+    "The lines of one kind of file are errors in the other. Nothing was changed.",
+    "/srv/sync/conf/settings.py",
+    "is listed as an INI file, and has a name that ends in .py, as a Python module does",
+    { fix: 'Give the path of an INI file for `network-daemon`, or list the file with `kind: "python"`.' },
+  ),
+  ...seen(
     "settings.refused",
     "The item is set in a way whose result cannot be known without running the file, so it is not edited. Nothing was changed.",
     "/srv/sync/conf/settings.py:31",

@@ -1,25 +1,22 @@
-import type { ApplicationSettingsValues } from "../../../src/render/index.js";
-import { editIni, fileServerItems, networkDaemonItems } from "../../../src/applicationSettings/iniFile.js";
+import { editIni } from "../../../src/applicationSettings/iniFile.js";
 import type { SettingsEdit } from "../../../src/applicationSettings/edit.js";
 import { applySplices } from "../../../src/applicationSettings/textEdit.js";
-import { editWebApplication } from "../../../src/applicationSettings/webApplicationFile.js";
+import { editPython } from "../../../src/applicationSettings/pythonFile.js";
+import type { IniItem, PythonItem } from "../../../src/model/index.js";
+import { applicationSettingsFiles, applicationSettingsValues } from "../../../src/render/index.js";
 import { SECRET, WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 
-const VALUES: ApplicationSettingsValues = {
-  serviceUrl: "https://sync.example/sync",
-  fileServerRoot: "https://sync.example/synchttp",
-  serveStatic: false,
-  mediaUrl: "/syncmedia/",
-  siteRoot: "/sync/",
-  loginUrl: "/sync/accounts/login/",
-  compressUrl: "/syncmedia/",
-  staticUrl: "/syncmedia/assets/",
-  enableSettingsViaWeb: false,
-  csrfTrustedOrigins: ["https://sync.example"],
-  fileServerHost: "127.0.0.1",
-  fileServerPort: 8082,
-};
+const [daemon, web, server] = applicationSettingsFiles(
+  applicationSettingsValues({
+    origins: [{ scheme: "https", host: "sync.example", port: 443 }],
+    pathPrefix: "sync",
+    enableSettingsViaWeb: false,
+    fileServerHost: "127.0.0.1",
+    fileServerPort: 8082,
+  }),
+  { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
+);
 
 /** What holds of every edit: it is refused as a whole, or done once and for all; nothing else changes, no secret shows. */
 function checkEdit(text: string, edit: (text: string) => SettingsEdit): string | undefined {
@@ -54,7 +51,9 @@ const python: FuzzTarget = {
   dictionary: WORDS.python,
   run(input) {
     const text = input.toString("utf8");
-    const edited = checkEdit(text, (given) => editWebApplication(given, VALUES, "settings.py"));
+    const edited = checkEdit(text, (given) =>
+      editPython(given, web!.items as readonly PythonItem[], "settings.py"),
+    );
     if (edited === undefined) return;
     // What stands by itself on a line is not part of anything that may be replaced.
     const secret = (given: string): string[] =>
@@ -71,8 +70,8 @@ const ini: FuzzTarget = {
   dictionary: WORDS.ini,
   run(input) {
     const text = input.toString("utf8");
-    for (const items of [networkDaemonItems(VALUES), fileServerItems(VALUES)])
-      checkEdit(text, (given) => editIni(given, items, "app.conf"));
+    for (const { items } of [daemon!, server!])
+      checkEdit(text, (given) => editIni(given, items as readonly IniItem[], "app.conf"));
   },
 };
 

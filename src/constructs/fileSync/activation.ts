@@ -1,5 +1,6 @@
 import type { Construct } from "constructs";
 import { DEPLOYMENT_FILE } from "../../model/index.js";
+import { applicationSettingsFiles } from "../../render/index.js";
 import { Activation, type ActivationProps } from "../activation.js";
 import { deploymentOf, deploymentText } from "../deploymentDocument.js";
 import type { HostDescription } from "../activationOptions.js";
@@ -61,9 +62,12 @@ function activationProps(frontEnd: ActivatedFrontEnd, props: FileSyncActivationP
 
 function describe(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): HostDescription {
   const { settings, database, probe, requireCertificate, fixMedia = false } = props;
-  const { values } = frontEnd.settings;
+  const edited = settings && {
+    ...settings,
+    files: applicationSettingsFiles(frontEnd.settings.values, settings.files),
+  };
   return {
-    ...(settings === undefined ? {} : { settings: { ...settings, values } }),
+    ...(edited === undefined ? {} : { settings: edited }),
     trees: fileSyncTrees(frontEnd.media, fixMedia),
     rows: FILE_SYNC_ROWS,
     ...(database === undefined ? {} : { database }),

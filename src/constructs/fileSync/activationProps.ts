@@ -1,10 +1,10 @@
-import { FASTCGI_START } from "../../render/index.js";
+import { FASTCGI_START, type SettingsFilePaths } from "../../render/index.js";
 import type {
   CommandRule,
   DaemonUnit,
   DatabaseConnection,
+  DescribedSettings,
   ResponseProbe,
-  SettingsEditing,
 } from "../activationOptions.js";
 import type { DailyDoctor } from "../dailyDoctor.js";
 
@@ -51,6 +51,12 @@ export interface FileSyncActivationProps {
   readonly doctor?: DailyDoctor;
 }
 
+/** The application's own settings files, and what is done with them. */
+export interface SettingsEditing extends Pick<DescribedSettings, "apply"> {
+  /** Where the files are. */
+  readonly files: SettingsFilePaths;
+}
+
 /** systemd units of the application's daemons. */
 export interface ApplicationUnits {
   /**
@@ -75,10 +81,10 @@ export function daemonsOf({ fileServer, webdav, webApplication }: ApplicationUni
   const daemon = (unit: string | undefined, more: Omit<DaemonUnit, "unit"> = {}): DaemonUnit[] =>
     unit === undefined ? [] : [{ unit, ...more }];
   return [
-    ...daemon(fileServer, { restartOn: ["networkDaemon", "fileServer"], domainChange: "restart" }),
+    ...daemon(fileServer, { restartOn: ["network-daemon", "file-server"], domainChange: "restart" }),
     ...daemon(webdav),
     ...daemon(webApplication, {
-      restartOn: ["networkDaemon", "webApplication"],
+      restartOn: ["network-daemon", "web-application"],
       code: "web-application",
       command: NO_FASTCGI,
     }),

@@ -4,9 +4,8 @@ import { isFilePath } from "../../model/filePath.js";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { PUBLIC_NAME } from "../../model/serverName.js";
 import { accepting } from "../../model/textRule.js";
-import { type HostPaths, PATH_PREFIX } from "../../render/index.js";
-import type { SettingsEditing } from "../activationOptions.js";
-import type { ApplicationUnits, FileSyncActivationProps } from "./activationProps.js";
+import { type HostPaths, PATH_PREFIX, type SettingsFilePaths } from "../../render/index.js";
+import type { ApplicationUnits, FileSyncActivationProps, SettingsEditing } from "./activationProps.js";
 import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps, daemonPropProblems } from "./daemons.js";
 import {
   APPLICATION_SETTINGS_PROPS,
@@ -218,7 +217,13 @@ export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
       webdav: text,
     }),
     settings: fields<SettingsEditing>({
-      files: required(record),
+      files: required(
+        fields<SettingsFilePaths>({
+          networkDaemon: required(text),
+          webApplication: required(text),
+          fileServer: required(text),
+        }),
+      ),
       apply: flag,
     }),
     fixMedia: flag,
@@ -239,6 +244,7 @@ export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProp
     ...hostPathProblems({ installDirectory: fit.installDirectory }, construct.node.path),
     ...namesProblems(at("additionalServerNames"), fit.additionalServerNames ?? []),
     ...hostPathProblems(fit.paths, at("paths")),
+    ...hostPathProblems({ ...fit.activation?.settings?.files }, at("activation.settings.files")),
     ...givenPartProblems(construct, { ...fit, upstreams: { ...fit.upstreams } }),
     ...daemonPropProblems(`${construct.node.path}/Daemons`, fit.daemons ?? {}),
     // Names are checked with the host.

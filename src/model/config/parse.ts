@@ -89,7 +89,7 @@ type Issue = z.core.$ZodIssue;
 function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem[] {
   const path = formatPath(issue.path);
   if (issue.code === "unrecognized_keys") {
-    const known = fieldNamesAt(schema, issue.path, issue.input);
+    const known = fieldNamesAt(schema, issue.path, issue.input, document);
     return issue.keys.map((key) =>
       problem("config.unknown-field", path === "" ? key : `${path}.${key}`, "is not a field here", {
         allowed: known.join(", "),

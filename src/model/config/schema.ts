@@ -61,9 +61,14 @@ export interface SchemaNode {
   problemCode?: ProblemCode;
 }
 
-/** Names of the fields of the object at a path; of the variant that `input` selects by its `type`. */
-export function fieldNamesAt(schema: z.ZodType, path: readonly PropertyKey[], input: unknown): string[] {
-  const objects = meant(nodesAt(schema, path), input);
+/** Names of the fields of the object at a path of a document; of the variant that `input`, the object, selects. */
+export function fieldNamesAt(
+  schema: z.ZodType,
+  path: readonly PropertyKey[],
+  input: unknown,
+  document: unknown,
+): string[] {
+  const objects = meant(nodesAt(schema, path, document), input);
   return [...new Set(objects.flatMap(({ properties = {} }) => Object.keys(properties)))];
 }
 
@@ -92,8 +97,8 @@ export function allowedBy(nodes: readonly SchemaNode[]): string {
   const words = nodes.map((n) => {
     if (n.const !== undefined) return JSON.stringify(n.const);
     if (n.enum !== undefined) return n.enum.map((v) => JSON.stringify(v)).join(", ");
-    if (n.properties?.type?.const !== undefined)
-      return `an object with type ${JSON.stringify(n.properties.type.const)}`;
+    const name = discriminatorOf(n);
+    if (name !== undefined) return `an object with ${name} ${JSON.stringify(n.properties![name]!.const)}`;
     if (n.minimum !== undefined) return `${typeInWords(n.type)} from ${n.minimum} to ${n.maximum}`;
     return n.properties === undefined
       ? (n.patternErrorMessage ?? typeInWords(n.type))
@@ -133,12 +138,19 @@ export function nodesAt(schema: z.ZodType, path: readonly PropertyKey[], documen
   return nodes;
 }
 
-/** Of several kinds of objects the one that an object names by its `type`; all if it names none of them. */
+/** Of several kinds of objects the one that an object names by its `type` or `kind`; all if it names none of them. */
 export function meant(nodes: SchemaNode[], input: unknown): SchemaNode[] {
-  const type = (input as { type?: unknown } | undefined)?.type;
-  const named = nodes.filter((n) => n.properties !== undefined && n.properties.type?.const === type);
+  const given = input as Readonly<Record<string, unknown>> | undefined;
+  const named = nodes.filter((n) => {
+    const name = discriminatorOf(n);
+    return name !== undefined && n.properties![name]!.const === given?.[name];
+  });
   return named.length > 0 ? named : nodes;
 }
+
+/** Which field says what kind of object it is. */
+const discriminatorOf = ({ properties = {} }: SchemaNode): string | undefined =>
+  ["type", "kind"].find((name) => properties[name]?.const !== undefined);
 
 /** The kinds of value that a field takes, unions spread out. */
 export function variants(nodes: readonly SchemaNode[]): SchemaNode[] {

@@ -1,5 +1,5 @@
-import { type Problem, problem } from "../model/index.js";
-import { type ApplicationSettingsValues, pythonLiteral, webApplicationItems } from "../render/index.js";
+import { type Problem, problem, type PythonItem } from "../model/index.js";
+import { pythonLiteral } from "../render/index.js";
 import { type Binding, bindingsOf } from "./python/bindings.js";
 import { editList } from "./pythonList.js";
 import { listElements, literalValue, type LiteralValue, withoutParentheses } from "./python/literal.js";
@@ -9,28 +9,29 @@ import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
 import { insertLines, isUnended, lineNumbers, lineOf, type Splice } from "./textEdit.js";
 
 /**
- * Edits the web application's settings, a Python module. An item is set where it is already set: in the last plain
+ * Edits a Python module. An item is set where it is already set: in the last plain
  * assignment at the top level, because the last one counts. New items go between the secret-key item and the DATABASES
  * item. Code that may set an item later, or in another way than by a plain assignment, is refused with its line number.
  *
- * CSRF_TRUSTED_ORIGINS is a list that others may have added to: missing origins are added, and those that an earlier
- * edit added are removed when they are no longer wanted.
+ * Others may have added to a list: missing elements are added, and those that an earlier edit added are removed when they
+ * are no longer wanted.
  *
  * @param path for messages
- * @param ours origins that an earlier edit has added
+ * @param ours elements of a list that an earlier edit has added
+ * @param elsewhere values of names that another file sets for the application, while some installations have them here
  */
-export function editWebApplication(
+export function editPython(
   text: string,
-  values: ApplicationSettingsValues,
+  items: readonly PythonItem[],
   path: string,
-  ours: readonly string[] = [],
+  ours: (name: string) => readonly string[] = () => [],
+  elsewhere: ReadonlyMap<string, { readonly wanted: string }> = new Map(),
 ): SettingsEdit {
-  const items = webApplicationItems(values);
   const parsed = unknownEncoding(text) ?? unitsOf(text);
   if ("fault" in parsed) {
     const { at, message } = parsed.fault;
     const findings = items.map(
-      ([item, wanted]) => ({ item, wanted: shown(wanted), state: "refused" }) as const,
+      ({ name: item, value }) => ({ item, wanted: shown(value), state: "refused" }) as const,
     );
     const syntax = problem(
       "settings.bad-syntax",
@@ -41,7 +42,7 @@ export function editWebApplication(
   }
   const file: PythonFile = { text, units: parsed.units, path, ours };
   const place = insertionPlace(file);
-  const plans = items.map(([item, wanted]) => planItem(file, item, wanted, place));
+  const plans = items.map(({ name, value }) => planItem(file, name, value, place));
   const missing = plans.flatMap((p) => (p.finding.state === "missing" ? [p.line] : []));
   const lineEndAdded = place.at === text.length && isUnended(text);
   return {
@@ -57,18 +58,19 @@ export function editWebApplication(
       plans.flatMap((p) => p.refusal ?? []),
       file,
     ),
-    notes: [...plans.flatMap((p) => p.notes), ...serviceUrlNotes(file, values)],
+    notes: [...plans.flatMap((p) => p.notes), ...notesElsewhere(file, elsewhere)],
   };
 }
 
-/** SERVICE_URL belongs to the network daemon (service 2.1), yet some installations set it here as well. */
-function serviceUrlNotes(
+function notesElsewhere(
   { text, units, path }: PythonFile,
-  { serviceUrl }: ApplicationSettingsValues,
+  elsewhere: ReadonlyMap<string, { readonly wanted: string }>,
 ): string[] {
-  const found = bindingsOf(units, "SERVICE_URL").findLast((b) => b.kind === "assignment");
-  if (found?.kind !== "assignment" || literalValue(found.value) === serviceUrl) return [];
-  return [`${path}:${lineOf(text, found.at)}: SERVICE_URL is set here as well, and not to ${serviceUrl}`];
+  return [...elsewhere].flatMap(([name, { wanted }]) => {
+    const found = bindingsOf(units, name).findLast((b) => b.kind === "assignment");
+    if (found?.kind !== "assignment" || literalValue(found.value) === wanted) return [];
+    return [`${path}:${lineOf(text, found.at)}: ${name} is set here as well, and not to ${wanted}`];
+  });
 }
 
 /**
@@ -89,7 +91,7 @@ interface PythonFile {
   readonly text: string;
   readonly units: readonly Unit[];
   readonly path: string;
-  readonly ours: readonly string[];
+  readonly ours: (name: string) => readonly string[];
 }
 
 /** Where new items go. */
@@ -136,10 +138,10 @@ function planItem(file: PythonFile, item: string, wanted: LiteralValue, place: P
     const set = bindings.find((b) => b.kind === "other" && !b.openEnded);
     if (set?.kind === "other") return refuse(set.at, set.what);
     const added = typeof wanted === "object" ? { added: wanted } : {};
-    const change = { item, from: null, to: pythonLiteral(wanted), ...added };
+    const change = { name: item, from: null, to: pythonLiteral(wanted), ...added };
     return { finding: { ...base, state: "missing" }, line, change, notes: [] };
   }
-  const outcome = planValue(file, effective, wanted);
+  const outcome = planValue(file, item, effective, wanted);
   if ("refused" in outcome) return refuse(effective.at, outcome.refused);
   const found = literalValue(effective.value);
   const finding: ItemFinding = {
@@ -149,17 +151,18 @@ function planItem(file: PythonFile, item: string, wanted: LiteralValue, place: P
     state: outcome.splices === undefined ? "same" : "different",
   };
   const { change, splices } = outcome;
-  const edit = change === undefined ? {} : { splices, change: { item, ...change } };
+  const edit = change === undefined ? {} : { splices, change: { name: item, ...change } };
   return { finding, line, ...edit, notes: notesOn(file, item, bindings, effective, found) };
 }
 
 /** How an assignment's value becomes the wanted one; no splices if it already is. */
 function planValue(
   { text, ours }: PythonFile,
+  item: string,
   { value }: Binding & { kind: "assignment" },
   wanted: LiteralValue,
 ):
-  | { readonly splices?: readonly Splice[]; readonly change?: Omit<ItemChange, "item"> }
+  | { readonly splices?: readonly Splice[]; readonly change?: Omit<ItemChange, "name"> }
   | { readonly refused: string } {
   const inner = withoutParentheses(value);
   const [from, to] = [inner[0]!.from, inner.at(-1)!.to];
@@ -167,8 +170,8 @@ function planValue(
     const elements = listElements(inner);
     if (elements === undefined) return { refused: "a value that is not a plain list of strings" };
     const there = new Set(elements.map((e) => e.value));
-    const added = wanted.filter((origin) => !there.has(origin));
-    const removed = ours.filter((origin) => there.has(origin) && !wanted.includes(origin));
+    const added = wanted.filter((element) => !there.has(element));
+    const removed = ours(item).filter((element) => there.has(element) && !wanted.includes(element));
     if (added.length + removed.length === 0) return {};
     const splices = editList(text, inner, elements, removed, added);
     return { splices, change: { from: text.slice(from, to), to: pythonLiteral(wanted), added, removed } };

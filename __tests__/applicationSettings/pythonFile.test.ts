@@ -2,17 +2,17 @@ import fc from "../../proof/kit/property.js";
 import { HIDDEN, unifiedDiff } from "../../src/applicationSettings/diff.js";
 import { secretPythonLines } from "../../src/applicationSettings/secretLines.js";
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
-import { webApplicationItems } from "../../src/render/index.js";
-import { editWebApplication } from "../../src/applicationSettings/webApplicationFile.js";
+import { editPython } from "../../src/applicationSettings/pythonFile.js";
 import { scanPython } from "../../src/applicationSettings/python/tokens.js";
-import { revertWebApplication } from "../../src/applicationSettings/webApplicationRevert.js";
-import { evaluate, type Evaluated, wantedValues } from "./oracle.js";
+import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
+import { ELSEWHERE, evaluate, type Evaluated, WEB_ITEMS } from "./oracle.js";
 import { SEED } from "../../proof/kit/random.js";
 
-/** The web application's settings file, edited in place; what the edit means is asked of the real Python. */
+/** A Python module, edited in place; what the edit means is asked of the real Python. */
 
-const WANTED = wantedValues();
-const ITEMS = Object.fromEntries(webApplicationItems(WANTED));
+const ITEMS = Object.fromEntries(WEB_ITEMS.map(({ name, value }) => [name, value]));
+const edit = (text: string, path: string, ours: readonly string[] = []) =>
+  editPython(text, WEB_ITEMS, path, () => ours, ELSEWHERE);
 const NEW = {
   FILE_SERVER_ROOT: "FILE_SERVER_ROOT = 'https://files.example.org/synchttp'",
   SERVE_STATIC: "SERVE_STATIC = False",
@@ -32,7 +32,7 @@ function newLines(end = "\n", ...without: string[]): string {
 }
 
 function edited(text: string): string {
-  const { problems, splices } = editWebApplication(text, WANTED, "settings.py");
+  const { problems, splices } = edit(text, "settings.py");
   expect(problems).toEqual([]);
   return applySplices(text, splices);
 }
@@ -234,7 +234,7 @@ test("existing items are updated in place, the rest stays byte by byte", () => {
     const around = (text: string, lines: string): string => `A = 0\n${text}\n${KEY}\n${lines}${DB}`;
     const result = edited(around(before, ""));
     expect({ what, result }).toEqual({ what, result: around(after, newLines("\n", item)) });
-    const { findings, ...again } = editWebApplication(result, WANTED, "settings.py");
+    const { findings, ...again } = edit(result, "settings.py");
     expect({ what, ...again }).toMatchObject({ what, splices: [], changes: [], problems: [] });
     expect(findings.filter(({ state }) => state !== "same")).toEqual([]);
     return { what, item, before: around(before, ""), after: result };
@@ -508,7 +508,7 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
 test.each(REFUSED)("refused with its line: %s", (_what, text, line, words) => {
   // Blanks in front of the text would be more of it.
   const file = `${text}${/[\\\0@]\r?\n?$/.test(text) ? "" : `\n${KEY}\n${DB}`}`;
-  const { problems, splices } = editWebApplication(file, WANTED, "settings.py");
+  const { problems, splices } = edit(file, "settings.py");
   expect(problems.map((p) => p.path)).toEqual([`settings.py:${line}`]);
   expect(problems[0]!.message).toMatch(words);
   expect(JSON.stringify({ problems, splices })).not.toMatch(/k#e;y|geheim/);
@@ -527,7 +527,7 @@ test.each<[what: string, text: string]>([
 });
 
 test.each(["from x import *", "exec('1')"])("%s, which affects all items, is named once", (line) => {
-  const { problems } = editWebApplication(`${KEY}\n${line}\n`, WANTED, "settings.py");
+  const { problems } = edit(`${KEY}\n${line}\n`, "settings.py");
   expect(problems).toEqual([
     expect.objectContaining({
       code: "settings.refused",
@@ -538,7 +538,7 @@ test.each(["from x import *", "exec('1')"])("%s, which affects all items, is nam
 });
 
 test("statements that affect one item each are named one by one", () => {
-  const { problems } = editWebApplication("SITE_ROOT += 1\nMEDIA_URL += 1\n", WANTED, "s.py");
+  const { problems } = edit("SITE_ROOT += 1\nMEDIA_URL += 1\n", "s.py");
   expect(problems.map(({ path, message }) => `${path} ${message}`)).toEqual([
     "s.py:2 MEDIA_URL: an assignment with `+=` cannot be edited safely",
     "s.py:1 SITE_ROOT: an assignment with `+=` cannot be edited safely",
@@ -559,7 +559,7 @@ test.each(["from os.path import *", "exec('1')"])(
 
 test("findings: the effective values, and their lines", () => {
   const text = `MEDIA_URL = '/a/'\nMEDIA_URL = '/b' '/'\nSITE_ROOT = '/sync/'\nLOGIN_URL = str(1)\nSTATIC_URL += 'x'\nSERVICE_URL = 'http://old'\n`;
-  const { findings, notes } = editWebApplication(text, WANTED, "s.py");
+  const { findings, notes } = edit(text, "s.py");
   expect(findings.filter((f) => f.state !== "missing")).toEqual([
     { item: "MEDIA_URL", wanted: "/syncmedia/", found: "/b/", line: 2, state: "different" },
     { item: "SITE_ROOT", wanted: "/sync/", found: "/sync/", line: 3, state: "same" },
@@ -583,7 +583,7 @@ test("what an edit does, item by item", () => {
   const there = Object.keys(NEW).filter(
     (item) => newLines("\n", item) !== newLines() && !/MEDIA|SERVE|CSRF|ROOT$/.test(item),
   );
-  const { findings, changes, problems, notes, splices } = editWebApplication(text, WANTED, "s.py");
+  const { findings, changes, problems, notes, splices } = edit(text, "s.py");
   expect(findings.filter(({ item }) => !there.includes(item))).toEqual([
     {
       item: "FILE_SERVER_ROOT",
@@ -599,11 +599,11 @@ test("what an edit does, item by item", () => {
   ]);
   expect(findings.filter(({ state }) => state === "same").map(({ line }) => line)).toEqual([1, 2, 3, 4, 5]);
   expect(changes).toEqual([
-    { item: "SERVE_STATIC", from: "True", to: "False" },
-    { item: "MEDIA_URL", from: "'/a'", to: "'/syncmedia/'" },
-    { item: "SITE_ROOT", from: null, to: "'/sync/'", lineEndAdded: true },
+    { name: "SERVE_STATIC", from: "True", to: "False" },
+    { name: "MEDIA_URL", from: "'/a'", to: "'/syncmedia/'" },
+    { name: "SITE_ROOT", from: null, to: "'/sync/'", lineEndAdded: true },
     {
-      item: "CSRF_TRUSTED_ORIGINS",
+      name: "CSRF_TRUSTED_ORIGINS",
       from: null,
       to: "['https://files.example.org']",
       added: ["https://files.example.org"],
@@ -612,14 +612,14 @@ test("what an edit does, item by item", () => {
   ]);
   expect([problems, splices.length]).toEqual([[], 3]);
   expect(notes).toEqual(["s.py:8: MEDIA_URL is set before on lines 6, 7; the last one wins"]);
-  const lists = editWebApplication("CSRF_TRUSTED_ORIGINS = ['a', 'b']\n", WANTED, "s.py", ["a", "c"]).changes;
+  const lists = edit("CSRF_TRUSTED_ORIGINS = ['a', 'b']\n", "s.py", ["a", "c"]).changes;
   expect(lists[0]).toEqual({
-    item: "FILE_SERVER_ROOT",
+    name: "FILE_SERVER_ROOT",
     from: null,
     to: "'https://files.example.org/synchttp'",
   });
   expect(lists.at(-1)).toEqual({
-    item: "CSRF_TRUSTED_ORIGINS",
+    name: "CSRF_TRUSTED_ORIGINS",
     from: "['a', 'b']",
     to: "['https://files.example.org']",
     added: ["https://files.example.org"],
@@ -628,7 +628,7 @@ test("what an edit does, item by item", () => {
 });
 
 test("a file that cannot be read: every item is refused", () => {
-  const { findings, ...rest } = editWebApplication("A = 1\n)", WANTED, "s.py");
+  const { findings, ...rest } = edit("A = 1\n)", "s.py");
   expect(rest).toEqual({
     splices: [],
     changes: [],
@@ -655,13 +655,13 @@ test.each([
   ["SERVICE_URL += 'http://a'", 0],
   ["SERVICE_URL = A", 1],
 ])("a note where SERVICE_URL is another one: %j", (line, count) => {
-  expect(editWebApplication(`${newLines()}${line}\n`, WANTED, "s.py").notes).toHaveLength(count);
+  expect(edit(`${newLines()}${line}\n`, "s.py").notes).toHaveLength(count);
 });
 
 describe("the diff", () => {
   test("is unified, and shows no line that may contain a secret", () => {
     const text = `import os\n# old: s3cr3t-key\nSECRET_KEY = 's3cr3t-key'; SERVE_STATIC = True\nX = 's3cr3t-' 'key s3cr3t-key'\nA = 1\nDATABASES = {\n  'default': {\n    'USER': 'u1',\n    'PASSWORD': 'geheim',\n  },\n}\nB = 2\nSITE_ROOT = '/'\n`;
-    const { splices } = editWebApplication(text, WANTED, "s.py");
+    const { splices } = edit(text, "s.py");
     const diff = unifiedDiff("s.py", text, splices, secretPythonLines(text));
     expect(diff).not.toMatch(/s3cr3t|geheim|u1/);
     const lines = newLines("\n", "SITE_ROOT", "SERVE_STATIC").trimEnd().split("\n");
@@ -881,7 +881,7 @@ interface Outcome {
 /** Edits modules and compares what Python makes of them before and after. */
 function outcomesOf(modules: readonly string[]): Outcome[] {
   const edits = modules.map((text) => {
-    const { problems, splices, changes } = editWebApplication(text, WANTED, "s.py");
+    const { problems, splices, changes } = edit(text, "s.py");
     return { text, refused: problems.length > 0, after: applySplices(text, splices), changes };
   });
   const results = evaluate(edits.flatMap((e) => (e.refused ? ["", ""] : [e.text, e.after])));
@@ -890,10 +890,10 @@ function outcomesOf(modules: readonly string[]): Outcome[] {
     if (refused) return { kind: "refused" };
     if ("error" in old) return { kind: "invalid" };
     const fault = "error" in now ? now.error : differenceOf(old.names, now.names);
-    const again = editWebApplication(after, WANTED, "s.py").splices.length;
+    const again = edit(after, "s.py").splices.length;
     if (fault !== undefined || again > 0)
       return { kind: "edited", fault: fault ?? "a second edit changes it again" };
-    const back = changes.reduceRight((text, change) => revertWebApplication(text, change).text, after);
+    const back = changes.reduceRight((text, change) => revertPython(text, change).text, after);
     return {
       kind: "edited",
       fault: back === before ? undefined : `taken back it is ${JSON.stringify(back)}`,

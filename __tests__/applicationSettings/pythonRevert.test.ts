@@ -1,9 +1,9 @@
 import type { ItemChange } from "../../src/applicationSettings/edit.js";
-import { revertWebApplication } from "../../src/applicationSettings/webApplicationRevert.js";
+import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
 
-/** Edits of the web application's settings are taken back, whatever was done to the file meanwhile. */
+/** Edits of a Python module are taken back, whatever was done to the file meanwhile. */
 
-const ADDED: ItemChange = { item: "MEDIA_URL", from: null, to: "'/syncmedia/'" };
+const ADDED: ItemChange = { name: "MEDIA_URL", from: null, to: "'/syncmedia/'" };
 const LINE = "MEDIA_URL = '/syncmedia/'";
 
 test.each<[what: string, before: string, after: string, change?: Partial<ItemChange>]>([
@@ -47,7 +47,7 @@ test.each<[what: string, before: string, after: string, change?: Partial<ItemCha
   ["a value on lines that are not indented", `${LINE}\n`, "MEDIA_URL = ('a'\n'b')\n", { from: "'a'\n'b'" }],
   ["a value that needs none", `${LINE}\n`, "MEDIA_URL = [\n'a']\n", { from: "[\n'a']" }],
 ])("an added item: %s", (_what, before, after, change = {}) => {
-  expect(revertWebApplication(before, { ...ADDED, ...change })).toEqual({ text: after, state: "reverted" });
+  expect(revertPython(before, { ...ADDED, ...change })).toEqual({ text: after, state: "reverted" });
 });
 
 test.each<[what: string, text: string, line: number | undefined, change?: Partial<ItemChange>]>([
@@ -60,12 +60,12 @@ test.each<[what: string, text: string, line: number | undefined, change?: Partia
   ["what was there before", "A = 1\nMEDIA_URL = ('/old/')\n", undefined, { from: "'/old/'" }],
 ])("somebody else's stays: %s", (_what, text, line, change = {}) => {
   const state = line === undefined ? { state: "gone" } : { state: "changed", line };
-  expect(revertWebApplication(text, { ...ADDED, ...change })).toEqual({ text, ...state });
+  expect(revertPython(text, { ...ADDED, ...change })).toEqual({ text, ...state });
 });
 
 describe("trusted origins", () => {
   const ORIGINS: ItemChange = {
-    item: "CSRF_TRUSTED_ORIGINS",
+    name: "CSRF_TRUSTED_ORIGINS",
     from: null,
     to: "['https://new']",
     added: ["https://new"],
@@ -104,7 +104,7 @@ describe("trusted origins", () => {
     ],
     ["of two lists the one with ours", list("new") + list("b"), list() + list("b"), { from: "[]" }],
   ])("%s", (_what, before, after, change = {}) => {
-    expect(revertWebApplication(before, { ...ORIGINS, ...change })).toEqual({
+    expect(revertPython(before, { ...ORIGINS, ...change })).toEqual({
       text: after,
       state: "reverted",
     });
@@ -123,6 +123,6 @@ describe("trusted origins", () => {
     ],
   ])("stay: %s", (_what, text, line, change = {}) => {
     const state = line === undefined ? { state: "gone" } : { state: "changed", line };
-    expect(revertWebApplication(text, { ...ORIGINS, ...change })).toEqual({ text, ...state });
+    expect(revertPython(text, { ...ORIGINS, ...change })).toEqual({ text, ...state });
   });
 });

@@ -8,13 +8,13 @@ import { applySplices, cut, lineOf } from "./textEdit.js";
 type Assignment = Binding & { readonly kind: "assignment" };
 
 /**
- * Undoes what an edit did to one item of the web application's settings: its value is again what it was before, and an
- * item that was added is removed. A value that was changed since stays.
+ * Undoes what an edit did to one item of a Python module: its value is again what it was before, and an item that was
+ * added is removed. A value that was changed since stays.
  */
-export function revertWebApplication(text: string, change: ItemChange): Reverted {
+export function revertPython(text: string, change: ItemChange): Reverted {
   const parsed = unitsOf(text);
   if ("fault" in parsed) return { text, state: "changed", line: lineOf(text, parsed.fault.at) };
-  const assignments = bindingsOf(parsed.units, change.item).filter((b) => b.kind === "assignment");
+  const assignments = bindingsOf(parsed.units, change.name).filter((b) => b.kind === "assignment");
   if (change.added !== undefined || change.removed !== undefined) {
     return revertList(text, assignments, change);
   }
@@ -73,7 +73,7 @@ function revertList(text: string, assignments: readonly Assignment[], change: It
   if (from === null && stay.length + removed.length === 0) {
     return { text: withoutStatement(text, list, change), state: "reverted" };
   }
-  const again = removed.filter((origin) => !stay.includes(origin));
+  const again = removed.filter((element) => !stay.includes(element));
   return { text: applySplices(text, editList(text, inner, elements, added, again)), state: "reverted" };
 }
 

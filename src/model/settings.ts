@@ -1,0 +1,157 @@
+import * as z from "zod";
+import type { DeepReadonly } from "./deepReadonly.js";
+import { filePath, flag, name, text } from "./fields.js";
+import { type Problem, problem } from "./problem.js";
+
+/**
+ * Settings of an application, as a deployment lists them: files of a kind that an editor knows, and the items that each of
+ * them should have. The host edits and compares them without knowing any application.
+ */
+
+/** Bounds also of what a query for stored items is made from. */
+const FILES_MAX = 10;
+const ITEMS_MAX = 100;
+
+/** The readers of these files differ in what they unquote, expand and take for a comment. */
+const settingText = (description: string) =>
+  text("settings.bad-value", "visible ASCII without spaces, quotes, `\\`, `%`, `#` and `;`", {
+    pattern: "^[!$&(-:<-\\[\\]-~]+$",
+    lengthMax: 2048,
+  }).describe(description);
+
+const KEYWORDS =
+  "False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|" +
+  "import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield";
+
+const pythonName = text(
+  "config.bad-name",
+  "a Python name of ASCII letters, digits and `_`, up to 64, other than a keyword, `SECRET_KEY` and `DATABASES`",
+  {
+    pattern: "^[A-Za-z_][A-Za-z0-9_]{0,63}$",
+    never: `^(?:${KEYWORDS}|SECRET_KEY|DATABASES)$`,
+  },
+);
+
+const section = text(
+  "config.bad-name",
+  "a section: letters, digits, `-`, `_`, `.`, up to 64, first a letter or digit, not `DEFAULT`, which readers take differently",
+  { pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", never: "^DEFAULT$" },
+);
+
+const ofItem = {
+  code: name("Row of `portico doctor` that tells of the item; by default, `settings`.").optional(),
+  stored: z
+    .boolean()
+    .describe("Whether a value in the application's database overrides the file.")
+    .optional(),
+};
+
+const iniItem = z.strictObject({
+  section: section.describe("Its section."),
+  name: name("Its key."),
+  value: z.union([z.int().min(0), settingText("A text.")]).describe("Its value."),
+  ...ofItem,
+});
+
+const pythonItem = z.strictObject({
+  name: pythonName.describe("The name that is assigned."),
+  value: z
+    .union([z.boolean(), z.array(settingText("An element.")).max(ITEMS_MAX), settingText("A text.")])
+    .describe("Its value; of a list, elements that have to be in it."),
+  ...ofItem,
+});
+
+const ofFile = {
+  name: name("Name of the file in the document."),
+  path: filePath("Where the application has it."),
+};
+
+const settingsFile = z
+  .discriminatedUnion("kind", [
+    z.strictObject({
+      ...ofFile,
+      kind: z.literal("ini").describe("Sections with `key = value`."),
+      items: z.array(iniItem).min(1).max(ITEMS_MAX).describe("Items of the file."),
+    }),
+    z.strictObject({
+      ...ofFile,
+      kind: z.literal("python").describe("A Python module with `NAME = value`."),
+      items: z.array(pythonItem).min(1).max(ITEMS_MAX).describe("Items of the module."),
+    }),
+  ])
+  .describe("A file and its items.");
+
+export const settingsFields = z.strictObject({
+  files: z.array(settingsFile).min(1).max(FILES_MAX).describe("The application's own files."),
+  apply: flag(false, "Whether activation edits the files in place; otherwise they are only reported."),
+});
+
+export type DeploymentSettings = DeepReadonly<z.output<typeof settingsFields>>;
+/** One of the application's files, and what it should say. */
+export type SettingsFile = DeploymentSettings["files"][number];
+export type IniItem = Extract<SettingsFile, { kind: "ini" }>["items"][number];
+export type PythonItem = Extract<SettingsFile, { kind: "python" }>["items"][number];
+
+export type SettingsItem = IniItem | PythonItem;
+
+/** What messages call an item: `fileserver.port`, `SITE_ROOT`. */
+export const itemLabel = ({ section: of, name: own }: { readonly section?: string; readonly name: string }) =>
+  of === undefined ? own : `${of}.${own}`;
+
+/** An item that a value in the application's database overrides: what it should be, and the row that tells of it. */
+export interface StoredItem {
+  readonly wanted: string;
+  readonly code?: string;
+}
+
+/** Such items by their names. */
+export function storedItems({ files }: Pick<DeploymentSettings, "files">): ReadonlyMap<string, StoredItem> {
+  const items = files.flatMap((file): readonly SettingsItem[] => file.items);
+  return new Map(
+    items
+      .filter(({ stored }) => stored === true)
+      .map(({ name: own, value, code }) => [
+        own,
+        { wanted: String(value), ...(code === undefined ? {} : { code }) },
+      ]),
+  );
+}
+
+/** Rules that span fields of the settings. */
+export function settingsCrossProblems(
+  { files, apply }: DeploymentSettings,
+  isDeployed: (path: string) => boolean,
+): Problem[] {
+  const named = files.map(({ name: key }, i) => ({ key, received: key, at: `files[${i}]` }));
+  const items = files.flatMap(({ kind, path, items: own }, i) =>
+    own.map((item, j) => {
+      // Some readers of an INI file do not tell capitals from small letters.
+      const inFile = kind === "ini" ? itemLabel(item).toLowerCase() : item.name;
+      return { ...item, key: `${path} ${inFile}`, received: item.name, at: `files[${i}].items[${j}]` };
+    }),
+  );
+  const stored = items.filter((item) => item.stored === true).map((item) => ({ ...item, key: item.name }));
+  const repeated = [named, items, stored]
+    .flatMap(withSameKey)
+    .map(({ at, received }) =>
+      problem("config.duplicate-name", `settings.${at}.name`, "already exists", { received }),
+    );
+  const untold = stored.flatMap(({ at, value: received }) => {
+    if (typeof received === "string" || typeof received === "number") return [];
+    const message = "is set for a value that is not a text";
+    const more = { received, fix: "Leave `stored` out: only texts are compared." };
+    return [problem("settings.bad-value", `settings.${at}.stored`, message, more)];
+  });
+  const deployed = files.flatMap(({ path: received }, i) => {
+    if (!apply || !isDeployed(received)) return [];
+    const fix = "Deploy the file as a whole, or edit it in place, not both.";
+    const message = "is a deployed file as well";
+    return [problem("config.duplicate-name", `settings.files[${i}].path`, message, { received, fix })];
+  });
+  return [...repeated, ...untold, ...deployed];
+}
+
+function withSameKey<T extends { readonly key: string }>(all: readonly T[]): T[] {
+  const keys = all.map(({ key }) => key);
+  return all.filter(({ key }, i) => keys.indexOf(key) !== i);
+}
