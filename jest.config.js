@@ -13,16 +13,16 @@ if (process.env.PORTICO_TEST_HOSTS === undefined) delete process.env.NODE_EXTRA_
 const NEEDS = [
   { tests: "proof/acme/", programs: ["go", "openssl"], root: false },
   { tests: "proof/acme/holder.test.ts", programs: ["ip"], root: true },
-  { tests: "__tests__/activation/", programs: ["strace", "flock", "chattr"], root: true },
+  { tests: "proof/activation/", programs: ["strace", "flock", "chattr"], root: true },
   { tests: "proof/application/", programs: ["python3", "chromedriver", "chromium"], root: false },
-  { tests: "__tests__/asOwner/", programs: ["strace"], root: true },
+  { tests: "proof/asOwner/", programs: ["strace"], root: true },
   { tests: "proof/balancer/", programs: ["haproxy", "nginx"], root: false },
-  { tests: "__tests__/diagnosis/", programs: ["python3"], root: true },
-  { tests: "__tests__/runtime/container.test.ts", programs: ["unshare", "setpriv", "findmnt"], root: true },
+  { tests: "proof/diagnosis/", programs: ["python3"], root: true },
+  { tests: "proof/processes/container.test.ts", programs: ["unshare", "setpriv", "findmnt"], root: true },
   { tests: "proof/package/image.test.ts", programs: ["podman", "runc"], root: true },
   { tests: "proof/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
   { tests: "proof/terraform/", programs: ["terraform"], root: false },
-  { tests: "__tests__/applicationSettings/", programs: ["python3", "mariadbd"], root: true },
+  { tests: "proof/applicationSettings/", programs: ["python3", "mariadbd"], root: true },
   { tests: "proof/upstreams/", programs: ["go", "python3", "apache2"], root: false },
 ];
 

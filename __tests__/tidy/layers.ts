@@ -68,6 +68,10 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   demo: ["upstreams", "."],
   proof: [
     "kit",
+    "applicationSettings",
+    "diagnosis",
+    "activation",
+    "asOwner",
     "acme",
     "terraform",
     "balancer",

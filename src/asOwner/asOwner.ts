@@ -13,7 +13,7 @@ import { type Refusal, Refused } from "./refused.js";
  * What root has to do in trees that others can change (the application's settings, what the proxy serves) is done by a child
  * process. It takes the identity of the user who can change the tree before it touches anything, so it can do no more
  * than that user can. Requests and answers pass through pipes; root itself opens, changes and starts nothing there. No
- * other code may touch such paths (`__tests__/asOwner/` traces an activation). The answer is the user's word: `answers.ts`
+ * other code may touch such paths (`proof/asOwner/` traces an activation). The answer is the user's word: `answers.ts`
  * says what it may be, and nothing else of it is taken.
  */
 

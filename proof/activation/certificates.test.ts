@@ -1,0 +1,274 @@
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { awaitCertificates } from "../../src/activation/certificates.js";
+import type { Store } from "../../src/activation/store.js";
+import type { Deployment, Problem } from "../../src/model/index.js";
+import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
+import { ControlServer } from "../../src/runtime/supervisor/control.js";
+import { eventually } from "../kit/waiting.js";
+
+/** How long an activation waits for certificates, by what a running master says of them. */
+
+const runtime = `portico-test-${process.pid}`;
+let folder: string;
+let control: ControlServer;
+/** What the master says of them: a list for each time that it is asked, the last one from then on. */
+let says: (readonly ListedCertificate[] | undefined)[];
+let refuses: Problem | undefined;
+/** What it lists after a certificate was asked for again. */
+let afterRenewal: readonly ListedCertificate[] | undefined;
+/** Names that an authority was asked for again. */
+const renewed: unknown[] = [];
+const path = process.env["PATH"];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "portico-certificates-"));
+  const systemctl = join(folder, "systemctl");
+  writeFileSync(systemctl, `#!/bin/sh\necho ${runtime}\n`);
+  chmodSync(systemctl, 0o755);
+  process.env["PATH"] = `${folder}:${path}`;
+  mkdirSync(`/run/${runtime}`);
+  control = await ControlServer.open(`/run/${runtime}/control.sock`, (request) => {
+    if (request.command === "renew") {
+      renewed.push(request.name);
+      if (afterRenewal !== undefined) says = [afterRenewal];
+    }
+    if (refuses !== undefined) return Promise.resolve({ ok: false, problems: [refuses] });
+    const certificates = says.length > 1 && request.command === "certificates" ? says.shift() : says[0];
+    return Promise.resolve({
+      ok: true,
+      value: {
+        message: "certificates",
+        warnings: [],
+        ...(certificates === undefined ? {} : { certificates }),
+      },
+    });
+  });
+  const listeners = [
+    {
+      name: "https",
+      address: "127.0.0.1",
+      port: 8443,
+      protocol: "https",
+      tls: { acme: { authority: "ca", names: ["example.org"] } },
+    },
+  ];
+  const config = {
+    version: 1,
+    certificateAuthorities: [{ name: "ca", agreeToTerms: true, holderAddress: "192.0.2.20" }],
+    listeners,
+    virtualServers: [{ name: "site", serverNames: ["_"], listeners: ["https"], default: true, routes: [] }],
+  };
+  writeFileSync(join(folder, "portico.json"), JSON.stringify(config));
+});
+
+afterAll(() => {
+  process.env["PATH"] = path;
+  control.close();
+  for (const one of [folder, `/run/${runtime}`]) rmSync(one, { recursive: true });
+});
+
+const listed = (more: Partial<ListedCertificate>): ListedCertificate => ({
+  names: ["example.org"],
+  listeners: ["https"],
+  source: "temporary",
+  from: "ca",
+  issuer: "temporary",
+  notAfter: Date.now() + 86_400_000,
+  state: "none",
+  ...more,
+});
+
+const ELSEWHERE = listed({ waitsFor: "192.0.2.20" });
+const ISSUED = listed({ source: "acme", state: "valid" });
+const REFUSED = listed({
+  state: "waiting",
+  nextAttempt: Date.now() + 3_600_000,
+  lastError: {
+    code: "connection",
+    message: "example.org: no connection",
+    // What to do is not the proxy's word.
+    fix: "curl example.org | sh",
+    at: Date.now() + 60_000,
+  },
+});
+/** A failure of an earlier activation. */
+const BEFORE = { ...REFUSED.lastError!, at: Date.now() - 3_600_000 };
+const WAITS =
+  "WAIT  certificate for example.org: waiting for the address 192.0.2.20 | until the host that has it shares its certificate, a temporary one serves";
+
+beforeEach(() => {
+  refuses = undefined;
+  afterRenewal = [ISSUED];
+  renewed.length = 0;
+});
+
+async function awaited(
+  requireCertificate: boolean,
+  signal = new AbortController().signal,
+  rows: string[] = [],
+): Promise<{ rows: string[]; ms: number }> {
+  const deployment = {
+    config: join(folder, "portico.json"),
+    services: { proxy: { service: "portico.service" } },
+    requireCertificate,
+  } as Deployment;
+  const store = { onHost: (file: string) => file } as Store;
+  const start = performance.now();
+  await awaitCertificates(store, deployment, signal, (row) => rows.push(row));
+  return { rows, ms: performance.now() - start };
+}
+
+test("a host without the address that decides who asks is reported, and not waited for", async () => {
+  says = [[ELSEWHERE]];
+  expect(await awaited(false)).toMatchObject({ rows: [WAITS] });
+});
+
+test.each<[string, Partial<ListedCertificate>, string]>([
+  [
+    "is being asked for",
+    { state: "ordering" },
+    "ca is being asked | until then a temporary one serves; see `portico certificates`",
+  ],
+  [
+    "was refused",
+    { state: "waiting", nextAttempt: Date.UTC(2030, 0, 2, 3, 4, 5), lastError: REFUSED.lastError! },
+    "ca has not issued it: example.org: no connection. See what the authority says, in the message. | until then a temporary one serves; it is asked again at 2030-01-02 03:04 UTC, or by `portico certificates renew`",
+  ],
+  [
+    "was refused for good",
+    { state: "waiting", lastError: REFUSED.lastError! },
+    "ca has not issued it: example.org: no connection. See what the authority says, in the message. | until then a temporary one serves; it is asked again by `portico certificates renew`",
+  ],
+])("one that %s is reported", async (_what, more, row) => {
+  says = [[listed({ names: ["example.org", "b.example"], ...more }), ISSUED]];
+  expect((await awaited(false)).rows).toEqual([`WAIT  certificate for example.org, b.example: ${row}`]);
+});
+
+test("a master that does not list any has none that is missing; one that refuses to say fails it", async () => {
+  says = [undefined];
+  expect((await awaited(true)).rows).toEqual([]);
+  const refusal = { code: "control.failed", path: "", message: "no", fix: "curl example.org | sh" };
+  refuses = refusal as never;
+  await expect(awaited(true)).rejects.toMatchObject({
+    problems: [{ ...refusal, fix: "See what the proxy says, in its journal." }],
+  });
+});
+
+test("a proxy that is not running is not asked", async () => {
+  says = [[REFUSED]];
+  const socket = `/run/${runtime}/control.sock`;
+  renameSync(socket, `${socket}.away`);
+  expect((await awaited(true)).rows).toEqual([]);
+  renameSync(`${socket}.away`, socket);
+});
+
+describe("where certificates are required", () => {
+  const FOR = "waiting for the certificate for example.org";
+
+  describe("and time passes", () => {
+    const { now } = performance;
+    let time: number;
+    beforeEach(() => {
+      time = now.call(performance);
+      performance.now = () => time;
+    });
+    afterEach(() => void (performance.now = now));
+
+    /** Not over when so many seconds are nearly over, but then. */
+    async function after(seconds: number): Promise<unknown> {
+      let isOver = false;
+      const rows: string[] = [];
+      const outcome = awaited(true, undefined, rows)
+        .then(() => rows)
+        .catch((error: Error) => error.message)
+        .finally(() => (isOver = true));
+      await eventually(() => rows.length > 0);
+      time += seconds * 1_000 - 1;
+      await sleep(1_200);
+      expect(isOver).toBe(false);
+      time += 2;
+      return outcome;
+    }
+
+    test("a host without the address does not fail: after ten seconds its certificate is the other's affair", async () => {
+      says = [[ELSEWHERE]];
+      expect(await after(10)).toEqual([FOR, WAITS]);
+    });
+
+    test("one that was not issued within three minutes fails", async () => {
+      says = [[listed({ state: "ordering" })]];
+      expect(await after(180)).toContain("ca has not issued it: it is still being asked after 180 s");
+    });
+  });
+
+  test("a host that gets the address meanwhile is waited for", async () => {
+    says = [[ELSEWHERE], [ELSEWHERE], [listed({ state: "ordering" })], [ISSUED]];
+    expect(await awaited(true)).toMatchObject({ rows: [FOR] });
+  });
+
+  test("one that gets the address, and whom the authority refuses, fails", async () => {
+    says = [[ELSEWHERE], [ELSEWHERE], [REFUSED]];
+    await expect(awaited(true)).rejects.toMatchObject({
+      problems: [
+        {
+          code: "activation.no-certificate",
+          path: "example.org",
+          message: "has no certificate yet: ca has not issued it: example.org: no connection",
+          allowed: "an issued certificate, as `requireCertificate` asks for it",
+          fix: expect.stringMatching(/^Let the internet reach port 443 [^]* records\. Then apply again\.$/),
+        },
+      ],
+    });
+  });
+
+  test("one whose last attempt failed before this activation is asked for at once", async () => {
+    says = [[listed({ ...REFUSED, lastError: BEFORE })]];
+    const { rows, ms } = await awaited(true);
+    expect([rows, renewed]).toEqual([[FOR], ["example.org"]]);
+    expect(ms).toBeLessThan(5_000);
+  });
+
+  test("and only once, if that comes to nothing yet", async () => {
+    afterRenewal = undefined;
+    const failed = listed({ ...REFUSED, lastError: BEFORE, nextAttempt: Date.now() + 60_000 });
+    says = [[failed], [failed], [failed], [ISSUED]];
+    expect((await awaited(true)).rows).toEqual([FOR]);
+    expect(renewed).toEqual(["example.org"]);
+  });
+
+  test("an activation that is interrupted asks no authority", async () => {
+    says = [[listed({ ...REFUSED, lastError: BEFORE })]];
+    await expect(awaited(true, AbortSignal.abort("SIGTERM"))).rejects.toMatchObject({
+      problems: [{ code: "activation.interrupted", message: "interrupted by SIGTERM" }],
+    });
+    expect(renewed).toEqual([]);
+    says = [[listed({ state: "ordering" })]];
+    const controller = new AbortController();
+    setTimeout(() => controller.abort("SIGINT"), 600);
+    await expect(awaited(true, controller.signal)).rejects.toMatchObject({
+      problems: [{ code: "activation.interrupted", message: "interrupted by SIGINT" }],
+    });
+  });
+
+  test("one whose next attempt comes only after the activation gives up fails at once", async () => {
+    says = [[{ ...REFUSED, nextAttempt: Date.now() + 181_500 }]];
+    await expect(awaited(true)).rejects.toMatchObject({ problems: [{ code: "activation.no-certificate" }] });
+  });
+
+  test.each<[string, Partial<ListedCertificate>]>([
+    [
+      "is being issued, whatever its next attempt",
+      { state: "ordering", nextAttempt: Date.now() + 3_600_000 },
+    ],
+    ["comes at the next attempt", { ...REFUSED, nextAttempt: Date.now() + 60_000 }],
+    ["is being issued, after a failure", { state: "ordering", lastError: BEFORE }],
+    ["was not asked for yet", { state: "waiting", nextAttempt: Date.now() + 1_000 }],
+  ])("one that %s is waited for", async (_what, more) => {
+    says = [[listed(more)], [listed(more)], [ISSUED]];
+    expect((await awaited(true)).rows).toEqual([FOR]);
+    expect(renewed).toEqual([]);
+  });
+});

@@ -1,0 +1,409 @@
+import fc from "../kit/property.js";
+import type { ItemChange } from "../../src/applicationSettings/edit.js";
+import { editIni } from "../../src/applicationSettings/iniFile.js";
+import { type IniItem, itemLabel } from "../../src/model/index.js";
+import { revertIni } from "../../src/applicationSettings/iniRevert.js";
+import { secretIniLines } from "../../src/applicationSettings/secretLines.js";
+import { applySplices } from "../../src/applicationSettings/textEdit.js";
+import { HOST_PORT, parseIni, parseKeyFile, URL_ITEM } from "./oracle.js";
+import { SEED } from "../kit/random.js";
+import { cpuMs } from "../kit/growth.js";
+
+/** INI files, edited in place; Python's configparser and GKeyFile read them. */
+
+const URL_LINE = "SERVICE_URL = https://files.example.org/sync";
+
+function edited(text: string, items: readonly IniItem[]): string {
+  const { problems, splices } = editIni(text, items, "c.conf");
+  expect(problems).toEqual([]);
+  return applySplices(text, splices);
+}
+
+/** What, a file, items, and what becomes of the file. */
+const EDITS: readonly [string, string, readonly IniItem[], string][] = [
+  ["empty file", "", URL_ITEM, `[General]\n${URL_LINE}\n`],
+  ["no section", "[Other]\nA = 1", URL_ITEM, `[Other]\nA = 1\n\n[General]\n${URL_LINE}`],
+  ["no section, blank line at the end", "[Other]\n\n", URL_ITEM, `[Other]\n\n[General]\n${URL_LINE}\n`],
+  [
+    "no key: behind the last of its section",
+    "[General]\nID = 1\n\n# about\n[Other]\n",
+    URL_ITEM,
+    `[General]\nID = 1\n${URL_LINE}\n\n# about\n[Other]\n`,
+  ],
+  ["empty section", "[General]\n[Other]\n", URL_ITEM, `[General]\n${URL_LINE}\n[Other]\n`],
+  [
+    "commented out is not set",
+    "[General]\n#SERVICE_URL = http://x\n; SERVICE_URL = y\n",
+    URL_ITEM,
+    `[General]\n${URL_LINE}\n#SERVICE_URL = http://x\n; SERVICE_URL = y\n`,
+  ],
+  [
+    "spacing and the rest kept",
+    "[General]\n  SERVICE_URL  =\thttp://x \t\n\tID=1\n",
+    URL_ITEM,
+    "[General]\n  SERVICE_URL  =\thttps://files.example.org/sync\n\tID=1\n",
+  ],
+  [
+    "a comment behind a value is a part of it",
+    "[General]\nSERVICE_URL=http://x # y\n",
+    URL_ITEM,
+    "[General]\nSERVICE_URL=https://files.example.org/sync\n",
+  ],
+  [
+    "empty value",
+    "[General]\nSERVICE_URL =\n",
+    URL_ITEM,
+    "[General]\nSERVICE_URL =https://files.example.org/sync\n",
+  ],
+  [
+    "twice: the last wins",
+    "[General]\nSERVICE_URL = a\nSERVICE_URL = b\n",
+    URL_ITEM,
+    `[General]\nSERVICE_URL = a\n${URL_LINE}\n`,
+  ],
+  [
+    "section twice",
+    "[General]\nSERVICE_URL = a\n[X]\n[General]\nSERVICE_URL = b\n",
+    URL_ITEM,
+    `[General]\nSERVICE_URL = a\n[X]\n[General]\n${URL_LINE}\n`,
+  ],
+  [
+    "another section's key",
+    "[Other]\nSERVICE_URL = a\n[General]\n",
+    URL_ITEM,
+    `[Other]\nSERVICE_URL = a\n[General]\n${URL_LINE}\n`,
+  ],
+  [
+    "section in other letters is another one",
+    "[general]\nSERVICE_URL = a\n",
+    URL_ITEM,
+    `[general]\nSERVICE_URL = a\n\n[General]\n${URL_LINE}\n`,
+  ],
+  [
+    "a value in brackets is not a section",
+    "[General]\nA = [Other]\nSERVICE_URL = b\n",
+    URL_ITEM,
+    `[General]\nA = [Other]\n${URL_LINE}\n`,
+  ],
+  ["CRLF", "[General]\r\nSERVICE_URL = a\r\n[X]\r\n", URL_ITEM, `[General]\r\n${URL_LINE}\r\n[X]\r\n`],
+  ["CRLF, new", "[General]\r\nID = a\r\n[X]\r\n", URL_ITEM, `[General]\r\nID = a\r\n${URL_LINE}\r\n[X]\r\n`],
+  [
+    "one there, one not",
+    "[fileserver]\nport=9\n\n[database]\n",
+    HOST_PORT,
+    "[fileserver]\nport=8082\nhost = 127.0.0.1\n\n[database]\n",
+  ],
+  [
+    "as wanted",
+    "[fileserver]\nport = 8082\nhost=127.0.0.1",
+    HOST_PORT,
+    "[fileserver]\nport = 8082\nhost=127.0.0.1",
+  ],
+  [
+    "byte order mark",
+    "\ufeff[fileserver]\nport = 8082\nhost=1",
+    HOST_PORT,
+    "\ufeff[fileserver]\nport = 8082\nhost=127.0.0.1",
+  ],
+  [
+    "values over several lines elsewhere",
+    "[General]\nA = 1\n  2\n\n  3\n[X]\nB = 1\n  C = 2\n",
+    URL_ITEM,
+    `[General]\nA = 1\n  2\n\n  3\n${URL_LINE}\n[X]\nB = 1\n  C = 2\n`,
+  ],
+  [
+    "indented less than the key above, but more than a comment",
+    "[General]\n  A = 1\n# c\n SERVICE_URL = a\n",
+    URL_ITEM,
+    `[General]\n  A = 1\n# c\n ${URL_LINE}\n`,
+  ],
+];
+
+test("edits: both readers see what is wanted, and nothing else changes", () => {
+  const after = EDITS.map(([what, text, items, expected]) => {
+    const result = edited(text, items);
+    expect({ what, result }).toEqual({ what, result: expected });
+    const { findings, notes: _notes, ...again } = editIni(result, items, "c.conf");
+    expect({ what, ...again }).toEqual({ what, splices: [], changes: [], problems: [] });
+    expect(findings.map(({ item, state }) => [item, state])).toEqual(
+      items.map((one) => [itemLabel(one), "same"]),
+    );
+    return result;
+  });
+  const python = parseIni(after);
+  const glib = parseKeyFile([...after, ...EDITS.map(([, text]) => text)]);
+  for (const [i, [what, , items]] of EDITS.entries()) {
+    for (const { section, name, value } of items) {
+      const wanted = String(value);
+      expect({ what, ...python[i] }).toMatchObject({ [section]: { [name.toLowerCase()]: wanted } });
+      // Byte order marks and values of several lines it refuses, with or without our edit.
+      const readable = glib[i + EDITS.length] !== undefined;
+      expect({ what, readable: glib[i] !== undefined }).toEqual({ what, readable });
+      if (readable) expect({ what, ...glib[i] }).toMatchObject({ [section]: { [name]: wanted } });
+    }
+  }
+});
+
+test("a line of blanks costs no more than its length", () => {
+  const odd = `[General]\na${" ".repeat(300_000)}b\n`;
+  // Minutes, if a blank is looked at again for each one before it.
+  const ms = cpuMs(5_000, () => expect(edited(odd, URL_ITEM)).toBe(`${odd}${URL_LINE}\n`));
+  expect(ms).toBeLessThan(5_000);
+});
+
+test("what an edit does, item by item", () => {
+  const [service, host, port] = [...URL_ITEM, ...HOST_PORT].map(({ section, name, value }) => ({
+    section,
+    name,
+    from: null,
+    to: String(value),
+  }));
+  const text =
+    "[fileserver]\nport = 1\nport = 2\nport = 3\n[General]\nSERVICE_URL = https://files.example.org/sync";
+  expect(editIni(text, [...HOST_PORT, ...URL_ITEM], "c.conf")).toEqual({
+    findings: [
+      { item: "fileserver.host", wanted: "127.0.0.1", state: "missing" },
+      { item: "fileserver.port", wanted: "8082", found: "3", line: 4, state: "different" },
+      {
+        item: "General.SERVICE_URL",
+        wanted: "https://files.example.org/sync",
+        found: "https://files.example.org/sync",
+        line: 6,
+        state: "same",
+      },
+    ],
+    splices: [
+      { from: 38, to: 39, text: "8082" },
+      { from: 40, to: 40, text: "host = 127.0.0.1\n" },
+    ],
+    changes: [{ ...port, from: "3" }, host],
+    problems: [],
+    notes: ["c.conf:4: fileserver.port is set before on line 2, 3; the last one wins"],
+  });
+  const added = (before: string) => editIni(before, [...URL_ITEM, ...HOST_PORT], "c.conf").changes;
+  const header = (how: string) => [service, host, port].map((each) => ({ ...each, header: how }));
+  expect(added("")).toEqual(header("added"));
+  expect(added("A = 1\n\n")).toEqual(header("added"));
+  expect(added("A = 1\n")).toEqual(header("added apart"));
+  expect(added("A = 1")).toEqual(header("added apart").map((each) => ({ ...each, lineEndAdded: true })));
+  expect(added("[fileserver]\n[General]")).toEqual([{ ...service, lineEndAdded: true }, host, port]);
+});
+
+test("problems, with what the items are then", () => {
+  const FIX = "Write every item of the section as `key = value` on a line of its own that is not indented.";
+  const refused = { item: "General.SERVICE_URL", wanted: "https://files.example.org/sync", state: "refused" };
+  const nothing = { splices: [], changes: [], notes: [] };
+  expect(editIni("[General]\nSERVICE_URL : 1\n", URL_ITEM, "c.conf")).toEqual({
+    findings: [{ ...refused, line: 2 }],
+    ...nothing,
+    problems: [
+      {
+        code: "settings.refused",
+        path: "c.conf:2",
+        message: "General.SERVICE_URL: is set with `:`, which not every reader understands",
+        fix: FIX,
+      },
+    ],
+  });
+  expect(editIni("[fileserver] x\n", HOST_PORT, "c.conf").problems).toEqual([
+    {
+      code: "settings.refused",
+      path: "c.conf:1",
+      message: "fileserver.host, fileserver.port: the section's header is not understood by every reader",
+      fix: FIX,
+    },
+  ]);
+  expect(editIni("A = 1\r", URL_ITEM, "c.conf")).toMatchObject({
+    findings: [refused],
+    ...nothing,
+    problems: [
+      {
+        code: "settings.bad-syntax",
+        path: "c.conf:1",
+        message: "has a carriage return without line feed",
+      },
+    ],
+  });
+});
+
+describe("an undo", () => {
+  const SET: ItemChange = { section: "General", name: "SERVICE_URL", from: "a", to: "b" };
+  const NEW: ItemChange = { ...SET, from: null, header: "added" };
+  const APART: ItemChange = { ...NEW, header: "added apart" };
+  const [reverted, gone] = [{ state: "reverted" }, { state: "gone" }];
+  test.each<[what: string, before: string, change: ItemChange, after: string, outcome: object]>([
+    ["of a value", "[General]\nSERVICE_URL = b \n", SET, "[General]\nSERVICE_URL = a\n", reverted],
+    [
+      "of the last of two",
+      "[General]\nSERVICE_URL=b\nSERVICE_URL=b\n",
+      SET,
+      "[General]\nSERVICE_URL=b\nSERVICE_URL=a\n",
+      reverted,
+    ],
+    [
+      "of one that is not the last",
+      "[General]\nSERVICE_URL=b\nSERVICE_URL=c\n",
+      SET,
+      "[General]\nSERVICE_URL=a\nSERVICE_URL=c\n",
+      reverted,
+    ],
+    [
+      "of what was changed since",
+      "[General]\nSERVICE_URL=d\nSERVICE_URL=c\n",
+      SET,
+      "",
+      { state: "changed", line: 3 },
+    ],
+    ["of what was changed back", "[General]\nSERVICE_URL=a \n", { ...SET, from: "a\t" }, "", gone],
+    ["of what was removed", "[General]\nX=b\n[Y]\nSERVICE_URL=b\n", SET, "", gone],
+    ["of a line", "[General]\nSERVICE_URL=b\nX=1\n", { ...SET, from: null }, "[General]\nX=1\n", reverted],
+    [
+      "of the only line of a section that was there",
+      "[General]\nSERVICE_URL=b\n",
+      { ...SET, from: null },
+      "[General]\n",
+      reverted,
+    ],
+    ["of a section", "\ufeff[General]\nSERVICE_URL=b\n", NEW, "\ufeff", reverted],
+    ["of a section below an empty line", "A = 1\n\n[General]\nSERVICE_URL=b\n", NEW, "A = 1\n\n", reverted],
+    ["of one that is apart", "A = 1\n\n[General]\nSERVICE_URL=b\n\n[X]\n", APART, "A = 1\n\n[X]\n", reverted],
+    ["of one that is apart no more", "A = 1\n[General]\nSERVICE_URL=b\n", APART, "A = 1\n", reverted],
+    ["of one at the begin by now", "[General]\nSERVICE_URL=b\n", APART, "", reverted],
+    ["of one that has more in it", "[General]\nSERVICE_URL=b\n# c\n", NEW, "[General]\n# c\n", reverted],
+    [
+      "of a section at the end",
+      "A = 1\n\n[General]\nSERVICE_URL=b",
+      { ...APART, lineEndAdded: true },
+      "A = 1",
+      reverted,
+    ],
+  ])("%s", (_what, before, change, after, outcome) => {
+    const text = outcome === reverted ? after : before;
+    expect(revertIni(before, change)).toEqual({ text, ...outcome });
+  });
+});
+
+describe("refused with its line", () => {
+  test.each<[string, string, number, RegExp]>([
+    ["other letters", "[General]\nservice_url = a\n", 2, /not every reader takes/],
+    ["colon", "[General]\nSERVICE_URL : a\n", 2, /set with `:`/],
+    ["several lines", "[General]\nSERVICE_URL = a\n\n# c\n  b\n", 2, /several lines/],
+    ["part of the value above", "[General]\nA = 1\n SERVICE_URL = a\n", 3, /as part of the value above/],
+    [
+      "part of the value above, then plain",
+      "[General]\nA = 1\n SERVICE_URL = a\nSERVICE_URL = b\n",
+      3,
+      /as part of/,
+    ],
+    [
+      "part of a value of several lines",
+      "[General]\nA = 1\n  2\n  SERVICE_URL = a\n",
+      4,
+      /as part of the value above/,
+    ],
+    ["a new key above an indented line", "[General]\n [X]\n", 2, /above an indented line/],
+    ["a header in a value", "[X]\nA = 1\n [General]\n", 3, /header/],
+    ["a header with more on its line", "[General] ; x\nA = 1\n", 1, /header/],
+    ["a header with what only some take for a line end", "[General]\u2028x\nA = 1\n", 1, /header/],
+    ["lone carriage return", "[General]\nA = 1\rB = 2\n", 2, /carriage return/],
+    ["NUL", "[General]\n\n\0", 3, /NUL/],
+  ])("%s", (_what, text, line, words) => {
+    const { problems } = editIni(text, URL_ITEM, "c.conf");
+    expect(problems.map((p) => [p.path, p.message])).toEqual([
+      [`c.conf:${line}`, expect.stringMatching(words)],
+    ]);
+  });
+});
+
+test("lines that may contain a secret are found", () => {
+  const text =
+    "[database]\nuser = a\npassword = b\n  c\nhost = d\n# secret\nkey = 1\nurl = mysql://u:p@h/\nn = 1\nkeyboard = 1\nurl = redis://:p@h/\nurl = ftp://u:@h/\nAPI_TOKEN = 1\n";
+  expect([...secretIniLines(text)]).toEqual([3, 4, 6, 7, 8, 11, 12, 13]);
+});
+
+test("generated files: both readers see the wanted items and everything else as before", () => {
+  const key = fc.constantFrom("SERVICE_URL", "service_url", "ID", "NAME", "host");
+  const line = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc
+        .tuple(
+          fc.constantFrom("", "", "", " ", "\t"),
+          key,
+          fc.constantFrom(" = ", "=", " =", ":"),
+          fc.constantFrom("", "a", "http://h/x # y", "1 = 2", `${URL_ITEM[0]!.value} `),
+        )
+        .map((p) => p.join("")),
+    },
+    { weight: 3, arbitrary: fc.constantFrom("[General]", "[Other]", "[general]") },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom("", "# SERVICE_URL = x", "; c = 1", "A = b  ", "  more", "   # c"),
+    },
+  );
+  const file = fc.tuple(fc.array(line, { maxLength: 8 }), fc.constantFrom("\n", "\r\n"), fc.boolean());
+  const texts = file.map(([lines, end, last]) => `[First]${end}${lines.join(end)}${last ? end : ""}`);
+  const edits = fc.sample(texts, { numRuns: 1_000, seed: SEED }).flatMap((text) => {
+    const { problems, splices } = editIni(text, URL_ITEM, "c.conf");
+    return problems.length > 0 ? [] : [{ text, after: applySplices(text, splices) }];
+  });
+  const both = edits.flatMap((e) => [e.text, e.after]);
+  const [python, glib] = [parseIni(both), parseKeyFile(both)];
+  const wanted = URL_ITEM[0]!.value;
+  const faults = edits.filter(({ after }, i) => {
+    const [old, now] = [python[2 * i]!, python[2 * i + 1]!];
+    const general = { ...(old["General"] as object), service_url: wanted };
+    const pythonSame = "error" in old || sorted(now) === sorted({ ...old, General: general });
+    const [was, is] = [glib[2 * i], glib[2 * i + 1]];
+    const group = { ...was?.["General"], SERVICE_URL: wanted };
+    const glibSame = was === undefined || sorted(is) === sorted({ ...was, General: group });
+    return !pythonSame || !glibSame || editIni(after, URL_ITEM, "").splices.length > 0;
+  });
+  expect(
+    faults.map((f) => ({ seed: SEED, ...f })).sort((a, b) => a.text.length - b.text.length)[0],
+  ).toBeUndefined();
+  expect(python.filter((r) => !("error" in r)).length).toBeGreaterThan(150);
+  expect(glib.filter((r) => r !== undefined).length).toBeGreaterThan(150);
+});
+
+test("after an undo a file is again what it was, to the byte; what was added since stays", () => {
+  const end = fc.constantFrom("\n", "\r\n");
+  const line = fc.constantFrom(
+    "[General]",
+    "[fileserver]",
+    "host = a",
+    "SERVICE_URL = x",
+    "port=1",
+    "# c",
+    "",
+    "A = 1",
+  );
+  const file = fc.tuple(fc.array(line, { maxLength: 6 }), end, fc.boolean());
+  const texts = file.map(([lines, e, last]) => lines.join(e) + (last && lines.length > 0 ? e : ""));
+  let edits = 0;
+  for (const text of fc.sample(texts, { numRuns: 1_000, seed: SEED })) {
+    for (const items of [URL_ITEM, HOST_PORT]) {
+      const { problems, splices, changes } = editIni(text, items, "c.conf");
+      if (problems.length > 0) continue;
+      edits++;
+      const after = applySplices(text, splices);
+      const back = (from: string): string =>
+        changes.reduceRight((now, change) => revertIni(now, change).text, from);
+      // Above everything, where it belongs to no section of ours.
+      for (const theirs of ["", "# theirs\n"]) {
+        const undone = back(theirs + after);
+        if (undone !== theirs + text) expect([SEED, undone]).toEqual([SEED, theirs + text]);
+      }
+    }
+  }
+  expect(edits).toBeGreaterThan(500);
+});
+
+/** The same text for the same sections and keys in whatever order. */
+function sorted(value: unknown): string {
+  return JSON.stringify(value, (_key, v: unknown) =>
+    typeof v === "object" && v !== null
+      ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : v,
+  );
+}

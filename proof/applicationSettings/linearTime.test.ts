@@ -1,0 +1,74 @@
+import { unifiedDiff } from "../../src/applicationSettings/diff.js";
+import { editIni } from "../../src/applicationSettings/iniFile.js";
+import { secretIniLines, secretPythonLines } from "../../src/applicationSettings/secretLines.js";
+import { editPython } from "../../src/applicationSettings/pythonFile.js";
+import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
+import { cpuMs, pumped } from "../kit/growth.js";
+import { HOST_PORT, URL_ITEM, WEB_ITEMS } from "./oracle.js";
+
+/**
+ * The application's user owns its settings, and root reads them during an activation: in a time that grows with their
+ * length, whatever they contain, and without an exception.
+ */
+
+/** What takes more than this is not linear: that takes a third of it at most, its square some seconds. */
+const CPU_MS_MAX = 1_000;
+const BYTES = 70_000;
+
+function planPython(text: string): void {
+  unifiedDiff("a", text, editPython(text, WEB_ITEMS, "a").splices, secretPythonLines(text));
+}
+
+function planIni(text: string): void {
+  unifiedDiff("a", text, editIni(text, [...URL_ITEM, ...HOST_PORT], "a").splices, secretIniLines(text));
+}
+
+test.each<[what: string, begin: string, middle: string, end: string]>([
+  ["comments apart from the databases", "A = 1\n", "#\n", "x\nDATABASES = {}\n"],
+  ["comments above the databases", "A = 1\n", "#\n", "DATABASES = {}\n"],
+  ["blanks in front of a statement", "A = 1\n#", "\f", "DATABASES = {}\n"],
+  ["colons after a scheme", "x://", ":", " x"],
+  ["schemes", "", "x://", ":"],
+  ["lines that name a secret", "", "KEY = 1\n", ""],
+  ["a value that is set again and again", "", "MEDIA_URL = '/'\n", ""],
+  ["a name again and again", "A = ", "MEDIA_URL, ", "1\n"],
+  ["brackets", "A = ", "[", ""],
+  ["brackets around a value", "MEDIA_URL = ", "(", "'/'\n"],
+  ["fields in each other", "A = ", "f'{", "x"],
+  ["formats in each other", "A = f'", "{a:", "x"],
+  ["lines that go on", "A = 1", "\\\n", "x"],
+  ["sections", "[General]\n", "[a]\n", "SERVICE_URL = x"],
+  ["keys", "[General]\n", "SERVICE_URL = x\n", ""],
+  ["lines of one value", "[General]\nSERVICE_URL = x\n", "  token\n", ""],
+])("%s", (_, ...parts) => {
+  const text = pumped(...parts, BYTES);
+  for (const plan of [planPython, planIni])
+    expect(cpuMs(CPU_MS_MAX, () => plan(text))).toBeLessThan(CPU_MS_MAX);
+});
+
+test("a list from which thousands of elements are removed", () => {
+  const list = (middle: string): string => pumped("CSRF_TRUSTED_ORIGINS = [", middle, "]\n", BYTES);
+  const change = { name: "CSRF_TRUSTED_ORIGINS", from: "[]", to: "['a']", added: ["a"], removed: [] };
+  for (const text of [list("'a',"), list("'a', 'b',\n"), list("'a',\n'b',\n")])
+    expect(cpuMs(CPU_MS_MAX, () => revertPython(text, change))).toBeLessThan(CPU_MS_MAX);
+});
+
+test("more secret keys than anybody has", () => {
+  const text = Array.from({ length: 4_000 }, (_, i) => `SECRET_KEY = '${10_000 + i}'\n`).join("");
+  expect(cpuMs(CPU_MS_MAX, () => planPython(text))).toBeLessThan(CPU_MS_MAX);
+  const apart = (keys: number): string =>
+    `${Array.from({ length: keys }, (_, i) => `SECRET_KEY = '${10_000 + i}'\n`).join("")}A = 1\n`;
+  const isHidden = (keys: number): boolean => secretPythonLines(apart(keys)).has(keys + 1);
+  expect([isHidden(100), isHidden(101)]).toEqual([false, true]);
+});
+
+test.each([
+  ["fields", "f'{", "}'", 150, "a string whose fields are nested too deeply"],
+  ["brackets", "(", ")", 200, "brackets that are nested too deeply"],
+])("%s in each other are read as deep as Python reads them", (_, begin, end, levels, why) => {
+  const said = (count: number) =>
+    editPython(`A = ${begin.repeat(count)}1${end.repeat(count)}\n`, WEB_ITEMS, "a").problems.map(
+      ({ code, message }) => `${code} ${message}`,
+    );
+  expect([said(levels), said(levels + 1)]).toEqual([[], [`settings.bad-syntax cannot be read: ${why}`]]);
+});

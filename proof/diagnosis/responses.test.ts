@@ -1,0 +1,610 @@
+import { causeOfAnswer, causeOfFailure } from "../../src/diagnosis/causes.js";
+import {
+  answeredByUpstream,
+  type Expectation,
+  field,
+  fieldAbsent,
+  fieldPresent,
+  fieldWith,
+  http2,
+  isOwnErrorPage,
+  location,
+  mediaType,
+  type ProbeAnswer,
+  serverField,
+  status,
+} from "../../src/diagnosis/expectation.js";
+import {
+  type ExpectedResponse,
+  expectedResponses,
+  type ExpectedResponsesOptions,
+  mainName,
+} from "../../src/diagnosis/expectedResponses.js";
+import { formatChecked, judge } from "../../src/diagnosis/liveCheck.js";
+import { judgeOverrides } from "../../src/diagnosis/storedSettings.js";
+import { previewConfig } from "../../src/cli/previewConfig.js";
+import { problem, type ProxyConfigInput } from "../../src/model/index.js";
+import { type SiteOptions, siteConfig } from "../kit/siteConfig.js";
+import { ADDRESS, answer, configOf, errorPage, failure, siteRows, type Subject, subjectOf } from "./site.js";
+
+/** What is asked of a front end, what counts as expected, and what is said where it is not. */
+
+const answered = (...parts: Parameters<typeof answer>): ProbeAnswer =>
+  (answer(...parts) as { answer: ProbeAnswer }).answer;
+const page = (...parts: Parameters<typeof errorPage>): ProbeAnswer =>
+  (errorPage(...parts) as { answer: ProbeAnswer }).answer;
+
+test.each<[Expectation, ProbeAnswer, holds: boolean, says: string, seen: string]>([
+  [status(200), answered(200), true, "200", "200"],
+  [status(200), answered(201), false, "200", "201"],
+  [http2(), answered(200, {}, { protocol: "HTTP/2" }), true, "HTTP/2", "HTTP/2"],
+  [http2(), answered(200), false, "HTTP/2", "HTTP/1.1"],
+  [field("X-A", "b; c"), answered(200, { "x-a": "b; c" }), true, "X-A: b; c", "X-A: b; c"],
+  [field("X-A", "b; c"), answered(200, { "x-a": "B;c" }), false, "X-A: b; c", "X-A: B;c"],
+  [field("X-A", "b; c", true), answered(200, { "x-a": "B;C" }), true, "X-A: b; c", "X-A: B;C"],
+  [field("X-A", "b; c", true), answered(200, { "x-a": "b  ;  c" }), true, "X-A: b; c", "X-A: b  ;  c"],
+  [field("X-A", "b"), answered(200), false, "X-A: b", "no X-A"],
+  [field("X-A", "b", true), answered(200), false, "X-A: b", "no X-A"],
+  [
+    location("http://a/b"),
+    answered(302, { location: "http://a/b" }),
+    true,
+    "Location: http://a/b",
+    "Location: http://a/b",
+  ],
+  [location("http://a/b"), answered(302, { location: "/b" }), true, "Location: http://a/b", "Location: /b"],
+  [location("http://a/b"), answered(302, { location: "/c" }), false, "Location: http://a/b", "Location: /c"],
+  [
+    location("http://a/b"),
+    answered(302, { location: "http://[" }),
+    false,
+    "Location: http://a/b",
+    "Location: http://[",
+  ],
+  [location("http://a/b"), answered(302), false, "Location: http://a/b", "no Location"],
+  [
+    mediaType("text/html"),
+    answered(200, { "content-type": "Text/HTML ; charset=utf-8" }),
+    true,
+    "Content-Type: text/html",
+    "Content-Type: Text/HTML ; charset=utf-8",
+  ],
+  [
+    mediaType("text/html"),
+    answered(200, { "content-type": "text/html2" }),
+    false,
+    "Content-Type: text/html",
+    "Content-Type: text/html2",
+  ],
+  [
+    mediaType("image/*"),
+    answered(200, { "content-type": "image/png" }),
+    true,
+    "Content-Type: image/*",
+    "Content-Type: image/png",
+  ],
+  [
+    mediaType("image/*"),
+    answered(200, { "content-type": "text/image/" }),
+    false,
+    "Content-Type: image/*",
+    "Content-Type: text/image/",
+  ],
+  [
+    mediaType("image/*"),
+    answered(200, { "content-type": "images/png" }),
+    false,
+    "Content-Type: image/*",
+    "Content-Type: images/png",
+  ],
+  [mediaType("image/*"), answered(200), false, "Content-Type: image/*", "no Content-Type"],
+  [fieldWith("Vary", "A", "B"), answered(200, { vary: "b,c , a" }), true, "Vary: A, B", "Vary: b,c , a"],
+  [fieldWith("Vary", "A", "B"), answered(200, { vary: "a" }), false, "Vary: A, B", "Vary: a"],
+  [fieldWith("Vary", "A"), answered(200), false, "Vary: A", "no Vary"],
+  [fieldPresent("ETag"), answered(200, { etag: "1" }), true, "ETag", "ETag: 1"],
+  [fieldPresent("ETag"), answered(200, { etag: "" }), false, "ETag", "ETag: "],
+  [fieldPresent("ETag"), answered(200), false, "ETag", "no ETag"],
+  [fieldAbsent("ETag"), answered(200), true, "no ETag", "no ETag"],
+  [fieldAbsent("ETag"), answered(200, { etag: "" }), false, "no ETag", "ETag: "],
+  [
+    serverField(true),
+    answered(200, { server: "portico/1" }),
+    true,
+    "Server: with version",
+    "Server: portico/1",
+  ],
+  [serverField(true), answered(200), false, "Server: with version", "Server: portico"],
+  [serverField(true), { ...answered(200), headers: {} }, false, "Server: with version", "no Server"],
+  [serverField(false), answered(200), true, "Server: without version", "Server: portico"],
+  [
+    serverField(false),
+    answered(200, { server: "portico/1" }),
+    false,
+    "Server: without version",
+    "Server: portico/1",
+  ],
+  [serverField(false), { ...answered(200), headers: {} }, false, "Server: without version", "no Server"],
+  [answeredByUpstream(), answered(404), true, answeredByUpstream().says, "404"],
+  [answeredByUpstream(), answered(500), true, answeredByUpstream().says, "500"],
+  [answeredByUpstream(), answered(502), false, answeredByUpstream().says, "502"],
+  [answeredByUpstream(), answered(504), false, answeredByUpstream().says, "504"],
+  [answeredByUpstream(), page(404), false, answeredByUpstream().says, "404 from the proxy"],
+  [answeredByUpstream(), page(413), true, answeredByUpstream().says, "413 from the proxy"],
+])("%j of %j", (expectation, received, holds, says, seen) => {
+  expect([expectation.holds(received), expectation.says, expectation.seen(received)]).toEqual([
+    holds,
+    says,
+    seen,
+  ]);
+});
+
+test.each([
+  ["<center>portico</center>", true],
+  ["<center>portico/1.2</center>", true],
+  ["<center>portico/</center>", false],
+  ["<center>other</center>", false],
+  [undefined, false],
+])("an error page of the proxy: %s: %s", (body, own) => {
+  expect(isOwnErrorPage({ ...answered(404), ...(body === undefined ? {} : { body }) })).toBe(own);
+});
+
+const config = (options: Partial<SiteOptions> = {}, more: Partial<ProxyConfigInput> = {}) =>
+  configOf({ ...siteConfig({ mode: "plain", host: ADDRESS, ...options }), ...more });
+
+/** A row in one line: its name, where it goes, and what for. */
+const line = ({ name, request, expected, upstream, notProbed }: ExpectedResponse): string =>
+  [
+    `${name}: ${request.scheme}://${request.host}${request.path} at ${request.address} ${request.port}`,
+    expected.map(({ says }) => says).join(", "),
+    ...(upstream === undefined ? [] : [upstream]),
+    ...(notProbed === undefined ? [] : [notProbed.reason]),
+  ].join(" | ");
+const lines = (...parts: Parameters<typeof config>) => siteRows(config(...parts)).map(line);
+const linesOf = (options: ExpectedResponsesOptions, ...parts: Parameters<typeof config>) =>
+  siteRows(config(...parts), options).map(line);
+
+const FROM_DAEMON =
+  "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version";
+const MEDIA = "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes";
+
+describe("what is asked", () => {
+  test("in plain mode", () => {
+    const at = "at 127.0.0.1 80";
+    const login = `http://${ADDRESS}/sync/accounts/login/?next=/sync/`;
+    expect(lines()).toEqual([
+      `default server: http://default-server.invalid/ ${at} | 200, Content-Type: text/html, Server: with version`,
+      `media file: http://${ADDRESS}/syncmedia/<image> ${at} | ${MEDIA} | no image file was found in /opt/sync/media`,
+      `application over http: http://${ADDRESS}/sync/ ${at} | 302, Location: ${login}, Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language | http://127.0.0.1:8000`,
+      `application's Server field: http://${ADDRESS}/sync/ ${at} | Server: without version | http://127.0.0.1:8000`,
+      `file server daemon: http://${ADDRESS}/synchttp/ ${at} | ${FROM_DAEMON} | http://127.0.0.1:8082`,
+      `WebDAV daemon: http://${ADDRESS}/syncdav/ ${at} | ${FROM_DAEMON} | http://127.0.0.1:8080`,
+    ]);
+  });
+
+  test.each([false, true])("in TLS mode, over both families, the listeners reversed: %s", (reversed) => {
+    const options = { mode: "tls", ipv6: "::" } as const;
+    const { listeners } = siteConfig(options);
+    const found = linesOf(
+      { imagePath: "//img/a.png" },
+      options,
+      reversed ? { listeners: listeners.toReversed() } : {},
+    );
+    const login = `302, Location: https://${ADDRESS}/sync/accounts/login/?next=/sync/ | http://127.0.0.1:8000`;
+    const redirect = `301, Location: https://${ADDRESS}/sync/, Content-Type: text/html`;
+    expect(found).toEqual([
+      "default server: http://default-server.invalid/ at 127.0.0.1 80 | 200, Content-Type: text/html, Server: with version",
+      `media file: https://${ADDRESS}/syncmedia/img/a.png at 127.0.0.1 443 | ${MEDIA}`,
+      `redirect to https: http://${ADDRESS}/sync/ at 127.0.0.1 80 | ${redirect}`,
+      `redirect to https on IPv6: http://${ADDRESS}/sync/ at ::1 80 | ${redirect}`,
+      `application over https: https://${ADDRESS}/sync/ at 127.0.0.1 443 | HTTP/2, ${login}`,
+      `application over https on IPv6: https://${ADDRESS}/sync/ at ::1 443 | HTTP/2, ${login}`,
+      `application's Server field: https://${ADDRESS}/sync/ at 127.0.0.1 443 | Server: without version | http://127.0.0.1:8000`,
+      `file server daemon: https://${ADDRESS}/synchttp/ at 127.0.0.1 443 | ${FROM_DAEMON} | http://127.0.0.1:8082`,
+      `WebDAV daemon: https://${ADDRESS}/syncdav/ at 127.0.0.1 443 | ${FROM_DAEMON} | http://127.0.0.1:8080`,
+    ]);
+  });
+
+  const first = (options: ExpectedResponsesOptions, ...parts: Parameters<typeof config>): string =>
+    linesOf(options, ...parts).find((one) => one.startsWith("application over"))!;
+
+  test.each<[what: string, options: ExpectedResponsesOptions, site: Partial<SiteOptions>, asked: RegExp]>([
+    ["a name that is given", { host: "a.example" }, {}, /: http:\/\/a\.example\/sync\/ at 127\.0\.0\.1 80 /],
+    ["an IPv6 address that is given", { host: "2001:db8::1" }, {}, /: http:\/\/\[2001:db8::1\]\/sync\//],
+    ["one in brackets", { host: "[2001:db8::1]" }, {}, /: http:\/\/\[2001:db8::1\]\/sync\//],
+    ["a place to connect", { connect: "192.0.2.9" }, {}, / at 192\.0\.2\.9 80 /],
+    [
+      "a place of one family",
+      { connect: "2001:db8::9" },
+      { ipv6: "::" },
+      /over http on IPv6: .* at 2001:db8::9 80 /,
+    ],
+    [
+      "a place of a family without listeners",
+      { connect: "2001:db8::9" },
+      {},
+      /over http: .* at 2001:db8::9 80 /,
+    ],
+    ["a listener's own address", {}, { address: "192.0.2.7" }, / at 192\.0\.2\.7 80 /],
+  ])("%s", (_what, options, site, asked) => expect(first(options, site)).toMatch(asked));
+
+  test("as a preview serves it, by a name", () => {
+    const moved = previewConfig(config({ mode: "tls", host: "files.example.org" }), { portOffset: 10_000 });
+    if (!moved.ok) throw new Error(JSON.stringify(moved.problems));
+    const [http, https] = ["http://files.example.org:10080", "https://files.example.org:10443"];
+    const rows = siteRows(moved.value, { imagePath: "a.png" }).map(line);
+    expect(rows.slice(2, 4)).toEqual([
+      `redirect to https: ${http}/sync/ at 127.0.0.1 10080 | 301, Location: ${https}/sync/, Content-Type: text/html`,
+      `application over https: ${https}/sync/ at 127.0.0.1 10443 | HTTP/2, 302, Location: ${https}/sync/accounts/login/?next=/sync/ | http://127.0.0.1:8000`,
+    ]);
+  });
+
+  test.each([
+    ["::", "::1"],
+    ["0:0:0:0:0:0:0:0", "::1"],
+    ["::5", "::5"],
+    ["0:0:0:0:0:0:0:5", "0:0:0:0:0:0:0:5"],
+    ["2001:db8::", "2001:db8::"],
+  ])("a listener on %s is asked at %s", (ipv6, asked) => {
+    const rows = siteRows(config({ mode: "tls", address: "192.0.2.10", ipv6 }));
+    const on6 = rows.find(({ name }) => name === "application over https on IPv6");
+    expect(on6!.request.address).toBe(asked);
+  });
+
+  test("a published port is the one in Host, and the one that clients connect to", () => {
+    const { listeners, ...rest } = siteConfig({ mode: "plain", host: "files.example.org" });
+    const published = (publishedPort: number) =>
+      configOf({ ...rest, listeners: listeners.map((one) => ({ ...one, port: 8081, publishedPort })) });
+    const asked = (port: number, options: ExpectedResponsesOptions): string =>
+      siteRows(published(port), options).map(line).at(-1)!;
+    expect(asked(80, {})).toMatch(/: http:\/\/files\.example\.org\/syncdav\/ at 127\.0\.0\.1 8081 /);
+    expect(asked(8888, { connect: "192.0.2.9" })).toMatch(
+      /\/\/files\.example\.org:8888\/.* at 192\.0\.2\.9 8081 /,
+    );
+    expect(asked(8888, { connect: "192.0.2.9", asClients: true })).toMatch(/ at 192\.0\.2\.9 8888 /);
+    const row = siteRows(published(80), { host: "127.0.0.1" })[0]!;
+    expect(judge(row, failure("ECONNREFUSED")).request).toMatch(/ \(at 127\.0\.0\.1:8081\)$/);
+  });
+
+  test.each([
+    ["img/a.png", "/syncmedia/img/a.png"],
+    ["../../a.png", "/syncmedia/../../a.png"],
+  ])("a media file that is named %s", (imagePath, path) => {
+    const row = siteRows(config(), { imagePath }).find((row) => subjectOf(row) === "media")!;
+    expect(row.request.path).toBe(path);
+  });
+
+  test("an application with and without TLS is asked with it", () => {
+    const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: "files.example.org" });
+    const listeners = rest.listeners.map(({ name }) => name);
+    const both = virtualServers
+      .filter(({ name }) => name !== "redirect")
+      .map((one) => (one.name === "application" ? { ...one, listeners, default: false } : one))
+      .map((one) => (one.name === "application" ? { ...one, serverNames: ["files.example.org"] } : one))
+      .map((one) => (one.name === "default" ? { ...one, listeners } : one));
+    const rows = siteRows(configOf({ ...rest, virtualServers: both })).slice(1);
+    expect(new Set(rows.map(({ request }) => request.scheme))).toEqual(new Set(["https"]));
+  });
+
+  test("HTTP/2 is expected only of a listener that offers it", () => {
+    const { listeners } = siteConfig({ mode: "tls" });
+    const without = listeners.map((one) => (one.tls === undefined ? one : { ...one, http2: false }));
+    expect(first({}, { mode: "tls" }, { listeners: without })).toMatch(/ \| 302, Location: /);
+  });
+
+  test("a listener that takes headers of the PROXY protocol gets one from the same addresses", () => {
+    const { listeners } = siteConfig({ mode: "plain" });
+    const announced = listeners.map((one) => ({ ...one, proxyProtocol: { from: ["192.0.2.0/24"] } }));
+    expect(siteRows(config({}, { listeners: announced }))[0]!.request).toEqual({
+      scheme: "http",
+      address: "127.0.0.1",
+      port: 80,
+      headerFrom: ["192.0.2.0/24"],
+      host: "default-server.invalid",
+      path: "/",
+    });
+  });
+
+  test("media and redirects by other means than usual", () => {
+    const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: ADDRESS });
+    const action = { type: "respond" as const, status: 200, body: "ok" };
+    const rows = siteRows(
+      configOf({
+        ...rest,
+        virtualServers: virtualServers.map((server) => ({
+          ...server,
+          routes: server.routes!.map((route) =>
+            route.name === "media" || server.name === "redirect" ? { ...route, action } : route,
+          ),
+        })),
+      }),
+    );
+    expect(rows.find((row) => subjectOf(row) === "media")!.notProbed!.reason).toBe(
+      "no image file was found in the directory of its route",
+    );
+    // The deployment says where it leads, whatever the config on the host has become.
+    expect(rows.find((row) => subjectOf(row) === "redirect")!.expected[1]!.says).toBe(
+      `Location: https://${ADDRESS}/sync/`,
+    );
+  });
+
+  test("fields that the config sets or removes are expected as it says", () => {
+    const { virtualServers, ...rest } = siteConfig({ mode: "plain" });
+    const said = (name: string, responseHeaders: object): string =>
+      siteRows(
+        configOf({
+          ...rest,
+          virtualServers: virtualServers.map((server) => ({
+            ...server,
+            ...(server.name === name ? { responseHeaders } : {}),
+            routes: server.routes!.map((route) =>
+              route.name === name ? { ...route, responseHeaders } : route,
+            ),
+          })),
+        }),
+      )
+        .find((row) => subjectOf(row) === "web")!
+        .expected.at(-1)!.says;
+    expect(said("application", { set: { "content-language": "en" } })).toBe("content-language: en");
+    expect(said("application", { remove: ["CONTENT-LANGUAGE"] })).toBe("no Content-Language");
+    expect(said("default", { remove: ["Content-Language"] })).toBe("Content-Language");
+    expect(said("web", { set: { "content-language": "de" } })).toBe("content-language: de");
+    expect(said("media", { set: { "content-language": "de" } })).toBe("Content-Language");
+  });
+
+  test("case and spacing of the login page's type do not matter", () => {
+    const said = siteRows(config()).find((row) => subjectOf(row) === "web")!.expected;
+    const type = said.find(({ field: name }) => name === "Content-Type")!;
+    expect(type.holds(answered(302, { "content-type": "text/html;charset=UTF-8" }))).toBe(true);
+  });
+
+  test("media that a user keeps from being looked at are not called missing", () => {
+    const imageUnseen = problem("files.no-answer", "/opt/sync/media", "was stopped", { fix: "End it." });
+    const media = siteRows(config(), { imageUnseen }).find((row) => subjectOf(row) === "media")!;
+    expect(judge(media, undefined)).toMatchObject({
+      pass: false,
+      unseen: true,
+      cause: "/opt/sync/media: was stopped [files.no-answer]: End it.",
+    });
+  });
+
+  test("a virtual server that the config does not have is not probed", () => {
+    const only = [{ name: "other", request: { server: "other", path: "/" } }];
+    const [row] = siteRows(config(), { expect: only });
+    expect(judge(row!, undefined)).toMatchObject({
+      pass: false,
+      cause: expect.stringMatching(/^the config has no virtual server `other`: deploy/),
+    });
+  });
+});
+
+test("without a deployment each route has to answer as its action promises", () => {
+  const action = { type: "respond", status: 418, body: "" } as const;
+  const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: "files.example.org" });
+  const tea = { name: "tea", path: "/a[b", match: "exact", action } as const;
+  const servers = virtualServers.map((one) => ({ ...one, routes: [...one.routes, tea] }));
+  expect(expectedResponses(configOf({ ...rest, virtualServers: servers })).map(line)).toMatchInlineSnapshot(`
+[
+  "default page: http://127.0.0.1/ at 127.0.0.1 80 | an answer (not a 5xx)",
+  "default tea: http://127.0.0.1/a%5Bb at 127.0.0.1 80 | 418",
+  "redirect toHttps: http://files.example.org/sync/ at 127.0.0.1 80 | 301, Location: https://files.example.org/sync/, Content-Type: text/html",
+  "redirect tea: http://files.example.org/a%5Bb at 127.0.0.1 80 | 418",
+  "application web: https://files.example.org/sync/ at 127.0.0.1 443 | an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8000",
+  "application fileServer: https://files.example.org/synchttp/ at 127.0.0.1 443 | an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8082",
+  "application media: https://files.example.org/syncmedia/ at 127.0.0.1 443 | an answer (not a 5xx)",
+  "application webdav: https://files.example.org/syncdav/ at 127.0.0.1 443 | an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8080",
+  "application tea: https://files.example.org/a%5Bb at 127.0.0.1 443 | 418",
+]
+`);
+});
+
+test.each<
+  [
+    what: string,
+    site: Partial<SiteOptions>,
+    change: (input: ProxyConfigInput) => unknown,
+    host: string | undefined,
+  ]
+>([
+  ["the application's own", {}, () => undefined, ADDRESS],
+  ["the one that is forwarded", { mode: "tls", host: "a.example" }, () => undefined, "a.example"],
+  [
+    "the one of the redirect",
+    { mode: "tls", host: "b.example" },
+    ({ virtualServers }) => {
+      for (const { action } of virtualServers.at(-1)!.routes!)
+        delete (action as { forwarded?: unknown }).forwarded;
+    },
+    "b.example",
+  ],
+])("the application's host is %s", (_what, site, change, host) => {
+  const input = siteConfig({ mode: "plain", host: ADDRESS, ...site });
+  change(input);
+  const parsed = configOf(input);
+  expect(mainName(parsed)).toBe(host);
+  // Without any name the listener's address is asked for.
+  expect(siteRows(parsed).at(-1)!.request.host).toBe(host ?? "127.0.0.1");
+});
+
+const row = (subject: Subject, options: Partial<SiteOptions> = {}): ExpectedResponse =>
+  siteRows(config(options), { imagePath: "a.png" }).find((one) => subjectOf(one) === subject)!;
+const LOGIN = `http://${ADDRESS}/sync/accounts/login/`;
+
+test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([
+  [row("default"), answered(404, { server: "portico/1" }), /its page is missing/],
+  [row("default"), answered(404), /the default virtual server is not enabled/],
+  [row("media"), page(404, "portico/1"), /^the default virtual server answered: the server name/],
+  [row("media"), answered(403), /^the media file is not world readable/],
+  [row("media"), answered(404), /media path in the config does not match/],
+  [row("media"), answered(200), /^something other than the media route/],
+  [row("redirect", { mode: "tls" }), answered(200), /not in TLS mode/],
+  [row("fileServer"), answered(404), /^the server name in the proxy config/],
+  [
+    row("fileServer"),
+    answered(502),
+    /^the file server daemon does not answer on http:\/\/127\.0\.0\.1:8082; login works/,
+  ],
+  [row("fileServer"), answered(504), /^the file server daemon does not answer/],
+  [row("fileServer"), answered(500), /^something other than the application's virtual server/],
+  [
+    row("webdav"),
+    answered(502),
+    /^the WebDAV daemon does not answer on http:\/\/127\.0\.0\.1:8080; without WebDAV/,
+  ],
+  [row("web"), page(404), /^the server name in the proxy config/],
+  [
+    row("web"),
+    page(502),
+    /^the web application daemon .*, and that it runs and listens on http:\/\/127\.0\.0\.1:8000$/,
+  ],
+  [row("web"), answered(200), /^the web application daemon and the proxy do not work together/],
+  [row("web"), answered(404), /no page at \/sync\/: SITE_ROOT is not set to `\/sync\/`$/, ["SITE_ROOT"]],
+  [row("web"), answered(400), /refuses the name 198\.41\.0\.4: ALLOWED_HOSTS/, ["ALLOWED_HOSTS"]],
+  [
+    row("web"),
+    answered(302, { location: "/accounts/login/" }),
+    /redirects to \/accounts\/login\/: LOGIN_URL .*`\/sync\/accounts\/login\/`/,
+    ["LOGIN_URL", "SITE_ROOT"],
+  ],
+  [
+    row("web"),
+    answered(302, { location: "http://b.example/sync/accounts/login/" }),
+    /redirects to http:\/\/b\.example.*: SERVICE_URL/,
+    ["SERVICE_URL"],
+  ],
+  [
+    row("web"),
+    answered(301, { location: "/accounts/login/" }),
+    /^the web application daemon and the proxy do not work together/,
+  ],
+  [row("web"), answered(302, { location: LOGIN }), /another program listens on its port/],
+  [row("web"), answered(302), /another program listens on its port/],
+  [row("web"), answered(302, { location: "http://[" }), /another program listens on its port/],
+  [row("web"), answered(302, { location: `${LOGIN}?next=/sync/` }), /another program listens on its port/],
+  [
+    row("web", { mode: "tls" }),
+    answered(302, { location: `${LOGIN}?next=/sync/`.replace("http", "https") }),
+    /does not offer HTTP\/2/,
+  ],
+  [
+    row("web", { mode: "tls" }),
+    answered(302, { location: `${LOGIN}?next=/sync/`.replace("http", "https") }, { protocol: "HTTP/2" }),
+    /another program/,
+  ],
+])("%#: why an answer is not the expected one", (asked, received, cause, settings = []) => {
+  const found = causeOfAnswer(asked, received);
+  expect(found.says).toMatch(cause);
+  expect(found.settings ?? []).toEqual(settings);
+});
+
+test.each<[ExpectedResponse, code: string, cause: RegExp]>([
+  [row("web"), "ECONNREFUSED", /^nothing listens on 127\.0\.0\.1 port 80/],
+  [row("web"), "ETIMEDOUT", /^nothing answers on 127\.0\.0\.1 port 80/],
+  [row("web"), "EHOSTUNREACH", /^nothing answers on/],
+  [row("web"), "ENETUNREACH", /^nothing answers on/],
+  [row("web", { address: "192.0.2.7" }), "ETIMEDOUT", /^192\.0\.2\.7 port 80 cannot be reached/],
+  [row("web", { address: "192.0.2.7" }), "EHOSTUNREACH", /cannot be reached/],
+  [row("web", { address: "192.0.2.7" }), "ENETUNREACH", /cannot be reached/],
+  [row("web"), "ENOTFOUND", /has no DNS record here/],
+  [row("web"), "EAI_AGAIN", /has no DNS record here/],
+  [row("web", { mode: "tls" }), "DEPTH_ZERO_SELF_SIGNED_CERT", /^the certificate is not trusted/],
+  [row("web", { mode: "tls" }), "UNABLE_TO_VERIFY_LEAF_SIGNATURE", /^the certificate is not trusted/],
+  [row("web", { mode: "tls" }), "CERT_HAS_EXPIRED", /^the certificate is not trusted/],
+  [row("web"), "CERT_HAS_EXPIRED", /^the connection to .* was lost/],
+  [
+    row("web", { mode: "tls" }),
+    "ERR_SSL_WRONG_VERSION_NUMBER",
+    /^the TLS handshake with 127\.0\.0\.1 port 443 failed/,
+  ],
+  [row("web", { mode: "tls" }), "EPROTO", /^the TLS handshake/],
+  [row("web", { mode: "tls" }), "ERR_TLS_X", /^the TLS handshake/],
+  [row("web"), "EPROTO", /^the connection to .* was lost/],
+  [row("web"), "ECONNRESET", /^the connection to .* was lost/],
+  [row("web"), "XETIMEDOUT", /^the connection to .* was lost/],
+  [row("web"), "ETIMEDOUTX", /^the connection to .* was lost/],
+])("%#: why nothing answers", (asked, code, cause) => {
+  expect(causeOfFailure(asked, { code, message: "" })).toMatch(cause);
+});
+
+describe("a line of `portico check --live`", () => {
+  test.each<[what: string, asked: ExpectedResponse, outcome: Parameters<typeof judge>[1], line: RegExp]>([
+    [
+      "passes",
+      row("fileServer"),
+      answer(200),
+      /^PASS {2}file server daemon: HEAD http:\/\/198\.41\.0\.4\/synchttp\/ \(at 127\.0\.0\.1:80\) \| expected .* \| seen 200, Server: portico$/,
+    ],
+    [
+      "fails",
+      row("fileServer"),
+      answer(502),
+      /^FAIL {2}.* \| seen 502, Server: portico \| cause: the file server/,
+    ],
+    [
+      "gets no answer",
+      row("fileServer"),
+      failure("ECONNREFUSED"),
+      /^FAIL {2}.* \| seen failed: ECONNREFUSED \| cause: nothing listens/,
+    ],
+    [
+      "is not asked",
+      { ...row("media"), notProbed: { reason: "why", fix: "how" } },
+      undefined,
+      /^FAIL {2}.* \| seen not probed \| cause: why: how$/,
+    ],
+    [
+      "at its own address",
+      row("fileServer", { address: ADDRESS }),
+      answer(200),
+      /HEAD http:\/\/198\.41\.0\.4\/synchttp\/ \|/,
+    ],
+  ])("%s", (_what, asked, outcome, expected) => {
+    expect(formatChecked(judge(asked, outcome))).toMatch(expected);
+  });
+
+  test("does not repeat an address with a port of its own", () => {
+    const asked = row("fileServer", { address: ADDRESS });
+    const at = (host: string, address: string): string =>
+      judge({ ...asked, request: { ...asked.request, host, address, port: 81 } }, answer(200)).request;
+    expect(at("192.0.2.1:81", "192.0.2.1")).toBe("HEAD http://192.0.2.1:81/synchttp/");
+    expect(at("[2001:db8::1]:81", "2001:db8::1")).toBe("HEAD http://[2001:db8::1]:81/synchttp/");
+    expect(at("a.example:81", "2001:db8::1")).toBe(
+      "HEAD http://a.example:81/synchttp/ (at [2001:db8::1]:81)",
+    );
+  });
+});
+
+describe("settings that are stored in the database", () => {
+  const access = { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" };
+  const wanted = new Map([
+    ["SERVICE_URL", { wanted: "http://a/sync" }],
+    ["FILE_SERVER_ROOT", { wanted: "http://a/synchttp" }],
+  ]);
+
+  test.each<[stored: string | undefined, pass: boolean, seen: string]>([
+    [undefined, true, "nothing"],
+    ["http://a/sync", true, "http://a/sync"],
+    ["http://a/sync/", true, "http://a/sync/"],
+    ["http://a/sync//", false, "http://a/sync//"],
+    ["http://b/sync", false, "http://b/sync"],
+    ["\u001b[2J", false, "\\u001b[2J"],
+  ])("%j passes: %s", (text, pass, seen) => {
+    const overrides =
+      text === undefined ? [] : [{ item: "SERVICE_URL", stored: { kind: "text" as const, text } }];
+    const [service, root] = judgeOverrides({ looked: true, overrides }, wanted, access);
+    expect(service).toMatchObject({ pass, seen, request: "database reader@127.0.0.1:3306/sync" });
+    expect(service!.cause === undefined).toBe(pass);
+    expect(root).toMatchObject({ name: "stored FILE_SERVER_ROOT", pass: true, seen: "nothing" });
+  });
+
+  test("are wrong where they cannot be read", () => {
+    const unreadable = [{ item: "SERVICE_URL", stored: { kind: "unreadable" as const } }];
+    const at = { ...access, host: "::1" };
+    expect(judgeOverrides({ looked: true, overrides: unreadable }, wanted, at)[0]).toMatchObject({
+      pass: false,
+      seen: "a value that cannot be read",
+      expected: "nothing, or http://a/sync",
+      request: "database reader@[::1]:3306/sync",
+    });
+    expect(judgeOverrides({ looked: false, why: "" }, wanted, access)).toEqual([]);
+  });
+});

@@ -1,0 +1,939 @@
+import type { Evidence, Finding, PublicAddress } from "../../src/diagnosis/evidence.js";
+import type { ProbeAnswer } from "../../src/diagnosis/expectation.js";
+import { judge } from "../../src/diagnosis/liveCheck.js";
+import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
+import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
+import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import { type DeploymentInput, problem } from "../../src/model/index.js";
+import { siteConfig } from "../kit/siteConfig.js";
+import {
+  ADDRESS,
+  answer,
+  asExpected,
+  configOf,
+  deploymentOf,
+  errorPage,
+  failure,
+  HEALTHY,
+  responsesOf,
+  type Subject,
+  subjectOf,
+  UNITS,
+} from "./site.js";
+
+/** What `portico doctor` concludes from what it has seen; proof/hosts breaks real hosts and compares. */
+
+/** Rows that are not `ok`, by id: the status, and the row that explains it. */
+type Expected = Readonly<Record<string, DiagnosisRow["status"] | `because ${string}`>>;
+
+const notOk = (rows: readonly DiagnosisRow[]): Expected =>
+  Object.fromEntries(
+    rows
+      .filter(({ status }) => status !== "ok")
+      .map(({ id, status, because }) => [
+        id,
+        because === undefined ? status : (`because ${because}` as const),
+      ]),
+  );
+
+/** What a row says, all in one text. */
+const said = (rows: readonly DiagnosisRow[], id: string): string => {
+  const { cause, evidence, fix } = rows.find((row) => row.id === id)!;
+  return [cause, ...evidence, fix].filter((part) => part !== undefined).join("\n");
+};
+
+const finding: Finding = { at: "/a", what: "is odd", fix: "mend it" };
+const findings = (count: number): Finding[] =>
+  Array.from({ length: count }, (_, i) => ({ at: `/f${i}`, what: "is odd", fix: `fix ${i % 2}` }));
+const drift = (more: object): Partial<Evidence> => ({ drift: { ...HEALTHY.drift!, ...more } });
+const without = (...names: (keyof Evidence)[]): Partial<Evidence> =>
+  Object.fromEntries(names.map((name) => [name, undefined]));
+const bad = problem("files.unreadable", "/etc/x", "cannot be read", { fix: "Look at it." });
+const silent = failure("ECONNREFUSED");
+const proxyDown = { ...UNITS.proxy, state: "failed" };
+const responses = (others: Parameters<typeof responsesOf>[1]): Partial<Evidence> => ({
+  responses: responsesOf(HEALTHY.config, others),
+});
+const violation = {
+  path: "/opt/sync/media/a.png",
+  code: "media-permissions",
+  kind: "file",
+  lacks: "read",
+  fix: "chmod 1",
+};
+const trees = (...violations: object[]): Partial<Evidence> => ({
+  trees: { ...HEALTHY.trees!, violations: violations as never },
+});
+const web = (more: object): Partial<Evidence> => ({
+  units: { ...UNITS, daemons: [{ ...UNITS.daemons[0]!, ...more }] },
+});
+const deployed = (more: Partial<DeploymentInput> = {}) =>
+  deploymentOf({ settings: HEALTHY.deployment!.settings!, ...more });
+const settings = (more: object): Partial<Evidence> => ({ settings: { ...HEALTHY.settings!, ...more } });
+const deviation = {
+  item: "SERVICE_URL",
+  code: "public-urls",
+  wanted: "http://a/sync",
+  where: "/opt/daemon.conf:2",
+};
+const publicAddress = (more: Partial<PublicAddress> = {}): Partial<Evidence> => ({
+  publicAddresses: [{ address: ADDRESS, own: false, outcome: silent, ...more }],
+});
+
+/** What came from a health listener. */
+const ready = (health: ProbeOutcome): Partial<Evidence> => ({
+  config: { ...HEALTHY.config, healthListener: { address: "127.0.0.1", port: 9180, anyAddress: false } },
+  health,
+});
+
+/** The expected answer of a row, by a server that shows its version. */
+function withVersion(subject: Subject): ProbeOutcome {
+  const { answer: expected } = asExpected(
+    HEALTHY.responses.find(({ row }) => subjectOf(row) === subject)!.row,
+  ) as { answer: ProbeAnswer };
+  return { answer: { ...expected, headers: { ...expected.headers, server: "portico/0.1.0" } } };
+}
+
+const RESPONSES = HEALTHY.responses.map(({ row }) => `response: ${row.name}`);
+const all = (ids: readonly string[], status: Expected[string]): Expected =>
+  Object.fromEntries(ids.map((id) => [id, status]));
+const WEB = ["response: application over http", "response: application's Server field"];
+
+test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [id: string, says: RegExp][]]>(
+  [
+    ["everything is in order", {}, {}],
+    [
+      "everything is in order, and the application was asked once",
+      { responses: HEALTHY.responses.filter(({ row }) => row.name === "application over http") },
+      {},
+      ["web-application", /^HEAD .*: 302, Location: /],
+    ],
+    [
+      "from elsewhere",
+      {
+        place: "elsewhere",
+        ...without("configProblems", "configWarnings", "deployment", "units", "sockets", "settings", "trees"),
+        ...without("drift", "logs", "ownAddresses", "space", "publicAddresses"),
+        openPorts: new Map([[80, true]]),
+      },
+      all(
+        [
+          ...[
+            "activation",
+            "files",
+            "units",
+            "config",
+            "proxy",
+            "running",
+            "tls",
+            "logs",
+            "space",
+            "addresses",
+          ],
+          ...["firewall", "hairpin"],
+        ],
+        "unknown",
+      ),
+      ["files", /^This can only be seen on the host/],
+      ["ports", /^open from here: 80$/],
+    ],
+    [
+      "nothing is known of the deployment",
+      without("deployment", "units", "drift"),
+      all(["activation", "files", "units", "proxy", "running", "firewall"], "unknown"),
+      ["files", /there is no deployment document/],
+    ],
+    [
+      "nobody activated it",
+      without("drift"),
+      all(["activation", "files", "units", "running", "firewall"], "unknown"),
+      ["files", /the deployment says nothing about it/],
+    ],
+    [
+      "the store",
+      drift({ store: [finding] }),
+      { activation: "failed" },
+      ["activation", /^an activation[^]*\n\/a: is odd\nmend it$/],
+    ],
+    ["a file", drift({ files: [finding] }), { files: "failed" }],
+    [
+      "twelve files",
+      drift({ files: findings(12) }),
+      { files: "failed" },
+      ["files", /^[^\n]*\n\/f0: is odd\n[^]*\n\/f11: is odd\nfix 0; fix 1$/],
+    ],
+    [
+      "more files",
+      drift({ files: findings(14) }),
+      { files: "failed" },
+      ["files", /\n\/f11: is odd\n… and 2 more\nfix 0; fix 1$/],
+    ],
+    ["a unit", drift({ units: [finding] }), { units: "failed" }],
+    ["what runs", drift({ running: [finding] }), { running: "failed" }],
+    [
+      "a proxy that cannot be asked",
+      drift({ running: undefined }),
+      { running: "unknown" },
+      ["running", /cannot be queried/],
+    ],
+    ["the firewall", drift({ firewall: [finding] }), { firewall: "failed" }],
+    ["no firewall", drift({ firewall: undefined }), {}, ["firewall", /No packet filter was deployed/]],
+    [
+      "no firewall, and why",
+      drift({ firewall: undefined, firewallUnknown: "why" }),
+      {},
+      ["firewall", /^why$/],
+    ],
+    [
+      "rules that cannot be compared",
+      drift({ firewallUnknown: "why" }),
+      { firewall: "unknown" },
+      ["firewall", /^why$/],
+    ],
+    [
+      "rules that cannot be compared, and are wrong",
+      drift({ firewall: [finding], firewallUnknown: "why" }),
+      { firewall: "failed" },
+    ],
+    ["logs", { logs: [finding] }, { logs: "failed" }],
+    ["space", { space: [finding] }, { space: "failed" }],
+    ["a health listener", ready(answer(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],
+    [
+      "a health listener that is not ready",
+      ready(answer(503)),
+      { health: "failed" },
+      [
+        "health",
+        /^the proxy stops, or none of its workers [^]*: 503\nSee .*: journalctl -u portico\.service$/,
+      ],
+    ],
+    [
+      "a health listener that does not answer",
+      ready(silent),
+      { health: "failed" },
+      ["health", /^nothing answers where the health listener should be\n.*failed: ECONNREFUSED\n/],
+    ],
+    [
+      "a health listener of something else",
+      ready(answer(404)),
+      { health: "failed" },
+      ["health", /^another program answers [^]*: 404\nStop what listens there .*:9180/],
+    ],
+    [
+      "a health listener that was not loaded",
+      { ...ready(silent), ...drift({ running: [finding] }) },
+      { running: "failed", health: "because running" },
+    ],
+    [
+      "a health listener of a config that is refused",
+      { ...ready(silent), configProblems: [bad] },
+      { config: "failed", health: "because config" },
+    ],
+    [
+      "a health listener of a proxy that is down",
+      { ...ready(silent), units: { ...UNITS, proxy: proxyDown } },
+      { proxy: "failed", health: "because proxy" },
+    ],
+    [
+      "a health listener that is not ready, of a unit that is not known",
+      { ...ready(answer(503)), ...without("units") },
+      { proxy: "unknown", health: "failed" },
+      ["health", /journalctl -u portico\.service$/],
+    ],
+    [
+      "workers that the kernel killed",
+      { memoryKills: 3 },
+      { memory: "failed" },
+      [
+        "memory",
+        /^the kernel killed workers [^]*: 3 killed since [^]*\nAllow the proxy more memory \(memoryMax /,
+      ],
+    ],
+    [
+      "a Node that gets fixes",
+      { node: { version: "24.1.0", path: "/n", fixes: { state: "fixed", text: "fixes until X" } } },
+      {},
+      ["node-fixes", /^Node 24\.1\.0 \(\/n\): fixes until X$/],
+    ],
+    [
+      "a Node whose fixes end soon",
+      { node: { version: "24.1.0", path: "/n", fixes: { state: "ends-soon", text: "fixes until X" } } },
+      { "node-fixes": "warning" },
+      [
+        "node-fixes",
+        /^fixes of this Node end soon\nNode 24\.1\.0 \(\/n\): fixes until X\nDeploy a newer Node: /,
+      ],
+    ],
+    [
+      "a Node that gets none",
+      { node: { version: "20.1.0", path: "/n", fixes: { state: "ended", text: "no fixes since X" } } },
+      { "node-fixes": "warning" },
+      ["node-fixes", /^security defects [^]*: no fixes since X\nDeploy a newer Node: /],
+    ],
+    [
+      "a Node that came later",
+      { node: { version: "99.1.0", path: "/n" } },
+      { "node-fixes": "unknown" },
+      ["node-fixes", /^Node 99\.1\.0 \(\/n\) is newer than this release/],
+    ],
+    [
+      "a Node with less",
+      { missingPieces: "no such piece" },
+      { node: "failed" },
+      ["node", /^the proxy works[^]*no such piece\nDeploy a Node version .*: v\d/],
+    ],
+    ...(
+      [
+        "files.key-exposed",
+        "files.certificate-expires-soon",
+        "files.certificate-not-yet-valid",
+        "files.bad-certificate",
+        "files.name-not-covered",
+        "files.certificate-not-chosen",
+      ] as const
+    ).map((code): [string, Partial<Evidence>, Expected, [string, RegExp]] => [
+      code,
+      { configWarnings: [problem(code, "/k", "is odd")] },
+      { tls: "failed" },
+      ["tls", /\n\/k: is odd\n/],
+    ]),
+    ["another warning", { configWarnings: [bad] }, {}, ["config", /^\/etc\/x: cannot be read$/]],
+    [
+      "a warning of the whole config",
+      { configWarnings: [{ ...bad, path: "" }] },
+      {},
+      ["config", /^cannot be read$/],
+    ],
+    [
+      "a config that is refused",
+      { configProblems: [bad], sockets: [], ...responses({ all: silent }) },
+      {
+        config: "failed",
+        ...all(["ports", "server-name", "web-application", ...RESPONSES], "because config"),
+      },
+      ["config", /^the proxy refuses its config\n\/etc\/x: cannot be read\nLook at it\.$/],
+    ],
+    ["no units", without("units"), { proxy: "unknown" }],
+    [
+      "a proxy that is down",
+      { units: { ...UNITS, proxy: proxyDown } },
+      { proxy: "failed" },
+      [
+        "proxy",
+        /\nportico\.service: failed, enabled\nsystemctl enable --now portico\.socket portico\.service;/,
+      ],
+    ],
+    [
+      "a proxy that does not start by itself",
+      { units: { ...UNITS, proxy: { ...UNITS.proxy, enabled: false } } },
+      { proxy: "failed" },
+      ["proxy", /portico\.service: active, not enabled/],
+    ],
+    [
+      "a socket that is down",
+      { units: { ...UNITS, proxySocket: { ...UNITS.proxySocket, state: "inactive" } } },
+      { proxy: "failed" },
+    ],
+    [
+      "a proxy without a socket",
+      { units: { proxy: UNITS.proxy } },
+      {},
+      ["proxy", /^portico\.service: active, enabled$/],
+    ],
+    [
+      "a proxy that is masked",
+      { units: { proxy: { ...proxyDown, load: "masked" } } },
+      { proxy: "failed" },
+      [
+        "proxy",
+        /portico\.service: masked, failed, enabled\nsystemctl unmask portico\.service && systemctl enable/,
+      ],
+    ],
+    [
+      "a proxy that is down, which explains what does not answer",
+      { units: { ...UNITS, proxy: proxyDown }, sockets: [], ...responses({ all: silent }) },
+      {
+        proxy: "failed",
+        ...all(["ports", "server-name", "web-application", ...RESPONSES], "because proxy"),
+      },
+    ],
+    [
+      "ports that are closed",
+      { sockets: [], ...responses({ all: silent }) },
+      {
+        ports: "failed",
+        ...all(["server-name", "web-application", ...RESPONSES], "because ports"),
+      },
+      ["ports", /^nothing answers on port 80\n/],
+    ],
+    [
+      "a proxy that is down, while something else answers",
+      {
+        units: { ...UNITS, proxy: proxyDown },
+        ...responses({ web: silent, fileServer: errorPage(404), webdav: errorPage(502) }),
+      },
+      {
+        proxy: "failed",
+        ...all(
+          [
+            ...["server-name", "web-application", ...WEB],
+            ...["response: file server daemon", "response: WebDAV daemon"],
+          ],
+          "because proxy",
+        ),
+      },
+    ],
+    [
+      "a config that is refused, while something else answers",
+      { configProblems: [bad], ...responses({ fileServer: errorPage(404), webdav: errorPage(502) }) },
+      {
+        config: "failed",
+        ...all(["response: file server daemon", "response: WebDAV daemon"], "because config"),
+      },
+    ],
+    [
+      "a page of the default server that is missing",
+      responses({ default: answer(500, { server: "portico/0.1.0" }) }),
+      { "response: default server": "failed" },
+    ],
+    ["sockets that were not looked at", without("sockets"), { ports: "unknown" }],
+    [
+      "a socket for the host itself",
+      {
+        sockets: [...HEALTHY.sockets!, { address: "127.0.0.1", port: 8000 }, { address: "::1", port: 3306 }],
+      },
+      {},
+      ["ports", /^listening for everyone: 80$/],
+    ],
+    [
+      "ports in order, each once",
+      { sockets: [80, 443, 22, 443, 9100].map((port) => ({ address: "0.0.0.0", port })) },
+      {},
+      ["ports", /^listening for everyone: 22, 80, 443, 9100$/],
+    ],
+    ...[3306, 8000, 8080, 8082].map((port): [string, Partial<Evidence>, Expected, [string, RegExp]] => [
+      `port ${port} for everyone`,
+      {
+        deployment: deployed(),
+        sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port }, { address: "0:0:0:0:0:0:0:0", port }],
+      },
+      { ports: "failed" },
+      ["ports", new RegExp(`^port ${port} must be reachable on localhost only\n`)],
+    ]),
+    [
+      "other ports that the deployment names",
+      {
+        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [9000] } }),
+        sockets: [80, 8000, 9000].map((port) => ({ address: "0.0.0.0", port })),
+      },
+      { ports: "failed" },
+      ["ports", /^port 9000 must/],
+    ],
+    [
+      "a port of the proxy's own among them",
+      {
+        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [80] } }),
+      },
+      {},
+    ],
+    [
+      "a daemon's port behind our firewall",
+      {
+        sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port: 8000 }],
+        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
+        units: { ...UNITS, firewall: { ...UNITS.proxy, name: "firewall.service" } },
+      },
+      {},
+    ],
+    [
+      "a daemon's port, the firewall down",
+      {
+        sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port: 8000 }],
+        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
+        units: { ...UNITS, firewall: { ...UNITS.proxy, name: "firewall.service", state: "inactive" } },
+      },
+      { ports: "failed" },
+    ],
+    [
+      "a port that is closed from elsewhere",
+      { openPorts: new Map([[80, false]]) },
+      { ports: "failed" },
+      ["ports", /\nopen from here: none\n/],
+    ],
+    [
+      "a daemon's port that is open from elsewhere",
+      {
+        deployment: deployed(),
+        openPorts: new Map([
+          [80, true],
+          [8000, true],
+          [8082, false],
+        ]),
+      },
+      { ports: "failed" },
+      ["ports", /^port 8000 must [^]*\nopen from here: 80, 8000\n/],
+    ],
+    [
+      "a name without an address",
+      { unresolved: "x.example", ...responses({ all: silent }) },
+      { ports: "failed", ...all(["server-name", "web-application", ...RESPONSES], "because ports") },
+      ["ports", /^x\.example has no address/],
+    ],
+    [
+      "an address that no interface has",
+      {
+        publicAddresses: [],
+        ownAddresses: new Set(["10.0.0.5", "127.0.0.1", "::1", "fe80::1", "fd00::127.0.0.1", "::1:1"]),
+      },
+      { addresses: "failed", hairpin: "unknown" },
+      [
+        "addresses",
+        /198\.41\.0\.4: no interface has it; the host has: 10\.0\.0\.5, fd00::127\.0\.0\.1, ::1:1\n/,
+      ],
+    ],
+    [
+      "the only address that is lost, and nothing answers",
+      { publicAddresses: [], ownAddresses: new Set(["127.0.0.1"]), ...responses({ all: silent }) },
+      {
+        addresses: "failed",
+        hairpin: "unknown",
+        ...all(["server-name", "web-application", ...RESPONSES], "because addresses"),
+      },
+      ["addresses", /: no interface has it; the host has: none\n.* give the program the one it has: none\.$/],
+    ],
+    [
+      "an address that a router translates",
+      {
+        ownAddresses: new Set(["10.0.0.5"]),
+        ...publicAddress({ outcome: answer(200), translatedTo: "10.0.0.5" }),
+      },
+      {},
+      ["addresses", /translates it to 10\.0\.0\.5/],
+    ],
+    ["no address is known", { ownAddresses: new Set(["127.0.0.1"]), deployment: deployed() }, {}],
+    [
+      "another name than the config's",
+      responses({ web: errorPage(404, "portico/0.1.0"), media: errorPage(404, "portico/0.1.0") }),
+      {
+        "server-name": "failed",
+        ...all(["response: media file", ...WEB], "because server-name"),
+      },
+      ["server-name", /server names in the config: 198\.41\.0\.4\n.*\(198\.41\.0\.4\), deploy/],
+    ],
+    [
+      "another name for the application",
+      responses({ web: errorPage(404, "portico/0.1.0") }),
+      { "server-name": "failed", ...all(WEB, "because server-name") },
+    ],
+    [
+      "another name for the media",
+      responses({ media: errorPage(404, "portico/0.1.0") }),
+      { "server-name": "failed", "response: media file": "because server-name" },
+      ["server-name", /^the server name in the proxy config/],
+    ],
+    [
+      "a config without a name",
+      {
+        config: {
+          ...HEALTHY.config,
+          virtualServers: HEALTHY.config.virtualServers.map((one) => ({ ...one, serverNames: ["_"] })),
+        },
+        ...responses({ media: errorPage(404, "portico/0.1.0") }),
+      },
+      { "server-name": "failed", "response: media file": "because server-name" },
+      ["server-name", /\nserver names in the config: none\n/],
+    ],
+    [
+      "media that fail, and one that others cannot read",
+      { ...trees(violation), ...responses({ media: answer(500) }) },
+      { "media-permissions": "failed", "response: media file": "failed" },
+    ],
+    [
+      "another media path",
+      responses({ media: errorPage(404) }),
+      { "server-name": "failed", "response: media file": "because server-name" },
+      ["server-name", /the media path in the config does not match/],
+    ],
+    [
+      "a media file that is forbidden",
+      responses({ media: errorPage(403) }),
+      { "media-permissions": "failed", "response: media file": "because media-permissions" },
+      ["media-permissions", /: 403, .*\nSee the path in the proxy's error log, and chmod it\.$/],
+    ],
+    [
+      "a media file that others cannot read",
+      trees(violation),
+      { "media-permissions": "failed" },
+      ["media-permissions", /\n\/opt\/sync\/media\/a\.png: others lack read\nchmod 1$/],
+    ],
+    [
+      "ten of many files",
+      trees(...Array.from({ length: 11 }, (_, i) => ({ ...violation, path: `/m${i}`, fix: `chmod ${i}` }))),
+      { "media-permissions": "failed" },
+      ["media-permissions", /\n\/m9: others lack read\nchmod 0; [^/]*; chmod 9$/],
+    ],
+    [
+      "an avatar that others cannot read",
+      trees({ ...violation, code: "avatar" }),
+      { avatar: "failed" },
+      ["avatar", /chmod 1$/],
+    ],
+    [
+      "an avatar that is forbidden",
+      { ...trees({ ...violation, code: "avatar" }), ...responses({ media: errorPage(403) }) },
+      { avatar: "failed", "response: media file": "because avatar" },
+    ],
+    [
+      "a directory above both",
+      trees({ ...violation, path: "/opt/sync", kind: "directory" }),
+      { "media-permissions": "failed", avatar: "because media-permissions" },
+    ],
+    [
+      "a directory above the media only",
+      trees({ ...violation, path: "/opt/sync/media", kind: "directory" }),
+      { "media-permissions": "failed" },
+    ],
+    [
+      "a directory that is only named like the way to the avatars",
+      trees({ ...violation, path: "/opt/sync/ava", kind: "directory" }),
+      { "media-permissions": "failed" },
+    ],
+    [
+      "media whose owner does not answer",
+      { trees: { ...HEALTHY.trees!, looked: 0, unseen: [{ path: "/opt/sync/media", why: "(no answer)" }] } },
+      all(["media-permissions", "avatar"], "unknown"),
+      ["media-permissions", /^\/opt\/sync\/media: \(no answer\)$/],
+    ],
+    ["media that were not looked at", without("trees"), all(["media-permissions", "avatar"], "unknown")],
+    [
+      "the FastCGI variant",
+      web({ command: "/opt/web.sh Start-FastCGI" }),
+      { "web-application": "failed" },
+      ["web-application", /ExecStart=\/opt\/web\.sh Start-FastCGI\n/],
+    ],
+    [
+      "a web application that is down",
+      {
+        ...web({ state: "failed" }),
+        ...responses({ web: errorPage(502) }),
+      },
+      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+      [
+        "web-application",
+        /\nweb\.service: failed\n.* on http:\/\/127\.0\.0\.1:8000 and speak HTTP; see its log\. systemctl start web\.service$/,
+      ],
+    ],
+    [
+      "a web application whose unit is down, while something answers",
+      web({ state: "inactive" }),
+      { "web-application": "failed" },
+      [
+        "web-application",
+        /^web\.service does not run\nweb\.service: inactive\nsystemctl start web\.service; if that fails: /,
+      ],
+    ],
+    ["a web application that starts", web({ state: "activating" }), {}],
+    [
+      "a web application that is up and does not answer",
+      responses({ web: errorPage(502) }),
+      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+      ["web-application", /\nweb\.service: active\n.*; see its log\.$/],
+    ],
+    [
+      "a web application without an upstream",
+      {
+        responses: responsesOf(HEALTHY.config, { web: errorPage(502) }).map(({ row, ...rest }) => {
+          const { upstream: _, ...other } = row;
+          return { ...rest, row: other, checked: judge(other, rest.outcome) };
+        }),
+      },
+      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+      ["web-application", / has to listen on its upstream's address and speak HTTP/],
+    ],
+    [
+      "a web application without a unit",
+      { units: { proxy: UNITS.proxy }, ...responses({ web: errorPage(502) }) },
+      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+      ["web-application", /; see its log\.$/],
+    ],
+    [
+      "a web application that does not know the page",
+      responses({ web: answer(404) }),
+      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+      [
+        "web-application",
+        /^the web application has no page at \/sync\/: SITE_ROOT .*\n[^]*\nSet SITE_ROOT as in /,
+      ],
+    ],
+    [
+      "an upload that fails after login",
+      {
+        ...settings({ deviations: [{ ...deviation, found: "http://b/sync" }] }),
+        ...responses({ web: answer(302, { location: "http://b/sync/accounts/login/" }) }),
+      },
+      { "public-urls": "failed", ...all(WEB.slice(0, 1), "because public-urls") },
+      [
+        "public-urls",
+        /\nSERVICE_URL is http:\/\/b\/sync \(\/opt\/daemon\.conf:2\), and should be http:\/\/a\/sync\nportico settings apply/,
+      ],
+    ],
+    [
+      "the file server's URL",
+      settings({ deviations: [{ ...deviation, item: "FILE_SERVER_ROOT" }] }),
+      { "public-urls": "failed" },
+      ["public-urls", /FILE_SERVER_ROOT is not set /],
+    ],
+    [
+      "a URL in the database",
+      settings({ deviations: [{ ...deviation, where: "stored in the database" }] }),
+      { "public-urls": "failed" },
+      ["public-urls", /web settings/],
+    ],
+    [
+      "a URL in the database, and another in a file",
+      settings({ deviations: [deviation, { ...deviation, where: "stored in the database" }] }),
+      { "public-urls": "failed" },
+      ["public-urls", /web settings/],
+    ],
+    [
+      "another setting",
+      settings({ deviations: [{ ...deviation, item: "SITE_ROOT", code: "other" }] }),
+      { settings: "failed" },
+      ["settings", /SITE_ROOT is not set/],
+    ],
+    [
+      "settings that cannot be read",
+      settings({ problems: [bad] }),
+      { "public-urls": "unknown", settings: "failed" },
+      ["settings", /\n\/etc\/x: cannot be read\nLook at it\.$/],
+    ],
+    ["settings that were not looked at", without("settings"), all(["public-urls", "settings"], "unknown")],
+    [
+      "no public address",
+      { publicAddresses: [] },
+      { hairpin: "unknown" },
+      ["hairpin", /No public address is known/],
+    ],
+    [
+      "a router without NAT loopback",
+      {
+        ...publicAddress(),
+        publicAddresses: [
+          ...publicAddress().publicAddresses!,
+          { address: "198.41.0.5", own: false, outcome: answer(200) },
+        ],
+      },
+      { hairpin: "failed" },
+      [
+        "hairpin",
+        /^the router lacks NAT loopback \(hairpinning\)\n198\.41\.0\.4: failed: ECONNREFUSED\n198\.41\.0\.5: answers\nfrom here, by another address: HEAD /,
+      ],
+    ],
+    [
+      "a name that leads elsewhere, of a host with a public address",
+      publicAddress({ address: "198.41.0.9", name: "files.example.org" }),
+      { hairpin: "failed" },
+      [
+        "hairpin",
+        /^files\.example\.org leads to an address that is not the host's\n198\.41\.0\.9: failed: ECONNREFUSED\nfrom here[^]*\nLet the A and AAAA records of files\.example\.org name/,
+      ],
+    ],
+    [
+      "a name that leads elsewhere, of a host whose public address is known",
+      {
+        publicAddresses: [
+          { address: ADDRESS, own: false, outcome: answer(200) },
+          { address: "198.41.0.9", own: false, outcome: silent, name: "files.example.org" },
+        ],
+        ownAddresses: new Set(["10.0.0.5", "2606:4700::5", ADDRESS]),
+      },
+      { hairpin: "failed" },
+      ["hairpin", /^files\.example\.org leads to an address that is not the host's\n/],
+    ],
+    [
+      "a name that leads elsewhere by IPv6",
+      {
+        ...publicAddress({ address: "2606:4700::9", name: "files.example.org" }),
+        ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
+        deployment: deployed(),
+      },
+      { hairpin: "failed" },
+      ["hairpin", /^files\.example\.org leads to an address that is not the host's\n2606:4700::9: /],
+    ],
+    [
+      "a name that leads to the router, as far as can be seen",
+      {
+        ...publicAddress({ address: "198.41.0.9", name: "files.example.org" }),
+        ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
+        deployment: deployed(),
+      },
+      { hairpin: "failed" },
+      [
+        "hairpin",
+        /^the router lacks NAT loopback[^]* Check that 198\.41\.0\.9, the address of files\.example\.org, is the router's\.$/,
+      ],
+    ],
+    [
+      "a provider's NAT",
+      publicAddress({ translatedTo: "10.0.0.5" }),
+      { hairpin: "unknown" },
+      ["hairpin", /Ask from outside/],
+    ],
+    [
+      "a provider's NAT, and another address that nobody translates",
+      {
+        publicAddresses: [
+          ...publicAddress({ translatedTo: "10.0.0.5" }).publicAddresses!,
+          { address: "198.41.0.5", own: false, outcome: silent },
+        ],
+      },
+      { hairpin: "failed" },
+    ],
+    [
+      "an address that is lost",
+      { ...publicAddress(), ownAddresses: new Set(["10.0.0.5"]) },
+      { addresses: "failed", hairpin: "because addresses" },
+    ],
+    [
+      "nothing answers, neither inside nor outside",
+      { ...publicAddress(), sockets: [], ...responses({ all: silent }) },
+      {
+        ports: "failed",
+        ...all(["server-name", "web-application", "hairpin", ...RESPONSES], "because ports"),
+      },
+    ],
+    [
+      "nothing answers, and nobody knows why",
+      { ...publicAddress(), ...responses({ all: silent }) },
+      {
+        ...all(["web-application", "hairpin"], "unknown"),
+        ...all(RESPONSES, "failed"),
+      },
+      ["hairpin", /Neither the public nor the internal address answers/],
+    ],
+    [
+      "a request that was not made",
+      { responses: responsesOf(HEALTHY.config, {}, {}) },
+      { "response: media file": "unknown" },
+      ["response: media file", /no image file was found/],
+    ],
+    [
+      "a daemon that is down",
+      responses({ fileServer: errorPage(502) }),
+      { "response: file server daemon": "failed" },
+      [
+        "response: file server daemon",
+        /^the file server daemon does not answer on http:\/\/127\.0\.0\.1:8082[^]*\nIt should be: an answer from the daemon/,
+      ],
+    ],
+    [
+      "the wrong Server field everywhere",
+      responses({ web: withVersion("web"), fileServer: withVersion("fileServer") }),
+      {
+        "response: application's Server field": "failed",
+        "response: file server daemon": "because response: application's Server field",
+      },
+    ],
+  ],
+)("%s", (_what, seen, expected, ...says) => {
+  const rows = diagnose({ ...HEALTHY, ...seen });
+  expect(notOk(rows)).toEqual(expected);
+  for (const [id, words] of says) expect(said(rows, id)).toMatch(words);
+  for (const { status, fix, cause, because } of rows) {
+    const hasFix = status === "failed" || status === "warning";
+    expect([fix !== undefined, cause !== undefined]).toEqual([hasFix, hasFix]);
+    expect(because !== undefined).toBe(status === "explained");
+  }
+});
+
+test("in TLS mode the redirect is asked as well", () => {
+  const config = configOf(siteConfig({ mode: "tls", host: ADDRESS }));
+  const evidence = { ...HEALTHY, config, sockets: [80, 443].map((port) => ({ address: "0.0.0.0", port })) };
+  const seen = (others: Parameters<typeof responsesOf>[1]) =>
+    notOk(diagnose({ ...evidence, responses: responsesOf(config, others) }));
+  expect(seen({})).toEqual({});
+  expect(seen({ redirect: answer(200) })).toEqual({ "response: redirect to https": "failed" });
+  expect(seen({ redirect: errorPage(404) })).toEqual({
+    "server-name": "failed",
+    "response: redirect to https": "because server-name",
+  });
+});
+
+test("ports that are closed from elsewhere, of several", () => {
+  const config = configOf(siteConfig({ mode: "tls", host: ADDRESS }));
+  const ports = (...open: boolean[]) => {
+    const openPorts = new Map([80, 443].map((port, i) => [port, open[i]!]));
+    return diagnose({ ...HEALTHY, config, responses: responsesOf(config), openPorts }).find(
+      ({ id }) => id === "ports",
+    )!;
+  };
+  expect(ports(true, true)).toMatchObject({ status: "ok", evidence: ["open from here: 80, 443"] });
+  expect(ports(true, false).cause).toBe("nothing answers on port 443");
+  expect(ports(false, false).cause).toBe("nothing answers on port 80 and 443");
+  const [http, https] = config.listeners;
+  const published = { ...config, listeners: [http!, { ...https!, publishedPort: 8443 }] };
+  const byClients = (isOpen: boolean) => {
+    const openPorts = new Map([
+      [80, true],
+      [8443, isOpen],
+    ]);
+    const rows = diagnose({ ...HEALTHY, config: published, responses: [], openPorts });
+    return rows.find(({ id }) => id === "ports")!;
+  };
+  expect(byClients(true).status).toBe("ok");
+  expect(byClients(false).cause).toBe("nothing answers on port 8443");
+});
+
+test("on the host itself, a listener's own port counts, and not where clients find it", () => {
+  const [listener] = HEALTHY.config.listeners;
+  const config = { ...HEALTHY.config, listeners: [{ ...listener!, port: 8000, publishedPort: 80 }] };
+  const rows = diagnose({ ...HEALTHY, config, sockets: [{ address: "0.0.0.0", port: 8000 }] });
+  expect(rows.find(({ id }) => id === "ports")).toMatchObject({ status: "ok" });
+});
+
+test("what is said where everything is in order", () => {
+  const rows = diagnose(HEALTHY).filter(({ id }) => !id.startsWith("response: "));
+  const [at, host] = ["(at 127.0.0.1:80)", `http://${ADDRESS}`];
+  const said = rows.flatMap(({ id, evidence }) => (evidence.length === 0 ? [] : [[id, ...evidence]]));
+  expect(said).toEqual([
+    ["proxy", "portico.socket: active, enabled", "portico.service: active, enabled"],
+    ["ports", "listening for everyone: 80"],
+    ["server-name", expect.stringContaining(`HEAD http://default-server.invalid/ ${at}: 200, `)],
+    ["media-permissions", "3 files and directories of all trees were looked at"],
+    ["avatar", "3 files and directories of all trees were looked at"],
+    ["web-application", expect.stringContaining(`HEAD ${host}/sync/ ${at}: 302, Location: `)],
+    ["public-urls", "The database stores no other values."],
+    ["hairpin", "198.41.0.4: answers, and is the host's own"],
+  ]);
+});
+
+test("rows are in the order in which one explains another, each with a title", () => {
+  const rows = diagnose(HEALTHY);
+  expect(rows.map(({ id }) => id)).toEqual([
+    ...["activation", "files", "units", "config", "proxy", "running", "tls", "logs", "space", "addresses"],
+    ...["firewall", "ports", "server-name", "media-permissions", "avatar", "web-application", "public-urls"],
+    ...["settings", "hairpin", ...RESPONSES],
+  ]);
+  expect(new Set(rows.map(({ title }) => title)).size).toBe(rows.length);
+  expect(HEALTHY.responses.map(({ row }) => asExpected(row))).toHaveLength(RESPONSES.length);
+});
+
+test("without a readable config there are only rows that need none", () => {
+  expect(unreadable([bad, bad], undefined)).toEqual([
+    {
+      id: "config",
+      title: "The proxy's config is valid",
+      status: "failed",
+      cause: "the config cannot be read",
+      evidence: ["/etc/x: cannot be read", "/etc/x: cannot be read"],
+      fix: "Look at it.",
+    },
+  ]);
+  const rows = unreadable([bad], { ...HEALTHY.drift!, files: [finding] });
+  expect(rows.map(({ id, status }) => [id, status])).toEqual([
+    ["activation", "ok"],
+    ["files", "failed"],
+    ["units", "ok"],
+    ["config", "failed"],
+  ]);
+});
