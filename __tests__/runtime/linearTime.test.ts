@@ -161,6 +161,8 @@ describe("regular expressions", () => {
   test("those built from text are listed: rules for the config, dates, fields of answers and of /proc", () => {
     expect([...new Set(built)].sort()).toEqual([
       "src/model/fields.ts",
+      // The rule of a deployment for the commands of its daemons: both are of the one who may deploy.
+      "src/model/rows.ts",
       "src/model/textRule.ts",
       "src/runtime/actions/conditional.ts",
       "src/runtime/exchange/answerFields.ts",
