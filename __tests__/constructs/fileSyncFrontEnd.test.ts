@@ -289,6 +289,34 @@ describe("the config", () => {
     ]);
   });
 
+  test("takes paths that its prefix does not give, in routes, redirects and settings", () => {
+    const routePaths = { fileServer: "/seafhttp", webdav: "/seafdav", media: "/static/media" };
+    const files = frontEnd({ pathPrefix: "seafile", routePaths, avatarDirectory: "/srv/avatars" });
+    const { virtualServers } = renderProxyConfig(files);
+    const paths = virtualServers.map(({ name, routes }) => [name, routes.map((r) => `${r.path} ${r.match}`)]);
+    expect(paths).toEqual([
+      ["default", ["/ segment"]],
+      ["redirect", ["/seafile prefix", "/seafhttp segment", "/seafdav segment", "/static/media segment"]],
+      [
+        "application",
+        [
+          ...["/seafile prefix", "/seafdav prefix", "/seafhttp segment", "/static/media segment"],
+          ...["/static/media/avatars segment", "/ exact"],
+        ],
+      ],
+    ]);
+    expect(files.settings.values).toMatchObject({
+      serviceUrl: "https://192.0.2.10/seafile",
+      fileServerRoot: "https://192.0.2.10/seafhttp",
+      mediaUrl: "/static/media/",
+      staticUrl: "/static/media/assets/",
+      siteRoot: "/seafile/",
+    });
+    expect(resolveRequest(files, "http://192.0.2.10/seafhttp/x")).toMatchObject({
+      location: "https://192.0.2.10/seafhttp/x",
+    });
+  });
+
   test("waits for a request body for as long as a timer can", () => {
     const made = (requestBodyTimeoutMs: number) => () => frontEnd({ requestBodyTimeoutMs });
     for (const time of [1, 2_147_483_647]) expect(made(time)).not.toThrow();

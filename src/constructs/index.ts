@@ -64,6 +64,7 @@ export {
   DEFAULT_HOST_PATHS,
   type HostPaths,
   type NetworkInterface,
+  type FileSyncPaths,
   type SettingsFilePaths,
   type UnitCommand,
   type UnitDocument,

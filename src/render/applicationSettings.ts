@@ -5,12 +5,46 @@ import { type PublicOrigin, renderOrigin } from "./publicOrigin.js";
 import { renderSettings } from "./settingsText.js";
 import { commandProblems, renderUnit, type UnitCommand } from "./systemdUnit.js";
 
+/** Paths of the application's routes, each without a slash at its end. */
+export interface FileSyncPaths {
+  /**
+   * Of the web application.
+   * @default - the prefix: `/sync`
+   */
+  readonly web: string;
+  /**
+   * Of the file server. Sync clients may have it built in: those of Seafile ask for `/seafhttp`.
+   * @default - the prefix and `http`: `/synchttp`
+   */
+  readonly fileServer: string;
+  /**
+   * Of the WebDAV daemon.
+   * @default - the prefix and `dav`: `/syncdav`
+   */
+  readonly webdav: string;
+  /**
+   * Of the static media.
+   * @default - the prefix and `media`: `/syncmedia`
+   */
+  readonly media: string;
+}
+
+/** The paths that a prefix gives, but for those that are given. */
+export const fileSyncPaths = (prefix = "sync", given: Partial<FileSyncPaths> = {}): FileSyncPaths => ({
+  web: given.web ?? `/${prefix}`,
+  fileServer: given.fileServer ?? `/${prefix}http`,
+  webdav: given.webdav ?? `/${prefix}dav`,
+  media: given.media ?? `/${prefix}media`,
+});
+
 /** What the application's settings follow from. */
 export interface ApplicationSettingsInput {
   /** Origins under which clients reach the application, the main one first. */
   readonly origins: readonly PublicOrigin[];
   /** The word its paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`. */
   readonly pathPrefix: string;
+  /** Paths that the word does not give. */
+  readonly routePaths?: Partial<FileSyncPaths>;
   readonly enableSettingsViaWeb: boolean;
   readonly fileServerHost: string;
   readonly fileServerPort: number | string;
@@ -47,16 +81,17 @@ export interface ApplicationSettingsValues {
 }
 
 export function applicationSettingsValues(input: ApplicationSettingsInput): ApplicationSettingsValues {
-  const { origins, pathPrefix: prefix } = input;
+  const { origins } = input;
+  const paths = fileSyncPaths(input.pathPrefix, input.routePaths);
   const main = renderOrigin(origins[0]!);
-  const mediaUrl = `/${prefix}media/`;
+  const mediaUrl = `${paths.media}/`;
   return {
-    serviceUrl: `${main}/${prefix}`,
-    fileServerRoot: `${main}/${prefix}http`,
+    serviceUrl: main + paths.web,
+    fileServerRoot: main + paths.fileServer,
     serveStatic: false,
     mediaUrl,
-    siteRoot: `/${prefix}/`,
-    loginUrl: `/${prefix}/accounts/login/`,
+    siteRoot: `${paths.web}/`,
+    loginUrl: `${paths.web}/accounts/login/`,
     compressUrl: mediaUrl,
     staticUrl: `${mediaUrl}assets/`,
     enableSettingsViaWeb: input.enableSettingsViaWeb,
@@ -153,15 +188,24 @@ export const PATH_PREFIX: Rule = {
   allowed: "one word of letters, digits, `-` and `_`",
 };
 
+/** The path of one of its routes. */
+export const FILE_SYNC_PATH: Rule = {
+  pattern: "^(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+$",
+  allowed: "a path of segments of letters, digits and ._~-, with no slash at its end",
+};
+
 /**
  * What is wrong with the input: values that are not what the settings are to hold (nor would quotes carry them safely
  * through an ini file, whose readers differ in what they expand), and a start command other than the start script with
  * the argument `start` (service 2.4).
  */
 export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
-  const { startCommand, pathPrefix, fileServerHost, fileServerPort } = input;
+  const { startCommand, pathPrefix, routePaths = {}, fileServerHost, fileServerPort } = input;
   const texts: [string, unknown, Rule][] = [
     ["pathPrefix", pathPrefix, PATH_PREFIX],
+    ...Object.entries(routePaths).flatMap(([name, path]): [string, unknown, Rule][] =>
+      path === undefined ? [] : [[`routePaths.${name}`, path, FILE_SYNC_PATH]],
+    ),
     ["fileServerHost", fileServerHost, PUBLIC_NAME],
     ...input.origins.map(({ host }, i): [string, unknown, Rule] => [`origins[${i}].host`, host, PUBLIC_NAME]),
   ];

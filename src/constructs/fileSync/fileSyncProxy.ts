@@ -1,7 +1,7 @@
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
-import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
+import { CONTAINER_PATHS, type FileSyncPaths, fileSyncPaths, renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
 import { type FrontEndListeners, givenPartProblems } from "../frontEndParts.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
@@ -28,6 +28,7 @@ import type { VirtualServer } from "../virtualServer.js";
 import { takenNameProblems } from "./claims.js";
 import type { Mode } from "../mode.js";
 import { namesProblems, ROUTE_FIELDS, routeProblems } from "./props.js";
+import { ROUTE_PATHS } from "./paths.js";
 import {
   addRoutes,
   addServers,
@@ -76,7 +77,8 @@ export class FileSyncProxy extends Construct {
     this.listeners = addContainerListeners(this.proxy, mode, serverNames);
     this.upstreams = addUpstreams(this.proxy, props.upstreams);
     const { defaultPageDirectory } = CONTAINER_PATHS;
-    const path = `/${props.pathPrefix ?? "sync"}`;
+    const paths = fileSyncPaths(props.pathPrefix, props.routePaths);
+    const path = paths.web;
     const root = props.rootRedirect === true ? rootRedirect(mode, path) : undefined;
     const linked = root && applicationUrl(mode, serverName!, path);
     this.proxy.addFile(`${defaultPageDirectory}/index.html`, props.defaultPage ?? renderDefaultPage(linked));
@@ -88,7 +90,7 @@ export class FileSyncProxy extends Construct {
       listeners,
       mode,
       serverNames,
-      path,
+      paths,
       page,
       root,
       responseHeaders: props.responseHeaders,
@@ -102,7 +104,7 @@ export class FileSyncProxy extends Construct {
     this.node.addValidation({ validate: () => taken().map(formatProblem) });
     this.routes = addRoutes(this.application, undefined, {
       upstreams: this.upstreams,
-      base: path,
+      paths,
       scheme: mode.scheme,
       serverName: serverName!,
       mediaDirectory,
@@ -144,6 +146,11 @@ export interface FileSyncProxyProps {
    * @default "sync"
    */
   readonly pathPrefix?: string;
+  /**
+   * Paths that the word does not give, by route, as of a `FileSyncFrontEnd`.
+   * @default - none
+   */
+  readonly routePaths?: Partial<FileSyncPaths>;
   /**
    * Idle time allowed between two reads of a request body on the proxied routes, in milliseconds; then 408.
    * @default 60000
@@ -193,6 +200,7 @@ const FILE_SYNC_PROXY_PROPS: PropTable<FileSyncProxyProps> = {
   mediaDirectory: required(text),
   avatarDirectory: text,
   pathPrefix: text,
+  routePaths: ROUTE_PATHS,
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
   responseHeaders: any,

@@ -11,7 +11,7 @@ import {
   ProblemError,
   upstreamAddress,
 } from "../../model/index.js";
-import { renderDefaultPage } from "../../render/index.js";
+import { fileSyncPaths, renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
 import { settingsFiles, takenNameProblems } from "./claims.js";
 import { warn } from "../warn.js";
@@ -101,7 +101,7 @@ export class FileSyncFrontEnd extends Construct {
   constructor(scope: Construct, id: string, props: FileSyncFrontEndProps) {
     super(scope, freeId(scope, id));
     refuseFrontEnd(this, props);
-    const prefix = props.pathPrefix ?? "sync";
+    const paths = fileSyncPaths(props.pathPrefix, props.routePaths);
     this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
     this.mode = props.mode;
     refuseSameNames(this, props);
@@ -114,11 +114,11 @@ export class FileSyncFrontEnd extends Construct {
     this.tls = this.listeners.https?.tlsFiles;
     const page = Action.staticFiles(this.proxy.paths.defaultPageDirectory, { index: ["index.html"] });
     const { listeners, mode, serverNames } = this;
-    const path = `/${prefix}`;
+    const path = paths.web;
     const root = props.rootRedirect === true ? rootRedirect(mode, path) : undefined;
     const place = { scheme: mode.scheme, host: serverNames[0], path };
     const expect = fileSyncExpectations(place, root !== undefined);
-    const common = { listeners, mode, serverNames, path, expect };
+    const common = { listeners, mode, serverNames, paths, expect };
     const servers = addServers(this.proxy, { ...common, page, root, responseHeaders: props.responseHeaders });
     this.defaultServer = servers.defaultServer;
     this.redirect = servers.redirect;
@@ -131,7 +131,7 @@ export class FileSyncFrontEnd extends Construct {
     };
     this.routes = addRoutes(this.application, this.proxy.paths.logDirectory, {
       upstreams: this.upstreams,
-      base: path,
+      paths,
       scheme: this.mode.scheme,
       serverName: this.serverNames[0],
       mediaDirectory: this.media.directory,
@@ -150,7 +150,7 @@ export class FileSyncFrontEnd extends Construct {
       role: "page",
     });
     this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });
-    this.settings = this.addSettings(props, prefix);
+    this.settings = this.addSettings(props);
     this.url = `${this.settings.values.serviceUrl}/`;
     const { network, firewall, daemons } = props;
     const { host } = this;
@@ -204,7 +204,7 @@ export class FileSyncFrontEnd extends Construct {
     }
   }
 
-  private addSettings(props: FileSyncFrontEndProps, pathPrefix: string): ApplicationSettings {
+  private addSettings(props: FileSyncFrontEndProps): ApplicationSettings {
     return new ApplicationSettings(this, "Settings", {
       ...props.settings,
       fileServer: props.settings?.fileServer ?? this.fileServerAddress(),
@@ -213,7 +213,8 @@ export class FileSyncFrontEnd extends Construct {
       scheme: this.mode.scheme,
       publicPort: this.mode.publicPort,
       serverNames: this.serverNames,
-      pathPrefix,
+      pathPrefix: props.pathPrefix,
+      routePaths: props.routePaths,
     });
   }
 

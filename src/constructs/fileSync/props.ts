@@ -4,7 +4,7 @@ import { isFilePath } from "../../model/filePath.js";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { PUBLIC_NAME } from "../../model/serverName.js";
 import { accepting } from "../../model/textRule.js";
-import { type HostPaths, PATH_PREFIX, type SettingsFilePaths } from "../../render/index.js";
+import type { FileSyncPaths, HostPaths, SettingsFilePaths } from "../../render/index.js";
 import type { ApplicationUnits, FileSyncActivationProps, SettingsEditing } from "./activationProps.js";
 import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps, daemonPropProblems } from "./daemons.js";
 import {
@@ -16,6 +16,7 @@ import { DAILY_DOCTOR_PROPS } from "../dailyDoctor.js";
 import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
 import type { FileSyncRouteFields, FileSyncUpstreamOverrides } from "./servers.js";
 import { FIREWALL_PROPS } from "../firewall.js";
+import { pathProblems, ROUTE_PATHS } from "./paths.js";
 import { type FrontEndFirewallProps, givenPartProblems } from "../frontEndParts.js";
 import { type Host, HOST_PROPS, type HostProps } from "../host.js";
 import { HOST, MODE } from "../props/instances.js";
@@ -67,10 +68,16 @@ export interface FileSyncFrontEndProps {
    */
   readonly avatarDirectory?: string;
   /**
-   * The word that paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`.
+   * The word that paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`. Sync clients may have paths
+   * built in: those of Seafile ask for `/seafhttp`, which `seaf` gives, or `routePaths`.
    * @default "sync"
    */
   readonly pathPrefix?: string;
+  /**
+   * Paths that the word does not give, by route: `{ fileServer: "/seafhttp", webdav: "/seafdav" }`. Known at synthesis.
+   * @default - none
+   */
+  readonly routePaths?: Partial<FileSyncPaths>;
   /**
    * Further names of the application, in lower case.
    * @default - none
@@ -185,6 +192,7 @@ export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   mediaDirectory: text,
   avatarDirectory: text,
   pathPrefix: text,
+  routePaths: ROUTE_PATHS,
   additionalServerNames: listOf(text),
   upstreams: fields<FileSyncUpstreamOverrides>({
     web: UPSTREAM_OVERRIDES,
@@ -259,6 +267,7 @@ export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProp
 type RouteOptions = Pick<
   Partial<FileSyncFrontEndProps>,
   | "pathPrefix"
+  | "routePaths"
   | "mediaDirectory"
   | "avatarDirectory"
   | "requestBodyTimeoutMs"
@@ -269,7 +278,7 @@ type RouteOptions = Pick<
 /** @internal */
 export function routeProblems(props: RouteOptions, at: At): Problem[] {
   return [
-    ...prefixProblems(props, at),
+    ...pathProblems(props, at),
     ...directoryProblems(props, at),
     ...timeoutProblems(props, at),
     ...serverOptionProblems(at("responseHeaders"), "responseHeaders", props.responseHeaders),
@@ -341,21 +350,6 @@ function timeoutProblems({ requestBodyTimeoutMs: time }: RouteOptions, at: At): 
   const more = { received: time, allowed: `1 to ${MILLISECONDS_MAX} milliseconds` };
   return [problem("config.out-of-range", at("requestBodyTimeoutMs"), "is out of range", more)];
 }
-
-function prefixProblems({ pathPrefix = "sync" }: RouteOptions, at: At): Problem[] {
-  if (isPathPrefix(pathPrefix)) return [];
-  if (!isKnown(pathPrefix)) {
-    const fix = "Give a literal: the routes of the application are made from it.";
-    const more = { allowed: PATH_PREFIX.allowed, fix };
-    return [problem("config.bad-route-path", at("pathPrefix"), "is not known at synthesis", more)];
-  }
-  const bare = pathPrefix.replace(/^\/+|\/+$/g, "");
-  const fix = `Give the word alone, without slashes${/^[\w-]+$/.test(bare) ? `: ${JSON.stringify(bare)}` : ""}.`;
-  const more = { received: pathPrefix, allowed: PATH_PREFIX.allowed, fix };
-  return [problem("config.bad-route-path", at("pathPrefix"), "is not one word", more)];
-}
-
-const isPathPrefix = accepting(PATH_PREFIX);
 
 function installProblems(props: Partial<FileSyncFrontEndProps>, at: At): Problem[] {
   if (props.installDirectory !== undefined || props.mediaDirectory !== undefined) return [];

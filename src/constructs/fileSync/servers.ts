@@ -1,6 +1,6 @@
 import type { IConstruct } from "constructs";
 import { problem } from "../../model/index.js";
-import { renderOrigin } from "../../render/index.js";
+import { type FileSyncPaths, renderOrigin } from "../../render/index.js";
 import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
 import type { FrontEndListeners } from "../frontEndParts.js";
 import { warn } from "../warn.js";
@@ -104,8 +104,7 @@ export interface FileSyncServersInput {
   readonly listeners: FrontEndListeners;
   readonly mode: Mode;
   readonly serverNames: readonly string[];
-  /** Path of the web application: `/sync`. */
-  readonly path: string;
+  readonly paths: FileSyncPaths;
   readonly page: Action;
   /** Where `/` leads; undefined if it is a page. */
   readonly root?: Action;
@@ -148,7 +147,10 @@ export function addServers(proxy: ReverseProxyBase, input: FileSyncServersInput)
   }
   const redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
   const action = Action.redirect({ status: 301, scheme: "https", port: mode.publicPort });
-  redirect.addRoute("https", { path: input.path, match: "prefix", action, expect: expect.redirect });
+  const { web, ...others } = input.paths;
+  redirect.addRoute("https", { path: web, match: "prefix", action, expect: expect.redirect });
+  for (const [id, path] of Object.entries(others))
+    if (!path.startsWith(web)) redirect.addRoute(id, { path, match: "segment", action, expect: false });
   if (input.root !== undefined)
     redirect.addRoute("root", { path: "/", match: "exact", action: input.root, expect: expect.httpRoot });
   const application = proxy.addVirtualServer("application", {
@@ -164,8 +166,7 @@ export function addServers(proxy: ReverseProxyBase, input: FileSyncServersInput)
 /** @internal What the application's routes depend on. */
 export interface FileSyncRoutesInput {
   readonly upstreams: FileSyncUpstreams;
-  /** Path of the web application with its slash: `/sync`. */
-  readonly base: string;
+  readonly paths: FileSyncPaths;
   readonly scheme: "http" | "https";
   readonly serverName: string;
   readonly mediaDirectory: string;
@@ -185,7 +186,7 @@ export function addRoutes(
   logDirectory: string | undefined,
   input: FileSyncRoutesInput,
 ): FileSyncRoutes {
-  const { upstreams, base, requestBodyTimeoutMs, avatarDirectory, logs = {} } = input;
+  const { upstreams, paths, requestBodyTimeoutMs, avatarDirectory, logs = {} } = input;
   const { responseHeaders = {} } = input;
   const add = (id: keyof FileSyncRoutes, props: RouteProps): Route =>
     server.addRoute(id, { ...props, responseHeaders: responseHeaders[id], expect: input.expect[id] });
@@ -208,23 +209,23 @@ export function addRoutes(
       ...logged(id),
     });
   return {
-    web: daemon("web", base),
-    webdav: daemon("webdav", `${base}dav`, input.webdavDestination),
+    web: daemon("web", paths.web),
+    webdav: daemon("webdav", paths.webdav, input.webdavDestination),
     fileServer: add("fileServer", {
-      path: `${base}http`,
+      path: paths.fileServer,
       match: "segment",
       action: Action.proxy(upstreams.fileServer, { strip: "raw", hostHeader: "upstream", forwarded: NONE }),
       ...proxied,
     }),
     media: add("media", {
-      path: `${base}media`,
+      path: paths.media,
       action: Action.staticFiles(input.mediaDirectory),
     }),
     avatars:
       avatarDirectory === undefined
         ? undefined
         : add("avatars", {
-            path: `${base}media/avatars`,
+            path: `${paths.media}/avatars`,
             action: Action.staticFiles(avatarDirectory),
           }),
     page: add("page", { path: "/", match: "exact", action: input.page }),

@@ -8,6 +8,8 @@ import {
   applicationSettingsValues,
   type ApplicationSettingsValues,
   DEFAULT_HOST_PATHS,
+  FILE_SYNC_PATH,
+  type FileSyncPaths,
   PATH_PREFIX,
   renderApplicationSettings,
   type PublicOrigin,
@@ -16,6 +18,7 @@ import {
 import { hostPathProblems } from "../props/checks.js";
 import type { Host } from "../host.js";
 import { HostFile } from "../hostFile.js";
+import { ROUTE_PATHS } from "./paths.js";
 import { HOST } from "../props/instances.js";
 import { type LateCheck, latePort, lateText } from "../props/lateChecks.js";
 import {
@@ -101,6 +104,7 @@ function settingsInput(props: Partial<ApplicationSettingsProps>): ApplicationSet
   return {
     origins: serverNames.map((name) => originOf(scheme, name, port)),
     pathPrefix: props.pathPrefix ?? "sync",
+    ...(props.routePaths === undefined ? {} : { routePaths: props.routePaths }),
     enableSettingsViaWeb: props.enableSettingsViaWeb ?? false,
     fileServerHost: fileServer?.host ?? "127.0.0.1",
     fileServerPort: textIfToken(fileServer?.port ?? 8082),
@@ -129,7 +133,8 @@ function atProp(p: Problem, at: string): Problem {
 }
 
 function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateCheck[] {
-  const { host, serverNames, publicPort, pathPrefix, fileServer = {}, startCommand = [] } = props;
+  const { host, serverNames, publicPort, pathPrefix, routePaths = {} } = props;
+  const { fileServer = {}, startCommand = [] } = props;
   const name = (path: string, value: unknown): LateCheck[] =>
     lateText("settings.bad-value", `${at}.${path}`, PUBLIC_NAME, value);
   return [
@@ -138,6 +143,9 @@ function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateCh
       : serverNames.flatMap((value, i) => name(`serverNames[${i}]`, value))),
     ...latePort(`${at}.publicPort`, publicPort),
     ...lateText("settings.bad-value", `${at}.pathPrefix`, PATH_PREFIX, pathPrefix),
+    ...Object.entries(routePaths).flatMap(([route, path]) =>
+      lateText("settings.bad-value", `${at}.routePaths.${route}`, FILE_SYNC_PATH, path),
+    ),
     ...name("fileServer.host", fileServer.host),
     ...latePort(`${at}.fileServer.port`, fileServer.port),
     ...lateWordChecks(`${at}.startCommand`, startCommand),
@@ -170,6 +178,11 @@ export interface ApplicationSettingsProps {
    * @default "sync"
    */
   readonly pathPrefix?: string;
+  /**
+   * Paths that the word does not give, as those of the routes.
+   * @default - none
+   */
+  readonly routePaths?: Partial<FileSyncPaths>;
   /**
    * Whether settings may be changed through the web interface. Those changes are stored in the application's
    * database and take priority over its files from then on, also over what is written here.
@@ -215,6 +228,7 @@ export const APPLICATION_SETTINGS_PROPS: PropTable<ApplicationSettingsProps> = {
   serverNames: listOf(text),
   publicPort: number,
   pathPrefix: text,
+  routePaths: ROUTE_PATHS,
   enableSettingsViaWeb: flag,
   fileServer: fields<FileServerListen>({ host: text, port: number }),
   startCommand: listOf(text),

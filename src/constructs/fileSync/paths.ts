@@ -1,0 +1,61 @@
+import { type Problem, problem } from "../../model/index.js";
+import { accepting } from "../../model/textRule.js";
+import { FILE_SYNC_PATH, type FileSyncPaths, fileSyncPaths, PATH_PREFIX } from "../../render/index.js";
+import { fields, text } from "../props/propTable.js";
+import { isKnown } from "../props/tokens.js";
+
+/** Props that say which paths the application's routes have. */
+
+/** @internal */
+export const ROUTE_PATHS = fields<Partial<FileSyncPaths>>({
+  web: text,
+  fileServer: text,
+  webdav: text,
+  media: text,
+});
+
+interface PathProps {
+  readonly pathPrefix?: string;
+  readonly routePaths?: Partial<FileSyncPaths>;
+}
+
+type At = (name: string) => string;
+
+/** @internal */
+export const pathProblems = (props: PathProps, at: At): Problem[] => [
+  ...prefixProblems(props, at),
+  ...routePathProblems(props, at),
+];
+
+function prefixProblems({ pathPrefix = "sync" }: PathProps, at: At): Problem[] {
+  if (isPathPrefix(pathPrefix)) return [];
+  if (!isKnown(pathPrefix)) {
+    const fix = "Give a literal: the routes of the application are made from it.";
+    const more = { allowed: PATH_PREFIX.allowed, fix };
+    return [problem("config.bad-route-path", at("pathPrefix"), "is not known at synthesis", more)];
+  }
+  const bare = pathPrefix.replace(/^\/+|\/+$/g, "");
+  const fix = `Give the word alone, without slashes${/^[\w-]+$/.test(bare) ? `: ${JSON.stringify(bare)}` : ""}.`;
+  const more = { received: pathPrefix, allowed: PATH_PREFIX.allowed, fix };
+  return [problem("config.bad-route-path", at("pathPrefix"), "is not one word", more)];
+}
+
+const isPathPrefix = accepting(PATH_PREFIX);
+
+function routePathProblems({ pathPrefix, routePaths = {} }: PathProps, at: At): Problem[] {
+  const all = Object.entries(fileSyncPaths(pathPrefix, routePaths));
+  return Object.entries(routePaths).flatMap(([route, path]) => {
+    if (path === undefined) return [];
+    const [taken] = all.find(([other, same]) => other !== route && same === path) ?? [];
+    if (taken !== undefined) {
+      const fix = "Give each route another path.";
+      const message = `is the path of ${taken} as well`;
+      return [problem("config.duplicate-name", at(`routePaths.${route}`), message, { received: path, fix })];
+    }
+    if (accepting(FILE_SYNC_PATH)(path)) return [];
+    const unknown = !isKnown(path);
+    const message = unknown ? "is not known at synthesis" : `is not ${FILE_SYNC_PATH.allowed}`;
+    const more = { ...(unknown ? {} : { received: path }), allowed: FILE_SYNC_PATH.allowed };
+    return [problem("config.bad-route-path", at(`routePaths.${route}`), message, more)];
+  });
+}
