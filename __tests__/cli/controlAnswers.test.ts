@@ -7,7 +7,7 @@ import { run } from "../../src/cli/program.js";
 
 /** A proxy that was taken over answers root's commands: it says what it likes, and gets nothing by it. */
 
-async function asked(command: string, answer: (socket: Socket) => void) {
+async function asked(command: string, answer: (socket: Socket) => void, seconds = 60) {
   const folder = mkdtempSync(join(tmpdir(), "portico-answers-"));
   const control = join(folder, "control.sock");
   const sockets = new Set<Socket>();
@@ -19,7 +19,10 @@ async function asked(command: string, answer: (socket: Socket) => void) {
   let text = "";
   try {
     const add = (more: string): void => void (text += more);
-    const code = await run([command, "--control", control, "--timeout", "1"], { out: add, err: add });
+    const code = await run([command, "--control", control, "--timeout", String(seconds)], {
+      out: add,
+      err: add,
+    });
     return { code, text };
   } finally {
     for (const socket of sockets) socket.destroy();
@@ -74,7 +77,7 @@ test.each<[string, (socket: Socket) => void]>([
   ["what is loaded, which is nothing", says({ ok: true, value: { message: "done", loaded: null } })],
 ])("an answer that says %s is a failure, in time", async (_what, answer) => {
   const since = performance.now();
-  const { code, text } = await asked("certificates", answer);
+  const { code, text } = await asked("certificates", answer, 1);
   expect([code, text]).toEqual([1, expect.stringContaining("[control.no-answer]")]);
   expect(performance.now() - since).toBeLessThan(20_000);
 });

@@ -24,7 +24,10 @@ function attempt(options: ConnectionOptions): Promise<Established | { error: str
     let session: Buffer | undefined;
     socket.setTimeout(HANDSHAKE_MS, () => socket.destroy(new Error("no handshake")));
     socket.on("session", (ticket) => (session = ticket));
-    socket.once("error", (error: NodeJS.ErrnoException) => resolve({ error: error.code ?? error.message }));
+    // OpenSSL 3.5, of Node 24, has another name for the alert.
+    socket.once("error", ({ code, message }: NodeJS.ErrnoException) =>
+      resolve({ error: (code ?? message).replace("SSL/TLS_ALERT", "SSLV3_ALERT") }),
+    );
     // With TLS 1.2 the ticket arrives before the handshake is complete.
     socket.once("secureConnect", () => resolve({ socket, session: session ?? socket.getSession() }));
   });

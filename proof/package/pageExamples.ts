@@ -25,6 +25,11 @@ const KNOWN: Readonly<Record<string, string>> = {
   props: '{ host, mode: Mode.tls(), installDirectory: "/srv/sync" }',
   proxy: 'new ReverseProxy(this, "proxy", { host })',
   server: '{ ipv4Address: new TerraformVariable(this, "address", {}).stringValue }',
+  service: `((): ProxyService => {
+    const listeners = [proxy.addListener("http", { address: "0.0.0.0", port: 80 })];
+    proxy.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
+    return new ProxyService(this, "service", { proxy });
+  })()`,
   stack: "this",
   tls: "{ material: TlsMaterial.fromFiles({ certificate, key }) }",
   web: 'files.proxy.addUpstream("other", { url: "http://127.0.0.1:3000" })',
