@@ -234,7 +234,9 @@ describe("a failure restores the last good state, running", () => {
         {
           settings: {
             ...settings(values(host.address))!,
-            files: [{ ...settings(values(host.address))!.files[2]!, path: "/opt/sync/conf/none" }],
+            files: settings(values(host.address))!.files.map((file) =>
+              file.name === "file-server" ? { ...file, path: "/opt/sync/conf/none" } : file,
+            ),
           },
         },
       ],
