@@ -4,6 +4,7 @@ import { connect, createSecureContext, type SecureContext, TLSSocket } from "nod
 import { type Problem, problem, type ProxyConfig, type TlsPolicySettings } from "../../model/serving.js";
 import { EXCLUDED_KEY_FIX, takesKeyType } from "../../model/tlsPolicy.js";
 import type { CertificateContents, TlsContents } from "./tlsContents.js";
+import { weakSignature } from "./weakSignature.js";
 import { contextOf, hostPolicy, knowsCurve, reason, secureContextOptions } from "./tlsContexts.js";
 
 /** Ciphers and curves that this OpenSSL does not know. */
@@ -33,9 +34,14 @@ export async function handshakeProblem(
   dhparam: string | undefined,
   path: string,
 ): Promise<Problem | undefined> {
+  const fix = "Use a key and certificate of at least 2048-bit RSA or a P-256 curve, signed with SHA-256.";
+  const weak = weakSignature(contents.cert);
+  if (weak !== undefined) {
+    const message = `is signed with ${weak}, which clients refuse`;
+    return problem("files.bad-certificate", path, message, { fix });
+  }
   const server = contextOf(secureContextOptions(policy, contents, dhparam));
   if ("refused" in server) {
-    const fix = "Use a key and certificate of at least 2048-bit RSA or a P-256 curve, signed with SHA-256.";
     return problem("files.bad-certificate", path, `OpenSSL refuses key and certificate: ${server.refused}`, {
       fix,
     });
@@ -43,12 +49,12 @@ export async function handshakeProblem(
   const failure = await handshake(server.context, createSecureContext(secureContextOptions(policy)));
   if (failure === undefined) return undefined;
   const message = `no client can complete a handshake with this policy and a key of type ${keyType}: ${failure}`;
-  const fix = excludes(policy, keyType)
+  const choose = excludes(policy, keyType)
     ? EXCLUDED_KEY_FIX
     : "Choose protocols, ciphers and curves that go with the key, or a key that goes with them.";
   // The policy is the listener's, and suits its other certificates.
   const at = path.endsWith("]") ? path : `${path}.policy`;
-  return problem("tls.bad-policy", at, message, { fix });
+  return problem("tls.bad-policy", at, message, { fix: choose });
 }
 
 const excludes = (policy: TlsPolicySettings, keyType: string | undefined): boolean =>
