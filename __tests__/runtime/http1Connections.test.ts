@@ -350,7 +350,8 @@ describe("a client that does not read, or is gone", () => {
     await sleep(500);
     await pass(6_000);
     // Without a reset, the kernel finds out.
-    expect(keepAliveSeconds(proxy.port, client.socket.localPort!)).toBeLessThanOrEqual(30);
+    // The kernel writes its table piece by piece: while others come and go, a line may be missing.
+    await eventually(() => (keepAliveSeconds(proxy.port, client.socket.localPort!) ?? Infinity) <= 30);
     client.socket.resetAndDestroy();
     await pass(12_000);
     await eventually(() => proxy.connections() === 0);
