@@ -61,6 +61,12 @@ run.each([
     const doctor = await host.run(`${portico} doctor`);
     expect(doctor.stdout).toContain(`ok     Expected response: ${name}`);
     expect(doctor.stdout).not.toMatch(/media|application path/);
+    if (health) {
+      await host.must("chmod 600 /run/sync-socket/web.sock");
+      expect((await host.run(`${portico} doctor`)).stdout).toContain(
+        "let the proxy's user write to the socket",
+      );
+    }
     await host.must(`systemctl stop ${unit}`);
     const { code, stdout } = await host.run(`${portico} doctor`);
     expect([code, stdout]).toEqual([1, expect.stringContaining(`FAIL   Expected response: ${name}`)]);

@@ -29,7 +29,12 @@ function commonCause({ upstream }: ExpectedResponse, answer: ProbeAnswer): Expec
   if (upstream === undefined || (answer.status !== 502 && answer.status !== 504))
     return { evidence, says: "something other than what was deployed answered" };
   const says = answer.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
-  return { evidence, says: `the upstream {upstream} ${says}`, fix: "Start what listens on {upstream}." };
+  // Of a port, a refusal says it all.
+  const right = upstream.startsWith("unix:")
+    ? " If it runs, let the proxy's user write to the socket: `service: { groups }`, or the socket's mode."
+    : "";
+  const fix = `Start what listens on {upstream}.${right}`;
+  return { evidence, says: `the upstream {upstream} ${says}`, fix };
 }
 
 /** Whether an answer shows all that a cause needs. */
