@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { foreignCloses } from "./descriptors.js";
 import { lateFields } from "./fields.js";
 import { circles, wrongImports } from "./layers.js";
@@ -186,11 +186,40 @@ test("ARCHITECTURE.md names every folder, and no folder that is gone", () => {
     .map(({ name }) => `proof/${name}`);
   const wanted = ["__tests__", "bench", "build", "demo", "docs", "proof", ...proofs, ...below("src")];
   expect(wanted.filter((folder) => !text.includes(`\`${folder}/\``))).toEqual([]);
-  const named = [...text.matchAll(/`((?:src|bench|build|demo|docs|proof|__tests__)\/[\w./-]*)`/g)];
-  const gone = named.filter(
-    ([, path]) => statSync(join(ROOT, path!), { throwIfNoEntry: false }) === undefined,
+});
+
+/** Files of the recipes in CONTRIBUTING.md, and of a user's stack. */
+const OF_OTHERS = [
+  "__tests__/stack.test.ts",
+  "src/cli/nameCommand.ts",
+  "src/model/actions/gone.ts",
+  "src/runtime/actions/gone.ts",
+];
+
+test("pages name no file that is gone", () => {
+  const folders = ["bench", "build", "demo", "docs", "proof", "src", "__tests__"];
+  const all = folders.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }),
   );
-  expect(gone.map(([, path]) => path)).toEqual([]);
+  const names = new Set([...all.map((path) => basename(path)), ...readdirSync(ROOT)]);
+  const docs = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
+  const pages = [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "SECURITY.md",
+    ...docs.map((name) => `docs/${name}`),
+  ];
+  const gone = pages.flatMap((page) => {
+    const text = readFileSync(join(ROOT, page), "utf8");
+    const paths = [...text.matchAll(/`((?:src|bench|build|demo|docs|proof|__tests__)\/[\w./-]*)`/g)];
+    const files = [...text.matchAll(/`(\w+\.ts)`/g)];
+    return [
+      ...paths.filter(([, path]) => !existsSync(join(ROOT, path!)) && !OF_OTHERS.includes(path!)),
+      ...files.filter(([, name]) => !names.has(name!)),
+    ].map(([, named]) => `${page}: ${named}`);
+  });
+  expect(gone).toEqual([]);
 });
 
 /** Programs of Debian's packages that are always installed. */
@@ -200,7 +229,7 @@ test("CONTRIBUTING.md names every program that tests need", () => {
   const config = readFileSync(join(ROOT, "jest.config.js"), "utf8");
   const lists = [
     ...[...config.matchAll(/programs: \[(.*?)\]/g)].map(([, list]) => list!),
-    ...modulesBelow("__tests__").flatMap((module) =>
+    ...[...modulesBelow("__tests__"), ...modulesBelow("proof")].flatMap((module) =>
       [...textOf(module).matchAll(/testWith\((".*?")\)/g)].map(([, list]) => list!),
     ),
   ];
