@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { configJsonSchema } from "../src/model/index.js";
 import { buildBundle } from "./bundle.js";
+import { buildSchema } from "./schema.js";
 import { DIST, NATIVE_TSC, NATIVE_TSC_ENVIRONMENT, ROOT } from "./paths.js";
 
 /**
@@ -23,13 +23,6 @@ async function step(target: string, run: () => string | Promise<string>): Promis
   const outcome = await run();
   const seconds = ((performance.now() - started) / 1000).toFixed(2);
   console.log(`${target.padEnd(26)} ${outcome.padStart(12)} ${seconds.padStart(7)} s`);
-}
-
-function buildSchema(): number {
-  const text = `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
-  mkdirSync(DIST, { recursive: true });
-  writeFileSync(path.join(DIST, "portico.schema.json"), text);
-  return Buffer.byteLength(text);
 }
 
 async function buildManPage(): Promise<string> {

@@ -1,5 +1,6 @@
 import path from "node:path";
 import { buildBundle } from "../build/bundle.js";
+import { buildSchema } from "../build/schema.js";
 import { BUNDLE } from "../build/paths.js";
 import { imageFor } from "../src/diagnosis/imageFile.js";
 import { expectedResponses } from "../src/diagnosis/expectedResponses.js";
@@ -28,14 +29,17 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   const bundle = await step(
     "Build the proxy",
     "See the error above; `npm run build` shows all of it.",
-    buildBundle,
+    () => {
+      buildSchema();
+      return buildBundle();
+    },
   );
   say(
     `  ${shownPath(BUNDLE)}: ${(bundle.bytes / 1024).toFixed(0)} KiB${bundle.changed ? "" : ", unchanged"}`,
   );
   const { plain, tls } = await step(
     `Synthesize main.ts and lay the hosts out below ${shownPath(options.out)}`,
-    "Run `npx tsx main.ts` by itself to see more.",
+    "`npx tsx main.ts` shows more.",
     () => prepareHosts(options.out),
   );
   say(`  ${[plain, tls].map((host) => `${shownPath(host.root)}: ${host.files.length} files`).join(", ")}`);
@@ -70,7 +74,7 @@ async function serveAndCheck(host: Host, upstreams: Upstreams): Promise<Served> 
   cleanups.push(() => preview.stop());
   await step(
     `Serve ${host.mode} mode on ${host.config.listeners.map((l) => l.port + offset).join(" and ")}`,
-    `Try it by itself: node dist/portico.mjs check --root ${shownPath(host.root)}`,
+    `Try it alone: node dist/portico.mjs check --root ${shownPath(host.root)}`,
     () => preview.ready,
   );
   const config = previewConfig(host.config, { portOffset: offset });
