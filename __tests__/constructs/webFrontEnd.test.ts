@@ -43,6 +43,24 @@ test("all paths of its names go to the upstream, port 80 leads to https, and oth
   expect(() => Testing.synth(stack, true)).not.toThrow();
 });
 
+test("its activation knows the application's daemons, settings, rows and trees", () => {
+  const items = [{ section: "server", name: "root_url", value: "https://app.example.org/", code: "wiki" }];
+  const settings = { files: [{ name: "main", path: "/srv/app.conf", kind: "ini" as const, items }] };
+  const daemons = [{ unit: "app.service", restartOn: ["main"], code: "wiki" }];
+  const rows = [{ code: "wiki", title: "The wiki works" }];
+  const trees = [{ path: "/srv/files", code: "wiki", says: "others cannot read a file" }];
+  const described = (code: string) => {
+    const { stack, front } = made({
+      activation: { settings, daemons, trees, rows: [{ ...rows[0]!, code }] },
+    });
+    return { stack, deployment: front.activation!.deployment };
+  };
+  const { stack, deployment } = described("wiki");
+  expect(deployment).toMatchObject({ settings, trees, rows, services: { daemons } });
+  expect(() => Testing.synth(stack, true)).not.toThrow();
+  expect(() => Testing.synth(described("other").stack, true)).toThrow("is not the code of one of `rows`");
+});
+
 test("in plain mode the application is on port 80", () => {
   const { front } = made({ mode: Mode.plain() });
   expect(renderProxyConfig(front.proxy).listeners.map(({ port }) => port)).toEqual([80]);

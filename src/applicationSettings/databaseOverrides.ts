@@ -42,7 +42,9 @@ SELECT constance_key, HEX(value) FROM constance_config WHERE constance_key IN ('
 
 /**
  * Asks the application's database for settings that were changed in the web interface, by the host's own command-line
- * client. Their names are those of a deployment, whose schema leaves no quote in them. The password is in no argument, environment variable or file that others can see. Reads only; never throws.
+ * client. The password is in no argument, environment variable or file that others can see. Reads only; never throws.
+ *
+ * @param names of items of a deployment, whose schema leaves no quote in them
  */
 export async function readOverrides(access: DatabaseAccess, names: readonly string[]): Promise<Overrides> {
   if (names.length === 0) return { looked: false, why: "no item of the deployment is marked as `stored`" };

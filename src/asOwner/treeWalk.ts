@@ -7,8 +7,8 @@ import { entriesIn } from "./entries.js";
 import { errnoOf } from "./refused.js";
 
 /*
- * Checks trees that others should be able to read, with the rights of the user who runs it: see `asOwner.ts`. Root enters no directory that others
- * can change; its owner has to check it. Paths have one char a byte.
+ * Checks trees that others should be able to read, with the rights of the user who runs the check: see `asOwner.ts`. Root
+ * enters no directory that others can change; its owner has to check it. Paths have one char a byte.
  */
 
 /** A file or directory that others cannot read as they should. */

@@ -76,7 +76,7 @@ function hiddenSocketProblems(upstreams: HostedProxy["upstreams"]): Problem[] {
   return upstreams.flatMap(({ node, url }) => {
     if (!isKnown(url)) return [];
     const leads = upstreamAddress(url);
-    const hidden = ["/tmp", "/var/tmp", "/home", "/root", "/run/user"].find(
+    const hidden = [...TEMPORARY, "/home", "/root", "/run/user"].find(
       (path) => "path" in leads && isWithin(leads.path, path),
     );
     if (hidden === undefined) return [];
@@ -87,9 +87,11 @@ function hiddenSocketProblems(upstreams: HostedProxy["upstreams"]): Problem[] {
 }
 
 /** Directories that the unit of the proxy sees as empty (systemd.exec(5), PrivateTmp=). */
+const TEMPORARY = ["/tmp", "/var/tmp"];
+
 function hiddenDirectoryProblems(served: readonly Served[]): Problem[] {
   return served.flatMap(({ route, directory }) => {
-    const hidden = ["/tmp", "/var/tmp"].find((path) => isWithin(directory, path));
+    const hidden = TEMPORARY.find((path) => isWithin(directory, path));
     if (hidden === undefined) return [];
     const message = `is below ${hidden}, where the service has an empty directory of its own (PrivateTmp=)`;
     const more = { received: directory, allowed: "a directory elsewhere, such as /srv/files" };

@@ -4,7 +4,13 @@ import { MODE, HOST } from "./props/instances.js";
 import { renderOrigin } from "../render/index.js";
 import { Action, type ProxyOptions } from "./action.js";
 import { Activation, DAEMON_UNITS, DESCRIBED_SETTINGS } from "./activation.js";
-import type { DaemonUnit, DescribedSettings, ResponseProbe } from "./activationOptions.js";
+import type {
+  DaemonUnit,
+  DescribedSettings,
+  DoctorRow,
+  ResponseProbe,
+  ServedTree,
+} from "./activationOptions.js";
 import { FIREWALL_PROPS, type Firewall } from "./firewall.js";
 import {
   addFirewall,
@@ -207,6 +213,16 @@ export interface WebActivationProps {
    */
   readonly daemons?: readonly DaemonUnit[];
   /**
+   * Rows of `portico doctor` about the application, for the `code` of daemons, settings items, trees and causes.
+   * @default - none
+   */
+  readonly rows?: readonly DoctorRow[];
+  /**
+   * Directories that the proxy serves; `portico doctor` checks that others can read them.
+   * @default - none
+   */
+  readonly trees?: readonly ServedTree[];
+  /**
    * How the expected responses are checked afterwards.
    * @default - they have a minute to become as expected
    */
@@ -236,6 +252,8 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
   activation: fields<WebActivationProps>({
     settings: DESCRIBED_SETTINGS,
     daemons: DAEMON_UNITS,
+    rows: listOf(record),
+    trees: listOf(record),
     probe: record,
     requireCertificate: flag,
   }),

@@ -39,6 +39,7 @@ import { certificatesInOwnWords } from "./ownWords.js";
 import { probe, type ProbeOptions } from "./probe.js";
 import { rotationFindings } from "./rotation.js";
 import { scarceSpace } from "./space.js";
+import { isWanted, shownValue } from "./storedSettings.js";
 
 export interface DiagnosisOptions extends ProbeOptions {
   /** The deployment document; without it, its content is unknown. */
@@ -312,13 +313,13 @@ async function seenSettings(
   if (!seen.looked)
     return { deviations: inFiles, problems, database: `The database was not queried: ${seen.why}.` };
   const stored = seen.overrides
+    .filter(({ item, stored: value }) => !isWanted(value, items.get(item)!.wanted))
     .map(({ item, stored: value }) => ({
       ...items.get(item)!,
       item,
-      found: value.kind === "text" ? printableValue(value.text) : "a value that cannot be read",
+      found: shownValue(value),
       where: "stored in the application's database, which has priority",
-    }))
-    .filter((one) => one.found.replace(/\/$/, "") !== one.wanted);
+    }));
   return { deviations: [...inFiles, ...stored], problems, database: "The database stores no other values." };
 }
 

@@ -26,7 +26,6 @@ export function pythonLiteral(value: string | boolean | readonly string[]): stri
   const escaped = value
     .replaceAll("\\", "\\\\")
     .replaceAll("'", "\\'")
-
     .replace(/[\u0000-\u001f\u007f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
   return `'${escaped}'`;
 }

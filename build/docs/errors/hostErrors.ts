@@ -336,7 +336,7 @@ export const HOST_ERRORS = {
     "activation.changed-since",
     "The deployment is removed, but an item that it had set now has another value. That value stays.",
     "/srv/sync/conf/settings.py:31",
-    'SERVICE_URL was changed by somebody else and stays as it is; before the first deployment it was "http://192.0.2.10/sync"',
+    'SITE_ROOT was changed by somebody else and stays as it is; before the first deployment it was "/"',
   ),
   ...seen(
     "acme.unknown-name",

@@ -297,7 +297,8 @@ export class ForwardingRules {
     if (at === -1 || request.host === "" || (at > 0 && !/url=["']?$/i.test(value.slice(0, at)))) return value;
     const rest = value.slice(at + own.length);
     if (rest !== "" && !/^[/?#"']/.test(rest)) return value;
-    return `${value.slice(0, at)}${request.scheme}://${request.host}${this.publicPath(rest.startsWith("/") ? rest : `/${rest}`)}`;
+    const path = this.publicPath(rest.startsWith("/") ? rest : `/${rest}`);
+    return `${value.slice(0, at)}${request.scheme}://${request.host}${path}`;
   }
 
   /** One that is not below {@link into} is not reached through this route. */

@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 
 /**
- * Hash that a certificate is signed with, if clients refuse it (RFC 9155, CA/Browser Forum Baseline Requirements 7.1.3.2).
- * OpenSSL 3.0 refuses to serve such a certificate, 3.5 does not. Nobody checks the signature of a self-signed one.
+ * Hash that a certificate is signed with, if clients refuse it (RFC 8446, 4.4.2.4). OpenSSL 3.0 refuses to serve such a
+ * certificate, 3.5 does not. No client checks the signature of a self-signed one.
  *
  * @param pem the certificate, which OpenSSL has read
  */
