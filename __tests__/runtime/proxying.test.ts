@@ -538,7 +538,7 @@ describe("answers", () => {
     const received: Buffer[] = [];
     client.socket.removeAllListeners("data").on("data", (chunk: Buffer) => received.push(chunk));
     client.send(GET.replace("Host", "Connection: close\r\nHost"));
-    await client.until(({ ended }) => ended, 20_000);
+    await client.until(({ ended }) => ended);
     const text = Buffer.concat(received).toString("latin1");
     const sizes: number[] = [];
     for (let at = text.indexOf("\r\n\r\n") + 4; sizes.at(-1) !== 0;) {

@@ -48,7 +48,7 @@ const http1 = (secure: boolean) => async (): Promise<Uploading> => {
     send: (bytes) => void client.send(Buffer.alloc(bytes)),
     body: () => client.received,
     over: client
-      .until(({ ended, closed }) => isWhole() || ended || closed, 20_000)
+      .until(({ ended, closed }) => isWhole() || ended || closed)
       .then(() => (isWhole() ? "whole" : "cut")),
     close: () => client.socket.destroy(),
   };

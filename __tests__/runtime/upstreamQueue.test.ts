@@ -88,7 +88,7 @@ async function overHttp1(limits: Partial<UpstreamInput>): Promise<Front & { read
       const length = body === undefined ? "" : `Content-Length: ${body.length}\r\n`;
       const method = body === undefined ? "GET" : "PUT";
       client.send(`${method} ${path} HTTP/1.1\r\nHost: a\r\n${length}\r\n${body ?? ""}`);
-      const complete = client.until(({ received: text, closed }) => closed || isComplete(text), 10_000);
+      const complete = client.until(({ received: text, closed }) => closed || isComplete(text));
       return {
         answer: complete.then((peer) => {
           peer.socket.destroy();

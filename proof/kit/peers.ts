@@ -4,6 +4,9 @@ import * as tls from "node:tls";
 
 /** Raw-socket peers: what goes over the wire is exactly what a test writes, and is seen byte for byte. */
 
+/** A busy machine may need tens of seconds for what takes milliseconds otherwise. */
+const LIMIT_MS = 60_000;
+
 /** A connection a scripted upstream accepted. */
 export class Accepted {
   /** Everything received so far, one char a byte. */
@@ -32,7 +35,7 @@ export class Accepted {
   }
 
   /** Resolves once the predicate holds; rejects after `ms` with what was received. */
-  until(holds: (peer: this) => boolean, ms = 30_000): Promise<this> {
+  until(holds: (peer: this) => boolean, ms = LIMIT_MS): Promise<this> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.waiting.delete(check);
@@ -97,7 +100,7 @@ export class RawUpstream {
   }
 
   /** The connection with this index, as soon as it exists. */
-  connection(index = 0, ms = 30_000): Promise<Accepted> {
+  connection(index = 0, ms = LIMIT_MS): Promise<Accepted> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error(`upstream saw no connection ${index}`)), ms);
       const check = (): void => {

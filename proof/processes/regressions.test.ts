@@ -190,7 +190,7 @@ describe("bytes of one connection never reach another", () => {
     client.send(`PUT /sync/x HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n`);
     if (inChunks) client.send(chunked(body, 65_536)).send("0\r\n\r\n");
     else client.send(body);
-    await client.until((peer) => peer.received.includes("ok"), 20_000);
+    await client.until((peer) => peer.received.includes("ok"));
     client.socket.destroy();
     await portico.stop();
     const message = Buffer.concat(received);
