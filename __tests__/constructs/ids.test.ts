@@ -99,8 +99,9 @@ function idsOf(make: (stack: TerraformStack) => unknown): string[] {
   make(stack);
   synthesize(stack);
   return stack.node.findAll().flatMap((one) => {
-    if (one === stack) return [];
-    const { path } = one.node;
+    const { path, children } = one.node;
+    // The paths of its children say this one's, and content has its file's.
+    if (children.length > 0 || path.endsWith("/Content")) return [];
     if (!TerraformResource.isTerraformResource(one)) return [path];
     const { terraformResourceType: type, friendlyUniqueId: id } = one;
     // Their ids are hashes of their content.
@@ -109,8 +110,9 @@ function idsOf(make: (stack: TerraformStack) => unknown): string[] {
 }
 
 test("construct paths and Terraform addresses stay as they are", () => {
-  const parts = Object.entries(STACKS).map(([name, make]) => [`# ${name}`, ...idsOf(make), ""].join("\n"));
-  expectGolden("ids.txt", parts.join("\n"));
+  // What one stack has like one before it is not said again.
+  const lines = Object.entries(STACKS).flatMap(([name, make]) => [`# ${name}`, ...idsOf(make)]);
+  expectGolden("ids.txt", `${[...new Set(lines)].join("\n")}\n`);
 });
 
 describe("listeners, virtual servers, upstreams and parts of the proxy itself", () => {

@@ -1,7 +1,6 @@
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { formatProblem, ProblemError } from "../../src/index.js";
 import { LEAKS, MISTAKES, OTHER_LIBRARY, site, type Site } from "./mistakes.js";
+import { expectGolden } from "../render/golden.js";
 import { synthesize } from "../../proof/kit/stacks.js";
 
 /** What is said about a mistake, when it is made or when the app is synthesized. */
@@ -29,41 +28,34 @@ const asOnCdktf = (text: string): string =>
         .replace('received: "cdktf"', 'received: "cdktn"')
         .replace("constructs of cdktn\n", "constructs of cdktf\n");
 
-/**
- * What is said about each mistake: where and what, with the code, then what was received, what is allowed and the fix, and
- * without the link that every code has; `UPDATE_GOLDEN=1` writes it anew.
- */
-const GOLDEN = join(__dirname, "golden", "mistakes.txt");
-const golden = new Map(
-  readFileSync(GOLDEN, "utf8")
-    .split(/^# /m)
-    .slice(1)
-    .map((part): [string, string] => [part.slice(0, part.indexOf("\n")), part.slice(part.indexOf("\n") + 1)]),
-);
-const UPDATE = process.env.UPDATE_GOLDEN === "1";
-afterAll(() => {
-  if (UPDATE) writeFileSync(GOLDEN, MISTAKES.map(([what]) => `# ${what}\n${golden.get(what)}`).join(""));
-});
-
 const LINK = /\n +see: +cdktf-portico\/docs\/errors\.md#(\S+)/g;
 
-describe("a mistake is reported with construct path, prop, what is wrong and the fix", () => {
-  test("the golden has these, and no others", () => {
-    if (!UPDATE) expect([...golden.keys()]).toEqual(MISTAKES.map(([what]) => what));
-  });
-
-  test.each(MISTAKES)("%s", (what, make) => {
+/**
+ * What is said about each mistake: where and what, with the code, and what was received; then what is allowed and the fix,
+ * where they were not said before. `UPDATE_GOLDEN=1` writes it anew.
+ */
+test("a mistake is reported with construct path, prop, what is wrong and the fix", () => {
+  const before = new Set<string>();
+  const lines = MISTAKES.flatMap(([what, make]) => {
     // Wherever the project is.
     const text = asOnCdktf(said(make).replaceAll(__dirname, "/project/__tests__/constructs"));
     const links = [...text.matchAll(LINK)].map(([, anchor]) => anchor);
-    expect(links).toEqual(
-      [...text.matchAll(/ \[([a-z]+)\.([a-z0-9-]+)\]$/gm)].map(([, area, rest]) => `${area}${rest}`),
-    );
-    const kept = `${text.replaceAll(LINK, "").replaceAll(/(?<! \[[a-z0-9.-]+\])\n +(allowed|fix): +/g, " | $1: ")}\n`;
-    if (UPDATE) golden.set(what, kept);
-    expect(kept).toBe(golden.get(what));
+    const codes = [...text.matchAll(/ \[([a-z]+)\.([a-z0-9-]+)\]$/gm)];
+    expect({ what, links }).toEqual({ what, links: codes.map(([, area, rest]) => `${area}${rest}`) });
     // Numbers are those of a config that nobody wrote.
     expect(text).not.toMatch(/\b(?:listeners|upstreams|virtualServers|routes)\[\d+\]\.(?!allowed)/);
     expect(text).not.toMatch(LEAKS);
+    const problems = text.replaceAll(LINK, "").replaceAll(/\n +(received|allowed|fix): +/g, " | $1: ");
+    return problems.split("\n").flatMap((problem) => {
+      const [first, advice] = /^(.*?)((?: \| allowed: .*)? \| fix: .*)$/.exec(problem)?.slice(1) ?? [
+        problem,
+        "",
+      ];
+      const line = `${what} -> ${first}`;
+      if (before.has(advice!)) return [line];
+      before.add(advice!);
+      return [line, `   ${advice}`];
+    });
   });
+  expectGolden("mistakes.txt", `${lines.join("\n")}\n`);
 });

@@ -3,94 +3,93 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
 import { Delivery, FileSyncFrontEnd, FrontEndPair, Mode, TlsMaterial } from "../../src/index.js";
-import { difference, folded } from "../render/golden.js";
 import { newStack } from "../../proof/kit/stacks.js";
 import { lateStack } from "../../proof/terraform/lateStack.js";
 
 /**
- * Whole stacks as Terraform gets them: all files with their content, what delivers them, and what Terraform checks. The
- * golden has all of them one after the other: a part that is like one before it is written as its difference from that one.
+ * Stacks as Terraform gets them: what delivers the files, what Terraform fills in, and what it checks. What files say is in
+ * the goldens of `render/`. Parts that differ only by name, path and host are one part with several names, and each
+ * condition is written once.
  */
 
 const GOLDEN = join(__dirname, "golden", "whole.txt");
 const outdir = mkdtempSync(join(tmpdir(), "portico-whole-"));
-const written: { readonly name: string; readonly kind: string; readonly lines: readonly string[] }[] = [];
 let text = "";
 afterAll(() => {
   rmSync(outdir, { recursive: true });
   if (process.env.UPDATE_GOLDEN === "1") writeFileSync(GOLDEN, text);
 });
 
-function linesOf(value: unknown): string[] {
-  if (typeof value === "string") return value.startsWith("{") ? folded(value.split("\n")) : value.split("\n");
-  return folded(JSON.stringify(value, undefined, 2).split("\n"));
-}
-
 interface Part {
+  readonly "//"?: unknown;
   readonly content?: string;
+  readonly filename?: string;
+  readonly triggers_replace?: { readonly path?: string };
   readonly lifecycle?: { readonly precondition: readonly Record<"condition" | "error_message", string>[] };
 }
 
-function linesOfPart({ content: _, lifecycle, "//": __, ...others }: Part & { "//"?: unknown }): string[] {
-  return [
-    ...Object.entries(others).flatMap(([key, value]) => {
-      const [first, ...rest] = linesOf(value);
-      return [`${key}: ${first}`, ...rest];
-    }),
-    ...(lifecycle?.precondition ?? []).flatMap(({ condition, error_message: message }) => {
-      const [what, ...more] = message.split("\n").map((line) => line.trim().replaceAll(/  +/g, " "));
-      return [
-        `must be ${condition}`,
-        `  ${what}`,
-        ...(more.length === 0 ? [] : [`  ${more.slice(0, -1).join(" ")}`]),
-      ];
-    }),
-  ];
-}
+/** Addresses have a golden of their own, and a file of this repository stands for the runtime. */
+const plain = (line: string): string =>
+  line
+    .replaceAll(/[0-9A-F]{32}\/portico\.schema\.json/g, "FILE")
+    .replaceAll(/[0-9A-F]{32}\/\w+(?:\.\w+)*\.ts/g, "FILE")
+    .replaceAll(/_[0-9A-F]{8}\b/g, "")
+    .replaceAll(/\bc8[0-9a-f]{40}\b/g, "HASH")
+    .replaceAll(/192\.0\.2\.1[12]/g, "ADDRESS")
+    .replaceAll(/(First|Second)(?=_|Host)/g, "HOST");
 
-function part(kind: string, id: string, lines: readonly string[]): string {
-  // Addresses have a golden of their own.
-  const name = id.replace(/_[0-9A-F]{8}$/, "");
-  const own = new RegExp(`\\b${name}(?=\\b|_)`, "g");
-  const plain = lines.map((line) =>
-    line
-      // A file of this repository stands for the runtime.
-      .replaceAll(/[0-9A-F]{32}\/portico\.schema\.json/g, "SCHEMA")
-      .replaceAll(/[0-9A-F]{32}\/\w+(?:\.\w+)*\.ts/g, "RUNTIME")
-      .replaceAll(/_[0-9A-F]{8}\b/g, "")
-      .replaceAll(own, "THIS"),
-  );
-  const most = plain.length / 1.5;
-  const [likest] = written
-    .filter((one) => one.kind === kind && Math.abs(one.lines.length - plain.length) <= most)
-    .map((one) => ({ name: one.name, lines: difference(one.lines, plain) }))
-    .filter((one) => one.lines.length <= most)
-    .sort((one, other) => one.lines.length - other.lines.length);
-  written.push({ name, kind, lines: plain });
-  const [title, body] =
-    likest === undefined
-      ? [`${kind} ${name}`, plain]
-      : [`${kind} ${name}: ${likest.name}${likest.lines.length > 0 ? ", but" : ""}`, likest.lines];
-  return [title, ...body.map((line) => `  ${line}`.trimEnd()), ""].join("\n");
+/** A line for each value, with its place; what is flat stands on one line. */
+function linesOf(value: unknown, at: string): string[] {
+  if (typeof value !== "object" || Object.values(value!).every((one) => typeof one !== "object"))
+    return [`  ${at}: ${JSON.stringify(value)}`];
+  return Object.entries(value!).flatMap(([key, one]) => linesOf(one, `${at}.${key}`));
 }
 
 function expectWhole(name: string, stack: TerraformStack): void {
-  const { locals, resource, ...more } = JSON.parse(Testing.synth(stack, true)) as Record<
+  const { locals, resource } = JSON.parse(Testing.synth(stack, true)) as Record<
     string,
     Record<string, never>
   >;
-  // Versions of providers, and where the constructs were made, are left out.
-  const { provider: _, terraform: __, "//": ___, ...others } = more;
-  const parts = Object.entries({ ...resource, ...others }).flatMap(([kind, ones]) =>
-    Object.entries<Part>(ones).flatMap(([id, one]) => [
-      ...(one.content === undefined ? [] : [part("content", id, linesOf(one.content))]),
-      part(kind, id, linesOfPart(one)),
-    ]),
-  );
-  const contents = Object.entries(locals ?? {}).map(([id, one]) => part("content", id, linesOf(one)));
-  const whole = [`# ${name}\n`, ...contents, ...parts].join("");
+  const bodies = new Map<string, Set<string>>();
+  const conditions = new Set<string>();
+  const filledIn = Object.entries<string>(locals ?? {}).flatMap(([id, text]) => linesFilledIn(id, text));
+  for (const [kind, ones] of Object.entries(resource!))
+    for (const [id, one] of Object.entries<Part>(ones)) {
+      const { content, lifecycle, "//": _, ...others } = one;
+      if (content !== undefined) filledIn.push(...linesFilledIn(id, content));
+      const own = plain(id);
+      const path = others.filename ?? others.triggers_replace?.path;
+      const fields = Object.entries(others)
+        .flatMap(([key, value]) => linesOf(value, key))
+        .map((line) =>
+          plain(line)
+            .replaceAll(own, "THIS")
+            .replaceAll(JSON.stringify(path ?? own), "PATH"),
+        );
+      const checks = (lifecycle?.precondition ?? []).flatMap(({ condition, error_message: message }) => {
+        const known = condition.replaceAll(/\bvar\.\w+/g, "VALUE");
+        const lines = [
+          `  must be: ${message.split("\n")[0]}`,
+          ...(conditions.has(known) ? [] : [`    ${known}`]),
+        ];
+        conditions.add(known);
+        return lines;
+      });
+      const body = [...fields, ...checks].join("\n");
+      bodies.set(body, (bodies.get(body) ?? new Set()).add(`${kind} ${own} ${path ?? ""}`.trim()));
+    }
+  const parts = [...bodies].flatMap(([body, titles]) => [...titles, body]);
+  const whole = `# ${name}\n${[...filledIn, ...parts].join("\n")}\n`;
   text += whole;
   if (process.env.UPDATE_GOLDEN !== "1") expect(readFileSync(GOLDEN, "utf8")).toContain(whole);
+}
+
+/** What Terraform fills in; hashes of other files are a matter of `delivery.test.ts`. */
+function linesFilledIn(id: string, content: string): string[] {
+  const lines = content.split("\n").filter((line) => /\$\{(?!jsonencode\((?:file)?sha256\()/.test(line));
+  return lines.length === 0
+    ? []
+    : [`content ${plain(id)}`, ...lines.map((line) => `  ${plain(line.trim())}`)];
 }
 
 const service = { runtimeBundle: __filename };
