@@ -1,6 +1,6 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { numberOption } from "../../proof/kit/numberOption.js";
+import { numberOf } from "../../proof/kit/laboratory.js";
 import type { Work } from "./work.js";
 
 export interface Options {
@@ -41,9 +41,9 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
     micro: values.micro,
     quick,
     requireNginx: values["require-nginx"],
-    rounds: numberOption("--rounds", values.rounds ?? (quick ? "6" : "8")),
+    rounds: numberOf("rounds", values.rounds ?? (quick ? "6" : "8")),
     node: path.resolve(values.node),
-    workers: numberOption("--workers", values.workers),
+    workers: numberOf("workers", values.workers),
     work: selected(all, values.only, quick),
     proxies: values.proxies?.split(",") ?? (quick ? ["portico", "nginx"] : undefined),
     complete:

@@ -9,8 +9,6 @@ export interface Case {
   readonly index: number;
   /** Clients run at the same time; else each begins when all connections of those before it are at rest. */
   readonly together: boolean;
-  /** The config is loaded anew while it is played: the worker that serves it drains. */
-  readonly reloads: boolean;
   readonly clients: readonly ClientScript[];
 }
 
@@ -25,8 +23,6 @@ export interface ClientScript {
   readonly abort: Abort | undefined;
   /** Initial window of streams over HTTP/2. */
   readonly windowBytes: number;
-  /** Over HTTP/2: all requests but the first go out once it was told that none will be served any more. */
-  readonly newer: boolean;
   readonly exchanges: readonly ExchangeScript[];
 }
 
@@ -123,28 +119,6 @@ export type AnswerFlaw =
   | "silence"
   /** 101 to a request that asked for no upgrade. */
   | "switch";
-
-/** The plainest values of what may vary: failures are shrunk towards them, and only what differs is printed. */
-export const PLAIN: {
-  readonly client: Omit<ClientScript, "protocol" | "exchanges">;
-  readonly exchange: Pick<ExchangeScript, "to" | "upgrade" | "expect">;
-  readonly body: Omit<BodyScript, "framing" | "bytes" | "piece">;
-  readonly answer: Omit<AnswerScript, "status" | "bytes" | "piece">;
-} = {
-  client: {
-    pipelined: false,
-    splits: { kind: "joined" },
-    abort: undefined,
-    windowBytes: 65_535,
-    newer: false,
-  },
-  exchange: { to: "plain", upgrade: false, expect: "none" },
-  body: { off: 0, joined: true, padding: 0, end: "last", flaw: "none" },
-  answer: {
-    ...({ flaw: "none", then: "keep", when: "complete", held: "no" } as const),
-    ...({ informational: [], apart: false, framing: "length" } as const),
-  },
-};
 
 /** More informational answers than the proxy takes before the final one. */
 export const INFORMATIONAL_MAX = 16;

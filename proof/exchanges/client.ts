@@ -136,8 +136,6 @@ export abstract class Client {
   protected abstract ended(): void;
   /** Whether a 100 or what opens a tunnel has come; undefined while neither it nor anything else has. */
   protected abstract opened(exchange: number, what: "continue" | "tunnel"): boolean | undefined;
-  /** Whether the last GOAWAY has come. */
-  protected abstract get dismissed(): boolean;
 
   /** Whether the proxy said that it takes no such request any more. */
   abstract refuses(exchange: number): boolean;
@@ -166,7 +164,6 @@ export abstract class Client {
       const { exchange, what } = after;
       const answered = (): boolean => this.outcomes[exchange]!.end !== "none";
       if (what === "answer") await this.until(answered);
-      else if (what === "goaway") await this.until(() => this.dismissed || answered());
       else {
         await this.until(() => this.opened(exchange, what) !== undefined);
         // HTTP/2 goes on with its other streams.

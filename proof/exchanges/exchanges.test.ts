@@ -1,16 +1,12 @@
 import { bytesOf, type Case, type ExchangeScript, idOf } from "./case.js";
-import { describe as described } from "./describe.js";
 import { caseAt } from "./generate.js";
 import { http2Turns } from "./http2Input.js";
 import { http1Turns, LANE_MIN } from "./input.js";
 import { framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
 import { blamed } from "./blamed.js";
-import { search } from "./search.js";
-import type { Subject } from "./subject.js";
 import { TARGETS } from "./targets.js";
-import { simplerCases } from "./shrink.js";
 
-/** `npm run exchanges` judges the real proxy; here, that its cases are what they say and that it would notice. */
+/** `npm run exchanges` judges the real proxy; here, that its cases are what they say and that its reader is strict. */
 const SEED = 20261121;
 const cases = Array.from({ length: 600 }, (_, index) => caseAt(SEED, index));
 const exchanges = (played: Case): readonly ExchangeScript[] =>
@@ -60,33 +56,6 @@ describe("a case", () => {
     else expect(at).toEqual(expect.arrayContaining(ends.flatMap((end) => [end - 1, end, end + 1, end + 8])));
     expect(at.length).toBeLessThan(512);
   });
-
-  test("sends the same bytes however they are split", () => {
-    for (const played of cases.slice(90, 190)) {
-      for (const [c, client] of played.clients.entries()) {
-        const turns = client.protocol === "h2" ? http2Turns : http1Turns;
-        const sent = (script: typeof client): Buffer =>
-          Buffer.concat(
-            turns(played.index, c, script, 0).flatMap(({ parts }) => parts.map(({ bytes }) => bytes)),
-          );
-        expect(sent(client).equals(sent({ ...client, splits: { kind: "joined" } }))).toBe(true);
-      }
-    }
-  });
-
-  test("can be read, and becomes simpler step by step down to one plain request", () => {
-    for (const played of cases.slice(0, 100))
-      expect(described(played)).toMatch(/^(one client|\d clients)[^]*answer 0: /);
-    let least = cases[300]!;
-    for (let steps = 0, next: Case | undefined; steps < 500; steps++) {
-      next = simplerCases(least).next().value as Case | undefined;
-      if (next === undefined) break;
-      least = next;
-    }
-    expect(described(least)).toMatch(
-      /^one client\nclient 0: \w+\n {2}request 0: \S+\n {2}answer 0: \d+; bytes \d; piece \d+$/,
-    );
-  });
 });
 
 test("the first byte of a message already shows which exchange it belongs to", () => {
@@ -129,82 +98,6 @@ describe("the strict reader", () => {
     "A\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n",
   ])("refuses %j", (text) => {
     expect(() => read(text)).toThrow(Violation);
-  });
-});
-
-describe("a search", () => {
-  /** A proxy that fails on some cases. */
-  const subject = (fails: (played: Case) => string[]): Subject => ({
-    lanes: [{ play: async (played) => fails(played), underWay: async () => undefined }],
-    workers: () => "1",
-    errorLog: async () => "",
-    atRest: async () => [],
-    reload: async () => [],
-    reloaded: async () => "1",
-    unfair: async () => [],
-    watch: () => async () => 0,
-  });
-  const options = {
-    seed: SEED,
-    from: 96,
-    exchanges: 200,
-    findingsMax: 3,
-    seen: () => undefined,
-    found: () => undefined,
-  };
-
-  test("shrinks what fails, once for each way to fail", async () => {
-    const { findings } = await search(
-      subject((played) =>
-        exchanges(played).some(({ upgrade }) => upgrade) ? [`${played.index}: upgraded`] : [],
-      ),
-      options,
-    );
-    expect(findings).toHaveLength(1);
-    expect(findings[0]).toMatchObject({ alone: true, faults: [expect.stringMatching(/upgraded$/)] });
-    expect(findings[0]!.least.clients).toHaveLength(1);
-    expect(exchanges(findings[0]!.least)).toHaveLength(1);
-  });
-
-  test("finds the case that left something behind, or held everything up, and shrinks it", async () => {
-    for (const law of ["law: kept: openFiles 1, before 0", "law: the event loop stood still for 500 ms"]) {
-      let broken = false;
-      const leaky = subject((played) => {
-        broken ||= exchanges(played).some(({ to }) => to === "large");
-        return [];
-      });
-      const taken = (): boolean => [broken, (broken = false)][0]!;
-      const { findings } = await search(
-        law.includes("kept")
-          ? { ...leaky, atRest: async () => (taken() ? [law] : []) }
-          : { ...leaky, watch: () => async () => (taken() ? 500 : 1) },
-        { ...options, from: 384, exchanges: 500 },
-      );
-      expect(findings).toMatchObject([{ alone: true, faults: [law] }]);
-      expect(exchanges(findings[0]!.least).map(({ to }) => to)).toEqual(["large"]);
-    }
-  });
-
-  test("plays some cases of each batch during a reload, and reports what is unfair", async () => {
-    const reloads: Case[] = [];
-    const { findings, broken } = await search(
-      {
-        ...subject((played) => (played.reloads && reloads.push(played), [])),
-        reload: async () => ["reload: no"],
-        unfair: async () => ["law: unfair"],
-      },
-      options,
-    );
-    expect(findings).toMatchObject([{ alone: true, faults: ["reload: no"] }]);
-    expect(reloads[0]!.clients[0]).toMatchObject({ protocol: "h2", newer: true });
-    expect(broken).toEqual(["law: unfair"]);
-  });
-
-  test("reports a failure that does not repeat as such", async () => {
-    let failed = false;
-    const once = (): string[] => (failed ? [] : ((failed = true), ["by chance"]));
-    const { findings } = await search(subject(once), options);
-    expect(findings).toMatchObject([{ alone: false, faults: ["by chance"] }]);
   });
 });
 

@@ -6,7 +6,6 @@ import {
   type ClientScript,
   type ExchangeScript,
   HTTP2_PIECE_BYTES_MAX,
-  PLAIN,
   type Protocol,
   type Splits,
   type TunnelScript,
@@ -28,33 +27,21 @@ const HTTP2_BYTES_MAX = 60_000;
 /** Numbers of small pieces that go out together. */
 const MANY = [339, 340, 340, 341, 680, 1_024];
 
-/** The last case of so many is a flood of small pieces. */
-const FLOOD_EVERY = 2 * BLOCK;
-const FLOODING_CLIENTS = 4;
-/** Of each: more than the proxy reads of a socket in one turn of its event loop. */
-const FLOOD_BYTES = 700_000;
-
-/** Cases from this number on are played while the config is loaded anew. */
-export const RELOADS_FROM = 1_000_000_000;
-
 /** The case of a number: the same from the same seed, whatever was made before. */
 export function caseAt(seed: number, index: number): Case {
-  if (index >= RELOADS_FROM) return { ...new Maker(new Random(seedOf(seed, index))).reloadCase(), index };
-  if (index % FLOOD_EVERY === FLOOD_EVERY - 1)
-    return { ...new Maker(new Random(seedOf(seed, index))).floodCase(), index };
   const block = Math.floor(index / BLOCK);
   const maker = new Maker(new Random(seedOf(seed, ~block)));
   const [swept, ...others] = maker.smallClients(SWEPT_PROTOCOLS[block % SWEPT_PROTOCOLS.length]!);
   const at = bordersOf(index, swept)[index % BLOCK];
   if (at === undefined) return { ...new Maker(new Random(seedOf(seed, index))).case(), index };
   const clients = [{ ...swept, splits: { kind: "border", at } } as const, ...others];
-  return { index, together: false, reloads: false, clients };
+  return { index, together: false, clients };
 }
 
 /**
  * Where the input of a case's first client is split: at every byte; of HTTP/2 at every frame, and the bytes around it.
  */
-export function bordersOf(index: number, client: ClientScript): number[] {
+function bordersOf(index: number, client: ClientScript): number[] {
   const turns = (client.protocol === "h2" ? http2Turns : http1Turns)(index, 0, client, LANE_MIN);
   const borders = new Set<number>();
   let from = 0;
@@ -77,24 +64,12 @@ class Maker {
 
   case(): Omit<Case, "index"> {
     const { chance } = this;
-    const reloads = false;
-    if (chance.is(0.1)) return { together: true, reloads, clients: this.waitingClients() };
+    if (chance.is(0.1)) return { together: true, clients: this.waitingClients() };
     const count = chance.of(1, 2, 2, 3);
     const clients = Array.from({ length: count }, () => this.client(chance.of("http", "https", "h2")));
     // What is done to a connection that is used again differs from what is done to a new one.
-    if (chance.is(0.4)) return { together: false, reloads, clients: [this.warmingClient(), ...clients] };
-    return { together: chance.is(0.3), reloads, clients };
-  }
-
-  /** What is under way, and what is only then asked for, when the worker drains. */
-  reloadCase(): Omit<Case, "index"> {
-    const { chance } = this;
-    const newer = this.client("h2", "plain");
-    const running = this.runningClient("h2");
-    const exchanges = [...running.exchanges, ...newer.exchanges.map(unheld)];
-    const other = chance.is(0.6) ? [this.runningClient(chance.of("http", "https", "h2"))] : [];
-    const clients = [{ ...newer, abort: undefined, newer: true, pipelined: false, exchanges }, ...other];
-    return { together: true, reloads: true, clients };
+    if (chance.is(0.4)) return { together: false, clients: [this.warmingClient(), ...clients] };
+    return { together: chance.is(0.3), clients };
   }
 
   /** Its answer is not over before everybody has done what they will. */
@@ -105,19 +80,6 @@ class Maker {
     const held = this.chance.of<"head" | "half">("head", "half", "half");
     const answer = { ...exchange!.answer, held, bytes, piece: Math.ceil(bytes / this.chance.of(1, 2, 20)) };
     return { ...warming, protocol, exchanges: [{ ...exchange!, answer }] };
-  }
-
-  /** Several clients at once, each with as many pieces as one can send: together they want the event loop for long. */
-  floodCase(): Omit<Case, "index"> {
-    const body = { framing: "chunked", bytes: FLOOD_BYTES, piece: 1, padding: 0, off: 0 } as const;
-    const whole = { ...body, joined: true, end: "last", flaw: "none" } as const;
-    const clients = Array.from({ length: FLOODING_CLIENTS }, () => {
-      const client = this.warmingClient();
-      const [exchange] = client.exchanges;
-      const protocol = this.chance.of<Protocol>("http", "https");
-      return { ...client, protocol, exchanges: [{ ...exchange!, method: "POST" as const, body: whole }] };
-    });
-    return { together: true, reloads: false, clients };
   }
 
   /** The first holds the only connection to the upstream; others wait for it, until they are served or refused. */
@@ -135,10 +97,21 @@ class Maker {
 
   /** Leaves the upstream a connection that waits to be used again. */
   private warmingClient(): ClientScript {
-    const { answer, ...exchange } = this.exchange("http", false, true);
-    const kept = { ...answer, ...PLAIN.answer, status: 200 };
-    const plain = { ...exchange, ...PLAIN.exchange, method: "GET", body: undefined, answer: kept } as const;
-    return { protocol: "http", ...PLAIN.client, exchanges: [plain] };
+    const { answer, tunnel } = this.exchange("http", false, true);
+    const kept = {
+      ...answer,
+      ...({ status: 200, flaw: "none", then: "keep", when: "complete", held: "no" } as const),
+      ...({ informational: [], apart: false, framing: "length" } as const),
+    };
+    const plain = { method: "GET", to: "plain", upgrade: false, expect: "none" } as const;
+    return {
+      protocol: "http",
+      pipelined: false,
+      splits: { kind: "joined" },
+      abort: undefined,
+      windowBytes: 65_535,
+      exchanges: [{ ...plain, body: undefined, tunnel, answer: kept }],
+    };
   }
 
   /** One client with one or two small exchanges, and another that would get what the first left behind. */
@@ -175,7 +148,6 @@ class Maker {
       splits: this.splits(),
       abort,
       windowBytes: chance.of(65_535, 65_535, smallWindow(exchanges), 1_000_000),
-      newer: false,
       exchanges,
     };
     return { ...client, exchanges: exchanges.map((exchange) => this.given(client, exchange)) };

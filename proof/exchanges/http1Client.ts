@@ -35,10 +35,6 @@ export class Http1Client extends Client {
     return false;
   }
 
-  protected override get dismissed(): boolean {
-    return false;
-  }
-
   protected override read(bytes: Buffer): void {
     this.reader.feed(bytes);
   }

@@ -37,10 +37,6 @@ export class Http2Client extends Client {
     return streamOf(exchange) > this.lastServed;
   }
 
-  protected override get dismissed(): boolean {
-    return this.lastServed !== LAST_STREAM_MAX;
-  }
-
   protected override get leavesUnfinished(): boolean {
     return false;
   }

@@ -38,7 +38,7 @@ export function http2Turns(index: number, c: number, client: ClientScript, lane:
     e === 0
       ? { after: undefined, parts: [...start, ...first!.parts] }
       : {
-          after: client.newer ? { exchange: 0, what: "goaway" } : answered(client, e - 1),
+          after: answered(client, e - 1),
           parts: first!.parts,
         },
     ...later,

@@ -11,13 +11,8 @@ import { pathOf } from "./targets.js";
 
 /** What a client sends, in turns: each begins when its condition holds. */
 export interface Turn {
-  /**
-   * Undefined: at once. `continue`: a 100; its turn is left out where the answer came instead. `goaway`: the last one, or
-   * the answer.
-   */
-  readonly after:
-    | { readonly exchange: number; readonly what: "answer" | "continue" | "tunnel" | "goaway" }
-    | undefined;
+  /** Undefined: at once. `continue`: a 100; its turn is left out where the answer came instead. */
+  readonly after: { readonly exchange: number; readonly what: "answer" | "continue" | "tunnel" } | undefined;
   readonly parts: readonly Part[];
 }
 

@@ -43,7 +43,7 @@ export function judge(played: Case, clients: readonly Client[], seen: readonly S
         over,
         mayLapse,
         forsaken: client.forsaken,
-        refused: client.refuses(e) || (played.reloads && script.protocol !== "h2"),
+        refused: client.refuses(e),
       };
       if (script.protocol !== "h2")
         over ||=
@@ -77,7 +77,7 @@ interface Facts {
   readonly mayLapse: boolean;
   /** The client ended its side, and was not waited for. */
   readonly forsaken: boolean;
-  /** It was told, or could see, that the connection takes no such request any more. */
+  /** It was told that the connection takes no such request any more. */
   readonly refused: boolean;
 }
 
@@ -215,7 +215,6 @@ function mayClose(facts: Facts): boolean {
   const { exchange, script } = facts;
   return (
     mayFail(facts) ||
-    facts.played.reloads ||
     exchange.answer.when !== "complete" ||
     exchange.upgrade ||
     exchange.expect !== "none" ||

@@ -52,7 +52,7 @@ export class Lane {
   }
 
   /** Resolves when the first answer that is held is under way, or will not be. */
-  async underWay(): Promise<void> {
+  private async underWay(): Promise<void> {
     await Promise.race([this.upstream.holding.opened, sleep(HELD_MS)]);
   }
 
@@ -77,8 +77,8 @@ export class Lane {
       // The others come when it has what it holds.
       if (c === group[0] && isHeld(played.clients[c]!.exchanges[0]!)) await this.underWay();
     }
-    const quiet = Promise.all(group.map((c) => clients[c]!.quiet)).then(() => this.read(played));
-    await Promise.race([quiet, sleep(played.reloads ? RELOAD_MS : HELD_MS)]);
+    const quiet = Promise.all(group.map((c) => clients[c]!.quiet)).then(() => this.read());
+    await Promise.race([quiet, sleep(HELD_MS)]);
     upstream.released.open();
     await Promise.all(playing);
   }
@@ -98,7 +98,7 @@ export class Lane {
 
   /** Waits until nothing is under way. @returns what still is, if it does not end */
   private async rest(played: Case, patienceMs: number): Promise<string | undefined> {
-    if (played.clients.some(({ abort }) => abort !== undefined)) await this.read(played);
+    if (played.clients.some(({ abort }) => abort !== undefined)) await this.read();
     const deadline = Date.now() + patienceMs;
     const come = async (): Promise<string | undefined> => {
       while (this.upstream.busy !== undefined && Date.now() < deadline) await sleep(1);
@@ -109,9 +109,7 @@ export class Lane {
   }
 
   /** Waits until the proxy has read what was sent to it so far. */
-  private async read({ reloads }: Case): Promise<void> {
-    // Another worker answers than the one that reads.
-    if (reloads) return void (await sleep(READ_MS));
+  private async read(): Promise<void> {
     // Twice: what a client left behind may lie in the same turn of the proxy as the first.
     for (let i = 0; i < 2; i++) await this.ask();
     for (let i = 0; i < 2; i++) await setImmediate();
@@ -136,9 +134,6 @@ export class Lane {
 
 /** Answers are held for so long at most: a client may wait for one of them before it goes on. */
 const HELD_MS = 1_000;
-/** Until a worker that was just started has taken over from the one before. */
-const RELOAD_MS = 10_000;
-const READ_MS = 20;
 
 const isHeld = ({ answer }: ExchangeScript): boolean => answer.held !== "no";
 

@@ -4,14 +4,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
 import { type BoundSocket, holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { comeToRest, type Level, levelAtRest } from "../kit/level.js";
-import { Pulse } from "../kit/pulse.js";
-import { Fairness } from "./fairness.js";
 import { LANE_MIN } from "./input.js";
 import { Lane } from "./lane.js";
-import type { Subject } from "./subject.js";
 import { FILES, routeOf, type Target, TARGETS, upstreamOf } from "./targets.js";
 
 /**
@@ -19,15 +15,13 @@ import { FILES, routeOf, type Target, TARGETS, upstreamOf } from "./targets.js";
  * deployed: what the kernel joins and splits is real then, a fault ends a worker and not the tool, and two processors are
  * used.
  */
-export class Proxy implements Subject {
+export class Proxy {
   private level: Level | undefined;
-  private readonly pulse = new Pulse();
 
   private constructor(
     private readonly frontEnd: FrontEnd,
     readonly lanes: readonly Lane[],
     private readonly deaf: Deaf,
-    private readonly fairness: Fairness,
   ) {}
 
   static async start(laneCount: number): Promise<Proxy> {
@@ -36,32 +30,30 @@ export class Proxy implements Subject {
     for (let i = 0; i < laneCount; i++) lanes.push(await Lane.start(LANE_MIN + i, () => started.frontEnd!));
     const unused = lanes[0]!.upstreamPort;
     const deaf = new Deaf();
-    const fairness = await Fairness.start();
     const frontEnd = await startFrontEnd({
       upstreams: { web: unused, fileServer: unused, webdav: unused },
       media: FILES,
-      change: (config) => withLanes(config, lanes, [deaf.upstream, fairness.upstream]),
+      change: (config) => withLanes(config, lanes, deaf.upstream),
     });
     started.frontEnd = frontEnd;
-    const proxy = new Proxy(frontEnd, lanes, deaf, fairness);
+    const proxy = new Proxy(frontEnd, lanes, deaf);
     proxy.level = await levelAtRest(frontEnd);
     return proxy;
   }
 
+  /** Process ids of the workers: another one takes the place of one that died. */
   workers(): string {
     const { pid } = this.frontEnd.process;
     return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   }
 
-  get stderr(): string {
-    return this.frontEnd.stderr();
-  }
-
+  /** The whole error log, once all that was logged so far is in it. */
   async errorLog(): Promise<string> {
     await sleep(LOGGED_MS);
     return readFileSync(join(this.frontEnd.logDirectory, ERROR_LOG), "latin1");
   }
 
+  /** Waits until it holds nothing that it did not hold at first. @returns what it still does after that time */
   async atRest(patienceMs: number): Promise<string[]> {
     for (const lane of this.lanes) lane.hangUp();
     const { kept, level } = await comeToRest(this.frontEnd, this.level!, patienceMs);
@@ -70,38 +62,15 @@ export class Proxy implements Subject {
     return [...kept];
   }
 
-  async reload(): Promise<string[]> {
-    const outcome = await askMaster(this.frontEnd.control, { command: "reload" }, RELOAD_MS);
-    return outcome.ok ? [] : outcome.problems.map(({ message }) => `reload: ${message}`);
-  }
-
-  async reloaded(): Promise<string> {
-    const until = Date.now() + RELOAD_MS;
-    while (this.workers().includes(" ") && Date.now() < until) await sleep(2);
-    return this.workers();
-  }
-
-  unfair(): Promise<string[]> {
-    return this.fairness.broken(this.frontEnd.plainPort);
-  }
-
-  watch(): () => Promise<number> {
-    this.pulse.begin(this.frontEnd.plainPort);
-    return () => this.pulse.end();
-  }
-
   async stop(): Promise<void> {
-    await this.pulse.stop();
     await this.frontEnd.stop();
     this.deaf.stop();
-    this.fairness.stop();
     await Promise.all(this.lanes.map((lane) => lane.stop()));
   }
 }
 
 /** How long it takes until what was logged is in the file. */
 const LOGGED_MS = 300;
-const RELOAD_MS = 30_000;
 const ERROR_LOG = "exchanges.error.log";
 
 /** An upstream that accepts nothing, and whose queue is full: connections to it are neither made nor refused. */
@@ -137,11 +106,7 @@ const IDLE_MS = 60_000;
 const QUEUE_MS = 1_500;
 const CONNECT_MS = 400;
 
-function withLanes(
-  config: ProxyConfigInput,
-  lanes: readonly Lane[],
-  others: readonly UpstreamInput[],
-): ProxyConfigInput {
+function withLanes(config: ProxyConfigInput, lanes: readonly Lane[], other: UpstreamInput): ProxyConfigInput {
   const log = config.logs?.error;
   const logs = typeof log === "object" && "path" in log ? join(log.path, "..") : undefined;
   if (logs === undefined) throw new Error("the deployed config has no error log");
@@ -149,7 +114,6 @@ function withLanes(
     (Object.keys(TARGETS) as Target[]).map((to) => routeOf(number, to, join(logs, "../media"))),
   );
   const here = { name: "here", path: "/here", action: { type: "respond" as const, status: 200 } };
-  const shared = { name: "shared", path: "/g", action: { type: "proxy" as const, upstream: "shared" } };
   return {
     ...config,
     workers: 1,
@@ -164,14 +128,14 @@ function withLanes(
           { ...reached, ...narrow, name: upstreamOf(number, TARGETS.narrow) },
         ];
       }),
-      ...others,
+      other,
     ],
     virtualServers: [
       {
         name: "exchanges",
         serverNames: ["h"],
         listeners: config.listeners.filter(({ name }) => name !== "redirect").map(({ name }) => name),
-        routes: [...routes, here, shared],
+        routes: [...routes, here],
       },
       ...config.virtualServers,
     ],

@@ -1,5 +1,4 @@
-import { spawnSync } from "node:child_process";
-import { createHash, randomInt } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   existsSync,
   ftruncateSync,
@@ -13,66 +12,57 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { ROOT } from "../../build/paths.js";
-import { numberOption } from "../kit/numberOption.js";
-import { distilled, faultOf, fuzz, type FuzzRun } from "./fuzzer.js";
+import { again, laboratory, numberOf, seedOption } from "../kit/laboratory.js";
+import { distilled, faultOf, fuzz } from "./fuzzer.js";
 import { HITS, instrument } from "./instrument.js";
 import type { FuzzTarget } from "./target.js";
 
-/**
- * `npm run fuzz -- [--seconds N] [--seed N] [--target NAME] [--input FILE] [--keep]`: coverage-guided fuzzing of
- * everything that takes bytes of strangers. `--input` repeats one input; `--keep` adds what reached something new to
- * the corpus.
- */
 const CORPUS = join(ROOT, "proof/fuzz/corpus");
 const FINDINGS = join(ROOT, ".cache/fuzz");
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      seconds: { type: "string", default: "60" },
-      seed: { type: "string" },
-      target: { type: "string" },
-      input: { type: "string" },
-      keep: { type: "boolean", default: false },
-    },
-  });
-  const seconds = numberOption("--seconds", values.seconds);
-  const seed = numberOption("--seed", values.seed ?? String(randomInt(1, 2 ** 31)), 0);
-  if (process.env[SUPERVISED] === undefined) return supervise(seconds);
-  const { targets, blocks } = await loadTargets();
-  const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
-  if (chosen.length === 0)
-    throw new Error(`no such target; there are ${targets.map((t) => t.name).join(", ")}`);
-  if (values.input !== undefined) return repeat(chosen, readFileSync(values.input));
-  console.log(`seed ${seed}, ${seconds} s for ${chosen.length} targets, ${blocks} blocks counted`);
-  let crashed = false;
-  for (const target of chosen) {
-    const ms = (seconds * 1000) / chosen.length;
-    const run = fuzz(target, { seed, ms, corpus: corpusOf(target.name), about: journal(target.name) });
-    crashed ||= run.crash !== undefined;
-    console.log(describe(target.name, run));
-    if (run.crash !== undefined) console.log(saveFinding(target.name, run.crash.input));
-    if (values.keep) keep(target, run.added);
-  }
-  process.exitCode = crashed ? 1 : 0;
-}
-
 /** Set in the process that fuzzes. */
 const SUPERVISED = "PORTICO_FUZZ_SUPERVISED";
 /** Time beside the fuzzing itself: to bundle, to run the corpus, to shrink, to choose what is kept. */
 const MORE_MS = 120_000;
 
+laboratory(
+  "npm run fuzz -- [OPTIONS]: coverage-guided fuzzing of everything that takes bytes of strangers",
+  {
+    seconds: ["60", "for all targets"],
+    seed: [undefined, "which inputs (default: others in each run)"],
+    target: [undefined, "this one alone"],
+    input: [undefined, "a file: only this input"],
+    keep: [false, "adds what reached something new to the corpus"],
+  },
+  async (given) => {
+    const seconds = numberOf("seconds", given.seconds);
+    if (process.env[SUPERVISED] === undefined) return supervise(seconds);
+    const { targets, blocks } = await loadTargets();
+    const chosen = targets.filter(({ name }) => name === (given.target ?? name));
+    if (chosen.length === 0)
+      throw new Error(`no such target; there are ${targets.map((t) => t.name).join(", ")}`);
+    if (given.input !== undefined) return { wrong: faultsOf(chosen, readFileSync(given.input)) };
+    const seed = seedOption(given.seed);
+    console.log(`${seconds} s for ${chosen.length} targets, ${blocks} blocks counted`);
+    const wrong: string[] = [];
+    for (const target of chosen) {
+      const { name } = target;
+      const ms = (seconds * 1000) / chosen.length;
+      const run = fuzz(target, { seed, ms, corpus: corpusOf(name), about: journal(name) });
+      const figures = `${run.runs} inputs, ${run.blocks} blocks reached, ${run.added.length} new ways`;
+      console.log(`${name.padEnd(16)} ${figures}, slowest ${run.slowestMs.toFixed(1)} ms`);
+      if (run.crash !== undefined)
+        wrong.push(`${name}: ${run.crash.message}\n${saveFinding(name, run.crash.input)}`);
+      if (given.keep !== undefined) keep(target, run.added);
+    }
+    return { wrong };
+  },
+);
+
 /** Fuzzes in a process of its own: an input that never ends can only be told of from outside. */
-function supervise(seconds: number): void {
-  const { status, error } = spawnSync(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
-    env: { ...process.env, [SUPERVISED]: "yes" },
-    stdio: "inherit",
-    timeout: seconds * 1000 + MORE_MS,
-    killSignal: "SIGKILL",
-  });
-  process.exitCode = status ?? 1;
+function supervise(seconds: number): undefined {
+  const { error } = again(SUPERVISED, { timeout: seconds * 1000 + MORE_MS, killSignal: "SIGKILL" });
   if (error === undefined) return;
   console.log(`${error.message}: the newest ${join(FINDINGS, "current-*")} holds the input that did not end`);
 }
@@ -130,18 +120,11 @@ function keep(target: FuzzTarget, added: readonly Buffer[]): void {
   writeFileSync(corpusFile(target.name), `${JSON.stringify(inputs, undefined, 2)}\n`);
 }
 
-function repeat(targets: readonly FuzzTarget[], input: Buffer): void {
-  for (const target of targets) {
+const faultsOf = (targets: readonly FuzzTarget[], input: Buffer): string[] =>
+  targets.flatMap((target) => {
     const fault = faultOf(target, input);
-    console.log(`${target.name}: ${fault ?? "holds"}`);
-    if (fault !== undefined) process.exitCode = 1;
-  }
-}
-
-function describe(name: string, { runs, added, blocks, slowestMs, crash }: FuzzRun): string {
-  const figures = `${runs} inputs, ${blocks} blocks reached, ${added.length} new ways, slowest ${slowestMs.toFixed(1)} ms`;
-  return `${crash === undefined ? "ok  " : "FAIL"} ${name.padEnd(16)} ${figures}${crash === undefined ? "" : `\n${crash.message}`}`;
-}
+    return fault === undefined ? [] : [`${target.name}: ${fault}`];
+  });
 
 function saveFinding(target: string, input: Buffer): string {
   const file = save(FINDINGS, input);
@@ -155,5 +138,3 @@ function save(folder: string, input: Buffer): string {
   writeFileSync(file, input);
   return file;
 }
-
-void main();

@@ -1,103 +1,77 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { BEYOND_LIMIT } from "../kit/exitCodes.js";
-import { numberOption } from "../kit/numberOption.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
+import { again, laboratory, numberOf } from "../kit/laboratory.js";
 import { type Load, measure, MODES, type ModeResult } from "./attack.js";
 import type { Latencies } from "./wellBehaved.js";
 
-const FULL: Load = { connections: 4_000, seconds: 15 };
-
-const HELP = `npm run slow-clients -- [OPTIONS]: a well-behaved client among thousands of slow ones
-
-Runs slowhttptest's modes (slow headers, slow body, slow read, range) against the deployed config, and measures how long
-requests of a well-behaved client take meanwhile. Needs root: all of it happens in a network of its own.
-
-  --connections N   slow ones (default ${FULL.connections})
-  --seconds N       how long they stand in each mode (default ${FULL.seconds})
-  --only MODE       this mode alone
-  --help            print this
-`;
-
-async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      connections: { type: "string", default: String(FULL.connections) },
-      seconds: { type: "string", default: String(FULL.seconds) },
-      only: { type: "string" },
-      help: { type: "boolean", default: false },
-    },
-  });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
-  const names = Object.keys(MODES).filter((mode) => values.only === undefined || mode === values.only);
-  if (names.length === 0)
-    throw new Error(`--only ${values.only}: is not one of ${Object.keys(MODES).join(", ")}`);
-  if (process.env[INSIDE] === undefined) return againInside();
-  const load: Load = {
-    connections: numberOption("--connections", values.connections),
-    seconds: numberOption("--seconds", values.seconds),
-  };
-  // Apart, and each in its own process: how busy the attackers' one is must not be seen in what is measured.
-  const upstreams = [await startUpstream(), await startUpstream()] as const;
-  // What one attack leaves behind, as a grown heap, is not a part of the next.
-  const onFreshFrontEnds = async (mode: string): Promise<ModeResult> => {
-    const frontEnds: FrontEnd[] = [];
-    try {
-      for (let i = 0; i < 2; i++) frontEnds.push(await startBehind(upstreams[0].port, upstreams[1].port));
-      return await measure(frontEnds[0]!, frontEnds[1]!, mode, load);
-    } finally {
-      await Promise.all(frontEnds.map((frontEnd) => frontEnd.stop()));
-    }
-  };
-  const modes: AttemptedMode[] = [];
-  try {
-    for (const name of names) modes.push(await attempted(() => onFreshFrontEnds(name)));
-  } finally {
-    for (const { child } of upstreams) child.kill();
-  }
-  const passed = modes.every((mode) => mode.passed);
-  if (modes.some((mode) => failures(mode) > 0)) return 1;
-  return passed ? 0 : BEYOND_LIMIT;
-}
-
-/** Requests of the well-behaved client that got no right answer: that is wrong, however busy the machine is. */
-const failures = ({ attacked }: ModeResult): number => attacked.opening.failures + attacked.standing.failures;
-
 /** Set inside the network of its own. */
 const INSIDE = "PORTICO_SLOW_INSIDE";
-
 /**
  * Loopback usually carries segments of 64 KiB, for which the kernel takes megabytes a connection, whoever reads them or
  * not; what a slow client costs is seen at the size of a real network's.
  */
-function againInside(): number {
-  const script = 'ip link set lo mtu 1500 up && exec "$@"';
-  const self = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  const { status, error } = spawnSync("unshare", ["--net", "sh", "-c", script, "sh", ...self], {
-    stdio: "inherit",
-    env: { ...process.env, [INSIDE]: "1" },
-  });
-  if (error !== undefined) throw error;
-  return status ?? 2;
-}
+const NETWORK = ["unshare", "--net", "sh", "-c", 'ip link set lo mtu 1500 up && exec "$@"', "sh"];
+
+laboratory(
+  `npm run slow-clients -- [OPTIONS]: a well-behaved client among thousands of slow ones
+
+Runs slowhttptest's modes (slow headers, slow body, slow read, range) against the deployed config, and measures how long
+requests of a well-behaved client take meanwhile. Needs root: all of it happens in a network of its own.`,
+  {
+    connections: ["4000", "slow ones"],
+    seconds: ["15", "how long they stand in each mode"],
+    only: [undefined, "the name of a mode: this one alone"],
+  },
+  async (given) => {
+    const names = Object.keys(MODES).filter((mode) => mode === (given.only ?? mode));
+    if (names.length === 0)
+      throw new Error(`--only ${given.only}: is not one of ${Object.keys(MODES).join(", ")}`);
+    const [connections, seconds] = [
+      numberOf("connections", given.connections),
+      numberOf("seconds", given.seconds),
+    ];
+    if (process.env[INSIDE] === undefined) return void again(INSIDE, { under: NETWORK });
+    // Apart, and each in its own process: how busy the attackers' one is must not be seen in what is measured.
+    const upstreams = [await startUpstream(), await startUpstream()] as const;
+    // What one attack leaves behind, as a grown heap, is not a part of the next.
+    const onFreshFrontEnds = async (mode: string): Promise<ModeResult> => {
+      const load: Load = { connections, seconds };
+      const frontEnds: FrontEnd[] = [];
+      try {
+        for (let i = 0; i < 2; i++) frontEnds.push(await startBehind(upstreams[0].port, upstreams[1].port));
+        return await measure(frontEnds[0]!, frontEnds[1]!, mode, load);
+      } finally {
+        await Promise.all(frontEnds.map((frontEnd) => frontEnd.stop()));
+      }
+    };
+    const modes: ModeResult[] = [];
+    try {
+      for (const name of names) modes.push(await attempted(() => onFreshFrontEnds(name)));
+    } finally {
+      for (const { child } of upstreams) child.kill();
+    }
+    return {
+      wrong: modes.filter((mode) => failures(mode) > 0).map(({ mode }) => `${mode}: requests failed`),
+      beyondLimit: modes.filter(({ passed }) => !passed).map(({ mode }) => `${mode}: took too long`),
+    };
+  },
+);
+
+/** Requests of the well-behaved client that got no right answer: that is wrong, however busy the machine is. */
+const failures = ({ attacked }: ModeResult): number => attacked.opening.failures + attacked.standing.failures;
 
 /** A few requests out of a thousand decide, and other work on the machine may have been in their way: not every time. */
-async function attempted(attempt: () => Promise<ModeResult>): Promise<AttemptedMode> {
+async function attempted(attempt: () => Promise<ModeResult>): Promise<ModeResult> {
   for (let attempts = 1; ; attempts++) {
     const result = await attempt();
     console.log(describe(result));
-    if (result.passed || failures(result) > 0 || attempts === ATTEMPTS_MAX) return { ...result, attempts };
+    if (result.passed || failures(result) > 0 || attempts === ATTEMPTS_MAX) return result;
   }
 }
 
 const ATTEMPTS_MAX = 3;
-
-type AttemptedMode = ModeResult & { readonly attempts: number };
 
 function startBehind(web: number, attacked: number): Promise<FrontEnd> {
   return startFrontEnd({
@@ -126,16 +100,8 @@ function describe(result: ModeResult): string {
   const phase = (name: "opening" | "standing"): string =>
     `${ms(attacked[name])} (a neighbour attacked: ${ms(beside[name])})`;
   return (
-    `${passed ? "ok  " : "FAIL"} ${mode.padEnd(12)} ${sockets} sockets (a neighbour: ${besideSockets}), ${answered === 0 ? "" : `${answered} answered, `}${memoryMiB} MiB (${grownMiB} for them); ` +
+    `${passed ? "ok  " : "no  "} ${mode.padEnd(12)} ${sockets} sockets (a neighbour: ${besideSockets}), ${answered === 0 ? "" : `${answered} answered, `}${memoryMiB} MiB (${grownMiB} for them); ` +
     `p95, p99 while they connect ${phase("opening")}, then ${phase("standing")}, quiet ${ms(quiet)}; ` +
     `${failures(result)} requests failed`
   );
 }
-
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    console.error(`slow-clients: ${error.message}`);
-    process.exit(2);
-  },
-);

@@ -1,3 +1,4 @@
+import type { Verdict } from "../kit/laboratory.js";
 import type { SoakResult } from "./soak.js";
 
 /**
@@ -13,15 +14,7 @@ const NUMBER_GROWTH_MAX = 8;
 /** More than before the load, with all clients gone. */
 const IDLE_NUMBER_MORE_MAX = 4;
 
-/** What was seen, in words. */
-export interface Verdict {
-  /** What other work on the machine is no reason for. */
-  readonly wrong: readonly string[];
-  /** Memory, which other work may be a reason for. */
-  readonly beyondLimit: readonly string[];
-}
-
-export const judge = (result: SoakResult, minutes: number): Verdict => ({
+export const judge = (result: SoakResult, minutes: number): Required<Verdict> => ({
   wrong: wrongs(result, minutes),
   beyondLimit: memoryProblems(result),
 });

@@ -3,40 +3,40 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { laboratory } from "../../kit/laboratory.js";
 import { startStage } from "../../wire/stage.js";
 import { ROOT } from "../../../build/paths.js";
 import { type Case, failures, readReport } from "./report.js";
 
-/**
- * `npm run h2spec`: every case of h2spec, the strict ones too, against the bundled proxy on the front end's TLS
- * listener: once on a proxied route and once on static files. The tool is built from its pinned version where it is
- * missing.
- */
 const VERSION = "v2.2.1+incompatible";
 /** Cases of this version, for each path: a run that ends early, or a report that is cut, has fewer. */
 const CASES = 146;
 const BIN = join(ROOT, ".cache/h2spec");
 const PATHS = ["/sync/", "/syncmedia/img/a.png"];
 
-async function main(): Promise<void> {
-  const tool = install();
-  const stage = await startStage();
-  const cases: Case[] = [];
-  let complete = true;
-  try {
-    for (const path of PATHS) {
-      const found = await run(tool, stage.tls.ports.https, path);
-      cases.push(...found);
-      complete &&= found.length === CASES;
-      const failed = failures(found);
-      console.log(`${path}: ${found.length} of ${CASES} cases, ${failed.length} failed`);
-      for (const { section, name, outcome } of failed) console.log(`  ${section} ${name}: ${outcome}`);
+laboratory(
+  `npm run h2spec: every case of h2spec, the strict ones too, against the bundled proxy on the front end's TLS listener
+
+Once on a proxied route and once on static files. The tool is built from its pinned version where it is missing.`,
+  {},
+  async () => {
+    const tool = install();
+    const stage = await startStage();
+    const wrong: string[] = [];
+    try {
+      for (const path of PATHS) {
+        const cases = await run(tool, stage.tls.ports.https, path);
+        console.log(`${path}: ${cases.length} of ${CASES} cases, ${failures(cases).length} failed`);
+        if (cases.length !== CASES) wrong.push(`${path}: ${cases.length} cases of ${CASES}`);
+        for (const { section, name, outcome } of failures(cases))
+          wrong.push(`${path}: ${section} ${name}: ${outcome}`);
+      }
+    } finally {
+      await stage.stop();
     }
-  } finally {
-    await stage.stop();
-  }
-  process.exitCode = failures(cases).length === 0 && complete ? 0 : 1;
-}
+    return { wrong };
+  },
+);
 
 /** Builds the tool from source, checked against the checksum database of Go. @returns its path */
 function install(): string {
@@ -86,5 +86,3 @@ async function run(tool: string, port: number, path: string): Promise<Case[]> {
     rmSync(folder, { recursive: true, force: true });
   }
 }
-
-void main();

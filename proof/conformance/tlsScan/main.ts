@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { TlsPolicy } from "../../../src/constructs/index.js";
 import type { ProxyConfigInput, TlsPolicyName } from "../../../src/model/index.js";
 import { startFrontEnd } from "../../kit/frontEnd.js";
+import { laboratory } from "../../kit/laboratory.js";
 import { freePorts } from "../../kit/ports.js";
 import { type IssuedCertificate, issueCertificate } from "./issuedCertificate.js";
 import { type Judgement, judge } from "./judge.js";
@@ -17,17 +17,30 @@ const POLICIES: Readonly<Record<TlsPolicyName, TlsPolicy>> = {
   "mozilla-modern": TlsPolicy.mozillaModern(),
 };
 
-const HELP = `npm run tls-scan -- [OPTIONS]: what scanners see of the TLS listener
+laboratory(
+  `npm run tls-scan -- [OPTIONS]: what scanners see of the TLS listener
 
 testssl.sh and sslscan look at a running front end, once for each named policy: protocols, ciphers and their order,
 groups and tickets must be those of the policy. It fails on every finding but those that the policy implies, and on every
 check that was not performed, unless it is known why; these are listed with the reason. The service's own are scanned with the
 self-signed certificate that is deployed with it, Mozilla's policies with one that an authority has issued. Needs the
-Debian packages testssl.sh and sslscan.
-
-  --policy NAME  one only: ${Object.keys(POLICIES).join(", ")}
-  --help         print this
-`;
+Debian packages testssl.sh and sslscan.`,
+  { policy: [undefined, `one only: ${Object.keys(POLICIES).join(", ")}`] },
+  async (given) => {
+    const missing = Object.entries(versions()).filter(([, version]) => version === undefined);
+    if (missing.length > 0) throw new Error("apt-get install testssl.sh sslscan");
+    const names = (Object.keys(POLICIES) as TlsPolicyName[]).filter(
+      (name) => name === (given.policy ?? name),
+    );
+    if (names.length === 0) throw new Error(`--policy ${given.policy}: there is none of that name`);
+    // The scanners mostly wait.
+    const policies = await Promise.all(names.map(scan));
+    for (const result of policies) console.log(describe(result));
+    return {
+      wrong: policies.flatMap(({ policy, problems }) => problems.map((line) => `${policy}: ${line}`)),
+    };
+  },
+);
 
 interface PolicyResult extends Judgement {
   readonly policy: TlsPolicyName;
@@ -35,24 +48,6 @@ interface PolicyResult extends Judgement {
   readonly protocols: readonly string[];
   readonly ciphers: number;
   readonly groups: readonly string[];
-}
-
-async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { policy: { type: "string" }, help: { type: "boolean" } } });
-  if (values.help === true) {
-    console.log(HELP);
-    return 0;
-  }
-  const tools = versions();
-  const missing = Object.entries(tools).filter(([, version]) => version === undefined);
-  for (const [tool] of missing) console.error(`${tool} is missing: apt-get install testssl.sh sslscan`);
-  if (missing.length > 0) return 1;
-  const names = (Object.keys(POLICIES) as TlsPolicyName[]).filter((name) => name === (values.policy ?? name));
-  // The scanners mostly wait.
-  const policies = await Promise.all(names.map(scan));
-  for (const result of policies) console.log(describe(result));
-  const passed = policies.length > 0 && policies.every(({ problems }) => problems.length === 0);
-  return passed ? 0 : 1;
 }
 
 async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
@@ -93,23 +88,14 @@ function withCertificate(
 }
 
 function describe(result: PolicyResult): string {
-  const { policy, protocols, ciphers, groups, findings, problems, notPerformed } = result;
+  const { policy, protocols, ciphers, groups, findings, notPerformed } = result;
   return [
-    `${problems.length === 0 ? "ok  " : "FAIL"} ${policy}: ${protocols.join(", ")}; ${ciphers} ciphers; ${groups.join(", ")}`,
+    `${policy}: ${protocols.join(", ")}; ${ciphers} ciphers; ${groups.join(", ")}`,
     ...findings.flatMap(({ id, severity, reason }) =>
       reason === undefined ? [] : [`     meant: ${id} (${severity}): ${reason}`],
     ),
     ...notPerformed.map(
       ({ id, finding, reason = "not known why" }) => `     not found out: ${id}: ${finding}: ${reason}`,
     ),
-    ...problems.map((line) => `     ${line}`),
   ].join("\n");
 }
-
-main().then(
-  (code) => (process.exitCode = code),
-  (error: unknown) => {
-    console.error(error);
-    process.exitCode = 1;
-  },
-);

@@ -1,69 +1,55 @@
-import { spawnSync } from "node:child_process";
-import { randomInt } from "node:crypto";
-import { parseArgs } from "node:util";
-import { numberOption } from "../../kit/numberOption.js";
+import { again, laboratory, numberOf, seedOption } from "../../kit/laboratory.js";
 import { GENERATED_RULES } from "./deviations.js";
 import { answerText } from "./generate.js";
 import { startProxies } from "./proxies.js";
 import { byUse, type Finding, search } from "./search.js";
 
-/**
- * `npm run differential -- [--seed N] [--count N] [--findings N] [--case N]`: the same generated requests to nginx and
- * to Portico. What differs by no rule is shrunk and printed with the command that repeats it.
- */
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      seed: { type: "string" },
-      count: { type: "string", default: "5000" },
-      findings: { type: "string", default: "5" },
-      case: { type: "string" },
-    },
-  });
-  const seed = numberOption("--seed", values.seed ?? String(randomInt(2 ** 30)), 0);
-  const only = values.case === undefined ? undefined : numberOption("--case", values.case, 0);
-  const count = numberOption("--count", values.count);
-  const findingsMax = numberOption("--findings", values.findings);
-  if (process.env[SUPERVISED] === undefined) return supervise(seed);
-  const from = only ?? 0;
-  const to = only === undefined ? count : only + 1;
-  console.log(`seed ${seed}, ${to - from} requests`);
-  const start = Date.now();
-  const proxies = await startProxies();
-  try {
-    const result = await search(proxies, { seed, from, to, findingsMax });
-    const seconds = Math.round((Date.now() - start) / 1000);
-    for (const finding of result.findings) console.log(describe(finding, seed));
-    console.log(`${result.compared} requests compared in ${seconds} s`);
-    for (const [channel, times] of Object.entries(result.channels)) console.log(`  ${channel}: ${times}`);
-    console.log("differences that a rule allows, by rule:");
-    for (const [rule, times] of byUse(result.rules))
-      console.log(`  ${String(times).padStart(5)} ${rule} (${GENERATED_RULES[rule].allowedBy})`);
-    console.log(`${result.findings.length} differences that no rule allows`);
-    process.exitCode = result.findings.length > 0 ? 1 : 0;
-  } finally {
-    await proxies.stop();
-  }
-}
-
 /** Set in the process that compares. */
 const SUPERVISED = "PORTICO_DIFFERENTIAL_SUPERVISED";
 const ATTEMPTS_MAX = 3;
+
+laboratory(
+  `npm run differential -- [OPTIONS]: the same generated requests to nginx and to Portico
+
+What differs by no rule is made smaller and printed with the command that repeats it.`,
+  {
+    seed: [undefined, "which (default: another one in each run)"],
+    count: ["5000", "requests"],
+    findings: ["5", "how many findings are enough"],
+    case: [undefined, "only the request of that number"],
+  },
+  async (given) => {
+    if (process.env[SUPERVISED] === undefined) return supervise(given.seed);
+    const seed = seedOption(given.seed);
+    const from = given.case === undefined ? 0 : numberOf("case", given.case, 0);
+    const to = given.case === undefined ? numberOf("count", given.count) : from + 1;
+    const findingsMax = numberOf("findings", given.findings);
+    const start = Date.now();
+    const proxies = await startProxies();
+    try {
+      const result = await search(proxies, { seed, from, to, findingsMax });
+      const seconds = Math.round((Date.now() - start) / 1000);
+      console.log(`${result.compared} requests compared in ${seconds} s`);
+      for (const [channel, times] of Object.entries(result.channels)) console.log(`  ${channel}: ${times}`);
+      console.log("differences that a rule allows, by rule:");
+      for (const [rule, times] of byUse(result.rules))
+        console.log(`  ${String(times).padStart(5)} ${rule} (${GENERATED_RULES[rule].allowedBy})`);
+      return { wrong: result.findings.map((finding) => describe(finding, seed)) };
+    } finally {
+      await proxies.stop();
+    }
+  },
+);
 
 /**
  * Compares in a process of its own. Among thousands of sessions Node 20 now and then aborts as it collects one of its
  * HTTP/2 client's (`current_nghttp2_memory_`, as in nodejs/node#39951): that is not a verdict, and the run starts again.
  */
-function supervise(seed: number): void {
-  for (let attempt = 1; ; attempt++) {
-    const args = [...process.execArgv, ...process.argv.slice(1), "--seed", String(seed)];
-    const { status, signal } = spawnSync(process.execPath, args, {
-      env: { ...process.env, [SUPERVISED]: "yes" },
-      stdio: "inherit",
-    });
-    process.exitCode = status ?? 1;
-    if (signal !== "SIGABRT" || attempt === ATTEMPTS_MAX) return;
-    console.log(`Node aborted, which says nothing of the proxies: attempt ${attempt + 1} of ${ATTEMPTS_MAX}`);
+function supervise(given: string | undefined): undefined {
+  const more = given === undefined ? ["--seed", String(seedOption(given))] : [];
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    if (again(SUPERVISED, { more }).signal !== "SIGABRT") return;
+    console.log(`Node aborted, which says nothing of the proxies, at attempt ${attempt} of ${ATTEMPTS_MAX}`);
   }
 }
 
@@ -71,7 +57,6 @@ function describe({ minimal, differences, number }: Finding, seed: number): stri
   const { channel, method, target, host, version, fields, body } = minimal;
   const pieces = body?.pieces.map((piece) => piece.slice(0, 60));
   return [
-    "",
     `over ${channel}: ${JSON.stringify(`${method} ${target} ${version}`)}, host ${JSON.stringify(host)}`,
     ...fields.map(([name, value]) => `  ${JSON.stringify(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`  body by ${body.framing}: ${JSON.stringify(pieces)}`]),
@@ -80,5 +65,3 @@ function describe({ minimal, differences, number }: Finding, seed: number): stri
     `  again: npm run differential -- --seed ${seed} --case ${number}`,
   ].join("\n");
 }
-
-void main();
