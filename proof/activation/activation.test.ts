@@ -595,29 +595,6 @@ describe("application settings", () => {
     expect(statSync(site.at(files.webApplication)).mode & 0o777).toBe(0o640);
   });
 
-  test("come back when a later write fails", async () => {
-    site.deliver(one, wanted("first.example.org"));
-    await site.activate();
-    const good = read();
-    // Nobody can write into the directory, which is only found out when all the rest is written.
-    const directory = site.at(path.dirname(files.fileServer));
-    execFileSync("mount", ["--bind", directory, directory]);
-    execFileSync("mount", ["-o", "remount,ro,bind", directory]);
-    try {
-      site.deliver(two, wanted("second.example.org"));
-      const error = await site.activate().catch((e: unknown) => e);
-      expect(error).toBeInstanceOf(ActivationFailed);
-      // What was refused has changed nothing, so that nothing of it is to be undone.
-      expect(error).toMatchObject({ notRestored: [] });
-      expect(site.read(CONFIG)).toBe(one[CONFIG]!.content);
-    } finally {
-      execFileSync("umount", [directory]);
-    }
-    expect(read()).toEqual(good);
-    const { edits } = (await site.activate()).plan.settings;
-    expect([...new Set(edits.map(({ path: p }) => p))]).toHaveLength(2);
-  });
-
   test("are removed item by item: what was written since stays, to the byte", async () => {
     site.deliver(one, wanted("first.example.org"));
     await site.activate();
@@ -1103,25 +1080,5 @@ describe("logs that should be removed:", () => {
     } finally {
       release();
     }
-  });
-
-  test("the journal of an older release names none: it is finished anyway", async () => {
-    site.write(LOG, "x");
-    site.deliver(one);
-    await site.activate();
-    const release = mounted(KEY);
-    try {
-      expect(await site.deactivate()).toMatchObject([{ path: site.at(KEY) }]);
-      expect(lockOf(site)).toMatchObject({ what: "deactivation" });
-    } finally {
-      release();
-    }
-    const file = "/var/lib/portico/deployment/journal.json";
-    const { logs, purge, modes, ...older } = JSON.parse(site.read(file)) as Record<string, unknown>;
-    expect([logs, purge, modes]).toEqual([expect.arrayContaining([LOG]), false, []]);
-    site.write(file, JSON.stringify(older));
-    expect(await site.deactivate(true)).toEqual([]);
-    expect(logFolder()).toEqual(["portico", "portico/error.log"]);
-    expect([CONFIG, "/var/lib/portico/deployment"].filter((name) => existsSync(site.at(name)))).toEqual([]);
   });
 });

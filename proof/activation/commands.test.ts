@@ -36,32 +36,6 @@ const WARNING: unknown = expect.stringMatching(
 
 const incoming = (): string[] => ["--incoming", site.incoming];
 
-test("activate prints each step and the end; a second run has nothing to do", async () => {
-  site.deliver(one);
-  const first = await portico("activate", ...incoming());
-  expect(first).toMatchObject({ code: 0, err: WARNING });
-  expect(first.out).toMatch(/^write files\n/m);
-  expect(first.out).toContain(`  ${CONFIG}: `);
-  expect(first.out).toMatch(/\nactivated\n$/);
-  site.deliver(one);
-  const again = await portico("activate", ...incoming());
-  expect(again).toMatchObject({ code: 0, err: WARNING });
-  expect(again.out).toMatch(/^nothing to do: the host is as deployed\n$/m);
-  expect(again.out).not.toContain("activated");
-});
-
-test("a dry run prints the plan, and writes nothing", async () => {
-  site.deliver(one);
-  const { code, out, err } = await portico("activate", ...incoming(), "--dry-run");
-  expect({ code, err }).toEqual({ code: 0, err: WARNING });
-  expect(out).toContain(CONFIG);
-  expect(out).not.toContain("activated");
-  expect(existsSync(site.at(CONFIG))).toBe(false);
-  const { out: planned } = await portico("activate", ...incoming(), "--dry-run", "--json");
-  expect(JSON.parse(planned)).toMatchObject({ ok: true, steps: [{ do: "files" }] });
-  expect(existsSync(site.at(CONFIG))).toBe(false);
-});
-
 test.each(["SIGINT", "SIGTERM"])("%s ends it, and a lost connection does not", async (signal) => {
   site.deliver(one);
   await portico("activate", ...incoming());

@@ -1,10 +1,6 @@
 import {
-  CERTIFICATE_STORE,
-  DEPLOYMENT_FILE,
-  DEPLOYMENT_STORE,
   type DeploymentInput,
   deploymentSchema,
-  INCOMING_DIRECTORY,
   parseDeployment,
   parseDeploymentText,
 } from "../../src/model/index.js";
@@ -139,24 +135,6 @@ test("every field is described, and every number that has a default has a unit",
   // Objects in a list are described by their list.
   expect(all.filter((one) => one.properties === undefined && !one.description)).toEqual([]);
   expect(all.filter((one) => typeof one.default === "number").map(({ unit }) => unit)).toEqual(["seconds"]);
-});
-
-test("rules that span fields say what is allowed", () => {
-  const [config, key] = valid.files;
-  const other = { ...config!, path: "/etc/portico/other.json" };
-  const said = (change: object): unknown => {
-    const parsed = parseDeployment({ ...valid, ...change });
-    return parsed.ok ? [] : parsed.problems.map(({ message, allowed }) => [message, allowed]);
-  };
-  const message = "is not one of the files with the role `config`";
-  const allowed = "/etc/portico/other.json, /etc/portico/portico.json";
-  expect(said({ files: [other, config, key], config: key!.path })).toEqual([[message, allowed]]);
-  expect(said({ files: [key], config: key!.path })).toEqual([[message, ""]]);
-  expect(said({ files: [config, config] })).toEqual([["is listed twice", undefined]]);
-  expect(said({ files: [key, config] })).toEqual([[`is listed after ${key!.path}`, undefined]]);
-  const inside = { ...key, path: "/var/lib/portico/deployment" };
-  expect(said({ files: [config, inside] })).toEqual([["is in /var/lib/portico/deployment", undefined]]);
-  expect(said({ files: [config, { ...inside, path: `${inside.path}s` }] })).toEqual([]);
 });
 
 test.each<[string, object, [string, string][]]>([
@@ -425,15 +403,6 @@ test.each<[string, (value: string) => object, string[], string[]]>([
   };
   for (const value of taken) expect([value, pathsOf(value)]).toEqual([value, []]);
   for (const value of refused) expect([value, pathsOf(value)]).toEqual([value, [path]]);
-});
-
-test("what an earlier release left on a host is found", () => {
-  expect([DEPLOYMENT_FILE, DEPLOYMENT_STORE, CERTIFICATE_STORE, INCOMING_DIRECTORY]).toEqual([
-    "/etc/portico/deployment.json",
-    "/var/lib/portico/deployment",
-    "/var/lib/portico-certificates",
-    "/var/lib/portico/incoming",
-  ]);
 });
 
 test("JSON errors name their place; a misspelt field is corrected", () => {

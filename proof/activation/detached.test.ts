@@ -49,24 +49,6 @@ asRoot("its output is repeated; what it is recorded in goes with the last deploy
   }
 });
 
-asRoot(
-  "it may take longer than until it is looked at, and its record may be gone when it has ended",
-  async () => {
-    const program = join(folder, "removes.cjs");
-    writeFileSync(
-      program,
-      `const fs = require("node:fs");
-    const file = process.argv.at(-1);
-    setTimeout(() => {
-      fs.appendFileSync(file, JSON.stringify({ out: "done" }) + "\\n" + JSON.stringify({ exit: 0 }) + "\\n");
-      fs.unlinkSync(file);
-    }, 1_300);`,
-    );
-    expect(await detached(program)).toEqual([0, "done"]);
-    rmSync(RECORDS, { recursive: true });
-  },
-);
-
 asRoot("a program that cannot be started; nothing is left open", async () => {
   const ended = [1, "it ended without any output: see `journalctl -u 'portico-activation-*'`\n"];
   expect(await detached("none.cjs", "/none/node")).toEqual(ended);

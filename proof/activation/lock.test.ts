@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -28,9 +28,6 @@ const taken = (lockSeconds: number): Promise<unknown> =>
   withLock(file, { what: "recovery" }, { lockSeconds, report: (line) => void lines.push(line) }, () =>
     Promise.resolve(said()),
   );
-const refused = (lockSeconds: number): Promise<unknown> =>
-  taken(lockSeconds).catch(({ problems }: { problems: unknown }) => problems);
-
 test.each([
   [undefined, {}],
   ["", {}],
@@ -48,29 +45,6 @@ test("its file is made, for its owner alone; once it is free it can be taken aga
   for (let i = 0; i < 2; i++) expect(await taken(0)).toMatchObject({ what: "recovery" });
   expect(statSync(file).mode & 0o7777).toBe(0o600);
   expect(lines).toEqual([]);
-});
-
-test("it is waited for as long as there is time, and nothing stays open", async () => {
-  await taken(0);
-  const holder = spawn("flock", [file, "sh", "-c", "echo; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
-  await once(holder.stdout, "data");
-  writeFileSync(file, "");
-  const open = (): number => readdirSync("/proc/self/fd").length;
-  const before = open();
-  for (const [seconds, reported] of [
-    [0, []],
-    [1, ["waiting for another activation"]],
-  ] as const) {
-    const start = performance.now();
-    const message = `is still held after ${seconds} s, by another activation`;
-    expect(await refused(seconds)).toMatchObject([{ code: "activation.busy", path: file, message }]);
-    const ms = performance.now() - start;
-    expect([ms > seconds * 900, ms < seconds * 1000 + 900]).toEqual([true, true]);
-    expect(lines).toEqual(reported);
-  }
-  expect(open()).toBe(before);
-  holder.stdin.end();
-  await once(holder, "close");
 });
 
 test("it is taken anew where another file system has come over its directory, even with the same inode", async () => {

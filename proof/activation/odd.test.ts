@@ -168,21 +168,6 @@ describe("the store", () => {
     await store.keep(site.at("/source"), wanted);
     expect(await store.has(wanted)).toBe(true);
   });
-
-  test.each(["{", '{"version":2}'])("says so if what it remembers is not its own: %s", async (text) => {
-    const message = "is not what this release of portico writes";
-    for (const [name, read] of [
-      ["state.json", () => store.readState()],
-      ["journal.json", () => store.readJournal()],
-    ] as const) {
-      expect(await read()).toBeUndefined();
-      writeFileSync(store.at(name), text);
-      await expect(read()).rejects.toMatchObject({
-        problems: [{ code: "activation.damaged-store", path: store.at(name), message }],
-      });
-      rmSync(store.at(name));
-    }
-  });
 });
 
 const V4 = "192.0.2.7";

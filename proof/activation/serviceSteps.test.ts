@@ -3,7 +3,6 @@ import {
   serviceSteps,
   type Situation,
   type Stale,
-  unitOf,
   type WantedUnit,
 } from "../../src/activation/serviceSteps.js";
 import type { UnitStatus } from "../../src/activation/systemctl.js";
@@ -357,16 +356,4 @@ test.each<[string, Case, string[]]>([
   ],
 ])("%s", (_what, situation, expected) => {
   expect(stepsOf(situation)).toEqual(expected);
-});
-
-test.each([
-  ["/etc/systemd/system/web.service", "web.service"],
-  ["/etc/systemd/system/web.service.d/10-a.conf", "web.service"],
-  ["/etc/systemd/system/multi-user.target.d/a.conf", "multi-user.target"],
-  ["/etc/systemd/system/a@.timer", "a@.timer"],
-  ["/etc/nginx/conf.d/a.conf", "a.conf"],
-  ["/etc/systemd/system/web.service.d/a.conf.bak", "a.conf.bak"],
-  ["/etc/systemd/system/web.service.d/.conf", ".conf"],
-])("%s belongs to %s", (path, unit) => {
-  expect(unitOf(path)).toBe(unit);
 });

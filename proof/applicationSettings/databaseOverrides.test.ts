@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
@@ -112,37 +111,6 @@ print(json.dumps([pickled(value) for value in [${[...texts.map((text) => `'${tex
   for (const [stored, text] of cases) {
     const expected = text === undefined ? { kind: "unreadable" } : { kind: "text", text };
     expect({ stored, ...readStoredValue(Buffer.from(stored)) }).toEqual({ stored, ...expected });
-  }
-});
-
-test("the database was not queried, and why", async () => {
-  const hung = createServer((socket) => void socket.on("error", () => undefined).resume());
-  await new Promise<void>((resolve) => hung.listen(0, "127.0.0.1", resolve));
-  const hungPort = (hung.address() as { port: number }).port;
-  const path = process.env["PATH"];
-  try {
-    const cases: [Partial<DatabaseAccess>, RegExp][] = [
-      [{ password: undefined }, /^no password was given$/],
-      [{ password: "wrong-password" }, /ERROR 1045 .*Access denied/],
-      [{ name: "absent" }, /ERROR 1(044|049)/],
-      [{ name: "other" }, /^the database other has no table constance_config$/],
-      [{ port: 1 }, /ERROR 2002 .*Can't connect/],
-      [{ port: hungPort, timeoutMs: 1_500 }, /^no answer within 1\.5 s$|ERROR 2013/],
-      [{ optionFile: join(folder, "absent.cnf") }, /absent\.cnf/],
-    ];
-    for (const [more, why] of cases) {
-      const answer = await readOverrides(access(more));
-      expect({ more, ...answer }).toEqual({ more, looked: false, why: expect.stringMatching(why) });
-      expect(JSON.stringify(answer)).not.toContain("wrong-password");
-    }
-    process.env["PATH"] = folder;
-    expect(await readOverrides(access())).toEqual({
-      looked: false,
-      why: "neither the client mariadb nor mysql is installed here",
-    });
-  } finally {
-    process.env["PATH"] = path;
-    hung.close();
   }
 });
 

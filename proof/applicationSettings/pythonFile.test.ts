@@ -1,6 +1,4 @@
 import fc from "../kit/property.js";
-import { HIDDEN, unifiedDiff } from "../../src/applicationSettings/diff.js";
-import { secretPythonLines } from "../../src/applicationSettings/secretLines.js";
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
 import { editPython } from "../../src/applicationSettings/pythonFile.js";
 import { scanPython } from "../../src/applicationSettings/python/tokens.js";
@@ -293,40 +291,6 @@ test("a field of an f-string ends at its own brace, whatever is in it", () => {
   }
 });
 
-test("tokens, with their kinds, places and depths", () => {
-  const text = `\ufeffa_1=1.5e3+.5-0x1F\n\tü[ {(b)} ]\f**=\\\r\n  rB'''x'y\n''' # c\r\ff"\\{'"'}\\}"\n\f x:=...\n\n`;
-  const scanned = scanPython(text);
-  if ("fault" in scanned) throw new Error(scanned.fault.message);
-  expect(
-    scanned.lines.map(({ tokens, indented, from, to }) => [
-      tokens.map((t) => `${t.kind} ${t.text} ${t.depth}`),
-      indented,
-      text.slice(from, to),
-    ]),
-  ).toEqual([
-    [
-      ["name a_1 0", "operator = 0", "number 1.5e3 0", "operator + 0", "number .5 0"].concat([
-        "operator - 0",
-        "number 0x1F 0",
-      ]),
-      false,
-      "a_1=1.5e3+.5-0x1F\n",
-    ],
-    [
-      ["name ü 0", "operator [ 0", "operator { 1", "operator ( 2", "name b 3", "operator ) 2"].concat([
-        "operator } 1",
-        "operator ] 0",
-        "operator **= 0",
-        "string rB'''x'y\n''' 0",
-      ]),
-      true,
-      "\tü[ {(b)} ]\f**=\\\r\n  rB'''x'y\n''' # c\r",
-    ],
-    [[`string f"\\{'"'}\\}" 0`], false, `\ff"\\{'"'}\\}"\n`],
-    [["name x 0", "operator := 0", "operator ... 0"], true, "\f x:=...\n"],
-  ]);
-});
-
 test("names in a field that only contain the names of functions that set anything are no obstacle", () => {
   const line = "A = f'{my_globals}{modules_of[0]}{a_exec:>{setattrs}}'";
   expect(edited(`MEDIA_URL = '/'\n${line}\n${KEY}\n`)).toContain(`MEDIA_URL = '/syncmedia/'\n${line}\n`);
@@ -578,77 +542,6 @@ test("one item is added to the others", () => {
   expect(edited(text)).toBe(`${text}${NEW.STATIC_URL}\n`);
 });
 
-test("what an edit does, item by item", () => {
-  const text = `${newLines("\n", "MEDIA_URL", "SERVE_STATIC", "CSRF_TRUSTED_ORIGINS", "SITE_ROOT")}MEDIA_URL = 1\nMEDIA_URL = 2\nMEDIA_URL = ('/a')\nSERVE_STATIC = True # c`;
-  const there = Object.keys(NEW).filter(
-    (item) => newLines("\n", item) !== newLines() && !/MEDIA|SERVE|CSRF|ROOT$/.test(item),
-  );
-  const { findings, changes, problems, notes, splices } = edit(text, "s.py");
-  expect(findings.filter(({ item }) => !there.includes(item))).toEqual([
-    {
-      item: "FILE_SERVER_ROOT",
-      wanted: "https://files.example.org/synchttp",
-      found: "https://files.example.org/synchttp",
-      line: 1,
-      state: "same",
-    },
-    { item: "SERVE_STATIC", wanted: "False", found: "True", line: 9, state: "different" },
-    { item: "MEDIA_URL", wanted: "/syncmedia/", found: "/a", line: 8, state: "different" },
-    { item: "SITE_ROOT", wanted: "/sync/", state: "missing" },
-    { item: "CSRF_TRUSTED_ORIGINS", wanted: "https://files.example.org", state: "missing" },
-  ]);
-  expect(findings.filter(({ state }) => state === "same").map(({ line }) => line)).toEqual([1, 2, 3, 4, 5]);
-  expect(changes).toEqual([
-    { name: "SERVE_STATIC", from: "True", to: "False" },
-    { name: "MEDIA_URL", from: "'/a'", to: "'/syncmedia/'" },
-    { name: "SITE_ROOT", from: null, to: "'/sync/'", lineEndAdded: true },
-    {
-      name: "CSRF_TRUSTED_ORIGINS",
-      from: null,
-      to: "['https://files.example.org']",
-      added: ["https://files.example.org"],
-      lineEndAdded: true,
-    },
-  ]);
-  expect([problems, splices.length]).toEqual([[], 3]);
-  expect(notes).toEqual(["s.py:8: MEDIA_URL is set before on lines 6, 7; the last one wins"]);
-  const lists = edit("CSRF_TRUSTED_ORIGINS = ['a', 'b']\n", "s.py", ["a", "c"]).changes;
-  expect(lists[0]).toEqual({
-    name: "FILE_SERVER_ROOT",
-    from: null,
-    to: "'https://files.example.org/synchttp'",
-  });
-  expect(lists.at(-1)).toEqual({
-    name: "CSRF_TRUSTED_ORIGINS",
-    from: "['a', 'b']",
-    to: "['https://files.example.org']",
-    added: ["https://files.example.org"],
-    removed: ["a"],
-  });
-});
-
-test("a file that cannot be read: every item is refused", () => {
-  const { findings, ...rest } = edit("A = 1\n)", "s.py");
-  expect(rest).toEqual({
-    splices: [],
-    changes: [],
-    problems: [
-      expect.objectContaining({
-        code: "settings.bad-syntax",
-        path: "s.py:2",
-        message: "cannot be read: a `)` that closes nothing",
-      }),
-    ],
-    notes: [],
-  });
-  expect(findings.map(({ item }) => item)).toEqual(Object.keys(NEW));
-  expect(findings.find(({ item }) => item === "SERVE_STATIC")).toEqual({
-    item: "SERVE_STATIC",
-    wanted: "False",
-    state: "refused",
-  });
-});
-
 test.each([
   ["SERVICE_URL = 'https://files.example.org/sync'", 0],
   ["SERVICE_URL = 'http://a'\nSERVICE_URL = 'https://files.example.org/sync'", 0],
@@ -656,38 +549,6 @@ test.each([
   ["SERVICE_URL = A", 1],
 ])("a note where SERVICE_URL is another one: %j", (line, count) => {
   expect(edit(`${newLines()}${line}\n`, "s.py").notes).toHaveLength(count);
-});
-
-describe("the diff", () => {
-  test("is unified, and shows no line that may contain a secret", () => {
-    const text = `import os\n# old: s3cr3t-key\nSECRET_KEY = 's3cr3t-key'; SERVE_STATIC = True\nX = 's3cr3t-' 'key s3cr3t-key'\nA = 1\nDATABASES = {\n  'default': {\n    'USER': 'u1',\n    'PASSWORD': 'geheim',\n  },\n}\nB = 2\nSITE_ROOT = '/'\n`;
-    const { splices } = edit(text, "s.py");
-    const diff = unifiedDiff("s.py", text, splices, secretPythonLines(text));
-    expect(diff).not.toMatch(/s3cr3t|geheim|u1/);
-    const lines = newLines("\n", "SITE_ROOT", "SERVE_STATIC").trimEnd().split("\n");
-    expect(diff).toBe(
-      [
-        "--- s.py",
-        "+++ s.py",
-        "@@ -1,6 +1,13 @@",
-        " import os",
-        ` ${HIDDEN}`,
-        `-${HIDDEN}`,
-        `+${HIDDEN}`,
-        ...lines.map((l) => `+${l}`),
-        ` ${HIDDEN}`,
-        " A = 1",
-        ` ${HIDDEN}`,
-        "@@ -10,4 +17,4 @@",
-        ` ${HIDDEN}`,
-        ` ${HIDDEN}`,
-        " B = 2",
-        "-SITE_ROOT = '/'",
-        "+SITE_ROOT = '/sync/'",
-        "",
-      ].join("\n"),
-    );
-  });
 });
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -58,25 +58,6 @@ test("loopback is an address that every host has", () => {
   expect(diagnose(rest).find(({ id }) => id === "addresses")!.status).toBe("ok");
 });
 
-/** A host whose public address no interface has. */
-test.each<[string, Evidence, "ok" | "failed", string]>([
-  ["answers by it: translated", evidence({ outcome: ANSWER }), "ok", "ok"],
-  ["sends by a private one: a provider's NAT", evidence({ translatedTo: INNER }), "ok", "unknown"],
-  ["has no other way out: the address is lost", evidence({}), "failed", "explained"],
-  [
-    "listens on it, where nothing can arrive",
-    evidence({ translatedTo: INNER }, GIVEN),
-    "failed",
-    "explained",
-  ],
-])("%s", (_what, seen, addresses, hairpin) => {
-  const rows = new Map(diagnose(seen).map((row) => [row.id, row]));
-  expect([rows.get("addresses")!.status, rows.get("hairpin")!.status]).toEqual([addresses, hairpin]);
-  const { evidence: told } = rows.get("addresses")!;
-  if (seen.publicAddresses![0]!.translatedTo !== undefined && addresses === "ok")
-    expect(told).toEqual([`${GIVEN}: no interface has it; a router translates it to ${INNER}`]);
-});
-
 test("addresses are compared by value, not as text", () => {
   const seen = evidence({ outcome: ANSWER });
   const [listener] = seen.config.listeners;

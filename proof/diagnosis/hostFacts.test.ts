@@ -69,27 +69,6 @@ describe("a unit", () => {
     "ExecStart={ path=/bin/a ; argv[]=/bin/a -b c ; ignore_errors=no ; start_time=[n/a] }",
   ].join("\n");
 
-  test("as systemd shows it", () => {
-    const unit = {
-      unit: "a.service",
-      type: "notify",
-      load: "loaded",
-      active: "active",
-      sub: "running",
-      startLinks: "enabled",
-      outdated: true,
-      fragment: "/etc/a.service",
-      dropIns: ["/etc/a.service.d/b.conf", "/run/c.conf"],
-      mainPid: 17,
-      command: "/bin/a -b c",
-    };
-    expect(shownUnit("a.service", shown)).toEqual(unit);
-    expect(shownUnit("b.service", "XLoadState=x\nNeedDaemonReload=no")).toEqual({
-      ...{ unit: "b.service", type: "", load: "", active: "", sub: "", startLinks: "", outdated: false },
-      ...{ fragment: "", dropIns: [], mainPid: 0, command: "" },
-    });
-  });
-
   test("by its role, in any state", async () => {
     const path = process.env["PATH"];
     const systemctl = join(folder, "systemctl");

@@ -16,8 +16,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logFindings, lostLogDirectories } from "../../src/diagnosis/logState.js";
 import { scarceSpace } from "../../src/diagnosis/space.js";
-import { failure, notSeen, ok, unknown } from "../../src/diagnosis/verdict.js";
-import type { Evidence } from "../../src/diagnosis/evidence.js";
 import { siteConfig } from "../kit/siteConfig.js";
 import { configOf } from "./site.js";
 
@@ -146,18 +144,4 @@ test("a file that was rotated without a word to the proxy", () => {
   } finally {
     closeSync(fd);
   }
-});
-
-test("verdicts: what is well, what is not known, and why", () => {
-  expect(ok("a", "b")).toEqual({ status: "ok", evidence: ["a", "b"] });
-  expect(unknown("a")).toEqual({ status: "unknown", evidence: ["a"] });
-  expect(failure("a", ["b"], "c")).toEqual({ status: "failed", cause: "a", evidence: ["b"], fix: "c" });
-  const why = (evidence: object): readonly string[] => notSeen(evidence as Evidence, "It").evidence;
-  expect(why({ place: "elsewhere" })).toEqual([
-    "It can only be seen on the host: run `portico doctor` there.",
-  ]);
-  expect(why({ place: "host" })).toEqual(["It cannot be determined: there is no deployment document."]);
-  expect(why({ place: "host", deployment: {} })).toEqual([
-    "It cannot be determined: the deployment says nothing about it.",
-  ]);
 });

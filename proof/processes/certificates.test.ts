@@ -9,8 +9,6 @@ import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { integer, sequence } from "../../src/runtime/tls/der.js";
 import { CertificateServers, type Secured } from "../../src/runtime/tls/certificateServers.js";
-import { clientHelloOf } from "../../src/runtime/tls/clientHello.js";
-import type { CertificateContents } from "../../src/runtime/tls/tlsContents.js";
 import { type CertificateOptions, type Issued, issue } from "../kit/certificates.js";
 import { freePorts } from "../kit/ports.js";
 import { killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
@@ -362,53 +360,6 @@ async function hello(servername: string | undefined): Promise<Buffer> {
   return bytes;
 }
 
-describe("the server name in a first message", () => {
-  test("is known when the message is complete, and not before", async () => {
-    const bytes = await hello("office.example.org");
-    for (let i = 0; i < bytes.length; i++) expect(clientHelloOf(bytes.subarray(0, i))).toBeUndefined();
-    expect(clientHelloOf(bytes)).toMatchObject({ serverName: "office.example.org" });
-    expect(clientHelloOf(Buffer.concat([bytes, bytes]))).toMatchObject({ serverName: "office.example.org" });
-    expect(clientHelloOf(await hello(undefined))).toMatchObject({ serverName: "" });
-  });
-
-  /** The same message in records of so many bytes. */
-  const inRecords = (bytes: Buffer, size: number): Buffer => {
-    const message = bytes.subarray(5);
-    const records: Buffer[] = [];
-    for (let i = 0; i < message.length; i += size) {
-      const part = message.subarray(i, i + size);
-      records.push(Buffer.from([22, 3, 1, 0, part.length]), part);
-    }
-    return Buffer.concat(records);
-  };
-
-  test("is found in a message of several records, not of hundreds", async () => {
-    const bytes = await hello("office.example.org");
-    const cut = inRecords(bytes, Math.ceil(bytes.length / 30));
-    expect(clientHelloOf(inRecords(bytes, 1))).toMatchObject({ serverName: "" });
-    expect(clientHelloOf(cut.subarray(0, cut.length - 1))).toBeUndefined();
-    expect(clientHelloOf(cut)).toMatchObject({ serverName: "office.example.org" });
-  });
-
-  test("is none in what is damaged, endless or not TLS", async () => {
-    const none = { serverName: "" };
-    const bytes = await hello("office.example.org");
-    for (let i = 0; i < bytes.length; i++) {
-      const damaged = Buffer.from(bytes);
-      damaged[i]! ^= 0xff;
-      const found = clientHelloOf(damaged);
-      expect(found === undefined || /^[a-z0-9._-]*$/.test(found.serverName)).toBe(true);
-    }
-    expect(clientHelloOf(Buffer.from("GET / HTTP/1.1\r\n\r\n"))).toMatchObject(none);
-    expect(clientHelloOf(Buffer.from([22, 3, 1, 0, 0]))).toMatchObject(none);
-    expect(clientHelloOf(Buffer.from([22, 3, 1, 0, 1, 2]))).toMatchObject(none);
-    const endless = Buffer.alloc(20_000, 0);
-    endless.set([22, 3, 1, 0xff, 0xff, 1, 0xff, 0xff, 0xff]);
-    expect(clientHelloOf(endless.subarray(0, 16_000))).toBeUndefined();
-    expect(clientHelloOf(endless)).toMatchObject(none);
-  });
-});
-
 test.each(VERSIONS)("a session over %s is resumed with the same certificate only", async (version) => {
   await useShared();
   for (const [begun, goes] of [
@@ -674,27 +625,6 @@ describe("renewed Diffie-Hellman parameters", () => {
     await eventually(() => portico!.workers().length === 2, "for new workers");
     for (let i = 0; i < 4; i++) expect(await bits("files.example.org")).toBe(3072);
   });
-});
-
-test("a renewal makes one TLS server, and no other certificate gets a new one", async () => {
-  const certificate = async (id: string, version = 1): Promise<CertificateContents> => {
-    const { key, cert } = await issue({ type: "ec", names: [`${id}.example.org`], name: `${version}` });
-    return { id, source: "files", key, cert };
-  };
-  const all = await Promise.all(["a", "b", "c"].map((id) => certificate(id)));
-  const made: string[] = [];
-  const servers = new CertificateServers(all, ({ id }) => {
-    made.push(id);
-    return tls.createServer();
-  });
-  expect(made.splice(0)).toEqual(["a", "b", "c"]);
-  const [a, b, c] = ["a", "b", "c"].map((id) => servers.for(`${id}.example.org`));
-  servers.renew([await certificate("b", 2), await certificate("of another listener")]);
-  expect(made).toEqual(["b"]);
-  expect(servers.for("a.example.org")).toBe(a);
-  expect(servers.for("b.example.org")).not.toBe(b);
-  expect(servers.for("c.example.org")).toBe(c);
-  expect(servers.default).toBe(a);
 });
 
 test("a temporary certificate holds back HSTS for its names and those above them, until it is issued", async () => {

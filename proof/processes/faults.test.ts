@@ -3,9 +3,6 @@ import { writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FileLookup } from "../../src/runtime/actions/fileLookup.js";
-import { FileTransfer } from "../../src/runtime/actions/fileTransfer.js";
-import { StaticFilesAction } from "../../src/runtime/actions/staticFiles.js";
 import { Http1Connection } from "../../src/runtime/server/http1Connection.js";
 import { AnswerWriter } from "../../src/runtime/server/http1Writer.js";
 import { Http2Connection } from "../../src/runtime/server/http2Connection.js";
@@ -162,71 +159,6 @@ describe.each(STEPS)("%#", (prototype, owner, step, protocols) => {
       const log = await front.errorLog();
       expect(log).toMatch(new RegExp(`\\[crit\\].*internal fault \\d+ of this worker: Error: ${marker}`));
       expect(log).not.toMatch(new RegExp(`client sent.*${marker}`));
-    },
-  );
-});
-
-const FILE_PROTOCOLS: Readonly<Record<string, (path: string) => Promise<string>>> = {
-  "HTTP/1.1": (path) => getHttp1(false, path),
-  "HTTP/1.1 over TLS": (path) => getHttp1(true, path),
-  "HTTP/2": (path) =>
-    new Promise((resolve) => {
-      const session = connectHttp2(`https://127.0.0.1:${front.securePort}`, { rejectUnauthorized: false });
-      session.on("error", () => undefined);
-      const stream = session.request({ ":path": path });
-      let status = "";
-      stream.on("response", (headers) => (status = String(headers[":status"])));
-      stream.on("error", () => undefined);
-      stream.resume();
-      stream.on("close", () => {
-        session.destroy();
-        resolve(status);
-      });
-    }),
-};
-
-async function getHttp1(secure: boolean, path: string): Promise<string> {
-  const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
-  client.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-  await client.until((peer) => peer.ended || peer.closed);
-  client.socket.destroy();
-  return client.received.slice(9, 12);
-}
-
-/** The same for files, which are looked up, opened and read on the way: what threw, in which step, and asked for what. */
-const FILE_STEPS: readonly [object, string, string, string][] = [
-  [FileLookup.prototype, "FileLookup", "find", "/files/unknown"],
-  [StaticFilesAction.prototype, "StaticFilesAction", "answerFound", "/files/unknown"],
-  [FileLookup.prototype, "FileLookup", "judge", "/files/."],
-  [FileLookup.prototype, "FileLookup", "isCurrent", "/files/large"],
-  [FileLookup.prototype, "FileLookup", "reopen", "/files/large"],
-  [FileTransfer.prototype, "FileTransfer", "start", "/files/large"],
-  [FileTransfer.prototype, "FileTransfer", "advance", "/files/large"],
-  [FileTransfer.prototype, "FileTransfer", "wasRead", "/files/large"],
-  [FileTransfer.prototype, "FileTransfer", "send", "/files/large"],
-  [FileTransfer.prototype, "FileTransfer", "finish", "/files/large"],
-];
-
-describe.each(FILE_STEPS)("%#", (prototype, owner, step, path) => {
-  test.each(Object.keys(FILE_PROTOCOLS))(
-    `an exception in ${owner}.${step} ends no more than one exchange of %s`,
-    async (protocol) => {
-      expect(await FILE_PROTOCOLS[protocol]!("/files/large")).toBe("200");
-      const before = front.serving.faults.count;
-      const marker = `injected into ${owner}.${step}`;
-      jest.spyOn(prototype as never, step as never).mockImplementationOnce((() => {
-        throw new Error(marker);
-      }) as never);
-      // It ends: with a 500, or cut.
-      const status = await FILE_PROTOCOLS[protocol]!(path);
-      expect(["500", "200", ""]).toContain(status);
-      expect(front.serving.faults.count).toBe(before + 1);
-      jest.restoreAllMocks();
-      for (const get of Object.values(FILE_PROTOCOLS)) expect(await get("/files/large")).toBe("200");
-      expect(uncaught).toEqual([]);
-      expect(await front.errorLog()).toMatch(
-        new RegExp(`\\[crit\\].*internal fault \\d+ of this worker: Error: ${marker}`),
-      );
     },
   );
 });

@@ -168,20 +168,6 @@ describe("start", () => {
     return performance.now() - began;
   }
 
-  test("answers plain HTTP on the TLS port with a page, and unknown ALPN with an alert", async () => {
-    portico = await Portico.start(config("one", { listeners: [https(port)] }));
-    const client = await KeepAliveClient.connect(port);
-    const { status, head, body, closes } = await client.ask();
-    expect({ status, closes }).toEqual({ status: 400, closes: true });
-    expect(head).toMatch(/^Server: portico\r$/m);
-    expect(body).toContain("<title>400 The plain HTTP request was sent to HTTPS port</title>");
-    await client.end();
-    await expect(overTls(port, ["spdy/9"])).rejects.toMatchObject({
-      message: expect.stringContaining("alert no application protocol"),
-    });
-    await eventually(() => read("error.log").includes("plain HTTP request"), "for the log line");
-  });
-
   test("refuses a bad config with every problem, and leaves nothing running", async () => {
     portico = await Portico.start({ ...config(), workers: 0, version: 1, upstreams: [] } as ProxyConfigInput);
     await portico.gone;
@@ -608,15 +594,6 @@ describe("limits", () => {
     );
     await eventually(() => read("error.log").includes("connectionsMax"), "for the warning");
     expect(read("error.log").match(/\[warn\] .*connectionsMax \(2\) is reached/g)).toHaveLength(1);
-  });
-
-  test("a TLS handshake that does not end in time is cut", async () => {
-    const tlsPort = await freePort();
-    portico = await Portico.start(
-      config("one", { listeners: [https(tlsPort)], timeouts: { tlsHandshakeMs: 300 } }),
-    );
-    await (await KeepAliveClient.connect(tlsPort)).end();
-    await eventually(() => read("error.log").includes("TLS handshake timeout"), "for the log line");
   });
 
   test("running out of descriptors neither spins nor kills a worker", async () => {
