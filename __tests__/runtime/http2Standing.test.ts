@@ -296,9 +296,13 @@ describe("behind the last GOAWAY", () => {
     ["PRIORITY", frame(Frame.PRIORITY, 0, LATER, priority(LATER))],
     ["frames of no known type", frame(UNKNOWN, 0, LATER, "")],
   ];
-  test.each(IGNORED)("15,000 %s are ignored, 50,000 are a flood", async (_what, one) => {
+  test.each(IGNORED)("15,000 %s are ignored, 50,000 in a second are a flood", async (_what, one) => {
     expect(await said("closing", ...Array<Buffer>(15_000).fill(one))).toEqual([]);
-    expect(await said("closing", ...Array<Buffer>(50_000).fill(one))).toEqual(["GOAWAY ENHANCE_YOUR_CALM"]);
+    const flood = (count: number): Promise<string[]> => said("closing", ...Array<Buffer>(count).fill(one));
+    // They are counted by the second, and a busy machine takes longer for so many.
+    let words = await flood(50_000);
+    for (const count of [150_000, 500_000]) if (words.length === 0) words = await flood(count);
+    expect(words).toEqual(["GOAWAY ENHANCE_YOUR_CALM"]);
   });
 
   test("250 empty DATA frames that end nothing are a flood as well", async () => {
