@@ -261,17 +261,6 @@ describe("firewall", () => {
     ]);
     expect(checks[1]!.condition).toBe("${!contains([3306, var.port], var.port)}");
   });
-
-  test("may have a port that is known only at apply", () => {
-    const stack = newStack();
-    const port = new TerraformVariable(stack, "port", { type: "number" }).numberValue;
-    const made = new Firewall(stack, "firewall", {
-      host: new Host(stack, "host", LAN),
-      ports: [22],
-      allowed: [{ port }],
-    });
-    expect(synthesizedFile(made, made.ruleSet.path).placeholder).toContain("tcp dport ${var.port} accept\n");
-  });
 });
 
 describe("daemons", () => {

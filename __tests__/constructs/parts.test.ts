@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { Fn, Lazy, TerraformVariable, Testing, Token } from "cdktf";
+import { Lazy, TerraformVariable, Testing } from "cdktf";
 import { Construct } from "constructs";
 import {
   Action,
@@ -531,37 +531,6 @@ describe("values that are known only at apply", () => {
     expect(proxy.problems.map((p) => [p.code, p.path])).toEqual([
       ["config.bad-file-path", "stack/proxy/VirtualServers/site/bad.action.directory"],
     ]);
-  });
-
-  test("are encoded by Terraform with their own type: numbers, lists, parts of text", () => {
-    const stack = newStack();
-    const number = new TerraformVariable(stack, "n", { type: "number" });
-    const list = Token.asList(new TerraformVariable(stack, "l", { type: "list(string)" }).listValue);
-    const host = new Host(stack, "host", { address: "192.0.2.10" });
-    const proxy = new ReverseProxy(stack, "proxy", {
-      host,
-      workers: number.numberValue,
-      trustedProxies: list,
-    });
-    const http = proxy.addListener("http", { port: number.numberValue });
-    const server = proxy.addVirtualServer("v", { serverNames: ["_"], listeners: [http], default: true });
-    const body = `"${Fn.upper("${x}")}" \\ \${x} %{y}`;
-    server.addRoute("r", { path: "/", action: Action.respond(200, { body }) });
-    const upstream = proxy.addUpstream("u", { url: `http://127.0.0.1:${Token.asString(number.value)}` });
-    server.addRoute("p", { path: "/p", action: Action.proxy(upstream) });
-    synthesize(stack);
-    const { placeholder } = synthesizedFile(stack, "/etc/portico/portico.json");
-    expect(placeholder).toContain('"workers": ${jsonencode(var.n)},');
-    expect(placeholder).toContain('"trustedProxies": ${jsonencode(var.l)},');
-    expect(placeholder).toContain('"port": ${jsonencode(var.n)},');
-    expect(placeholder).toContain(
-      '"url": "http://127.0.0.1:${trimsuffix(trimprefix(jsonencode(var.n), "\\""), "\\"")}"',
-    );
-    expect(placeholder).toMatch(
-      /"body": "\\"\$\{trimsuffix\(.*upper\(.*\)\)?.*\}\\" \\\\ \$\$\{x\} %%\{y\}"/,
-    );
-    // With stand-ins for them the config is whole, so all rules that span fields were applied.
-    expect(renderProxyConfig(stack).listeners[0]!.port).toBeGreaterThan(1023);
   });
 
   test("do not hide a mistake elsewhere in the same proxy", () => {

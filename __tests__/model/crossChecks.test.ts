@@ -275,13 +275,6 @@ describe("certificates", () => {
 
   test.each<[string, object, object, object[], string[]]>([
     [
-      "whose terms are not agreed to",
-      { acme: acme() },
-      { agreeToTerms: false },
-      [HTTP],
-      [`acme.terms-not-agreed ${CA_AT}.agreeToTerms`],
-    ],
-    [
       "with a holder everywhere",
       FILES,
       { holderAddress: "::" },
@@ -299,13 +292,6 @@ describe("certificates", () => {
     ],
     ["that is asked by TLS, with no http listener", { acme: acme() }, {}, ONLY, []],
     ["that nothing is from", FILES, { challenge: "http-01" }, ONLY, []],
-    [
-      "at a URL without TLS",
-      FILES,
-      { directory: "http://ca.example.org/" },
-      [HTTP],
-      [`acme.bad-directory ${CA_AT}.directory`],
-    ],
     [
       "with two mail addresses",
       FILES,
