@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
 import { Delivery, FileSyncFrontEnd, FrontEndPair, Mode, TlsMaterial } from "../../src/index.js";
-import { newStack } from "../../proof/kit/stacks.js";
+import { expectGolden } from "../render/golden.js";
+import { frontEnd, newStack } from "../../proof/kit/stacks.js";
 import { lateStack } from "../../proof/terraform/lateStack.js";
 
 /**
@@ -148,4 +149,13 @@ test("a pair of hosts with an address that both can have, and certificates by AC
     service,
   });
   expectWhole("pair", stack);
+});
+
+test("the responses that the file-sync application is expected to give, and why it may not", () => {
+  const { expect: rows = [] } = frontEnd({ activation: {} }).activation!.deployment;
+  const lines = rows.flatMap(({ causes = [], ...row }) => [
+    JSON.stringify(row),
+    ...causes.map((cause) => `  ${JSON.stringify(cause)}`),
+  ]);
+  expectGolden("expected.txt", `${lines.join("\n")}\n`);
 });

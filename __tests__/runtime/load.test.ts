@@ -170,26 +170,11 @@ describe("the document", () => {
 /** How the TLS files are spoilt, and what is said about it. */
 const SPOILT: readonly (readonly [string, () => void | Promise<void>, RegExp])[] = [
   [
-    "key missing",
-    () => chooseKey("gone.pem"),
-    /listeners\[1\]\.tls\.key \(.*gone\.pem\): does not exist \[files\.unreadable\]/,
-  ],
-  [
-    "key is a certificate",
-    () => chooseKey("cacert.pem"),
-    /no private key in PEM form, but a certificate \[files\.bad-key\]/,
-  ],
-  [
     "key is damaged",
     () => write("privkey.pem", rsa.key.replace(/\n.{20}/, "\n")),
     /tls\.key .*damaged.*\[files\.bad-key\]/,
   ],
   ["key is encrypted", encryptKey, /passphrase.*\[files\.bad-key\]\n.*openssl pkey -in/],
-  [
-    "key is another's",
-    () => write("privkey.pem", office.key),
-    /does not belong to the certificate in .*cacert\.pem \[files\.key-mismatch\]/,
-  ],
   [
     "certificate is a key",
     () => write("cacert.pem", rsa.key),
@@ -209,16 +194,6 @@ const SPOILT: readonly (readonly [string, () => void | Promise<void>, RegExp])[]
     "chain begins with another",
     async () => write("cacert.pem", (await issue({ name: "ca" })).cert + rsa.cert),
     /server's certificate at position 2: it must be the first/,
-  ],
-  [
-    "certificate expired",
-    () => replace({ from: -9, to: -1 }),
-    /expired on 20.*\[files\.certificate-expired\]/,
-  ],
-  [
-    "certificate not valid yet",
-    () => replace({ from: 2 }),
-    /not valid before .*\[files\.certificate-not-yet-valid\]/,
   ],
   [
     "key too small",
@@ -249,7 +224,6 @@ const SPOILT: readonly (readonly [string, () => void | Promise<void>, RegExp])[]
 
 let change: Change = {};
 const write = (name: string, text: string): void => writeFileSync(at(name), text);
-const chooseKey = (name: string): void => void (change = { tls: { key: at(name) } });
 
 async function replace(options: Parameters<typeof issue>[0]): Promise<void> {
   const { key, cert } = await issue(options);

@@ -1,11 +1,9 @@
-import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { connect, createServer, type ServerOpts, type Socket } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseConfig, type Problem } from "../../src/model/index.js";
-import { heapOf } from "../../src/runtime/supervisor/allowance.js";
 import { acmeDirectory } from "../../src/runtime/supervisor/certificateManager.js";
 import { listCertificates } from "../../src/runtime/supervisor/certificateList.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
@@ -16,13 +14,11 @@ import { descriptorWarning } from "../../src/runtime/supervisor/startNotes.js";
 import { Health, type NotReady } from "../../src/runtime/supervisor/health.js";
 import { controlSocket } from "../../src/runtime/supervisor/serve.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
-import { issue, signed } from "../../proof/kit/certificates.js";
+import { issue } from "../../proof/kit/certificates.js";
 import { freePort } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
 
 /** Parts of the master by themselves. */
 
-const MIB = 1024 * 1024;
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-process-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
@@ -57,20 +53,6 @@ const acmeConfig = (...names: string[]) =>
     ],
     virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
   });
-
-describe("how many workers, with how much", () => {
-  const NONE = { cpus: undefined, memoryBytes: undefined };
-
-  test.each([
-    [64, 1, { oldMiB: 32, semiMiB: 4 }],
-    [256, 1, { oldMiB: 80, semiMiB: 4 }],
-    [351, 1, { oldMiB: 127, semiMiB: 4 }],
-    [352, 1, { oldMiB: 128 }],
-    [1_024, 2, { oldMiB: 232 }],
-  ])("of %d MiB %d have heaps of %j", (mib, workers, heap) => {
-    expect(heapOf({ workers }, { ...NONE, memoryBytes: mib * MIB })).toEqual(heap);
-  });
-});
 
 describe("paths that systemd gives", () => {
   test("the first of several directories counts, and none is none", () => {
@@ -137,28 +119,6 @@ describe("health", () => {
     // A config may ask for it again.
     await health.settle(at);
     expect(await asked("/readyz")).toBe("503 stopping\n");
-    await health.settle(undefined);
-  });
-
-  test("has room for 64 connections, and then closes the oldest for a new one", async () => {
-    const at = { address: "127.0.0.1", port: await freePort(), anyAddress: false };
-    const health = new Health(() => undefined, { warn: () => undefined });
-    await health.settle(at);
-    const closed: number[] = [];
-    const connected = async (i: number): Promise<Socket> => {
-      const socket = connect(at.port, at.address).on("close", () => closed.push(i));
-      await new Promise((resolve) => socket.resume().once("connect", resolve));
-      return socket;
-    };
-    const sockets: Socket[] = [];
-    for (let i = 0; i < 64; i++) sockets.push(await connected(i));
-    await sleep(20);
-    expect(closed).toEqual([]);
-    sockets.push(await connected(64));
-    await eventually(() => closed.length > 0);
-    await sleep(20);
-    expect(closed).toEqual([0]);
-    for (const socket of sockets) socket.destroy();
     await health.settle(undefined);
   });
 });
@@ -306,88 +266,11 @@ describe("certificates in use", () => {
       },
     ]);
   });
-
-  test.each([
-    ["CN=R1, O=Org", "R1"],
-    ["O=Org, OU=Unit", "Org"],
-    ["OU=One, OU=Two", "OU=One, OU=Two"],
-    ["OU=CN\\=One, O=Org", "Org"],
-    ["OU=O\\=One, OU=Two", "OU=O=One, OU=Two"],
-  ])("of an issuer %s are of %s", async (issuer, expected) => {
-    const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const made = signed({
-      subject: [["CN", "a"]],
-      issuer: issuer.split(", ").map((part) => {
-        const [, attribute, value] = /^(CN|O|OU)=(.*)$/.exec(part) as unknown as [string, "CN", string];
-        return [attribute, value.replace("\\=", "=")] as const;
-      }),
-      ...{ from: new Date(), to: new Date(Date.now() + 60_000) },
-      ...{ publicKey: key.publicKey.export({ type: "spki", format: "der" }), signer: key.privateKey },
-    });
-    const https = { policy: "mozilla-intermediate", certificate: "/a", key: "/k" };
-    const config = configOf({
-      listeners: [{ name: "one", address: "127.0.0.1", port: 443, protocol: "https", tls: https }],
-      virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
-    });
-    const certificates = [{ id: "/a", source: "files", key: "", cert: made }] as const;
-    expect(listCertificates({ config, tls: { one: { certificates } }, warnings: [] }, [])).toEqual([
-      expect.objectContaining({ names: ["CN=a"], issuer: expected }),
-    ]);
-  });
 });
 
 describe("the control socket", () => {
   const path = (): string => join(folder, "control.sock");
-  const outcomeOf = async (answer: string | undefined): Promise<ControlOutcome> =>
-    outcomeFrom({ allowHalfOpen: true }, (socket) => {
-      socket
-        .on("error", () => undefined)
-        .once("data", () => (answer === undefined ? socket.end() : socket.end(answer)));
-    });
-  const outcomeFrom = async (
-    options: ServerOpts,
-    answers: (socket: Socket) => void,
-  ): Promise<ControlOutcome> => {
-    const server = createServer(options, answers);
-    await new Promise<void>((done) => server.listen(path(), done));
-    const outcome = await askMaster(path(), { command: "status" }, 5_000);
-    await new Promise((done) => server.close(done));
-    return outcome;
-  };
   const problem = { code: "later.code", path: "", message: "m", fix: "f" };
-
-  test.each<[string, string | undefined, string | undefined]>([
-    ["a success", '{"ok":true,"value":{"message":"done"}}\n', undefined],
-    ["a success, and something else", '{"ok":true,"value":{"message":"done"}}\n{"ok"\n', undefined],
-    ["a success without words", '{"ok":true,"value":{}}\n', "the answer cannot be read"],
-    ["a success without a value", '{"ok":true}\n', "the answer cannot be read"],
-    ["no outcome", '{"ok":1}\n', "the answer cannot be read"],
-    ["problems", `${JSON.stringify({ ok: false, problems: [problem] })}\n`, "m"],
-    [
-      "a problem without a fix",
-      '{"ok":false,"problems":[{"code":"later.code","path":"","message":"m"}]}\n',
-      "the answer cannot be read",
-    ],
-    [
-      "a problem whose code is a line of its own",
-      `${JSON.stringify({ ok: false, problems: [{ ...problem, code: "x\nfix: y" }] })}\n`,
-      "the answer cannot be read",
-    ],
-    ["no problem", '{"ok":false,"problems":[null]}\n', "the answer cannot be read"],
-    [
-      "a problem and none",
-      `${JSON.stringify({ ok: false, problems: [problem, null] })}\n`,
-      "the answer cannot be read",
-    ],
-    ["null", "null\n", "the answer cannot be read"],
-    ["half a line", '{"ok":true', "portico ended before it had an answer"],
-    ["nothing", undefined, "portico ended before it had an answer"],
-  ])("an answer of %s", async (_, answer, message) => {
-    const outcome = await outcomeOf(answer);
-    expect(outcome.ok ? undefined : outcome.problems[0]!.message).toBe(message);
-    const code = message === problem.message ? problem.code : "control.no-answer";
-    if (!outcome.ok) expect(outcome.problems[0]!.code).toBe(code);
-  });
 
   test.each<[object | string, unknown]>([
     [{ command: "reload", more: 1 }, { command: "reload" }],
@@ -504,15 +387,6 @@ describe("the control socket", () => {
     control.close();
     await closed;
     expect(text).toEqual(code === undefined ? "" : expect.stringContaining(code));
-  });
-
-  test("an answer without an end is read up to a size", async () => {
-    const message = async (length: number): Promise<string> => {
-      const outcome = await outcomeOf("x".repeat(length));
-      return outcome.ok ? "" : outcome.problems[0]!.message;
-    };
-    expect(await message(1_048_575)).toBe("portico ended before it had an answer");
-    expect(await message(1_048_576)).toBe("the answer cannot be read");
   });
 
   test("is for its owner alone, and who asks nobody is told so", async () => {
