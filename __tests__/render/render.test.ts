@@ -6,6 +6,10 @@ import { join } from "node:path";
 import { parseConfig, parseConfigText, type ProxyConfigInput } from "../../src/model/index.js";
 import {
   type ApplicationSettingsInput,
+  renderApplicationSettings,
+  settingsProblems,
+} from "../../src/applications/index.js";
+import {
   clashingCredentials,
   commandProblems,
   dhParametersPem,
@@ -15,20 +19,18 @@ import {
   proxyServiceUnit,
   proxySocketUnit,
   pythonLiteral,
-  renderApplicationSettings,
   renderCommand,
   renderDefaultPage,
   renderLogRotation,
   renderOrigin,
   proxyConfigText,
   renderUnit,
-  settingsProblems,
   type UnitCommand,
   type UnitDocument,
   unitProblems,
 } from "../../src/render/index.js";
 import { accepting } from "../../src/model/textRule.js";
-import { PATH_PREFIX } from "../../src/render/applicationSettings.js";
+import { PATH_PREFIX } from "../../src/applications/index.js";
 import { ACCOUNT, DAEMON_PATH } from "../../src/render/daemonUnits.js";
 import { INTERFACE_NAME, IPV6_GATEWAY, MAC_ADDRESS } from "../../src/render/networkd.js";
 import { UNIT_PATH } from "../../src/render/proxyUnits.js";

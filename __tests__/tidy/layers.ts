@@ -5,7 +5,8 @@ import type { Module } from "./modules.js";
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "src/model": [],
   "src/render": ["src/model"],
-  "src/constructs": ["src/render", "src/model"],
+  "src/applications": ["src/render", "src/model"],
+  "src/constructs": ["src/applications", "src/render", "src/model"],
   "src/kubernetes": ["src/constructs", "src/render", "src/model"],
   "src/runtime": ["src/model"],
   "src/asOwner": ["src/runtime", "src/model"],

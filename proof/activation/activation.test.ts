@@ -20,7 +20,7 @@ import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ActivationFailed, editByHand, planByHand, recoverHost } from "../../src/activation/index.js";
 import { type DeploymentInput, type Problem, ProblemError } from "../../src/model/index.js";
-import { applicationSettingsFiles, applicationSettingsValues } from "../../src/render/index.js";
+import { applicationSettingsFiles, applicationSettingsValues } from "../../src/applications/index.js";
 import type { SettingsSource } from "../../src/applicationSettings/index.js";
 import { siteConfig } from "../kit/siteConfig.js";
 import { blobsOf, CONFIG, document, KEY, sha256, Site, type SiteFiles, siteFiles } from "./site.js";

@@ -19,7 +19,7 @@ import {
   deactivate,
   type Deactivated,
 } from "../../src/activation/index.js";
-import { FILE_SYNC_ROWS } from "../../src/constructs/fileSync/expected.js";
+import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import type { DeploymentInput, FileRole, Problem } from "../../src/model/index.js";
 import { issue, type Issued } from "../kit/certificates.js";
 import { siteConfig } from "../kit/siteConfig.js";

@@ -31,7 +31,7 @@ import {
   ControlServer,
 } from "../../src/runtime/supervisor/control.js";
 import { issue } from "../kit/certificates.js";
-import { fileSyncTrees } from "../../src/constructs/fileSync/expected.js";
+import { fileSyncTrees } from "../../src/applications/index.js";
 import { siteConfig, siteExpect } from "../kit/siteConfig.js";
 import { answer, asExpected, configOf, siteRows, subjectOf } from "../diagnosis/site.js";
 import { CONFIG, KEY, PROXY, sha256, type SiteFiles, siteFiles } from "./site.js";

@@ -4,7 +4,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { renderApplicationSettings } from "../../src/render/index.js";
+import { renderApplicationSettings } from "../../src/applications/index.js";
 import { type Application, startApplication } from "./application.js";
 import { Browser } from "./browser.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";

@@ -7,7 +7,7 @@ import {
   type ApplicationSettingsInput,
   applicationSettingsFiles,
   applicationSettingsValues,
-} from "../../src/render/index.js";
+} from "../../src/applications/index.js";
 
 /** Values of a front end at https://files.example.org. */
 export function wantedValues(input: Partial<ApplicationSettingsInput> = {}) {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
 import { run } from "../../src/cli/program.js";
-import { fileSyncTrees } from "../../src/constructs/fileSync/expected.js";
+import { fileSyncTrees } from "../../src/applications/index.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { siteConfig, siteExpect } from "../kit/siteConfig.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";

@@ -1,5 +1,5 @@
 import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
-import { FILE_SYNC_ROWS, fileSyncTrees } from "../../src/constructs/fileSync/expected.js";
+import { FILE_SYNC_ROWS, fileSyncTrees } from "../../src/applications/index.js";
 import {
   type ExpectedResponse,
   expectedResponses,

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { fileSyncTrees } from "../../src/constructs/fileSync/expected.js";
+import { fileSyncTrees } from "../../src/applications/index.js";
 import { MEDIA_FILES } from "../../demo/media.js";
 import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
 import type { DeploymentInput } from "../../src/model/index.js";

@@ -7,9 +7,8 @@ import { createMedia } from "../../demo/media.js";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
 import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
+import { applicationSettingsFiles, applicationSettingsValues } from "../../src/applications/index.js";
 import {
-  applicationSettingsFiles,
-  applicationSettingsValues,
   firewallDropIn,
   firewallUnit,
   proxyServiceUnit,
@@ -19,7 +18,7 @@ import {
   renderUnit,
 } from "../../src/render/index.js";
 import { copyOfBundle } from "../kit/sharedBundle.js";
-import { FILE_SYNC_ROWS } from "../../src/constructs/fileSync/expected.js";
+import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import { siteConfig, siteExpect } from "../kit/siteConfig.js";
 import { bootHost, type Result, type TestHost } from "./harness/index.js";
 

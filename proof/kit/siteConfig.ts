@@ -1,4 +1,4 @@
-import { fileSyncExpectations } from "../../src/constructs/fileSync/expected.js";
+import { fileSyncExpectations } from "../../src/applications/index.js";
 import type { ExpectedRow, ProxyConfigInput, RouteInput } from "../../src/model/index.js";
 import { rowsOfRoute } from "../../src/model/expect.js";
 

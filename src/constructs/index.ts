@@ -10,7 +10,12 @@ export type {
   SettingsEditing,
 } from "./fileSync/activationProps.js";
 export * from "./fileSync/daemons.js";
-export type { MediaDirectories } from "./fileSync/expected.js";
+export type {
+  ApplicationSettingsValues,
+  FileSyncPaths,
+  MediaDirectories,
+  SettingsFilePaths,
+} from "../applications/index.js";
 export * from "./fileSync/settings.js";
 export type {
   ExpectedCause,
@@ -59,13 +64,10 @@ export * from "./virtualServer.js";
 // Types of the layer below that occur in props and members.
 export {
   type AllowedPort,
-  type ApplicationSettingsValues,
   type Daemon,
   DEFAULT_HOST_PATHS,
   type HostPaths,
   type NetworkInterface,
-  type FileSyncPaths,
-  type SettingsFilePaths,
   type UnitCommand,
   type UnitDocument,
   type UnitSection,

@@ -1,5 +1,4 @@
-export * from "./applicationSettings.js";
-export { pythonLiteral } from "./settingsText.js";
+export { pythonLiteral, renderSettings } from "./settingsText.js";
 export * from "./certificateCopies.js";
 export * from "./daemonUnits.js";
 export * from "./defaultPage.js";

@@ -3,7 +3,7 @@ import type { SettingsEdit } from "../../../src/applicationSettings/edit.js";
 import { applySplices } from "../../../src/applicationSettings/textEdit.js";
 import { editPython } from "../../../src/applicationSettings/pythonFile.js";
 import type { IniItem, PythonItem } from "../../../src/model/index.js";
-import { applicationSettingsFiles, applicationSettingsValues } from "../../../src/render/index.js";
+import { applicationSettingsFiles, applicationSettingsValues } from "../../../src/applications/index.js";
 import { SECRET, WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 

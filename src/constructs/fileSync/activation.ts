@@ -1,6 +1,6 @@
 import type { Construct } from "constructs";
 import { DEPLOYMENT_FILE } from "../../model/index.js";
-import { applicationSettingsFiles } from "../../render/index.js";
+import { applicationSettingsFiles } from "../../applications/index.js";
 import { Activation, type ActivationProps } from "../activation.js";
 import { deploymentOf, deploymentText } from "../deploymentDocument.js";
 import type { HostDescription } from "../activationOptions.js";
@@ -11,7 +11,7 @@ import type { ApplicationSettings } from "./settings.js";
 import type { ApplicationDaemons } from "./daemons.js";
 import type { Firewall } from "../firewall.js";
 import { daemonsOf, type FileSyncActivationProps } from "./activationProps.js";
-import { FILE_SYNC_ROWS, fileSyncTrees, type MediaDirectories } from "./expected.js";
+import { FILE_SYNC_ROWS, fileSyncTrees, type MediaDirectories } from "../../applications/index.js";
 import { networkOf } from "../frontEndParts.js";
 import type { Mode } from "../mode.js";
 import type { ReverseProxy } from "../reverseProxy.js";

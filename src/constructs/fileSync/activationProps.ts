@@ -1,4 +1,5 @@
-import { FASTCGI_START, type SettingsFilePaths } from "../../render/index.js";
+import { type SettingsFilePaths } from "../../applications/index.js";
+import { FASTCGI_START } from "../../render/index.js";
 import type {
   CommandRule,
   DaemonUnit,

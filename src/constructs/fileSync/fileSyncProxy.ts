@@ -1,12 +1,13 @@
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
-import { CONTAINER_PATHS, type FileSyncPaths, fileSyncPaths, renderDefaultPage } from "../../render/index.js";
+import { type FileSyncPaths, fileSyncPaths } from "../../applications/index.js";
+import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
 import { type FrontEndListeners, givenPartProblems } from "../frontEndParts.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
 import { MODE } from "../props/instances.js";
-import { fileSyncExpectations } from "./expected.js";
+import { fileSyncExpectations } from "../../applications/index.js";
 import {
   any,
   choice,

@@ -11,7 +11,8 @@ import {
   ProblemError,
   upstreamAddress,
 } from "../../model/index.js";
-import { fileSyncPaths, renderDefaultPage } from "../../render/index.js";
+import { fileSyncPaths } from "../../applications/index.js";
+import { renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
 import { settingsFiles, takenNameProblems } from "./claims.js";
 import { warn } from "../warn.js";
@@ -31,7 +32,7 @@ import {
   rootRedirect,
 } from "./servers.js";
 import { type FileSyncFrontEndProps, refuseFrontEnd, refuseLostAddress, refuseSameNames } from "./props.js";
-import { fileSyncExpectations, type MediaDirectories } from "./expected.js";
+import { fileSyncExpectations, type MediaDirectories } from "../../applications/index.js";
 import type { Firewall } from "../firewall.js";
 import {
   addFirewall,

@@ -1,6 +1,6 @@
 import { type Problem, problem } from "../../model/index.js";
 import { accepting } from "../../model/textRule.js";
-import { FILE_SYNC_PATH, type FileSyncPaths, fileSyncPaths, PATH_PREFIX } from "../../render/index.js";
+import { FILE_SYNC_PATH, type FileSyncPaths, fileSyncPaths, PATH_PREFIX } from "../../applications/index.js";
 import { fields, text } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
 

@@ -4,7 +4,8 @@ import { isFilePath } from "../../model/filePath.js";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { PUBLIC_NAME } from "../../model/serverName.js";
 import { accepting } from "../../model/textRule.js";
-import type { FileSyncPaths, HostPaths, SettingsFilePaths } from "../../render/index.js";
+import type { FileSyncPaths, SettingsFilePaths } from "../../applications/index.js";
+import type { HostPaths } from "../../render/index.js";
 import type { ApplicationUnits, FileSyncActivationProps, SettingsEditing } from "./activationProps.js";
 import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps, daemonPropProblems } from "./daemons.js";
 import {

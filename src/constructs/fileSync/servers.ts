@@ -1,10 +1,11 @@
 import type { IConstruct } from "constructs";
 import { problem } from "../../model/index.js";
-import { type FileSyncPaths, renderOrigin } from "../../render/index.js";
+import { type FileSyncPaths } from "../../applications/index.js";
+import { renderOrigin } from "../../render/index.js";
 import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
 import type { FrontEndListeners } from "../frontEndParts.js";
 import { warn } from "../warn.js";
-import type { FileSyncExpectations } from "./expected.js";
+import type { FileSyncExpectations } from "../../applications/index.js";
 import type { Mode } from "../mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
 import type { Listener } from "../listener.js";

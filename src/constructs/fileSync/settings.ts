@@ -7,14 +7,13 @@ import {
   type ApplicationSettingsInput,
   applicationSettingsValues,
   type ApplicationSettingsValues,
-  DEFAULT_HOST_PATHS,
   FILE_SYNC_PATH,
   type FileSyncPaths,
   PATH_PREFIX,
   renderApplicationSettings,
-  type PublicOrigin,
   settingsProblems,
-} from "../../render/index.js";
+} from "../../applications/index.js";
+import { DEFAULT_HOST_PATHS, type PublicOrigin } from "../../render/index.js";
 import { hostPathProblems } from "../props/checks.js";
 import type { Host } from "../host.js";
 import { HostFile } from "../hostFile.js";

@@ -1,5 +1,4 @@
-import type { ExpectationInput } from "../../model/expect.js";
-import type { DoctorRow, ServedTree } from "../activationOptions.js";
+import type { DeploymentRow, ExpectationInput, Tree } from "../model/index.js";
 
 /**
  * What the application answers, what others have to be able to read, and why that may fail (service 5.1 and 6). This is
@@ -7,7 +6,7 @@ import type { DoctorRow, ServedTree } from "../activationOptions.js";
  */
 
 /** Rows of `portico doctor` about the application, in the order of the report. */
-export const FILE_SYNC_ROWS: readonly DoctorRow[] = [
+export const FILE_SYNC_ROWS: readonly DeploymentRow[] = [
   { code: "media-permissions", title: "No 403 on media" },
   { code: "avatar", title: "No damaged avatar image" },
   { code: "web-application", title: "302 from the application path" },
@@ -26,7 +25,7 @@ export interface MediaDirectories {
 }
 
 /** Their permissions (service 2.8). */
-export function fileSyncTrees({ directory, avatarDirectory }: MediaDirectories, fix: boolean): ServedTree[] {
+export function fileSyncTrees({ directory, avatarDirectory }: MediaDirectories, fix: boolean): Tree[] {
   return [
     {
       path: directory,

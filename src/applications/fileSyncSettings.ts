@@ -1,9 +1,14 @@
 import { isPort, type Problem, problem, type SettingsFile } from "../model/index.js";
 import { PUBLIC_NAME } from "../model/serverName.js";
 import { accepting, type TextRule } from "../model/textRule.js";
-import { type PublicOrigin, renderOrigin } from "./publicOrigin.js";
-import { renderSettings } from "./settingsText.js";
-import { commandProblems, renderUnit, type UnitCommand } from "./systemdUnit.js";
+import {
+  commandProblems,
+  type PublicOrigin,
+  renderOrigin,
+  renderSettings,
+  renderUnit,
+  type UnitCommand,
+} from "../render/index.js";
 
 /** Paths of the application's routes, each without a slash at its end. */
 export interface FileSyncPaths {

@@ -1,0 +1,2 @@
+export * from "./fileSyncExpectations.js";
+export * from "./fileSyncSettings.js";
