@@ -296,7 +296,7 @@ describe("the config", () => {
     const paths = virtualServers.map(({ name, routes }) => [name, routes.map((r) => `${r.path} ${r.match}`)]);
     expect(paths).toEqual([
       ["default", ["/ segment"]],
-      ["redirect", ["/seafile prefix", "/seafhttp segment", "/seafdav segment", "/static/media segment"]],
+      ["redirect", ["/seafile prefix", "/seafdav segment", "/seafhttp segment", "/static/media segment"]],
       [
         "application",
         [

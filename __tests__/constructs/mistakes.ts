@@ -383,7 +383,7 @@ const WRONG_PARTS = {
 };
 const front = (props: Wrong) => (s: Site) => s.frontEnd(props);
 const fronts = of("a front end", [
-  ["without props", (s) => new FileSyncFrontEnd(s.stack, "files", wrong(undefined))],
+  ["without props", (s) => new FileSyncFrontEnd(s.stack, "files", wrong<never>(undefined))],
   [
     "with wrong parts of all kinds",
     front({

@@ -6,7 +6,7 @@ import {
   type WantedUnit,
 } from "../../src/activation/serviceSteps.js";
 import type { UnitStatus } from "../../src/activation/systemctl.js";
-import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
+import { daemonsOf } from "../../src/applications/index.js";
 import type { FileRole } from "../../src/model/index.js";
 
 /**

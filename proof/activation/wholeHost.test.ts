@@ -21,7 +21,7 @@ import type { SeenDrift } from "../../src/activation/drift.js";
 import type { ExpectedResponse } from "../../src/diagnosis/expectedResponses.js";
 import type { CheckedResponse } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
-import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
+import { daemonsOf } from "../../src/applications/index.js";
 import type { DeploymentInput, ProxyConfigInput } from "../../src/model/index.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
 import type { LoadedState } from "../../src/runtime/load/loadConfig.js";

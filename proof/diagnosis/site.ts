@@ -1,4 +1,4 @@
-import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
+import { daemonsOf } from "../../src/applications/index.js";
 import { FILE_SYNC_ROWS, fileSyncTrees } from "../../src/applications/index.js";
 import {
   type ExpectedResponse,

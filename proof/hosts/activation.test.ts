@@ -1,7 +1,7 @@
 import path from "node:path";
 import { fileSyncTrees } from "../../src/applications/index.js";
 import { MEDIA_FILES } from "../../demo/media.js";
-import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
+import { daemonsOf } from "../../src/applications/index.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import {
   ActivationHost,

@@ -5,7 +5,7 @@ import path from "node:path";
 import { buildSync } from "esbuild";
 import { createMedia } from "../../demo/media.js";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
-import { daemonsOf } from "../../src/constructs/fileSync/activationProps.js";
+import { daemonsOf } from "../../src/applications/index.js";
 import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
 import { applicationSettingsFiles, applicationSettingsValues } from "../../src/applications/index.js";
 import {

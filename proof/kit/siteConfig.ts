@@ -1,4 +1,4 @@
-import { fileSyncExpectations } from "../../src/applications/index.js";
+import { fileSyncExpectations, frontEndExpectations } from "../../src/applications/index.js";
 import type { ExpectedRow, ProxyConfigInput, RouteInput } from "../../src/model/index.js";
 import { rowsOfRoute } from "../../src/model/expect.js";
 
@@ -96,7 +96,10 @@ function applicationRoutes(host: string, directory: string): RouteInput[] {
 /** The expected responses of the same front end, as its deployment lists them. */
 export function siteExpect({ mode, host = "192.0.2.10" }: Pick<SiteOptions, "mode" | "host">): ExpectedRow[] {
   const scheme = mode === "tls" ? "https" : "http";
-  const expect = fileSyncExpectations({ scheme, host, path: "/sync" }, false);
+  const expect = {
+    ...fileSyncExpectations({ scheme, host, path: "/sync" }),
+    ...frontEndExpectations({ scheme, host, path: "/sync/" }, false),
+  };
   const rows = (server: string, name: keyof typeof expect, path: string) =>
     rowsOfRoute(server, { name, path }, expect[name]);
   return [

@@ -1,95 +1,31 @@
-import type { DeploymentRow, ExpectationInput, Tree } from "../model/index.js";
+import type { ExpectationInput } from "../model/index.js";
+import { OWN_404, WRONG_NAME } from "./frontEndExpectations.js";
 
 /**
- * What the application answers, what others have to be able to read, and why that may fail (service 5.1 and 6). This is
- * data: the host evaluates it as it does that of any other application.
+ * What the file-sync service answers, and why that may fail (service 5.1 and 6). This is data: the host evaluates it as it
+ * does that of any other application.
  */
 
-/** Rows of `portico doctor` about the application, in the order of the report. */
-export const FILE_SYNC_ROWS: readonly DeploymentRow[] = [
-  { code: "media-permissions", title: "No 403 on media" },
-  { code: "avatar", title: "No damaged avatar image" },
-  { code: "web-application", title: "302 from the application path" },
-  { code: "public-urls", title: "Upload and view work after login" },
-];
+/** Expected responses by route. */
+export type FileSyncExpectations = Readonly<
+  Record<"web" | "webdav" | "fileServer" | "media", readonly ExpectationInput[]>
+>;
 
-/** Directories on the host that the media routes serve. */
-export interface MediaDirectories {
-  /** Directory of the static media. Absolute path. */
-  readonly directory: string;
-  /**
-   * Directory of avatars.
-   * @default - avatars are in the media directory
-   */
-  readonly avatarDirectory?: string;
-}
-
-/** Their permissions (service 2.8). */
-export function fileSyncTrees({ directory, avatarDirectory }: MediaDirectories, fix: boolean): Tree[] {
-  return [
-    {
-      path: directory,
-      code: "media-permissions",
-      says: "the media file or one of its directories is not readable by others",
-      fix,
-    },
-    {
-      path: avatarDirectory ?? `${directory}/avatars`,
-      code: "avatar",
-      says: "the avatar path is not world readable",
-      fix,
-    },
-  ];
-}
-
-/** Where clients find the application. */
+/** Where clients find it, and the path of its web application: `/sync`. */
 export interface FileSyncPlace {
   readonly scheme: "http" | "https";
-  /** Name that clients ask for. */
   readonly host: string;
-  /** Path of the web application: `/sync`. */
   readonly path: string;
 }
-
-/** Expected responses by virtual server and route. */
-export type FileSyncExpectations = Readonly<
-  Record<
-    "default" | "redirect" | "httpRoot" | "web" | "webdav" | "fileServer" | "media",
-    readonly ExpectationInput[]
-  >
-> & { readonly page: false | readonly ExpectationInput[]; readonly avatars: false };
-
-const WRONG_NAME =
-  "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";
-
-const OWN_404 = {
-  evidence: { status: [404], page: "proxy" },
-  code: "server-name",
-  says: WRONG_NAME,
-} as const;
 
 const WEB_DAEMON =
   "the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on {upstream}";
 
-/** @param root whether `/` leads to the application */
-export function fileSyncExpectations(place: FileSyncPlace, root: boolean): FileSyncExpectations {
-  const { scheme, host } = place;
-  const path = `${place.path}/`;
-  const leads = {
-    host,
-    listeners: "each",
-    location: { scheme, path },
-    fields: [HTML],
-    causes: REDIRECT,
-  } as const;
-  const rootRow = (over: string): ExpectationInput[] => [{ name: `/ over ${over}`, status: 302, ...leads }];
+/** What its routes answer. */
+export function fileSyncExpectations(place: FileSyncPlace): FileSyncExpectations {
+  const { host } = place;
   return {
-    default: [DEFAULT_SERVER],
-    redirect: [{ name: `redirect to ${scheme}`, path, status: 301, ...leads }],
-    httpRoot: rootRow("http"),
-    page: root ? rootRow(scheme) : false,
-    avatars: false,
-    web: webRows({ scheme, host, path }),
+    web: webRows({ ...place, path: `${place.path}/` }),
     webdav: daemon("WebDAV daemon", host, "; without WebDAV, leave the route out"),
     fileServer: daemon(
       "file server daemon",
@@ -99,25 +35,6 @@ export function fileSyncExpectations(place: FileSyncPlace, root: boolean): FileS
     media: [{ ...MEDIA, host }],
   };
 }
-
-const HTML = { name: "Content-Type", mediaType: "text/html" } as const;
-
-const DEFAULT_SERVER: ExpectationInput = {
-  name: "default server",
-  host: "unknown",
-  status: 200,
-  fields: [HTML, { name: "Server", version: true }],
-  causes: [
-    {
-      evidence: { server: "version" },
-      says: "the default virtual server answers, but its page is missing",
-    },
-    {
-      evidence: {},
-      says: "another virtual server or another program answered: the default virtual server is not enabled on the port",
-    },
-  ],
-};
 
 const restart = (...items: string[]) => ({
   settings: items,
@@ -219,14 +136,6 @@ const MEDIA: ExpectationInput = {
     { evidence: {}, says: "something other than the media route answered" },
   ],
 };
-
-const REDIRECT = [
-  OWN_404,
-  {
-    evidence: {},
-    says: "the listener is not in TLS mode, or the redirect names another host or port",
-  },
-] as const;
 
 const LOGIN_FIELDS = [
   { name: "Content-Type", value: "text/html; charset=utf-8" },

@@ -1,4 +1,11 @@
-import { isPort, type Problem, problem, type SettingsFile } from "../model/index.js";
+import {
+  type IniItem,
+  isPort,
+  type Problem,
+  problem,
+  type PythonItem,
+  type SettingsFile,
+} from "../model/index.js";
 import { PUBLIC_NAME } from "../model/serverName.js";
 import { accepting, type TextRule } from "../model/textRule.js";
 import {
@@ -106,14 +113,23 @@ export function applicationSettingsValues(input: ApplicationSettingsInput): Appl
   };
 }
 
-/** Where the application has its settings files. */
+/** Where the application has its settings files; one that it does not have is left out. */
 export interface SettingsFilePaths {
-  /** Config file of the network daemon (an INI file). Absolute path. */
-  readonly networkDaemon: string;
-  /** Settings of the web application (a Python file). Absolute path. */
-  readonly webApplication: string;
-  /** Config file of the file server (an INI file). Absolute path. */
-  readonly fileServer: string;
+  /**
+   * Config file of the network daemon (an INI file). Absolute path.
+   * @default - none: newer releases have no such file
+   */
+  readonly networkDaemon?: string;
+  /**
+   * Settings of the web application (a Python file). Absolute path.
+   * @default - its settings are left to you
+   */
+  readonly webApplication?: string;
+  /**
+   * Config file of the file server (an INI file). Absolute path.
+   * @default - its settings are left to you
+   */
+  readonly fileServer?: string;
 }
 
 /** The application's files with their items (service 2.1), in the order in which they are written. */
@@ -123,38 +139,30 @@ export function applicationSettingsFiles(
 ): readonly SettingsFile[] {
   // Clients are given these two, and the application's web interface can store others (service 2.2).
   const url = (name: string, value: string) => ({ name, value, code: "public-urls", stored: true });
+  const { networkDaemon, webApplication, fileServer } = paths;
+  const ini = (name: string, path: string | undefined, items: readonly IniItem[]): SettingsFile[] =>
+    path === undefined ? [] : [{ name, path, kind: "ini", items }];
+  const python = (name: string, path: string | undefined, items: readonly PythonItem[]): SettingsFile[] =>
+    path === undefined ? [] : [{ name, path, kind: "python", items }];
   return [
-    {
-      name: "network-daemon",
-      path: paths.networkDaemon,
-      kind: "ini",
-      items: [{ section: "General", ...url("SERVICE_URL", values.serviceUrl) }],
-    },
-    {
-      name: "web-application",
-      path: paths.webApplication,
-      kind: "python",
-      items: [
-        url("FILE_SERVER_ROOT", values.fileServerRoot),
-        { name: "SERVE_STATIC", value: values.serveStatic },
-        { name: "MEDIA_URL", value: values.mediaUrl },
-        { name: "SITE_ROOT", value: values.siteRoot },
-        { name: "LOGIN_URL", value: values.loginUrl },
-        { name: "COMPRESS_URL", value: values.compressUrl },
-        { name: "STATIC_URL", value: values.staticUrl },
-        { name: "ENABLE_SETTINGS_VIA_WEB", value: values.enableSettingsViaWeb },
-        { name: "CSRF_TRUSTED_ORIGINS", value: values.csrfTrustedOrigins },
-      ],
-    },
-    {
-      name: "file-server",
-      path: paths.fileServer,
-      kind: "ini",
-      items: [
-        { section: "fileserver", name: "host", value: values.fileServerHost },
-        { section: "fileserver", name: "port", value: values.fileServerPort },
-      ],
-    },
+    ...ini("network-daemon", networkDaemon, [
+      { section: "General", ...url("SERVICE_URL", values.serviceUrl) },
+    ]),
+    ...python("web-application", webApplication, [
+      url("FILE_SERVER_ROOT", values.fileServerRoot),
+      { name: "SERVE_STATIC", value: values.serveStatic },
+      { name: "MEDIA_URL", value: values.mediaUrl },
+      { name: "SITE_ROOT", value: values.siteRoot },
+      { name: "LOGIN_URL", value: values.loginUrl },
+      { name: "COMPRESS_URL", value: values.compressUrl },
+      { name: "STATIC_URL", value: values.staticUrl },
+      { name: "ENABLE_SETTINGS_VIA_WEB", value: values.enableSettingsViaWeb },
+      { name: "CSRF_TRUSTED_ORIGINS", value: values.csrfTrustedOrigins },
+    ]),
+    ...ini("file-server", fileServer, [
+      { section: "fileserver", name: "host", value: values.fileServerHost },
+      { section: "fileserver", name: "port", value: values.fileServerPort },
+    ]),
   ];
 }
 

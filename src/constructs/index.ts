@@ -2,6 +2,7 @@ export type { AcmeOptions, ExternalAccountBinding } from "./acme.js";
 export * from "./action.js";
 export * from "./activation.js";
 export type * from "./activationOptions.js";
+export * from "./application.js";
 export * from "./containerProxy.js";
 export type { DailyDoctor } from "./dailyDoctor.js";
 export type {
@@ -27,15 +28,11 @@ export type {
 export { Delivery } from "./delivery/delivery.js";
 export * from "./fileSync/fileSyncProxy.js";
 export * from "./fileSync/frontEnd.js";
-export type {
-  FileSyncRoutes,
-  FileSyncRouteFields,
-  FileSyncUpstreamOverrides,
-  FileSyncUpstreams,
-} from "./fileSync/servers.js";
+export type * from "./fileSync/members.js";
+export type { SettingsTexts } from "./fileSync/settingsTexts.js";
 export * from "./pair/frontEndPair.js";
 export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
-export type { FileSyncFrontEndProps } from "./fileSync/props.js";
+export type { FileSyncFrontEndProps } from "./fileSync/frontEndProps.js";
 export type { FrontEndFirewallProps, FrontEndListeners } from "./frontEndParts.js";
 export * from "./firewall.js";
 export * from "./host.js";

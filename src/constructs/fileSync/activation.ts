@@ -1,75 +1,84 @@
 import type { Construct } from "constructs";
-import { DEPLOYMENT_FILE } from "../../model/index.js";
-import { applicationSettingsFiles } from "../../applications/index.js";
+import type { ApplicationDefinition } from "../../applications/index.js";
+import { DEPLOYMENT_FILE, type SettingsFile } from "../../model/index.js";
 import { Activation, type ActivationProps } from "../activation.js";
 import { deploymentOf, deploymentText } from "../deploymentDocument.js";
 import type { HostDescription } from "../activationOptions.js";
+import type { Firewall } from "../firewall.js";
+import { networkOf } from "../frontEndParts.js";
 import type { Host } from "../host.js";
 import { HostFile } from "../hostFile.js";
-import type { ProxyService } from "../proxyService.js";
-import type { ApplicationSettings } from "./settings.js";
-import type { ApplicationDaemons } from "./daemons.js";
-import type { Firewall } from "../firewall.js";
-import { daemonsOf, type FileSyncActivationProps } from "./activationProps.js";
-import { FILE_SYNC_ROWS, fileSyncTrees, type MediaDirectories } from "../../applications/index.js";
-import { networkOf } from "../frontEndParts.js";
 import type { Mode } from "../mode.js";
+import type { ProxyService } from "../proxyService.js";
 import type { ReverseProxy } from "../reverseProxy.js";
+import type { FileSyncActivationProps } from "./activationProps.js";
 
 /** What an activation takes from its front end. */
 interface ActivatedFrontEnd extends Construct {
   readonly host: Host;
   readonly service: ProxyService;
-  readonly settings: Pick<ApplicationSettings, "values">;
-  readonly daemons?: ApplicationDaemons;
   readonly firewall?: Firewall;
-  readonly media: MediaDirectories;
   readonly mode: Mode;
   readonly proxy: ReverseProxy;
 }
 
+/** @internal An application, and its settings files as they should be here; none if they are left to the user. */
+export interface ActivatedApplication {
+  readonly application: ApplicationDefinition;
+  readonly settings?: readonly SettingsFile[];
+}
+
 /** @internal The activation of a front end. */
-export const activateFrontEnd = (frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): Activation =>
-  new Activation(frontEnd, "Activation", activationProps(frontEnd, props));
+export const activateFrontEnd = (
+  frontEnd: ActivatedFrontEnd,
+  activated: ActivatedApplication,
+  props: FileSyncActivationProps,
+): Activation => new Activation(frontEnd, "Activation", activationProps(frontEnd, activated, props));
 
 /** @internal Without one, the deployment is a file like any other: checks of the host read it. */
-export function describeFrontEnd(frontEnd: ActivatedFrontEnd): void {
+export function describeFrontEnd(frontEnd: ActivatedFrontEnd, activated: ActivatedApplication): void {
   new HostFile(frontEnd, "Deployment", {
     host: frontEnd.host,
     path: DEPLOYMENT_FILE,
-    content: () => deploymentText(deploymentOf(frontEnd, activationProps(frontEnd, {}))),
+    content: () => deploymentText(deploymentOf(frontEnd, activationProps(frontEnd, activated, {}))),
     role: "other",
   });
 }
 
-function activationProps(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): ActivationProps {
-  const { daemons, firewall, service } = frontEnd;
+function activationProps(
+  frontEnd: ActivatedFrontEnd,
+  { application, settings }: ActivatedApplication,
+  props: FileSyncActivationProps,
+): ActivationProps {
+  const { firewall, service } = frontEnd;
+  const edited = settings?.map(({ name }) => name);
   return {
     service,
     services: {
-      daemons: daemonsOf({
-        webApplication: daemons?.webApplication?.name,
-        fileServer: daemons?.fileServer?.name,
-        webdav: daemons?.webdav?.name,
-        ...props.units,
-      }),
+      daemons: application.daemons?.map(({ restartOn, ...daemon }) => ({
+        ...daemon,
+        // A file that is not edited here restarts nothing.
+        ...(restartOn === undefined
+          ? {}
+          : { restartOn: restartOn.filter((name) => edited?.includes(name) ?? true) }),
+      })),
       firewall: firewall?.unit.name,
     },
-    describe: () => describe(frontEnd, props),
+    describe: () => describe(frontEnd, { application, settings }, props),
     doctor: props.doctor,
   };
 }
 
-function describe(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): HostDescription {
-  const { settings, database, probe, requireCertificate, fixMedia = false } = props;
-  const edited = settings && {
-    ...settings,
-    files: applicationSettingsFiles(frontEnd.settings.values, settings.files),
-  };
+function describe(
+  frontEnd: ActivatedFrontEnd,
+  { application, settings: files }: ActivatedApplication,
+  props: FileSyncActivationProps,
+): HostDescription {
+  const { settings, database, probe, requireCertificate } = props;
   return {
-    ...(edited === undefined ? {} : { settings: edited }),
-    trees: fileSyncTrees(frontEnd.media, fixMedia),
-    rows: FILE_SYNC_ROWS,
+    ...(files === undefined ? {} : { settings: { ...settings, files } }),
+    trees: application.trees,
+    rows: application.rows,
     ...(database === undefined ? {} : { database }),
     network: networkOf(frontEnd),
     ...(probe === undefined ? {} : { probe }),

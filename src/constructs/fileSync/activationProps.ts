@@ -1,12 +1,5 @@
 import { type SettingsFilePaths } from "../../applications/index.js";
-import { FASTCGI_START } from "../../render/index.js";
-import type {
-  CommandRule,
-  DaemonUnit,
-  DatabaseConnection,
-  DescribedSettings,
-  ResponseProbe,
-} from "../activationOptions.js";
+import type { DatabaseConnection, DescribedSettings, ResponseProbe } from "../activationOptions.js";
 import type { DailyDoctor } from "../dailyDoctor.js";
 
 /** What activation has to know about the application, besides what the front end knows itself. */
@@ -54,8 +47,11 @@ export interface FileSyncActivationProps {
 
 /** The application's own settings files, and what is done with them. */
 export interface SettingsEditing extends Pick<DescribedSettings, "apply"> {
-  /** Where the files are. */
-  readonly files: SettingsFilePaths;
+  /**
+   * Where the files are, at least one of them. Not beside an `application`, which knows its files.
+   * @default - those of the application
+   */
+  readonly files?: SettingsFilePaths;
 }
 
 /** systemd units of the application's daemons. */
@@ -76,25 +72,3 @@ export interface ApplicationUnits {
    */
   readonly webdav?: string;
 }
-
-/** @internal Its daemons, in the order in which they start (service 2.5 to 2.7). */
-export function daemonsOf({ fileServer, webdav, webApplication }: ApplicationUnits): DaemonUnit[] {
-  const daemon = (unit: string | undefined, more: Omit<DaemonUnit, "unit"> = {}): DaemonUnit[] =>
-    unit === undefined ? [] : [{ unit, ...more }];
-  return [
-    ...daemon(fileServer, { restartOn: ["network-daemon", "file-server"], domainChange: "restart" }),
-    ...daemon(webdav),
-    ...daemon(webApplication, {
-      restartOn: ["network-daemon", "web-application"],
-      code: "web-application",
-      command: NO_FASTCGI,
-    }),
-  ];
-}
-
-/** Service 2.4. */
-const NO_FASTCGI: CommandRule = {
-  never: FASTCGI_START,
-  says: "the fastcgi start variant is used in the service unit",
-  fix: "Make the unit's ExecStart end in `start`, then run systemctl daemon-reload and restart it.",
-};

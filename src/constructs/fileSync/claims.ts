@@ -1,8 +1,9 @@
 import type { IConstruct } from "constructs";
+import type { ApplicationDefinition, PublicPlace } from "../../applications/index.js";
 import { type Problem, problem } from "../../model/index.js";
 import { isKnown } from "../props/tokens.js";
 import type { VirtualServer } from "../virtualServer.js";
-import type { FileSyncFrontEndProps } from "./props.js";
+import type { AnyFrontEndProps } from "./frontEndProps.js";
 
 /** What belongs to the application, and what nothing else of the stack may take. */
 
@@ -31,8 +32,14 @@ export function takenNameProblems(frontEnd: {
 }
 
 /** @internal Files and directories of the application that have its secrets. */
-export function settingsFiles({ installDirectory, activation }: FileSyncFrontEndProps): string[] {
-  const given = Object.values(activation?.settings?.files ?? {});
-  const files = given.filter((file) => typeof file === "string");
+export function settingsFiles(
+  { installDirectory, activation }: Pick<AnyFrontEndProps, "installDirectory" | "activation">,
+  application: ApplicationDefinition,
+  place: PublicPlace,
+): string[] {
+  const given = Object.values(activation?.settings?.files ?? {}) as unknown[];
+  const files = [...given, ...(application.settings?.(place) ?? []).map(({ path }) => path)].filter(
+    (file) => typeof file === "string",
+  );
   return installDirectory === undefined ? files : [installDirectory, ...files];
 }

@@ -46,7 +46,7 @@ export class ApplicationDaemons extends Construct {
     refuseProps(this, props, APPLICATION_DAEMONS_PROPS, (fit) => daemonPropProblems(this.node.path, fit));
     const { databaseUnit = "mariadb.service", proxyUnit = "portico.service" } = props;
     const database = databaseUnit === false ? [] : [databaseUnit];
-    const names = { ...DEFAULT_NAMES, ...props.names };
+    const names = allNames(props);
     const add = (daemon: DaemonName, after: readonly string[]): SystemdUnit | undefined => {
       const settings = props[daemon];
       if (settings === undefined) return undefined;
@@ -129,6 +129,14 @@ const DEFAULT_NAMES = {
   webApplication: "sync-web-application.service",
   webdav: "sync-webdav.service",
 } as const;
+
+const allNames = ({ names }: Pick<ApplicationDaemonsProps, "names">) => ({ ...DEFAULT_NAMES, ...names });
+
+/** @internal Names of the units that the props make. */
+export function unitNames(props: Omit<ApplicationDaemonsProps, "host">): Partial<Record<DaemonName, string>> {
+  const names = Object.entries(allNames(props)) as [DaemonName, string][];
+  return Object.fromEntries(names.filter(([daemon]) => props[daemon] !== undefined));
+}
 
 /** Which of the application's daemons get a unit. */
 export interface ApplicationDaemonsProps {

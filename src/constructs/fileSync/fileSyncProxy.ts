@@ -1,13 +1,11 @@
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
-import { type FileSyncPaths, fileSyncPaths } from "../../applications/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
-import { Action } from "../action.js";
+import { type FileSyncPaths, fileSyncPaths, fileSyncService } from "../../applications/index.js";
 import { type FrontEndListeners, givenPartProblems } from "../frontEndParts.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
 import { MODE } from "../props/instances.js";
-import { fileSyncExpectations } from "../../applications/index.js";
 import {
   any,
   choice,
@@ -30,17 +28,8 @@ import { takenNameProblems } from "./claims.js";
 import type { Mode } from "../mode.js";
 import { namesProblems, ROUTE_FIELDS, routeProblems } from "./props.js";
 import { ROUTE_PATHS } from "./paths.js";
-import {
-  addRoutes,
-  addServers,
-  addUpstreams,
-  applicationUrl,
-  type FileSyncRouteFields,
-  type FileSyncRoutes,
-  type FileSyncUpstreams,
-  httpsOf,
-  rootRedirect,
-} from "./servers.js";
+import type { FileSyncRoutes, FileSyncUpstreams, RouteResponseFields } from "./members.js";
+import { addSite, httpsOf } from "./servers.js";
 
 /**
  * The proxy of a file-sync web application for containers: the virtual servers and routes of `FileSyncFrontEnd`, with
@@ -73,49 +62,30 @@ export class FileSyncProxy extends Construct {
       ...givenPartProblems(this, { proxy: fit.proxy, upstreams: { ...fit.upstreams } }),
     ]);
     const { mode, serverNames, mediaDirectory, avatarDirectory } = props;
-    const [serverName] = serverNames;
     this.proxy = new ContainerProxy(this, "Proxy", props.proxy);
     this.listeners = addContainerListeners(this.proxy, mode, serverNames);
-    this.upstreams = addUpstreams(this.proxy, props.upstreams);
-    const { defaultPageDirectory } = CONTAINER_PATHS;
-    const paths = fileSyncPaths(props.pathPrefix, props.routePaths);
-    const path = paths.web;
-    const root = props.rootRedirect === true ? rootRedirect(mode, path) : undefined;
-    const linked = root && applicationUrl(mode, serverName!, path);
-    this.proxy.addFile(`${defaultPageDirectory}/index.html`, props.defaultPage ?? renderDefaultPage(linked));
-    const page = Action.staticFiles(defaultPageDirectory, { index: ["index.html"] });
-    const { listeners } = this;
-    const place = { scheme: mode.scheme, host: serverName!, path };
-    const expect = fileSyncExpectations(place, root !== undefined);
-    const servers = addServers(this.proxy, {
-      listeners,
-      mode,
-      serverNames,
-      paths,
-      page,
-      root,
-      responseHeaders: props.responseHeaders,
-      expect,
+    const definition = fileSyncService({
+      paths: fileSyncPaths(props.pathPrefix, props.routePaths),
+      media: { directory: mediaDirectory, avatarDirectory },
+      destination: props.webdavDestination,
     });
-    this.defaultServer = servers.defaultServer;
-    this.redirect = servers.redirect;
-    this.application = servers.application;
+    const { listeners } = this;
+    const { defaultPageDirectory: pageDirectory } = CONTAINER_PATHS;
+    const parts = { application: definition, listeners, mode, pageDirectory };
+    const site = addSite(this.proxy, {
+      ...props,
+      ...parts,
+      serverNames: serverNames as [string, ...string[]],
+    });
+    this.proxy.addFile(`${pageDirectory}/index.html`, props.defaultPage ?? renderDefaultPage(site.linked));
+    this.upstreams = site.upstreams as object as FileSyncUpstreams;
+    this.routes = site.routes as object as FileSyncRoutes;
+    this.defaultServer = site.defaultServer;
+    this.redirect = site.redirect;
+    this.application = site.application;
     const { application, proxy } = this;
     const taken = () => takenNameProblems({ application, proxy, serverNames });
     this.node.addValidation({ validate: () => taken().map(formatProblem) });
-    this.routes = addRoutes(this.application, undefined, {
-      upstreams: this.upstreams,
-      paths,
-      scheme: mode.scheme,
-      serverName: serverName!,
-      mediaDirectory,
-      avatarDirectory,
-      requestBodyTimeoutMs: props.requestBodyTimeoutMs,
-      webdavDestination: props.webdavDestination,
-      page: root ?? page,
-      expect,
-      responseHeaders: props.routeResponseHeaders,
-    });
   }
 
   /** The HTTPS listener on IPv4: `listeners.https`, for where there is one. In plain mode it is refused. */
@@ -171,7 +141,7 @@ export interface FileSyncProxyProps {
    * Fields that are set or removed in the answers of single routes; they take priority over `responseHeaders`.
    * @default - none
    */
-  readonly routeResponseHeaders?: FileSyncRouteFields;
+  readonly routeResponseHeaders?: RouteResponseFields<FileSyncRoutes>;
   /**
    * Whether `/` leads to the application, over http and https: a 302, so that browsers forget it when this is turned off.
    * The default server still answers for other names, and its page links to the application.

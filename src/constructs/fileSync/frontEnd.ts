@@ -9,30 +9,32 @@ import {
   isWildcard,
   problem,
   ProblemError,
+  type SettingsFile,
   upstreamAddress,
 } from "../../model/index.js";
-import { fileSyncPaths } from "../../applications/index.js";
+
+import {
+  type ApplicationDefinition,
+  applicationSettingsFiles,
+  fileSyncPaths,
+  fileSyncService,
+  type MediaDirectories,
+  type PublicPlace,
+} from "../../applications/index.js";
 import { renderDefaultPage } from "../../render/index.js";
-import { Action } from "../action.js";
 import { settingsFiles, takenNameProblems } from "./claims.js";
 import { warn } from "../warn.js";
 import type { Activation } from "../activation.js";
-import { ApplicationDaemons } from "./daemons.js";
+import { ApplicationDaemons, unitNames } from "./daemons.js";
+import type { FileSyncActivationProps } from "./activationProps.js";
 import { ApplicationSettings } from "./settings.js";
 import { activateFrontEnd, describeFrontEnd } from "./activation.js";
 import { dnsRecordsOutput } from "../dnsOutput.js";
-import {
-  addRoutes,
-  addServers,
-  addUpstreams,
-  applicationUrl,
-  type FileSyncRoutes,
-  type FileSyncUpstreams,
-  httpsOf,
-  rootRedirect,
-} from "./servers.js";
-import { type FileSyncFrontEndProps, refuseFrontEnd, refuseLostAddress, refuseSameNames } from "./props.js";
-import { fileSyncExpectations, type MediaDirectories } from "../../applications/index.js";
+import { addSite, httpsOf } from "./servers.js";
+import type { FileSyncRoutes, FileSyncUpstreams } from "./members.js";
+import { SettingsTexts } from "./settingsTexts.js";
+import type { AnyFrontEndProps, FileSyncFrontEndProps } from "./frontEndProps.js";
+import { refuseFrontEnd, refuseLostAddress, refuseSameNames } from "./props.js";
 import type { Firewall } from "../firewall.js";
 import {
   addFirewall,
@@ -51,13 +53,17 @@ import { ProxyService } from "../proxyService.js";
 import { ReverseProxy } from "../reverseProxy.js";
 import type { TlsFiles } from "../tlsMaterial.js";
 import { hasTokens, isKnown } from "../props/tokens.js";
+import type { Upstream } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
 
 /**
  * The whole front end of a file-sync web application: proxy, routes, TLS, units and settings on one host.
  * Every part is a member, and everything about it can be given by props or added afterwards.
  */
-export class FileSyncFrontEnd extends Construct {
+export class FileSyncFrontEnd<
+  Upstreams extends object = FileSyncUpstreams,
+  Routes extends object = FileSyncRoutes,
+> extends Construct {
   /** The host it runs on. */
   readonly host: Host;
   /** Plain HTTP or TLS. */
@@ -66,8 +72,8 @@ export class FileSyncFrontEnd extends Construct {
   readonly proxy: ReverseProxy;
   /** The listeners. */
   readonly listeners: FrontEndListeners;
-  /** The application's daemons. */
-  readonly upstreams: FileSyncUpstreams;
+  /** The application's servers. */
+  readonly upstreams: Upstreams;
   /** Answers on the HTTP port for names that are not the application's. */
   readonly defaultServer: VirtualServer;
   /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
@@ -75,17 +81,19 @@ export class FileSyncFrontEnd extends Construct {
   /** Leads from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
   /** Routes of the application's virtual server. */
-  readonly routes: FileSyncRoutes;
-  /** Directories on the host that the media routes serve. */
-  readonly media: MediaDirectories;
+  readonly routes: Routes;
+  /** Directories on the host that the media routes of the default application serve; undefined for another one. */
+  readonly media?: MediaDirectories;
   /** Files of the TLS material; undefined in plain mode. */
   readonly tls?: TlsFiles;
   /** Page of the default server. */
   readonly defaultPage: HostFile;
   /** Runtime and units. */
   readonly service: ProxyService;
-  /** The application's settings that follow from all this. */
-  readonly settings: ApplicationSettings;
+  /** The settings of the default application that follow from all this. Of another one: `settingsTexts`. */
+  readonly settings!: ApplicationSettings;
+  /** What another application has to be told of its public URL; undefined for the default one. */
+  readonly settingsTexts?: SettingsTexts;
   /** The host's static address; undefined unless asked for. */
   readonly network?: StaticNetwork;
   /** Packet filter of the host; undefined unless asked for. */
@@ -99,10 +107,9 @@ export class FileSyncFrontEnd extends Construct {
   /** Where users find the application. */
   readonly url: string;
 
-  constructor(scope: Construct, id: string, props: FileSyncFrontEndProps) {
+  constructor(scope: Construct, id: string, props: FileSyncFrontEndProps<Upstreams, Routes>) {
     super(scope, freeId(scope, id));
     refuseFrontEnd(this, props);
-    const paths = fileSyncPaths(props.pathPrefix, props.routePaths);
     this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
     this.mode = props.mode;
     refuseSameNames(this, props);
@@ -111,48 +118,35 @@ export class FileSyncFrontEnd extends Construct {
     this.serverNames = [...this.host.serverNames, ...(props.additionalServerNames ?? [])];
     this.proxy = new ReverseProxy(this, "Proxy", { ...props.proxy, host: this.host, paths: props.paths });
     this.listeners = addListeners(this.proxy, this.mode, this.serverNames);
-    this.upstreams = addUpstreams(this.proxy, props.upstreams ?? {});
     this.tls = this.listeners.https?.tlsFiles;
-    const page = Action.staticFiles(this.proxy.paths.defaultPageDirectory, { index: ["index.html"] });
+    if (props.application === undefined) this.media = mediaOf(props);
+    const application = props.application?.definition ?? fileSyncDefinition(props, this.media!);
     const { listeners, mode, serverNames } = this;
-    const path = paths.web;
-    const root = props.rootRedirect === true ? rootRedirect(mode, path) : undefined;
-    const place = { scheme: mode.scheme, host: serverNames[0], path };
-    const expect = fileSyncExpectations(place, root !== undefined);
-    const common = { listeners, mode, serverNames, paths, expect };
-    const servers = addServers(this.proxy, { ...common, page, root, responseHeaders: props.responseHeaders });
-    this.defaultServer = servers.defaultServer;
-    this.redirect = servers.redirect;
-    this.application = servers.application;
+    const { defaultPageDirectory: pageDirectory, logDirectory, settingsDirectory } = this.proxy.paths;
+    const logs = props.proxy?.logs;
+    const parts = { application, listeners, mode, serverNames, pageDirectory, logDirectory, logs };
+    const site = addSite(this.proxy, { ...props, ...parts });
+    this.upstreams = site.upstreams as Upstreams;
+    this.defaultServer = site.defaultServer;
+    this.redirect = site.redirect;
+    this.application = site.application;
+    this.routes = site.routes as Routes;
+    this.url = site.url;
     this.node.addValidation({ validate: () => takenNameProblems(this).map(formatProblem) });
-    this.proxy.privateFiles.push(...settingsFiles(props));
-    this.media = {
-      directory: props.mediaDirectory ?? `${props.installDirectory}/media`,
-      avatarDirectory: props.avatarDirectory,
-    };
-    this.routes = addRoutes(this.application, this.proxy.paths.logDirectory, {
-      upstreams: this.upstreams,
-      paths,
-      scheme: this.mode.scheme,
-      serverName: this.serverNames[0],
-      mediaDirectory: this.media.directory,
-      avatarDirectory: this.media.avatarDirectory,
-      requestBodyTimeoutMs: props.requestBodyTimeoutMs,
-      webdavDestination: props.webdavDestination,
-      responseHeaders: props.routeResponseHeaders,
-      page: root ?? page,
-      expect,
-      logs: props.proxy?.logs,
-    });
+    this.proxy.privateFiles.push(...settingsFiles(props, application, site.place));
     this.defaultPage = new HostFile(this, "DefaultPage", {
       host: this.host,
-      path: `${this.proxy.paths.defaultPageDirectory}/index.html`,
-      content: props.defaultPage ?? renderDefaultPage(root && applicationUrl(mode, serverNames[0], path)),
+      path: `${pageDirectory}/index.html`,
+      content: props.defaultPage ?? renderDefaultPage(site.linked),
       role: "page",
     });
     this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });
-    this.settings = this.addSettings(props);
-    this.url = `${this.settings.values.serviceUrl}/`;
+    if (props.application === undefined) {
+      this.settings = this.addSettings(props, site.upstreams.fileServer!);
+    } else {
+      const given = { application, place: site.place, host: this.host, directory: settingsDirectory };
+      this.settingsTexts = new SettingsTexts(this, "Settings", given);
+    }
     const { network, firewall, daemons } = props;
     const { host } = this;
     const { unitDirectory } = this.proxy.paths;
@@ -164,9 +158,11 @@ export class FileSyncFrontEnd extends Construct {
     if (daemons !== undefined) {
       this.daemons = new ApplicationDaemons(this, "Daemons", { ...daemons, host, unitDirectory });
     }
-    if (props.activation !== undefined || host.delivery.needsActivation) {
-      this.activation = activateFrontEnd(this, props.activation ?? {});
-    } else describeFrontEnd(this);
+    const { activation } = props;
+    const activated = { application, settings: this.settingsFilesOf(application, site.place, activation) };
+    if (activation !== undefined || host.delivery.needsActivation) {
+      this.activation = activateFrontEnd(this, activated, activation ?? {});
+    } else describeFrontEnd(this, activated);
     if (props.outputs === true) this.addOutputs();
   }
 
@@ -205,10 +201,20 @@ export class FileSyncFrontEnd extends Construct {
     }
   }
 
-  private addSettings(props: FileSyncFrontEndProps): ApplicationSettings {
+  /** Of the default application, only those that it is told the places of. */
+  private settingsFilesOf(
+    application: ApplicationDefinition,
+    place: PublicPlace,
+    { settings }: FileSyncActivationProps = {},
+  ): readonly SettingsFile[] | undefined {
+    if (this.settingsTexts !== undefined) return application.settings?.(place);
+    return settings?.files && applicationSettingsFiles(this.settings.values, settings.files);
+  }
+
+  private addSettings(props: AnyFrontEndProps, fileServer: Upstream): ApplicationSettings {
     return new ApplicationSettings(this, "Settings", {
       ...props.settings,
-      fileServer: props.settings?.fileServer ?? this.fileServerAddress(),
+      fileServer: props.settings?.fileServer ?? this.fileServerAddress(fileServer),
       directory: this.proxy.paths.settingsDirectory,
       host: this.host,
       scheme: this.mode.scheme,
@@ -220,8 +226,7 @@ export class FileSyncFrontEnd extends Construct {
   }
 
   /** The file server listens where its upstream says. */
-  private fileServerAddress(): { host: string; port: number } {
-    const { url } = this.upstreams.fileServer;
+  private fileServerAddress({ url }: Upstream): { host: string; port: number } {
     const leads = hasTokens(url) ? undefined : upstreamAddress(url);
     if (leads !== undefined && "port" in leads) {
       const { host, port } = leads;
@@ -254,4 +259,25 @@ export class FileSyncFrontEnd extends Construct {
       description: "TCP ports that only the host itself may reach.",
     });
   }
+}
+
+const mediaOf = ({
+  mediaDirectory,
+  installDirectory,
+  avatarDirectory,
+}: AnyFrontEndProps): MediaDirectories => ({
+  directory: mediaDirectory ?? `${installDirectory}/media`,
+  avatarDirectory,
+});
+
+/** The application that props describe one by one. */
+function fileSyncDefinition(props: AnyFrontEndProps, media: MediaDirectories): ApplicationDefinition {
+  const { activation: { fixMedia, units } = {}, daemons = {} } = props;
+  return fileSyncService({
+    paths: fileSyncPaths(props.pathPrefix, props.routePaths),
+    media,
+    fixMedia,
+    destination: props.webdavDestination,
+    units: { ...unitNames(daemons), ...units },
+  });
 }

@@ -1,28 +1,26 @@
+import type { AnyFrontEndProps } from "./frontEndProps.js";
 import type { Construct } from "constructs";
 import { MILLISECONDS_MAX } from "../../model/fields.js";
 import { isFilePath } from "../../model/filePath.js";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { PUBLIC_NAME } from "../../model/serverName.js";
 import { accepting } from "../../model/textRule.js";
-import type { FileSyncPaths, SettingsFilePaths } from "../../applications/index.js";
-import type { HostPaths } from "../../render/index.js";
+import type { SettingsFilePaths } from "../../applications/index.js";
 import type { ApplicationUnits, FileSyncActivationProps, SettingsEditing } from "./activationProps.js";
-import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps, daemonPropProblems } from "./daemons.js";
-import {
-  APPLICATION_SETTINGS_PROPS,
-  type ApplicationSettingsProps,
-  settingsPropProblems,
-} from "./settings.js";
+import { APPLICATION_DAEMONS_PROPS, daemonPropProblems } from "./daemons.js";
+import { APPLICATION_SETTINGS_PROPS, settingsPropProblems } from "./settings.js";
 import { DAILY_DOCTOR_PROPS } from "../dailyDoctor.js";
 import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
-import type { FileSyncRouteFields, FileSyncUpstreamOverrides } from "./servers.js";
+import type { RouteFields } from "./servers.js";
+import type { FileSyncRoutes, FileSyncUpstreams, RouteResponseFields, UpstreamOverrides } from "./members.js";
 import { FIREWALL_PROPS } from "../firewall.js";
 import { pathProblems, ROUTE_PATHS } from "./paths.js";
-import { type FrontEndFirewallProps, givenPartProblems } from "../frontEndParts.js";
-import { type Host, HOST_PROPS, type HostProps } from "../host.js";
-import { HOST, MODE } from "../props/instances.js";
+import { givenPartProblems } from "../frontEndParts.js";
+import { type Host, HOST_PROPS } from "../host.js";
+import { APPLICATION, HOST, MODE } from "../props/instances.js";
+import { applicationProblems, propsFor } from "./applicationProps.js";
 import type { Mode } from "../mode.js";
-import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
+import { STATIC_NETWORK_PROPS } from "../network.js";
 import {
   any,
   choice,
@@ -39,145 +37,15 @@ import {
   text,
   without,
 } from "../props/propTable.js";
-import { PROXY_SERVICE_PROPS, type ProxyServiceProps } from "../proxyService.js";
-import { HOST_PATHS, REVERSE_PROXY_PROPS, type ReverseProxyProps } from "../reverseProxy.js";
-import type { ResponseHeaders } from "../responseHeaders.js";
+import { PROXY_SERVICE_PROPS } from "../proxyService.js";
+import { HOST_PATHS, REVERSE_PROXY_PROPS } from "../reverseProxy.js";
 import { isKnown } from "../props/tokens.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
 
-/** What a front end is made of. The host, the mode, and a directory of the application are required. */
-export interface FileSyncFrontEndProps {
-  /** The host, or props to make one. */
-  readonly host: Host | HostProps;
-  /** Plain HTTP or TLS. */
-  readonly mode: Mode;
-  /**
-   * Directory on the host that the web application is installed in; its media are in `media` below it.
-   * @default - none; then `mediaDirectory` is needed
-   */
-  readonly installDirectory?: string;
-  /**
-   * Directory of the static media: icons, avatars, scripts. The directory, those above it and everything in it
-   * must be readable by others, or the proxy answers 403.
-   * @default - `media` in the install directory
-   */
-  readonly mediaDirectory?: string;
-  /**
-   * Directory of avatars, if the application keeps them with its data and only links to them from the media
-   * directory. Links that leave a directory are not followed, so avatars get a route of their own.
-   * @default - avatars are in the media directory
-   */
-  readonly avatarDirectory?: string;
-  /**
-   * The word that paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`. Sync clients may have paths
-   * built in: those of Seafile ask for `/seafhttp`, which `seaf` gives, or `routePaths`.
-   * @default "sync"
-   */
-  readonly pathPrefix?: string;
-  /**
-   * Paths that the word does not give, by route: `{ fileServer: "/seafhttp", webdav: "/seafdav" }`. Known at synthesis.
-   * @default - none
-   */
-  readonly routePaths?: Partial<FileSyncPaths>;
-  /**
-   * Further names of the application, in lower case.
-   * @default - none
-   */
-  readonly additionalServerNames?: readonly string[];
-  /**
-   * Changes to the daemons' addresses, timeouts and connection reuse, by daemon.
-   * @default - 127.0.0.1 with the ports 8000, 8080, 8082, timeouts of 36000 s
-   */
-  readonly upstreams?: FileSyncUpstreamOverrides;
-  /**
-   * Idle time allowed between two reads of a request body on the proxied routes, in milliseconds; then 408.
-   * @default 60000
-   */
-  readonly requestBodyTimeoutMs?: number;
-  /**
-   * How the WebDAV daemon gets a `Destination` that points at this front end: as a path, which RFC 4918 allows,
-   * or `absolute`, as Apache's mod_dav needs it; `unchanged` leaves it alone.
-   * @default "path"
-   */
-  readonly webdavDestination?: "path" | "absolute" | "unchanged";
-  /**
-   * Fields that are set or removed in every answer of the application's routes, error pages included;
-   * `FILE_SYNC_RESPONSE_HEADERS` is a set that suits most.
-   * @default - none
-   */
-  readonly responseHeaders?: ResponseHeaders;
-  /**
-   * Fields that are set or removed in the answers of single routes, by route: `web`, `webdav`, `fileServer`, `media`,
-   * `avatars`, `page`. They take priority over `responseHeaders`.
-   * @default - none
-   */
-  readonly routeResponseHeaders?: FileSyncRouteFields;
-  /**
-   * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts. If a main log is a stream,
-   * the routes have no log files of their own.
-   * @default - see ReverseProxy
-   */
-  readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
-  /**
-   * How the proxy runs: Node, runtime, stop timeout, open files.
-   * @default - see ProxyService
-   */
-  readonly service?: Omit<ProxyServiceProps, "proxy">;
-  /**
-   * The application's settings that do not follow from the rest: the start command of the web application, and
-   * whether settings can be changed through the web.
-   * @default - no start command; not through the web
-   */
-  readonly settings?: Pick<ApplicationSettingsProps, "enableSettingsViaWeb" | "startCommand" | "fileServer">;
-  /**
-   * Paths on the host that differ from the defaults.
-   * @default DEFAULT_HOST_PATHS
-   */
-  readonly paths?: Partial<HostPaths>;
-  /**
-   * Whether `/` leads to the application, over http and https: a 302, so that browsers forget it when this is turned off.
-   * The default server still answers for other names, and its page links to the application.
-   * @default false - `/` of the application's names is a page over its own scheme, and 404 over http in TLS mode
-   */
-  readonly rootRedirect?: boolean;
-  /**
-   * HTML of the default server's page.
-   * @default - a page that says no application is served at this address
-   */
-  readonly defaultPage?: string;
-  /**
-   * Write the host's static address for systemd-networkd: the interface, and what else the host's props do not say.
-   * @default - the host's network is left as it is
-   */
-  readonly network?: Omit<StaticNetworkProps, "host">;
-  /**
-   * Filter what reaches the host: the exposed ports are open, all others are not; `{}` is enough.
-   * @default - no filter
-   */
-  readonly firewall?: FrontEndFirewallProps;
-  /**
-   * Units for the application's daemons, by daemon.
-   * @default - the application brings its own
-   */
-  readonly daemons?: Omit<ApplicationDaemonsProps, "host" | "unitDirectory">;
-  /**
-   * How the deployment takes effect: `portico activate` checks it, stops and starts what changed, probes the
-   * expected responses, and restores the last good state if they are not as expected. `{}` is enough for a
-   * local delivery.
-   * @default - with a delivery over ssh, nothing is known of the application; with a local one, no activation
-   */
-  readonly activation?: FileSyncActivationProps;
-  /**
-   * Whether to add Terraform outputs: URL, DNS records to create, ports to forward, ports exposed and on loopback only.
-   * @default false
-   */
-  readonly outputs?: boolean;
-}
-
-const UPSTREAM_OVERRIDES = fields<Partial<UpstreamProps>>(partial(UPSTREAM_PROPS));
+const UPSTREAM_CHANGES = fields<Partial<UpstreamProps>>(partial(UPSTREAM_PROPS));
 
 /** @internal */
-export const ROUTE_FIELDS = fields<FileSyncRouteFields>({
+export const ROUTE_FIELDS = fields<RouteResponseFields<FileSyncRoutes>>({
   web: any,
   webdav: any,
   fileServer: any,
@@ -186,19 +54,20 @@ export const ROUTE_FIELDS = fields<FileSyncRouteFields>({
   page: any,
 });
 
-export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
+export const FRONT_END_PROPS: PropTable<AnyFrontEndProps> = {
   host: required(either(HOST, fields(HOST_PROPS))),
   mode: required(MODE),
+  application: APPLICATION,
   installDirectory: text,
   mediaDirectory: text,
   avatarDirectory: text,
   pathPrefix: text,
   routePaths: ROUTE_PATHS,
   additionalServerNames: listOf(text),
-  upstreams: fields<FileSyncUpstreamOverrides>({
-    web: UPSTREAM_OVERRIDES,
-    webdav: UPSTREAM_OVERRIDES,
-    fileServer: UPSTREAM_OVERRIDES,
+  upstreams: fields<UpstreamOverrides<FileSyncUpstreams>>({
+    web: UPSTREAM_CHANGES,
+    webdav: UPSTREAM_CHANGES,
+    fileServer: UPSTREAM_CHANGES,
   }),
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
@@ -206,7 +75,7 @@ export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   routeResponseHeaders: ROUTE_FIELDS,
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
-  settings: fields<NonNullable<FileSyncFrontEndProps["settings"]>>({
+  settings: fields<NonNullable<AnyFrontEndProps["settings"]>>({
     enableSettingsViaWeb: APPLICATION_SETTINGS_PROPS.enableSettingsViaWeb,
     startCommand: APPLICATION_SETTINGS_PROPS.startCommand,
     fileServer: APPLICATION_SETTINGS_PROPS.fileServer,
@@ -226,13 +95,7 @@ export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
       webdav: text,
     }),
     settings: fields<SettingsEditing>({
-      files: required(
-        fields<SettingsFilePaths>({
-          networkDaemon: required(text),
-          webApplication: required(text),
-          fileServer: required(text),
-        }),
-      ),
+      files: fields<SettingsFilePaths>({ networkDaemon: text, webApplication: text, fileServer: text }),
       apply: flag,
     }),
     fixMedia: flag,
@@ -245,10 +108,10 @@ export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
 };
 
 /** @internal Refuses props from which no part of a front end could be made. */
-export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProps): void {
+export function refuseFrontEnd(construct: Construct, props: AnyFrontEndProps): void {
   const at = (name: string): string => `${construct.node.path}.${name}`;
-  refuseProps(construct, props, FRONT_END_PROPS, (fit) => [
-    ...installProblems(fit, at),
+  refuseProps(construct, props, propsFor(props, FRONT_END_PROPS, UPSTREAM_CHANGES), (fit) => [
+    ...applicationProblems(fit, at),
     ...routeProblems(fit, at),
     ...hostPathProblems({ installDirectory: fit.installDirectory }, construct.node.path),
     ...namesProblems(at("additionalServerNames"), fit.additionalServerNames ?? []),
@@ -266,7 +129,7 @@ export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProp
 
 /** Props that the application's routes are made from, wherever the proxy runs. */
 type RouteOptions = Pick<
-  Partial<FileSyncFrontEndProps>,
+  Partial<AnyFrontEndProps>,
   | "pathPrefix"
   | "routePaths"
   | "mediaDirectory"
@@ -293,7 +156,8 @@ function routeFieldProblems({ avatarDirectory, routeResponseHeaders = {} }: Rout
   const problems = Object.entries(routeResponseHeaders).flatMap(([route, given]) =>
     serverOptionProblems(at(`routeResponseHeaders.${route}`), "responseHeaders", given),
   );
-  if (avatarDirectory !== undefined || routeResponseHeaders.avatars === undefined) return problems;
+  if (avatarDirectory !== undefined || (routeResponseHeaders as RouteFields).avatars === undefined)
+    return problems;
   const message = "is for a route that does not exist";
   const allowed = "web, webdav, fileServer, media, page";
   const fix = "Give `avatarDirectory`, or set the fields of `media`, which has the avatars.";
@@ -315,7 +179,7 @@ export function namesProblems(path: string, names: readonly string[]): Problem[]
 /** @internal Refuses a further name that is one of the host's, or is repeated. */
 export function refuseSameNames(
   { node, host }: Construct & { readonly host: Host },
-  { additionalServerNames: names = [] }: FileSyncFrontEndProps,
+  { additionalServerNames: names = [] }: AnyFrontEndProps,
 ): void {
   const same = names.map((name, i) => [...host.serverNames, ...names.slice(0, i)].includes(name));
   const at = (i: number): string => `${node.path}.additionalServerNames[${i}]`;
@@ -350,13 +214,6 @@ function timeoutProblems({ requestBodyTimeoutMs: time }: RouteOptions, at: At): 
   if (Number.isInteger(time) && time >= 1 && time <= MILLISECONDS_MAX) return [];
   const more = { received: time, allowed: `1 to ${MILLISECONDS_MAX} milliseconds` };
   return [problem("config.out-of-range", at("requestBodyTimeoutMs"), "is out of range", more)];
-}
-
-function installProblems(props: Partial<FileSyncFrontEndProps>, at: At): Problem[] {
-  if (props.installDirectory !== undefined || props.mediaDirectory !== undefined) return [];
-  const fix = "Give the directory that the application is installed in, or that of its media.";
-  const more = { allowed: "an absolute path on the host", fix };
-  return [problem("config.missing-field", at("installDirectory"), "is missing", more)];
 }
 
 function directoryProblems(props: RouteOptions, at: At): Problem[] {

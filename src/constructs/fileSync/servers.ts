@@ -1,20 +1,27 @@
 import type { IConstruct } from "constructs";
+import {
+  type ApplicationDefinition,
+  type ApplicationRoute,
+  type FrontEndExpectations,
+  frontEndExpectations,
+  type PublicPlace,
+} from "../../applications/index.js";
+import { placeOf } from "./place.js";
 import { problem } from "../../model/index.js";
-import { type FileSyncPaths } from "../../applications/index.js";
-import { renderOrigin } from "../../render/index.js";
-import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
+import { Action } from "../action.js";
+import type { ResponseHeaders } from "../responseHeaders.js";
 import type { FrontEndListeners } from "../frontEndParts.js";
 import { warn } from "../warn.js";
-import type { FileSyncExpectations } from "../../applications/index.js";
 import type { Mode } from "../mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
 import type { Listener } from "../listener.js";
 import { refuse } from "../props/checks.js";
 import type { ReverseProxyBase } from "../reverseProxyBase.js";
-import type { ResponseHeaders } from "../responseHeaders.js";
-import type { Route, RouteProps } from "../route.js";
+import type { Route } from "../route.js";
 import type { Upstream, UpstreamProps } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
+
+/** Upstreams, virtual servers and routes of a front end, from the data of its application. */
 
 /** @internal The HTTPS listener, or a problem with a code. */
 export function httpsOf({
@@ -30,62 +37,67 @@ export function httpsOf({
   return listeners.https!;
 }
 
-/** The application's daemons. */
-export interface FileSyncUpstreams {
-  /** Web application, port 8000. */
-  readonly web: Upstream;
-  /** WebDAV daemon, port 8080. */
-  readonly webdav: Upstream;
-  /** File server, port 8082. */
-  readonly fileServer: Upstream;
+/** @internal What upstreams, virtual servers and routes depend on. */
+export interface SiteInput {
+  readonly application: ApplicationDefinition;
+  readonly listeners: FrontEndListeners;
+  readonly mode: Mode;
+  readonly serverNames: readonly [string, ...string[]];
+  readonly upstreams?: UpstreamChanges;
+  /** Directory of the default server's page. */
+  readonly pageDirectory: string;
+  readonly rootRedirect?: boolean;
+  readonly responseHeaders?: ResponseHeaders;
+  readonly routeResponseHeaders?: RouteFields;
+  readonly requestBodyTimeoutMs?: number;
+  readonly logDirectory?: string;
+  /** Main logs of the proxy. */
+  readonly logs?: ProxyLogs;
 }
 
-/** Routes of the application's virtual server. */
-export interface FileSyncRoutes {
-  /** To the web application: everything below the path prefix. */
-  readonly web: Route;
-  /** To the WebDAV daemon. */
-  readonly webdav: Route;
-  /** To the file server, for upload and download; its route's path is cut off. */
-  readonly fileServer: Route;
-  /** Files of the media directory. */
-  readonly media: Route;
-  /** Avatars, where the application keeps them outside its media directory. */
-  readonly avatars?: Route;
-  /**
-   * `/` and nothing below it: the default server's page, so that `/` is answered with 200 for every name; or a redirect
-   * to the application, by `rootRedirect`.
-   */
-  readonly page: Route;
+/** @internal What was made. */
+export interface Site extends Servers {
+  readonly place: PublicPlace;
+  readonly upstreams: Readonly<Record<string, Upstream>>;
+  readonly routes: Readonly<Record<string, Route>>;
+  /** Where users find the application. */
+  readonly url: string;
+  /** Where the default server's page leads; undefined if nowhere. */
+  readonly linked?: string;
 }
 
-// Service 4.5: connect, read and send timeouts of the proxied routes.
-const TEN_HOURS_MS = 36_000_000;
+/** @internal Everything of the proxy that is the application's. */
+export function addSite(proxy: ReverseProxyBase, input: SiteInput): Site {
+  const { application, mode, serverNames } = input;
+  const place = placeOf(mode, serverNames);
+  const upstreams = addUpstreams(proxy, application, input.upstreams ?? {});
+  const path = mainPath(application, place);
+  const page = Action.staticFiles(input.pageDirectory, { index: ["index.html"] });
+  const root = input.rootRedirect === true && path !== "/" ? rootRedirect(mode, path) : undefined;
+  const expect = frontEndExpectations({ ...place, path }, root !== undefined);
+  const all = { ...input, place, upstreams, expect };
+  const servers = addServers(proxy, { ...all, page, root });
+  const routes = addRoutes(servers.application, { ...all, page: root ?? page });
+  const url = `${place.origin}${path}`;
+  return { ...servers, place, upstreams, routes, url, linked: root && url };
+}
 
-/** Changes to the upstreams of the application's daemons, by daemon. */
-export type FileSyncUpstreamOverrides = {
-  readonly [name in keyof FileSyncUpstreams]?: Partial<UpstreamProps>;
-};
+/** @internal Changes to upstreams and to routes' response fields, by name. */
+export type UpstreamChanges = Readonly<Record<string, Partial<UpstreamProps> | undefined>>;
+/** @internal */
+export type RouteFields = Readonly<Record<string, ResponseHeaders | undefined>>;
 
-/** The daemons on their ports, with the caller's changes. */
-export function addUpstreams(
+/** The application's parts where they usually listen, with the caller's changes. */
+function addUpstreams(
   proxy: ReverseProxyBase,
-  overrides: FileSyncUpstreamOverrides,
-): FileSyncUpstreams {
-  const add = (id: keyof FileSyncUpstreams, port: number): Upstream =>
-    proxy.addUpstream(id, {
-      url: `http://127.0.0.1:${port}`,
-      connectTimeoutMs: TEN_HOURS_MS,
-      sendTimeoutMs: TEN_HOURS_MS,
-      readTimeoutMs: TEN_HOURS_MS,
-      ...overrides[id],
-    });
-  const upstreams = {
-    web: add("web", 8000),
-    webdav: add("webdav", 8080),
-    fileServer: add("fileServer", 8082),
-  };
-  const all = Object.values(upstreams);
+  { parts }: ApplicationDefinition,
+  changes: UpstreamChanges,
+): Readonly<Record<string, Upstream>> {
+  const made = Object.entries(parts).map(([id, part]): [string, Upstream] => {
+    const { title: _, liveness: __, ...props } = part!;
+    return [id, proxy.addUpstream(id, { ...props, ...changes[id] })];
+  });
+  const all = made.map(([, upstream]) => upstream);
   for (const [i, upstream] of all.entries()) {
     const same = all.slice(0, i).find(({ url }) => url === upstream.url);
     if (same === undefined) continue;
@@ -94,44 +106,37 @@ export function addUpstreams(
       `This upstream has the URL of ${same.node.id}: each of the application's daemons needs its own port.`,
     );
   }
-  return upstreams;
+  return Object.fromEntries(made);
 }
 
-/** Fields of the answers of the application's routes, by route. */
-export type FileSyncRouteFields = { readonly [name in keyof FileSyncRoutes]?: ResponseHeaders };
-
-/** @internal What the virtual servers depend on. */
-export interface FileSyncServersInput {
-  readonly listeners: FrontEndListeners;
-  readonly mode: Mode;
-  readonly serverNames: readonly string[];
-  readonly paths: FileSyncPaths;
-  readonly page: Action;
-  /** Where `/` leads; undefined if it is a page. */
-  readonly root?: Action;
-  readonly responseHeaders?: ResponseHeaders;
-  readonly expect: FileSyncExpectations;
+/** Where users find the application: its path, with a slash at its end. */
+function mainPath(application: ApplicationDefinition, place: PublicPlace): string {
+  const { path } = application.routes(place)[application.main]!;
+  return path.endsWith("/") ? path : `${path}/`;
 }
 
 /** `/` leads to the application. Not for good: a browser would keep a 301 after the option is turned off. */
-export function rootRedirect({ scheme, publicPort: port }: Mode, path: string): Action {
-  return Action.redirect({ status: 302, scheme, port, path: `${path}/` });
+function rootRedirect({ scheme, publicPort: port }: Mode, path: string): Action {
+  return Action.redirect({ status: 302, scheme, port, path });
 }
 
-/** Where clients find the application. */
-export function applicationUrl({ scheme, publicPort: port }: Mode, host: string, path: string): string {
-  return `${renderOrigin({ scheme, host, port })}${path}/`;
+interface ServersInput extends Omit<SiteInput, "upstreams"> {
+  readonly place: PublicPlace;
+  readonly page: Action;
+  /** Where `/` leads; undefined if it is a page. */
+  readonly root?: Action;
+  readonly expect: FrontEndExpectations;
 }
 
 /** Virtual servers of the front end; `redirect` in TLS mode only. */
-export interface FileSyncServers {
+interface Servers {
   readonly defaultServer: VirtualServer;
   readonly redirect?: VirtualServer;
   readonly application: VirtualServer;
 }
 
 /** The default server, and the application's; in TLS mode HTTP leads to HTTPS. */
-export function addServers(proxy: ReverseProxyBase, input: FileSyncServersInput): FileSyncServers {
+function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   const { mode, serverNames, responseHeaders, expect } = input;
   const { http, http6, https, https6 } = input.listeners;
   const listeners = http6 === undefined ? [http] : [http, http6];
@@ -147,13 +152,7 @@ export function addServers(proxy: ReverseProxyBase, input: FileSyncServersInput)
     return { defaultServer, application };
   }
   const redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
-  const action = Action.redirect({ status: 301, scheme: "https", port: mode.publicPort });
-  const { web, ...others } = input.paths;
-  redirect.addRoute("https", { path: web, match: "prefix", action, expect: expect.redirect });
-  for (const [id, path] of Object.entries(others))
-    if (!path.startsWith(web)) redirect.addRoute(id, { path, match: "segment", action, expect: false });
-  if (input.root !== undefined)
-    redirect.addRoute("root", { path: "/", match: "exact", action: input.root, expect: expect.httpRoot });
+  addRedirects(redirect, input);
   const application = proxy.addVirtualServer("application", {
     serverNames: ["_"],
     listeners: https6 === undefined ? [https] : [https, https6],
@@ -164,73 +163,89 @@ export function addServers(proxy: ReverseProxyBase, input: FileSyncServersInput)
   return { defaultServer, redirect, application };
 }
 
-/** @internal What the application's routes depend on. */
-export interface FileSyncRoutesInput {
-  readonly upstreams: FileSyncUpstreams;
-  readonly paths: FileSyncPaths;
-  readonly scheme: "http" | "https";
-  readonly serverName: string;
-  readonly mediaDirectory: string;
-  readonly avatarDirectory?: string;
-  readonly requestBodyTimeoutMs?: number;
-  readonly webdavDestination?: ProxyOptions["destination"];
-  readonly responseHeaders?: FileSyncRouteFields;
-  readonly page: Action;
-  readonly expect: FileSyncExpectations;
-  /** Main logs of the proxy. */
-  readonly logs?: ProxyLogs;
+/** What the main route's path does not cover, as a text, needs a route besides. */
+function addRedirects(
+  redirect: VirtualServer,
+  { application, place, mode, root, expect }: ServersInput,
+): void {
+  const action = Action.redirect({ status: 301, scheme: "https", port: mode.publicPort });
+  const { [application.main]: main, ...others } = application.routes(place);
+  redirect.addRoute("https", { path: main!.path, match: "prefix", action, expect: expect.redirect });
+  const covered = [main!.path];
+  for (const [id, route] of Object.entries(others)) {
+    const { path } = route!;
+    if (path.startsWith(main!.path) || covered.some((above) => path.startsWith(`${above}/`))) continue;
+    covered.push(path);
+    redirect.addRoute(id, { path, match: "segment", action, expect: false });
+  }
+  if (root !== undefined)
+    redirect.addRoute("root", { path: "/", match: "exact", action: root, expect: expect.httpRoot });
 }
 
-/** The four routes, and the page. */
-export function addRoutes(
-  server: VirtualServer,
-  logDirectory: string | undefined,
-  input: FileSyncRoutesInput,
-): FileSyncRoutes {
-  const { upstreams, paths, requestBodyTimeoutMs, avatarDirectory, logs = {} } = input;
-  const { responseHeaders = {} } = input;
-  const add = (id: keyof FileSyncRoutes, props: RouteProps): Route =>
-    server.addRoute(id, { ...props, responseHeaders: responseHeaders[id], expect: input.expect[id] });
-  const proxied = { sendTimeoutMs: TEN_HOURS_MS, requestBodyBytesMax: 0, requestBodyTimeoutMs };
-  // Only TLS mode sets X-Forwarded-Proto (service 4.2); the client's own is dropped in both.
-  const forwarded = { realIp: true, for: true, proto: input.scheme === "https", host: input.serverName };
-  // On a stream everything goes to one place; the lines name the route.
+interface RoutesInput extends Omit<SiteInput, "upstreams"> {
+  readonly upstreams: Readonly<Record<string, Upstream>>;
+  readonly place: PublicPlace;
+  /** What answers `/` where the application has no route for it. */
+  readonly page: Action;
+  readonly expect: FrontEndExpectations;
+}
+
+/** The application's routes, and the page where it does not have `/`. */
+function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<string, Route>> {
+  const { requestBodyTimeoutMs, routeResponseHeaders: responseHeaders = {} } = input;
+  const given = Object.entries(input.application.routes(input.place)) as [string, ApplicationRoute][];
+  const made = given.map(([id, route]): [string, Route] => {
+    const { action, ownLogs = false, ...props } = route;
+    const proxied = action.type === "proxy" && requestBodyTimeoutMs !== undefined;
+    return [
+      id,
+      server.addRoute(id, {
+        ...props,
+        action: actionOf(action, input.upstreams),
+        ...(proxied ? { requestBodyTimeoutMs } : {}),
+        ...(responseHeaders[id] === undefined ? {} : { responseHeaders: responseHeaders[id] }),
+        ...(ownLogs ? logsOf(id, input) : {}),
+      }),
+    ];
+  });
+  if (given.some(([, { path }]) => path === "/")) return Object.fromEntries(made);
+  const page = server.addRoute("page", {
+    path: "/",
+    match: "exact",
+    action: input.page,
+    responseHeaders: responseHeaders.page,
+    expect: input.expect.page,
+  });
+  return { ...Object.fromEntries(made), page };
+}
+
+/** On a stream everything goes to one place; the lines name the route. */
+function logsOf(id: string, { logDirectory, logs = {} }: RoutesInput) {
   const isStream = (log: ProxyLogs[keyof ProxyLogs]): boolean =>
     logDirectory === undefined || (typeof log === "object" && "stream" in log);
-  const logged = (name: string) => ({
-    accessLog: isStream(logs.access) ? undefined : { path: `${logDirectory}/${name}.access.log` },
-    errorLog: isStream(logs.error) ? undefined : { path: `${logDirectory}/${name}.error.log` },
-  });
-  const daemon = (id: "web" | "webdav", path: string, destination?: ProxyOptions["destination"]): Route =>
-    add(id, {
-      path,
-      match: "prefix",
-      action: Action.proxy(upstreams[id], { hostHeader: "client", forwarded, destination }),
-      ...proxied,
-      ...logged(id),
-    });
   return {
-    web: daemon("web", paths.web),
-    webdav: daemon("webdav", paths.webdav, input.webdavDestination),
-    fileServer: add("fileServer", {
-      path: paths.fileServer,
-      match: "segment",
-      action: Action.proxy(upstreams.fileServer, { strip: "raw", hostHeader: "upstream", forwarded: NONE }),
-      ...proxied,
-    }),
-    media: add("media", {
-      path: paths.media,
-      action: Action.staticFiles(input.mediaDirectory),
-    }),
-    avatars:
-      avatarDirectory === undefined
-        ? undefined
-        : add("avatars", {
-            path: `${paths.media}/avatars`,
-            action: Action.staticFiles(avatarDirectory),
-          }),
-    page: add("page", { path: "/", match: "exact", action: input.page }),
+    accessLog: isStream(logs.access) ? undefined : { path: `${logDirectory}/${id}.access.log` },
+    errorLog: isStream(logs.error) ? undefined : { path: `${logDirectory}/${id}.error.log` },
   };
 }
 
-const NONE: ForwardedOptions = { realIp: false, for: false, proto: false };
+function actionOf(action: ApplicationRoute["action"], upstreams: Readonly<Record<string, Upstream>>): Action {
+  switch (action.type) {
+    case "proxy": {
+      const { type: _, upstream, ...options } = action;
+      return Action.proxy(upstreams[upstream]!, options);
+    }
+    case "staticFiles": {
+      const { type: _, directory, ...options } = action;
+      return Action.staticFiles(directory, options);
+    }
+    case "redirect": {
+      const { type: _, ...options } = action;
+      return Action.redirect(options);
+    }
+    case "respond": {
+      const { type: _, status, ...options } = action;
+      return Action.respond(status, options);
+    }
+  }
+}

@@ -111,8 +111,8 @@ function settingsInput(props: Partial<ApplicationSettingsProps>): ApplicationSet
   };
 }
 
-/** Leaves out the scheme's own port and adds brackets, also where only Terraform knows the value. */
-function originOf(scheme: "http" | "https", name: string, port: number): PublicOrigin {
+/** @internal Leaves out the scheme's own port and adds brackets, also where only Terraform knows the value. */
+export function originOf(scheme: "http" | "https", name: string, port: number): PublicOrigin {
   const own = defaultPort(scheme);
   const host = hasTokens(name) ? lateHostInUrl(name) : name;
   if (!hasTokens(port)) return { scheme, host, port };

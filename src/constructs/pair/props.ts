@@ -2,7 +2,8 @@ import type { Construct } from "constructs";
 import { isPort, isWildcard, type Problem, problem } from "../../model/index.js";
 import { accepting } from "../../model/textRule.js";
 import { INTERFACE_NAME, isProgramPath } from "../../render/index.js";
-import { FRONT_END_PROPS, type FileSyncFrontEndProps } from "../fileSync/props.js";
+import type { FileSyncFrontEndProps } from "../fileSync/frontEndProps.js";
+import { FRONT_END_PROPS } from "../fileSync/props.js";
 import { HOST_PROPS, type HostProps } from "../host.js";
 import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
 import {

@@ -6,6 +6,11 @@ export const ACTION = instance(
   "an Action",
   "Use `Action.proxy(upstream)`, `Action.staticFiles(directory)`, `Action.redirect()` or `Action.respond(status)`.",
 );
+export const APPLICATION = instance(
+  "Application",
+  "an Application",
+  'Use one of its methods: `Application.seafile({ version: "12" })`, `Application.nextcloud()`, `Application.custom({ … })`.',
+);
 export const CONTAINER_PROXY = instance(
   "ContainerProxy",
   "a ContainerProxy",

@@ -1,0 +1,76 @@
+import type { ExpectationInput } from "../model/index.js";
+
+/** What the virtual servers answer that every front end has, whatever the application is. */
+
+export const WRONG_NAME =
+  "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";
+
+export const OWN_404 = {
+  evidence: { status: [404], page: "proxy" },
+  code: "server-name",
+  says: WRONG_NAME,
+} as const;
+
+/** Expected responses of the front end's own routes. */
+export interface FrontEndExpectations {
+  /** The page of the default server. */
+  readonly default: readonly ExpectationInput[];
+  /** From HTTP to HTTPS. */
+  readonly redirect: readonly ExpectationInput[];
+  /** `/` of the application's names over HTTP, where it leads to the application. */
+  readonly httpRoot: readonly ExpectationInput[];
+  /** `/` of the application's virtual server: nothing is expected of a page. */
+  readonly page: false | readonly ExpectationInput[];
+}
+
+/**
+ * @param place where users find the application; its path ends in a slash
+ * @param root whether `/` leads there
+ */
+export function frontEndExpectations(
+  place: { readonly scheme: "http" | "https"; readonly host: string; readonly path: string },
+  root: boolean,
+): FrontEndExpectations {
+  const { scheme, host, path } = place;
+  const leads = {
+    host,
+    listeners: "each",
+    location: { scheme, path },
+    fields: [HTML],
+    causes: REDIRECT,
+  } as const;
+  const rootRow = (over: string): ExpectationInput[] => [{ name: `/ over ${over}`, status: 302, ...leads }];
+  return {
+    default: [DEFAULT_SERVER],
+    redirect: [{ name: `redirect to ${scheme}`, path, status: 301, ...leads }],
+    httpRoot: rootRow("http"),
+    page: root ? rootRow(scheme) : false,
+  };
+}
+
+const HTML = { name: "Content-Type", mediaType: "text/html" } as const;
+
+const DEFAULT_SERVER: ExpectationInput = {
+  name: "default server",
+  host: "unknown",
+  status: 200,
+  fields: [HTML, { name: "Server", version: true }],
+  causes: [
+    {
+      evidence: { server: "version" },
+      says: "the default virtual server answers, but its page is missing",
+    },
+    {
+      evidence: {},
+      says: "another virtual server or another program answered: the default virtual server is not enabled on the port",
+    },
+  ],
+};
+
+const REDIRECT = [
+  OWN_404,
+  {
+    evidence: {},
+    says: "the listener is not in TLS mode, or the redirect names another host or port",
+  },
+] as const;

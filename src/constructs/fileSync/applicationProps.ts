@@ -1,0 +1,77 @@
+import { ANY_PLACE } from "../../applications/index.js";
+import { type Problem, problem } from "../../model/index.js";
+import type { Application } from "../application.js";
+import { APPLICATION } from "../props/instances.js";
+import { any, fields, type PropKind, type PropTable } from "../props/propTable.js";
+import type { AnyFrontEndProps } from "./frontEndProps.js";
+
+/** Which props of a front end go with which application. */
+
+type At = (name: string) => string;
+
+/** @internal The names of upstreams and routes are the application's. */
+export function propsFor(
+  props: AnyFrontEndProps | null | undefined,
+  table: PropTable<AnyFrontEndProps>,
+  upstream: PropKind,
+): PropTable<AnyFrontEndProps> {
+  const application: unknown = props?.application;
+  if (!APPLICATION.accepts(application)) return table;
+  const { parts, routes } = (application as Application).definition;
+  const named = (names: readonly string[], kind: PropKind): PropKind =>
+    fields<object>(Object.fromEntries(names.map((name) => [name, kind])));
+  return {
+    ...table,
+    upstreams: named(Object.keys(parts), upstream),
+    routeResponseHeaders: named(Object.keys(routes(ANY_PLACE)), any),
+  };
+}
+
+/** @internal What the application needs that is given, or what another one has already. */
+export const applicationProblems = (fit: Partial<AnyFrontEndProps>, at: At): Problem[] =>
+  fit.application === undefined ? ownProblems(fit, at) : foreignProblems(fit, at);
+
+const OF_DEFAULT = [
+  "installDirectory",
+  "mediaDirectory",
+  "avatarDirectory",
+  "pathPrefix",
+  "routePaths",
+  "webdavDestination",
+  "settings",
+  "daemons",
+] as const;
+
+/** Props of the default application beside another one, which has its own. */
+function foreignProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
+  const { activation: { units, settings } = {} } = props;
+  const given = [
+    ...OF_DEFAULT.map((name): [string, unknown] => [name, props[name]]),
+    ["activation.units", units] as const,
+    ["activation.settings.files", settings?.files] as const,
+  ].filter(([, value]) => value !== undefined);
+  return given.map(([name]) => {
+    const fix = "Remove it: the options of the application say it.";
+    const message = "is of the default application, and another one is given";
+    return problem("config.unknown-field", at(name), message, { allowed: "props of any application", fix });
+  });
+}
+
+/** What the default application needs. */
+function ownProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
+  const { files } = props.activation?.settings ?? { files: {} };
+  const noFile = props.activation?.settings !== undefined && Object.keys(files ?? {}).length === 0;
+  const fix = "Name the files that the application has, or leave `settings` out.";
+  const more = { allowed: "an object with networkDaemon, webApplication, fileServer", fix };
+  return [
+    ...installProblems(props, at),
+    ...(noFile ? [problem("config.missing-field", at("activation.settings.files"), "is missing", more)] : []),
+  ];
+}
+
+function installProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
+  if (props.installDirectory !== undefined || props.mediaDirectory !== undefined) return [];
+  const fix = "Give the directory that the application is installed in, or that of its media.";
+  const more = { allowed: "an absolute path on the host", fix };
+  return [problem("config.missing-field", at("installDirectory"), "is missing", more)];
+}

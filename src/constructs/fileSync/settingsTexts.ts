@@ -1,0 +1,43 @@
+import { Construct } from "constructs";
+import type { ApplicationDefinition, PublicPlace } from "../../applications/index.js";
+import { renderSettings } from "../../render/index.js";
+import type { Host } from "../host.js";
+import { HostFile } from "../hostFile.js";
+import { renderAroundTokens } from "../props/tokens.js";
+
+/**
+ * What an application has to be told of its public URL: a text for each of its settings files, and one with the commands
+ * that an administrator enters, for users who copy them by hand.
+ */
+export class SettingsTexts extends Construct {
+  /** The texts, by the name of the application's file; `commands` are lines to enter. */
+  readonly files: Readonly<Record<string, HostFile>>;
+
+  /** @internal Made by a front end. */
+  constructor(scope: Construct, id: string, props: SettingsTextsProps) {
+    super(scope, id);
+    const { application, place, host, directory } = props;
+    const add = (name: string, render: (known: PublicPlace) => string): [string, HostFile] => {
+      const path = `${directory}/${name}`;
+      const content = renderAroundTokens(place, render);
+      return [name, new HostFile(this, name, { host, path, content, role: "settings" })];
+    };
+    const { settings, commands } = application;
+    const texts = (settings?.(place) ?? []).map(({ name }) =>
+      add(name, (known) => renderSettings(settings!(known).find((file) => file.name === name)!)),
+    );
+    const lines = commands === undefined ? [] : [add("commands", (known) => commandText(application, known))];
+    this.files = Object.fromEntries([...texts, ...lines]);
+  }
+}
+
+interface SettingsTextsProps {
+  readonly host: Host;
+  readonly application: ApplicationDefinition;
+  readonly place: PublicPlace;
+  /** Directory on the host for the texts. */
+  readonly directory: string;
+}
+
+const commandText = ({ commands }: ApplicationDefinition, place: PublicPlace): string =>
+  (commands?.(place) ?? []).map(({ says, command }) => `# ${says}\n${command}\n`).join("\n");
