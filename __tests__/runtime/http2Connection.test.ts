@@ -247,6 +247,23 @@ describe("a request body", () => {
     expect(order.map((f) => f.type)).toEqual([Frame.HEADERS, Frame.DATA, Frame.RST_STREAM]);
   });
 
+  test("that is given up is credited to the connection once, with what its sink had", async () => {
+    // A quarter of the connection's window, which is when a client is told.
+    for (const stream of [1, 3]) {
+      const stuck = new KeepingSink();
+      stuck.more = false;
+      handler = (exchange) => stuck.read(exchange);
+      put(stream);
+      sendBody(stream, 2 * MiB);
+      await eventually(() => stuck.body.length > 0);
+      answer(last, 200);
+      expect(await client.outcome(stream)).toBe("200");
+    }
+    const whole = 16 * MiB - 65_535;
+    await eventually(() => credit(0) > whole);
+    expect(credit(0)).toBe(whole + 4 * MiB);
+  });
+
   test("with a small rest still to come is read to its end without a reset", async () => {
     handler = (exchange) => answer(exchange, 403, "no");
     put(1);
