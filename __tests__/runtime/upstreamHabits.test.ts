@@ -165,6 +165,23 @@ describe("bytes that belong to no answer", () => {
     await pass(61_000);
     expect([await get(), await get(), upstream.connections.length]).toEqual(["ok", "ok", 5]);
   });
+
+  test("are not the answer to a request that is about to be sent", async () => {
+    script = (peer) => peer.send(OK);
+    const client = await connectTo(front.plainPort);
+    for (let i = 1; i <= 2; i++) {
+      client.send(asking("GET"));
+      if (i === 2) upstream.connections[0]!.send(EVIL);
+      // Both have arrived when the proxy's next turn begins, this last: its connection was taken for the request by then.
+      for (const begun = performance.now(); performance.now() < begun + 20;);
+      await client.until(
+        ({ received }) => received.split("\r\n\r\n").length > i && /(ok|EVIL)$/.test(received),
+      );
+    }
+    expect(client.received).not.toContain("EVIL");
+    expect(upstream.connections.length).toBe(2);
+    client.socket.destroy();
+  });
 });
 
 describe("informational answers", () => {
