@@ -47,19 +47,7 @@ describe("litmus", () => {
       ["locks/complex_cond_put#19"],
     ],
     ["a test that is not run", "19. complex_cond_put...... pass", "", ["locks/complex_cond_put#19"]],
-    [
-      "a complaint",
-      "0. init.................. pass",
-      "0. init.................. WARNING: x\n pass",
-      ["basic/init#0"],
-    ],
     ["what failed directly too", "FAIL (LOCK on `/x': 501 Not Implemented)", "SKIPPED", []],
-    [
-      "what litmus leaves out over TLS",
-      "2. expect100.............  2. expect100............. pass",
-      "2. expect100... SKIPPED (skipping for SSL server)",
-      [],
-    ],
   ])("%s behind the front end", (_, from, to, expected) => {
     const behind = readLitmus(REPORT.replace(from, to));
     expect(worse(readLitmus(REPORT), behind).map((line) => line.split(":")[0])).toEqual(expected);
@@ -83,7 +71,6 @@ describe("a run of litmus without the front end", () => {
       whole.map((text) => text.replace(/(copymove[^]*begin\.+) pass/, "$1 FAIL (409 Conflict)")),
       [/^copymove\/begin#1: fail 409 Conflict/],
     ],
-    ["needs no more than that", whole.map((text) => text.replace(/(props[^]*begin\.+) pass/, "$1 FAIL")), []],
   ])("%s", (_, report, expected) => {
     const found = unfit(readLitmus(report.join("\n")), ["copymove"]);
     expect(found).toEqual(expected.map((pattern) => expect.stringMatching(pattern)));
@@ -124,11 +111,6 @@ describe("TLS scan", () => {
     expect(problems()).toEqual([]);
   });
 
-  test("passes a group that the policy has where OpenSSL knows it", () => {
-    const hybrid = report([], { PFS_ECDHE_curves: "prime256v1 secp384r1 X25519 X25519MLKEM768" });
-    expect(problems({ groups: ["X25519MLKEM768", ...seen.groups] }, hybrid)).toEqual([]);
-  });
-
   test.each<[string, Partial<typeof seen>, TestsslReport, RegExp]>([
     ["an old protocol", { protocols: ["TLSv1.2", "TLSv1.3"] }, report(), /^sslscan: protocols/],
     [
@@ -137,29 +119,14 @@ describe("TLS scan", () => {
       report(),
       /^sslscan: ciphers of TLSv1.3/,
     ],
-    ["a cipher less", { ciphers: { "TLSv1.3": modern!.slice(1) } }, report(), /^sslscan: ciphers of TLSv1.3/],
     ["a group more", { groups: [...seen.groups, "x448"] }, report(), /^sslscan: groups/],
     ["a weakness", { weaknesses: ["heartbleed with TLSv1.3"] }, report(), /heartbleed/],
     ["what only testssl.sh sees", {}, report([], { TLS1: "offered" }), /^testssl.sh: TLSv1.0/],
-    ["a missing protocol", {}, report([], { TLS1_3: "not offered + downgraded" }), /^testssl.sh: TLSv1.3/],
-    ["no HTTP/2", {}, report([], { ALPN_HTTP2: "http/1.1" }), /^testssl.sh: ALPN/],
     [
       "a vulnerability",
       {},
       report([{ id: "ROBOT", severity: "CRITICAL", finding: "VULNERABLE" }]),
       /^testssl.sh: ROBOT, CRITICAL/,
-    ],
-    [
-      "what only another policy implies",
-      {},
-      report([{ id: "LUCKY13", severity: "LOW", finding: "potentially vulnerable" }]),
-      /^testssl.sh: LUCKY13/,
-    ],
-    [
-      "a certificate that no authority has issued",
-      {},
-      report([{ id: "cert_chain_of_trust", severity: "CRITICAL", finding: "failed (self signed)." }]),
-      /^testssl.sh: cert_chain_of_trust/,
     ],
     [
       "a check that was not performed",
@@ -177,13 +144,6 @@ describe("TLS scan", () => {
     const { findings, problems: others } = judge("file-sync", seen, report([finding]));
     expect(findings[0]!.reason).toContain("service 3.1");
     expect(others.join()).not.toContain("cert_chain_of_trust");
-  });
-
-  test("gives the reason for what the scanner cannot find out", () => {
-    const given = { id: "sessionresumption_ticket", severity: "WARN", finding: "connect problem" };
-    const { notPerformed, problems: others } = judge("mozilla-modern", seen, report([], {}, [given]));
-    expect(notPerformed[0]!.reason).toContain("behind the handshake");
-    expect(others).toEqual([]);
   });
 });
 
@@ -221,17 +181,6 @@ describe("a difference among generated requests", () => {
     ]);
     expect(findings[0]!.minimal.body?.pieces.join("").length).toBeLessThanOrEqual(1);
   });
-
-  test("is not lost when it is made smaller", async () => {
-    const { findings } = await find(({ body, fields }) =>
-      body === undefined ? undefined : fields.length > 1 ? "fields" : "body",
-    );
-    expect(findings.map(({ differences }) => /fields|body/.exec(differences)?.[0]).sort()).toEqual([
-      "body",
-      "fields",
-    ]);
-    expect(findings.map(({ minimal }) => minimal.fields.length).sort()).toEqual([0, 2]);
-  });
 });
 
 test("an input that breaks a fuzz target is reduced to the bytes that do, and not to another failure", () => {
@@ -264,14 +213,12 @@ describe("a soak", () => {
     ["nothing grows", {}, {}],
     ["an operation goes wrong", { failures: 1 }, { wrong: ["1 operations went wrong"] }],
     ["a file stays open", { kept: ["law: kept: x"] }, { wrong: ["law: kept: x"] }],
-    ["a reload is lost", { reloads: { ordered: 3, done: 2 } }, { wrong: ["2 of 3 reloads were done"] }],
     ["sockets stay", after({ sockets: 10 }), { wrong: ["5 sockets stayed open after the load"] }],
     [
       "descriptors grow",
       { descriptors: { ...steady, slopePerMinute: 3 } },
       { wrong: ["descriptors grow by 9.0 under load"] },
     ],
-    ["it says something", { stderr: "x" }, { wrong: ["it wrote to standard error: x"] }],
     [
       "memory grows",
       { memory: { ...steady, last: 50 + 65 * MIB } },

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import {
@@ -54,15 +54,6 @@ export async function startApplication(application: ApplicationOptions): Promise
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** What the application runs on, by the packages' names. */
-export function applicationVersions(): Record<"Django" | "gunicorn", string> {
-  const of = (name: string): string => {
-    const script = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))";
-    return execFileSync(join(environment(), "python"), ["-c", script, name], { encoding: "utf8" }).trim();
-  };
-  return { Django: of("Django"), gunicorn: of("gunicorn") };
 }
 
 /** The settings file as an administrator has it, with our items in their place. */

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../kit/ports.js";
@@ -64,15 +64,6 @@ export class Browser {
     const found = await command<Record<string, string>>("POST", `${this.session}/element`, { using, value });
     return `${this.session}/element/${Object.values(found)[0]}`;
   }
-}
-
-/** The browser that chromedriver starts, and its version. */
-export function browserVersion(): string {
-  const said = execFileSync("chromium", ["--version"], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  return /^\w+ [\d.]+/.exec(said)?.[0] ?? said.trim();
 }
 
 async function command<T>(method: string, url: string, body?: unknown): Promise<T> {

@@ -34,108 +34,70 @@ const answered = (...parts: Parameters<typeof answer>): ProbeAnswer =>
 const page = (...parts: Parameters<typeof errorPage>): ProbeAnswer =>
   (errorPage(...parts) as { answer: ProbeAnswer }).answer;
 
-test.each<[Expectation, ProbeAnswer, holds: boolean, says: string, seen: string]>([
-  [status(200), answered(200), true, "200", "200"],
-  [status(200), answered(201), false, "200", "201"],
-  [http2(), answered(200, {}, { protocol: "HTTP/2" }), true, "HTTP/2", "HTTP/2"],
-  [http2(), answered(200), false, "HTTP/2", "HTTP/1.1"],
-  [field("X-A", "b; c"), answered(200, { "x-a": "b; c" }), true, "X-A: b; c", "X-A: b; c"],
-  [field("X-A", "b; c"), answered(200, { "x-a": "B;c" }), false, "X-A: b; c", "X-A: B;c"],
-  [field("X-A", "b; c", true), answered(200, { "x-a": "B;C" }), true, "X-A: b; c", "X-A: B;C"],
-  [field("X-A", "b; c", true), answered(200, { "x-a": "b  ;  c" }), true, "X-A: b; c", "X-A: b  ;  c"],
-  [field("X-A", "b"), answered(200), false, "X-A: b", "no X-A"],
-  [field("X-A", "b", true), answered(200), false, "X-A: b", "no X-A"],
+test.each<[Expectation, holds: readonly ProbeAnswer[], not: readonly ProbeAnswer[]]>([
+  [status(200), [answered(200)], [answered(201)]],
+  [http2(), [answered(200, {}, { protocol: "HTTP/2" })], [answered(200)]],
+  [
+    field("X-A", "b; c"),
+    [answered(200, { "x-a": "b; c" })],
+    [answered(200, { "x-a": "B;c" }), answered(200)],
+  ],
+  [
+    field("X-A", "b; c", true),
+    ["B;C", "b  ;  c"].map((value) => answered(200, { "x-a": value })),
+    [answered(200)],
+  ],
   [
     location("http://a/b"),
-    answered(302, { location: "http://a/b" }),
-    true,
-    "Location: http://a/b",
-    "Location: http://a/b",
-  ],
-  [location("http://a/b"), answered(302, { location: "/b" }), true, "Location: http://a/b", "Location: /b"],
-  [location("http://a/b"), answered(302, { location: "/c" }), false, "Location: http://a/b", "Location: /c"],
-  [
-    location("http://a/b"),
-    answered(302, { location: "http://[" }),
-    false,
-    "Location: http://a/b",
-    "Location: http://[",
-  ],
-  [location("http://a/b"), answered(302), false, "Location: http://a/b", "no Location"],
-  [
-    mediaType("text/html"),
-    answered(200, { "content-type": "Text/HTML ; charset=utf-8" }),
-    true,
-    "Content-Type: text/html",
-    "Content-Type: Text/HTML ; charset=utf-8",
+    ["http://a/b", "/b"].map((to) => answered(302, { location: to })),
+    [...["/c", "http://["].map((to) => answered(302, { location: to })), answered(302)],
   ],
   [
     mediaType("text/html"),
-    answered(200, { "content-type": "text/html2" }),
-    false,
-    "Content-Type: text/html",
-    "Content-Type: text/html2",
+    [answered(200, { "content-type": "Text/HTML ; charset=utf-8" })],
+    [answered(200, { "content-type": "text/html2" })],
   ],
   [
     mediaType("image/*"),
-    answered(200, { "content-type": "image/png" }),
-    true,
-    "Content-Type: image/*",
-    "Content-Type: image/png",
+    [answered(200, { "content-type": "image/png" })],
+    [...["text/image/", "images/png"].map((type) => answered(200, { "content-type": type })), answered(200)],
   ],
   [
-    mediaType("image/*"),
-    answered(200, { "content-type": "text/image/" }),
-    false,
-    "Content-Type: image/*",
-    "Content-Type: text/image/",
+    fieldWith("Vary", "A", "B"),
+    [answered(200, { vary: "b,c , a" })],
+    [answered(200, { vary: "a" }), answered(200)],
   ],
-  [
-    mediaType("image/*"),
-    answered(200, { "content-type": "images/png" }),
-    false,
-    "Content-Type: image/*",
-    "Content-Type: images/png",
-  ],
-  [mediaType("image/*"), answered(200), false, "Content-Type: image/*", "no Content-Type"],
-  [fieldWith("Vary", "A", "B"), answered(200, { vary: "b,c , a" }), true, "Vary: A, B", "Vary: b,c , a"],
-  [fieldWith("Vary", "A", "B"), answered(200, { vary: "a" }), false, "Vary: A, B", "Vary: a"],
-  [fieldWith("Vary", "A"), answered(200), false, "Vary: A", "no Vary"],
-  [fieldPresent("ETag"), answered(200, { etag: "1" }), true, "ETag", "ETag: 1"],
-  [fieldPresent("ETag"), answered(200, { etag: "" }), false, "ETag", "ETag: "],
-  [fieldPresent("ETag"), answered(200), false, "ETag", "no ETag"],
-  [fieldAbsent("ETag"), answered(200), true, "no ETag", "no ETag"],
-  [fieldAbsent("ETag"), answered(200, { etag: "" }), false, "no ETag", "ETag: "],
+  [fieldPresent("ETag"), [answered(200, { etag: "1" })], [answered(200, { etag: "" }), answered(200)]],
+  [fieldAbsent("ETag"), [answered(200)], [answered(200, { etag: "" })]],
   [
     serverField(true),
-    answered(200, { server: "portico/1" }),
-    true,
-    "Server: with version",
-    "Server: portico/1",
+    [answered(200, { server: "portico/1" })],
+    [answered(200), { ...answered(200), headers: {} }],
   ],
-  [serverField(true), answered(200), false, "Server: with version", "Server: portico"],
-  [serverField(true), { ...answered(200), headers: {} }, false, "Server: with version", "no Server"],
-  [serverField(false), answered(200), true, "Server: without version", "Server: portico"],
   [
     serverField(false),
-    answered(200, { server: "portico/1" }),
-    false,
-    "Server: without version",
-    "Server: portico/1",
+    [answered(200)],
+    [answered(200, { server: "portico/1" }), { ...answered(200), headers: {} }],
   ],
-  [serverField(false), { ...answered(200), headers: {} }, false, "Server: without version", "no Server"],
-  [answeredByUpstream(), answered(404), true, answeredByUpstream().says, "404"],
-  [answeredByUpstream(), answered(500), true, answeredByUpstream().says, "500"],
-  [answeredByUpstream(), answered(502), false, answeredByUpstream().says, "502"],
-  [answeredByUpstream(), answered(504), false, answeredByUpstream().says, "504"],
-  [answeredByUpstream(), page(404), false, answeredByUpstream().says, "404 from the proxy"],
-  [answeredByUpstream(), page(413), true, answeredByUpstream().says, "413 from the proxy"],
-])("%j of %j", (expectation, received, holds, says, seen) => {
-  expect([expectation.holds(received), expectation.says, expectation.seen(received)]).toEqual([
-    holds,
-    says,
-    seen,
-  ]);
+  [
+    answeredByUpstream(),
+    [answered(404), answered(500), page(413)],
+    [answered(502), answered(504), page(404)],
+  ],
+])("%j of answers", (expectation, good, bad) => {
+  expect(good.map((one) => expectation.holds(one))).toEqual(good.map(() => true));
+  expect(bad.map((one) => expectation.holds(one))).toEqual(bad.map(() => false));
+});
+
+test.each<[Expectation, ProbeAnswer, says: string, seen: string]>([
+  [http2(), answered(200), "HTTP/2", "HTTP/1.1"],
+  [field("X-A", "b"), answered(200), "X-A: b", "no X-A"],
+  [fieldWith("Vary", "A", "B"), answered(200, { vary: "a" }), "Vary: A, B", "Vary: a"],
+  [fieldAbsent("ETag"), answered(200, { etag: "" }), "no ETag", "ETag: "],
+  [serverField(true), answered(200), "Server: with version", "Server: portico"],
+  [answeredByUpstream(), page(404), answeredByUpstream().says, "404 from the proxy"],
+])("%j, and what was seen in its place", (expectation, received, says, seen) => {
+  expect([expectation.says, expectation.seen(received)]).toEqual([says, seen]);
 });
 
 test.each([

@@ -1,7 +1,6 @@
 import path from "node:path";
 import { fileSyncTrees } from "../../src/applications/index.js";
 import { MEDIA_FILES } from "../../demo/media.js";
-import { daemonsOf } from "../../src/applications/index.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import {
   ActivationHost,
@@ -12,7 +11,6 @@ import {
   FIREWALLED,
   type HostedFiles,
   SECRET,
-  SERVICES,
   settings,
   SETTINGS,
   STORE,
@@ -205,70 +203,14 @@ describe("a failure restores the last good state, running", () => {
     expect((await deploy(site.base)).stdout).toMatch(/nothing to do/);
   });
 
-  test.each<[string, () => [HostedFiles, Partial<DeploymentInput>], RegExp]>([
-    [
-      "a unit that systemd refuses",
-      () => [
-        {
-          ...site.base,
-          "/etc/systemd/system/portico.service": { role: "unit", content: "[Service]\nType=nonsense\n" },
-        },
-        {},
-      ],
-      /activation\.bad-unit/,
-    ],
-    [
-      "a daemon that is not there",
-      () => [
-        site.base,
-        {
-          services: { ...SERVICES, daemons: [{ unit: "nobody.service" }] },
-        },
-      ],
-      /services\.daemons\[0\]\.unit: is not a unit of this host \[activation\.unknown-unit\]/,
-    ],
-    [
-      "settings that cannot be edited",
-      () => [
-        site.base,
-        {
-          settings: {
-            ...settings(values(host.address))!,
-            files: settings(values(host.address))!.files.map((file) =>
-              file.name === "file-server" ? { ...file, path: "/opt/sync/conf/none" } : file,
-            ),
-          },
-        },
-      ],
-      /files\.unreadable/,
-    ],
-  ])("nothing is begun with %s", async (_what, deployment, reason) => {
+  test("nothing is begun with a unit that systemd refuses", async () => {
     const before = await traces();
-    const [files, more] = deployment();
-    const [result, done] = await observed(() => deploy(files, more));
+    const unit = { role: "unit", content: "[Service]\nType=nonsense\n" } as const;
+    const files = { ...site.base, "/etc/systemd/system/portico.service": unit };
+    const [result, done] = await observed(() => deploy(files));
     expect([result.code, done]).toEqual([1, []]);
-    expect(result.stderr).toMatch(reason);
-    expect(result.stderr).toMatch(/nothing was changed\n$/);
+    expect(result.stderr).toMatch(/activation\.bad-unit[^]*nothing was changed\n$/);
     expect(await traces()).toBe(before);
-  });
-
-  test("nothing is started with a masked daemon; the command in the message unmasks it", async () => {
-    expect((await deploy(site.base)).code).toBe(0);
-    const unit = "/usr/local/lib/systemd/system/sync-more.service";
-    await host.write(unit, "[Service]\nExecStart=/usr/bin/sleep infinity\n");
-    await host.must("systemctl daemon-reload && systemctl mask sync-more.service");
-    const services = { ...SERVICES, daemons: daemonsOf({ ...DAEMONS, webdav: "sync-more.service" }) };
-    const [refused, none] = await observed(() => deploy(site.base, { services }));
-    expect([refused.code, none]).toEqual([1, []]);
-    expect(refused.stderr).toMatch(
-      /sync-more\.service: is masked[^]*activation\.masked-unit[^]*nothing was changed\n$/,
-    );
-    const [, fix] = /Run `([^`]+)`/.exec(refused.stderr)!;
-    await host.must(fix!);
-    const [accepted, done] = await observed(() => deploy(site.base, { services }));
-    expect([accepted.stderr, accepted.code, done]).toEqual(["", 0, ["start more"]]);
-    expect((await deploy(site.base)).code).toBe(0);
-    await host.must(`systemctl stop sync-more.service; rm ${unit}; systemctl daemon-reload`);
   });
 });
 
@@ -410,7 +352,7 @@ describe("whatever happens to its caller, an activation continues to its end:", 
 });
 
 describe("an apply on a proxy that crashes and restarts again and again", () => {
-  test.each([1, 2, 3, 4, 5, 6])("succeeds, time %i", async (time) => {
+  test.each([1, 2])("succeeds, time %i", async (time) => {
     expect((await deploy(site.base)).code).toBe(0);
     // By turns it starts, and waits to be started.
     await host.write(CONFIG, "{}");
@@ -452,29 +394,6 @@ test("media that others cannot read are fixed on request, but nothing that a lin
 
 /** A file and a directory of the media that a test closes. */
 const CLOSED = [`/opt/sync/media/${MEDIA_FILES.image}`, path.dirname(`/opt/sync/media/${MEDIA_FILES.image}`)];
-
-test("a port that another process uses is found before anything is stopped, and the process is named", async () => {
-  expect((await deploy(site.base)).code).toBe(0);
-  const squatter = host.start(
-    `exec /opt/sync/node -e 'process.title = "squatter"; require("net").createServer().listen(8888, "0.0.0.0")'`,
-  );
-  await eventually(async () => (await host.run("ss -Hltn | grep -q :8888")).code === 0, undefined, {
-    everyMs: 50,
-  });
-  const before = await traces();
-  const [result, done] = await observed(() => deploy(site.withListener(site.base)));
-  expect([result.code, done]).toEqual([1, []]);
-  expect(result.stderr).toMatch(
-    /^0\.0\.0\.0:8888: is taken: \S+ \(pid \d+\) listens there \[activation\.port-in-use\]\n[^]*nothing was changed\n$/,
-  );
-  expect(await traces()).toBe(before);
-  squatter.kill();
-  // What runs in the container outlives the command that started it.
-  await host.must("pkill -x squatter || true");
-  await eventually(async () => (await host.run("ss -Hltn | grep -q :8888")).code !== 0, undefined, {
-    everyMs: 50,
-  });
-});
 
 test("after a deactivation the host is as it was found", async () => {
   await deploy(site.base, { settings: settings(values(host.address)) });

@@ -94,13 +94,6 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the proxy's config is edited and loaded",
-    breaks: `${sed(CONFIG, 's/"version": 1,/"version": 1, "timeouts": {"keepAliveMs": 4321},/')} && ${reload}`,
-    rows: ["files"],
-    says: "portico.json: has different content",
-    heals: "again",
-  },
-  {
     name: "an edit of the config is loaded, and undone without a reload",
     breaks: `cp -p ${CONFIG} /root/before && ${sed(CONFIG, 's/"version": 1,/"version": 1, "timeouts": {"keepAliveMs": 4321},/')} && ${reload} && cp -p /root/before ${CONFIG}`,
     rows: ["running"],
@@ -112,13 +105,6 @@ const FILES: readonly Breakage[] = [
     breaks: sed(CONFIG, 's/"version": 1,/"version": 1,,/'),
     rows: ["config", "files"],
     says: "cannot be read … /etc/portico/portico.json: is not JSON",
-    heals: "again",
-  },
-  {
-    name: "the proxy's config is removed",
-    breaks: `rm ${CONFIG}`,
-    rows: ["config", "files"],
-    says: "does not exist",
     heals: "again",
   },
   {
@@ -134,13 +120,6 @@ const FILES: readonly Breakage[] = [
     rows: ["server-name", "files", "tls"],
     says: "server name in the proxy config is not the host address or domain used … other.example.org",
     down: ["redirect"],
-    heals: "again",
-  },
-  {
-    name: "a redirect that leads elsewhere",
-    breaks: `${sed(CONFIG, 's/"type": "redirect"/"type": "redirect", "host": "other.example.org"/')} && ${reload}`,
-    rows: ["response: redirect to https", "files"],
-    says: "redirect names another host … other.example.org",
     heals: "again",
   },
   {
@@ -165,31 +144,10 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "another certificate and key, not loaded",
-    breaks: certificate(365, false),
-    rows: ["files", "running", "tls"],
-    says: "cacert.pem: has different content",
-    heals: "again",
-  },
-  {
-    name: "a certificate that ends in five days",
-    breaks: `${certificate(5, true)} && ${reload}`,
-    rows: ["tls", "files"],
-    says: "expires on",
-    heals: "again",
-  },
-  {
     name: "a key that does not belong to the certificate",
     breaks: `openssl genrsa -out ${TLS}/privkey.pem 2048 2> /dev/null`,
     rows: ["config", "files"],
     says: "does not belong to the certificate",
-    heals: "again",
-  },
-  {
-    name: "the Diffie-Hellman parameters are removed",
-    breaks: `rm ${TLS}/dhparam2048.pem`,
-    rows: ["config", "files"],
-    says: "dhparam2048.pem… does not exist",
     heals: "again",
   },
   {
@@ -200,21 +158,6 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the runtime is changed and runs",
-    breaks: `echo '// changed' >> /usr/lib/portico/portico.mjs && ${PORTICO} upgrade`,
-    rows: ["files"],
-    says: "portico.mjs: has different content",
-    heals: "again",
-  },
-  {
-    name: "the default page is removed",
-    breaks: `rm ${PAGE}`,
-    rows: ["files", "response: default server"],
-    says: "index.html: is missing",
-    down: ["default page"],
-    heals: "again",
-  },
-  {
     name: "the default page is replaced by a directory",
     breaks: `rm ${PAGE} && mkdir ${PAGE}`,
     rows: ["files", "response: default server"],
@@ -222,13 +165,6 @@ const FILES: readonly Breakage[] = [
     down: ["default page"],
     heals: `rmdir ${PAGE}`,
     thenAgain: true,
-  },
-  {
-    name: "a delivered file belongs to another user",
-    breaks: `chown 65534 ${TLS}/cacert.pem`,
-    rows: ["files"],
-    says: "cacert.pem: has owner 65534:0 instead of 0:0",
-    heals: "again",
   },
   {
     name: "everyone may write to the directory of the config",
@@ -251,27 +187,6 @@ const FILES: readonly Breakage[] = [
     says: "deployment.json: has different content",
     heals: "again",
   },
-  {
-    name: "the deployment document is not JSON",
-    breaks: "echo nonsense > /etc/portico/deployment.json",
-    rows: ["files"],
-    says: "deployment.json: has different content",
-    heals: "again",
-  },
-  {
-    name: "the deployment document is removed",
-    breaks: "rm /etc/portico/deployment.json",
-    rows: ["files"],
-    says: "deployment.json: is missing",
-    heals: "again",
-  },
-  {
-    name: "the file for logrotate is removed",
-    breaks: "rm /etc/logrotate.d/portico",
-    rows: ["files"],
-    says: "logrotate.d/portico: is missing",
-    heals: "again",
-  },
 ];
 
 const SYSTEM: readonly Breakage[] = [
@@ -279,13 +194,6 @@ const SYSTEM: readonly Breakage[] = [
     name: "the proxy's unit is edited, without a reload of systemd",
     breaks: `sleep 1; echo '# edited' >> ${UNITS}/portico.service`,
     rows: ["files", "units"],
-    says: "portico.service: has different content",
-    heals: "again",
-  },
-  {
-    name: "the proxy's unit is edited and runs",
-    breaks: `sed -i 's/^LimitNOFILE=.*/LimitNOFILE=1024/' ${UNITS}/portico.service && systemctl daemon-reload && systemctl restart portico`,
-    rows: ["files"],
     says: "portico.service: has different content",
     heals: "again",
   },
@@ -346,13 +254,6 @@ const SYSTEM: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "a rule is added that lets the database's port in",
-    breaks: "nft insert rule inet portico input tcp dport 3306 accept",
-    rows: ["firewall"],
-    says: "the table inet portico is loaded with other rules",
-    heals: "again",
-  },
-  {
     name: "a rule is added that closes port 443",
     breaks: `nft insert rule inet portico input iif != lo tcp dport 443 reject with tcp reset`,
     rows: ["firewall"],
@@ -361,31 +262,10 @@ const SYSTEM: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the packet filter's policy is changed to accept",
-    breaks: "nft 'chain inet portico input { policy accept; }'",
-    rows: ["firewall"],
-    says: "loaded with other rules",
-    heals: "again",
-  },
-  {
     name: "the packet filter's unit is stopped",
     breaks: "systemctl stop portico-firewall",
     rows: ["firewall"],
     says: "portico-firewall.service: is inactive",
-    heals: "again",
-  },
-  {
-    name: "the packet filter's unit is not enabled",
-    breaks: "systemctl disable portico-firewall 2>&1",
-    rows: ["units"],
-    says: "portico-firewall.service: is disabled: it does not start at boot",
-    heals: "again",
-  },
-  {
-    name: "the rule set is edited and not loaded",
-    breaks: sed(RULES, "s/{ 22, 80, 443 }/{ 22, 80, 443, 3306 }/"),
-    rows: ["files", "firewall"],
-    says: "firewall.nft: has different content",
     heals: "again",
   },
   {
@@ -588,32 +468,11 @@ const APPLICATION: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "FILE_SERVER_ROOT is removed",
-    breaks: sed(WEB_SETTINGS, "/^FILE_SERVER_ROOT/d"),
-    rows: ["public-urls"],
-    says: "FILE_SERVER_ROOT is not set",
-    heals: "again",
-  },
-  {
-    name: "SITE_ROOT is changed",
-    breaks: sed(WEB_SETTINGS, 's/^SITE_ROOT.*/SITE_ROOT = "\\/"/'),
-    rows: ["settings"],
-    says: "SITE_ROOT",
-    heals: "again",
-  },
-  {
     name: "the file server has another port in its settings",
     breaks: sed(FILE_SERVER_CONF, "s/^port.*/port = 9999/"),
     rows: ["settings"],
     says: "port is 9999",
     heals: "again",
-  },
-  {
-    name: "the web application's settings file is gone",
-    breaks: `mv ${WEB_SETTINGS} /root/settings.py`,
-    rows: ["settings"],
-    says: "settings.py: cannot be read",
-    heals: `mv /root/settings.py ${WEB_SETTINGS}`,
   },
   {
     name: "others may not enter a media directory",
@@ -622,13 +481,6 @@ const APPLICATION: readonly Breakage[] = [
     says: "is not readable by others … /srv/sync/media/icons",
     down: ["media"],
     heals: "chmod o+rx /srv/sync/media/icons; sleep 1.1",
-  },
-  {
-    name: "others may not read an avatar",
-    breaks: "chmod o-r /srv/sync/media/avatars/default.png; sleep 1.1",
-    rows: ["avatar"],
-    says: "avatar path is not world readable … avatars/default.png",
-    heals: "chmod o+r /srv/sync/media/avatars/default.png; sleep 1.1",
   },
 ];
 
@@ -651,20 +503,6 @@ const ACTIVATION: readonly Breakage[] = [
     heals: `mv /root/state.json ${STORE}/`,
   },
   {
-    name: "the last good state is damaged",
-    breaks: `cp -p ${STORE}/state.json /root/ && truncate -s 100 ${STORE}/state.json`,
-    rows: ["activation"],
-    says: "state.json: is not what this release of portico writes",
-    heals: `mv /root/state.json ${STORE}/`,
-  },
-  {
-    name: "the whole store is lost",
-    breaks: `mv ${STORE} /root/store`,
-    rows: ["activation"],
-    says: "state.json: does not exist",
-    heals: `rm -rf ${STORE} && mv /root/store ${STORE}`,
-  },
-  {
     name: "the command that runs portico on the host is lost",
     breaks: `rm ${STORE}/command`,
     rows: ["activation"],
@@ -679,63 +517,11 @@ const ACTIVATION: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "a stored content is cut off",
-    breaks: `truncate -s 10 ${STORE}/blobs/$(sha256sum ${CONFIG} | cut -c -64)`,
-    rows: ["activation"],
-    says: "is damaged: /etc/portico/portico.json could not be put back",
-    heals: "again",
-  },
-  {
     name: "everyone may read the store",
     breaks: `chmod 755 ${STORE}`,
     rows: ["activation"],
     says: "can be accessed by users other than root (mode 0755)",
     heals: `chmod 700 ${STORE}`,
-  },
-  {
-    name: "an apply with a file missing from its upload",
-    breaks: `${incoming} && ${sed("/root/upload/deployment.json", 's/"sha256": "..../"sha256": "0000/')}`,
-    tries: { command: upload, says: "activation.missing-blob … nothing was changed" },
-    rows: [],
-    heals: "itself",
-  },
-  {
-    name: "an apply whose upload is damaged",
-    breaks: `${incoming} && hash=$(printf 0%.0s $(seq 64)) && echo damaged > /root/upload/$hash && sed -i "s/\\"sha256\\": \\"[0-9a-f]*/\\"sha256\\": \\"$hash/" /root/upload/deployment.json`,
-    tries: { command: upload, says: "activation.corrupt-blob … nothing was changed" },
-    rows: [],
-    heals: "itself",
-  },
-  {
-    name: "an apply whose document is cut off",
-    breaks: `${incoming} && truncate -s 200 /root/upload/deployment.json`,
-    tries: { command: upload, says: "config.not-json … nothing was changed" },
-    rows: [],
-    heals: "itself",
-  },
-  {
-    name: "an apply without an upload",
-    breaks: "rm -rf /root/upload",
-    tries: { command: upload, says: "files.unreadable … nothing was changed" },
-    rows: [],
-    heals: "itself",
-  },
-  {
-    name: "an apply for a daemon that is not installed",
-    breaks: `${incoming} && ${sed("/root/upload/deployment.json", "s/sync-webdav.service/nobody.service/")}`,
-    tries: { command: upload, says: "activation.unknown-unit … nothing was changed" },
-    rows: [],
-    heals: "itself",
-  },
-  {
-    name: "an apply by a user other than root",
-    breaks: "true",
-    tries: {
-      command: `setpriv --reuid=65534 --clear-groups ${PORTICO} activate --again`,
-      says: "activation.not-root",
-    },
-    rows: [],
-    heals: "itself",
   },
   {
     name: "an apply into a directory that another user may change",
@@ -774,13 +560,6 @@ const ACTIVATION: readonly Breakage[] = [
     thenAgain: true,
   },
   {
-    name: "an apply while another one holds the lock",
-    breaks: `systemd-run --quiet --unit=holder flock /var/lib/portico/lock sleep 30; sleep 0.5`,
-    tries: { command: `${PORTICO} activate --again --wait 1`, says: "activation.busy" },
-    rows: [],
-    heals: "systemctl stop holder",
-  },
-  {
     name: "an apply that cannot write to /etc/portico",
     breaks: `echo changed >> ${RULES}.bak; chmod 644 ${TLS}/privkey.pem && mount --bind /etc/portico /etc/portico && mount -o remount,ro,bind /etc/portico`,
     tries: { command: `${PORTICO} activate --again`, says: "Read-only file system" },
@@ -788,16 +567,6 @@ const ACTIVATION: readonly Breakage[] = [
     says: "the activation of … was cut off",
     heals: `umount /etc/portico; rm ${RULES}.bak`,
     thenAgain: true,
-  },
-  {
-    name: "an apply that would lock out its own session",
-    breaks: `${incoming} && true`,
-    tries: {
-      command: `SSH_CONNECTION='203.0.113.1 50000 203.0.113.10 2222' ${upload}`,
-      says: "activation.locked-out … nothing was changed",
-    },
-    rows: [],
-    heals: "itself",
   },
 ];
 

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,7 +9,6 @@ import { pass } from "../kit/clock.js";
 import { freePort } from "../kit/ports.js";
 import { issue } from "../kit/certificates.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../kit/harness.js";
-import { connectHttp2, startHttp2Server } from "../kit/http2Server.js";
 import { startEveryProtocol } from "../kit/everyProtocol.js";
 import { type Accepted, connectTo, RawUpstream } from "../kit/peers.js";
 import { taken } from "../kit/taker.js";
@@ -76,36 +74,6 @@ const NO_FAULTS = {
 const bodyOf = (text: string): string => text.slice(text.indexOf("\r\n\r\n") + 4);
 
 describe("bytes of one connection never reach another", () => {
-  test("answers on parallel HTTP/2 streams", async () => {
-    script = (peer) => {
-      let answered = 0;
-      peer.socket.on("data", () => {
-        const names = [...peer.received.matchAll(/GET \/sync\/(\w)/g)];
-        for (; answered < names.length; answered++)
-          peer.send(`HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n${names[answered]![1]!.repeat(40_000)}`);
-      });
-    };
-    await start();
-    const server = await startHttp2Server({
-      routes: proxiedRoutes(),
-      config: { upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }] },
-    });
-    const session = connectHttp2(server.port);
-    const mixed = await Promise.all(
-      [..."abcdefghijklmnopqrstuvwxyz"].map(async (name) => {
-        const stream = session.request({ ":path": `/sync/${name}`, ":authority": "app.example" });
-        stream.setEncoding("latin1");
-        let body = "";
-        stream.on("data", (text: string) => (body += text));
-        await once(stream, "end");
-        return body === name.repeat(40_000) ? [] : [name];
-      }),
-    );
-    session.destroy();
-    await server.close();
-    expect(mixed.flat()).toEqual([]);
-  });
-
   test("the rest of an upload that came after another request", async () => {
     const size = 2_000_000;
     let upload = "";
@@ -532,19 +500,6 @@ test("an empty line before a request may come in two packets", async () => {
   client.send(`\n${get("/sync/one")}`);
   await client.receives(/HTTP\/1.1 \d\d\d/);
   expect(client.received).toContain("200 OK");
-});
-
-describe("a target has no fragment (RFC 9112, 3.2)", () => {
-  test.each(["/%73ynchttp/a?x=1#y", "/%73ynchttp/a#y?x=1", "//synchttp/?#", "/sync#"])(
-    "%s is refused",
-    async (target) => {
-      await start();
-      const client = await connectTo(proxy.port);
-      client.send(get(target));
-      await client.receives("HTTP/1.1 400 ");
-      expect(upstream.connections).toHaveLength(0);
-    },
-  );
 });
 
 const UPLOAD_BYTES = 64 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { App, TerraformStack, TerraformVariable } from "cdktf";
 import { Delivery, Host, HostFile } from "../../src/index.js";
-import { LATE_CONNECTION } from "./lateValues.js";
+import { LATE_CONNECTION, typeOf } from "./lateValues.js";
 
 /**
  * Files for two hosts over ssh, by connections whose every value comes from a variable. It is planned, never applied,
@@ -10,9 +10,9 @@ const app = new App({ skipValidation: true });
 const stack = new TerraformStack(app, "portico");
 
 const variables = new Map(
-  LATE_CONNECTION.map(({ name, type, good }) => [
+  LATE_CONNECTION.map(({ name, good }) => [
     name,
-    new TerraformVariable(stack, name, { type, default: good }),
+    new TerraformVariable(stack, name, { type: typeOf(good), default: good }),
   ]),
 );
 const text = (name: string): string => variables.get(name)!.stringValue;

@@ -15,7 +15,7 @@ import {
   TlsMaterial,
 } from "../../src/index.js";
 import { dnsRecordsOutput } from "../../src/constructs/dnsOutput.js";
-import { LATE_VALUES } from "./lateValues.js";
+import { LATE_VALUES, typeOf } from "./lateValues.js";
 
 /** A proxy whose every value comes from a variable, one also by way of a resource. */
 export function lateStack(app: App, root: string): TerraformStack {
@@ -24,9 +24,9 @@ export function lateStack(app: App, root: string): TerraformStack {
   new TlsProvider(stack, "tls");
 
   const variables = new Map(
-    LATE_VALUES.map(({ name, type, good }) => [
+    LATE_VALUES.map(({ name, good }) => [
       name,
-      new TerraformVariable(stack, name, { type, default: good }),
+      new TerraformVariable(stack, name, { type: typeOf(good), default: good }),
     ]),
   );
   const text = (name: string): string => variables.get(name)!.stringValue;
