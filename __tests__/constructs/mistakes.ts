@@ -170,7 +170,14 @@ const upstream = (props: Wrong) => (s: Site) => s.proxy.addUpstream("u", props);
 const url = (value: unknown) => upstream({ url: value });
 const upstreams = of("an upstream", [
   ["without url", upstream({})],
-  ["over https", url("https://10.0.0.1")],
+  ["over TLS to a port without TLS", upstream({ url: "http://10.0.0.1", tls: { serverName: "a" } })],
+  [
+    "with a client certificate without key",
+    upstream({ url: "https://a", tls: { certificateFile: "/a.pem" } }),
+  ],
+  ["with roots that are not asked", upstream({ url: "https://a", tls: { caFile: "/a.pem", verify: false } })],
+  ["with `tls.ca`", upstream({ url: "https://a", tls: { ca: "/a.pem" } })],
+  ["with the name `_`", upstream({ url: "https://a", tls: { serverName: "_" } })],
   ["without scheme", url("10.0.0.1:80")],
   ["with a path", url("http://10.0.0.1/app")],
   ["with a query", url("http://10.0.0.1/?a")],
@@ -391,12 +398,12 @@ const fronts = of("a front end", [
       daemons: { proxyUnit: "a b" },
       installDirectory: "sync",
       settings: { fileServer: { host: "127.0.0.1", port: 0 }, startCommand: ["/opt/sync/start.sh"] },
-      upstreams: { web: { url: "https://x" } },
+      upstreams: { web: { url: "https://x/y" } },
     }),
   ],
   [
     "of another application with wrong parts",
-    (s) => new WebFrontEnd(s.stack, "web", { ...WRONG_PARTS, mode: Mode.plain(), upstream: "https://x" }),
+    (s) => new WebFrontEnd(s.stack, "web", { ...WRONG_PARTS, mode: Mode.plain(), upstream: "https://x/y" }),
   ],
   ["without host", front({ host: undefined })],
   ["with an address for a host", front({ host: "192.0.2.1" })],
@@ -425,7 +432,6 @@ const fronts = of("a front end", [
   ["with a bad name", front({ additionalServerNames: ["A.example"] })],
   ["with a name in brackets", front({ additionalServerNames: ["[::1]"] })],
   ["with `upstreams.webdv`", front({ upstreams: { webdv: {} } })],
-  ["with an https upstream", front({ upstreams: { web: { url: "https://x" } } })],
   ["with a bad timeout", front({ upstreams: { web: { readTimeoutMs: 0 } } })],
   ["with a body timeout of 0", front({ requestBodyTimeoutMs: 0 })],
   ["with another destination", front({ webdavDestination: "relative" })],
@@ -823,7 +829,7 @@ const shapes = of("", [
 ]);
 
 const elsewhere = of("what other proxies do", [
-  ["TLS to an upstream", upstream({ url: "https://app:8443" })],
+  ["HTTP/2 to an upstream", upstream({ url: "h2c://app:8443" })],
   ["a Unix socket, as nginx writes it", upstream({ url: "http://unix:/run/app.sock" })],
   ["several servers", upstream({ servers: ["a", "b"] })],
   ["a rewrite by a pattern", act((s) => Action.proxy(s.app, wrong({ replacePathRegex: "/x" })))],

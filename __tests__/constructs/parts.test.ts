@@ -283,7 +283,7 @@ describe("parts without the front end", () => {
     );
   });
 
-  test("pass the secrets of request fields to the service, and watch them, those of later routes included", () => {
+  test("pass the secrets of request fields and the TLS files of upstreams to the service, and watch them", () => {
     const { stack, host } = site();
     const proxy = new ReverseProxy(stack, "secrets", { host, paths: { config: "/etc/secrets.json" } });
     const http = proxy.addListener("http", { port: 8080 });
@@ -296,12 +296,28 @@ describe("parts without the front end", () => {
     server.addRoute("after", { path: "/after", action: authorizedBy("/etc/secrets/after") });
     const replaced = server.addRoute("replaced", { path: "/replaced", action: Action.proxy(app) });
     replaced.replaceAction(authorizedBy("/etc/other/replaced"));
+    const pair = { certificateFile: "/etc/tls/own.pem", privateKeyFile: "/etc/tls/own.key" };
+    const tls = {
+      caFile: "/etc/tls/roots.pem",
+      serverName: new TerraformVariable(stack, "n", {}).stringValue,
+    };
+    const far = proxy.addUpstream("far", { url: "https://far.example:8443", tls: { ...tls, ...pair } });
+    server.addRoute("far", { path: "/far", action: Action.proxy(far) });
+    proxy.addUpstream("late", { url: tls.serverName, tls: { verify: false } });
+    expect(proxy.problems).toEqual([]);
+    expect(renderProxyConfig(proxy).upstreams).toMatchObject([
+      {},
+      { tls: { ...pair, caFile: tls.caFile } },
+      { tls: { verify: false } },
+    ]);
+    expect(far.node.metadata).toEqual([]);
     const texts = new Map(
       synthesizedFiles(stack).map(({ path, content }) => [path.split("/").at(-1), content]),
     );
     const [, watched] = texts.get(service.renewalPathUnit!.name)!.split("[Path]\n");
     const files = ["/etc/secrets/before", "/etc/secrets/after", "/etc/other/replaced"];
-    const lines = ["/etc/secrets", "/etc/other", ...files].map((path) => `PathChanged=${path}\n`);
+    files.push(tls.caFile, ...Object.values(pair));
+    const lines = ["/etc/secrets", "/etc/other", "/etc/tls", ...files].map((path) => `PathChanged=${path}\n`);
     expect(watched).toMatch(lines.join(""));
     for (const file of files) expect(texts.get("portico.service")).toContain(`:${file}\n`);
   });

@@ -162,7 +162,18 @@ describe("a check takes stand-ins for them", () => {
     });
     const name = "portico-token-1x";
     expect(tried).toEqual([
-      ...[name, `/${name}`, `http://${name}`, "192.0.2.2", 20_001, 2, true, [name], ["192.0.2.2"]],
+      ...[
+        name,
+        `/${name}`,
+        `http://${name}`,
+        `https://${name}`,
+        "192.0.2.2",
+        20_001,
+        2,
+        true,
+        [name],
+        ["192.0.2.2"],
+      ],
       `${"0".repeat(63)}1`,
     ]);
     expect(result).toEqual({

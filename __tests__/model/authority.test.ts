@@ -40,6 +40,8 @@ test.each([
   ["http://App.Example:80", "app.example", 80],
   ["http://[::1]:8080", "::1", 8080],
   ["http://[2001:DB8:0::1]", "2001:db8::1", 80],
+  ["https://app.example", "app.example", 443],
+  ["https://[::1]:8443/", "::1", 8443],
 ] as const)("the upstream %s", (url, host, port) => {
   expect(upstreamAddress(url)).toEqual({ host, port });
 });

@@ -55,7 +55,6 @@ test.each([
   ["try_files", { route: { try_files: "x" } }, "a fallback to one page"],
   ["gzip of a server", { server: { gzip: "on" } }, "compression"],
   ["balance of an action", { action: { balance: "ip" } }, "several servers"],
-  ["https", { upstream: { url: "https://app:8443" } }, "TLS to an upstream"],
   ["a base path", { upstream: { url: "http://app:8000/base" } }, "a rewrite of paths"],
   ["fastcgi", { upstream: { url: "fastcgi://127.0.0.1:9000" } }, "FastCGI"],
   ["*.", { server: { serverNames: ["*.example.org"] } }, "a wildcard"],

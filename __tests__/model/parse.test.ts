@@ -103,7 +103,7 @@ const FIELD_CASES: readonly Case[] = [
     "config.bad-text",
     ".contentType",
   ],
-  ["upstreams.0.url", "https://127.0.0.1:1", "config.bad-url"],
+  ["upstreams.0.url", "ftp://127.0.0.1:1", "config.bad-url"],
   ["upstreams.0.url", "http://127.0.0.1:99999", "config.bad-url"],
   ["upstreams.0.url", "http://u:p@h:1", "config.bad-url"],
   ["upstreams.0.readTimeoutMs", 0, "config.out-of-range"],
@@ -281,7 +281,11 @@ describe("parseConfig", () => {
     ["listeners", undefined, "a list"],
     ["listeners.0.port", undefined, "a whole number from 1 to 65535"],
     ["listeners.0.protocol", undefined, "http, https"],
-    ["upstreams.0.url", undefined, "http://HOST:PORT, with nothing after the port, or unix:/PATH"],
+    [
+      "upstreams.0.url",
+      undefined,
+      "http://HOST:PORT or https://HOST:PORT, with nothing after the port, or unix:/PATH",
+    ],
     [
       "virtualServers.0.routes.0.accessLog",
       "on",

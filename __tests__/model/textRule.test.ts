@@ -280,21 +280,11 @@ const TAKEN: Readonly<Record<keyof typeof FIELDS, readonly [taken: string[], ref
         "http://192.0.2.1:80",
         "http://[::1]:80",
       ],
-      ...["http://_a", `http://${LONGEST_NAME}:65535/`],
+      ...["http://_a", `https://${LONGEST_NAME}:65535/`, "https://a", "https://[::1]:1/"],
       ...["unix:/a", "unix:/run/app@1/web-2.sock", "unix:/...", "unix:/.a", `unix:/${"a".repeat(106)}`],
     ],
     [
-      ...[
-        "",
-        "a",
-        "HTTP://a",
-        "https://a",
-        "xhttp://a",
-        " http://a",
-        "http://a:0",
-        "http://a:65536",
-        "http://a:",
-      ],
+      ...["", "a", "HTTP://a", "xhttp://a", " http://a", "http://a:0", "http://a:65536", "http://a:"],
       ...["http://a:080", "http://a//", "http://a/b", "http://a?", "http://a#", "http://u@a", "http://A"],
       ...[
         "http://_",
@@ -304,7 +294,13 @@ const TAKEN: Readonly<Record<keyof typeof FIELDS, readonly [taken: string[], ref
         "http://10.0.0:80",
         `http://${LONGEST_LABEL}a`,
       ],
-      ...[`http://${LONGEST_NAME}a:65535/`, "http://a\n"],
+      ...[
+        `https://${LONGEST_NAME}aa:65535/`,
+        "http://a\n",
+        "https://_",
+        `https://${LONGEST_LABEL}a`,
+        "https://a/b",
+      ],
       ...[
         "unix:",
         "unix:/",

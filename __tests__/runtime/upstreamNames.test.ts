@@ -1,6 +1,8 @@
 import dns from "node:dns";
 import type { LookupAddress } from "node:dns";
 import type { UpstreamConfig } from "../../src/model/index.js";
+import { connect } from "node:net";
+import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { Faults } from "../../src/runtime/exchange/workerContext.js";
 import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
@@ -67,6 +69,29 @@ test("that do not exist are a 502 for all who wait", async () => {
   asked[0]!(Object.assign(new Error("none"), { code: "ENOTFOUND", errno: -3008 }), []);
   expect(await answers).toEqual([502, 502, 502]);
   expect(await front.errorLog()).toContain("ENOTFOUND) while connecting to upstream");
+});
+
+test("are reached at the next address where one refuses, or does not answer for 250 ms", async () => {
+  const deaf = holdSocket({ host: "127.0.0.3", port: upstream.port, backlog: 1 });
+  if (typeof deaf === "number") throw new Error(`errno ${deaf}`);
+  // What the kernel takes in its place.
+  const waiting = Array.from({ length: 4 }, () =>
+    connect(deaf.port, "127.0.0.3").on("error", () => undefined),
+  );
+  try {
+    const answers = statuses(1);
+    await eventually(() => asked.length === 1);
+    const addresses = ["127.0.0.2", "127.0.0.3", "127.0.0.1"];
+    asked[0]!(
+      null,
+      addresses.map((address) => ({ address, family: 4 })),
+    );
+    expect(await answers).toEqual([200]);
+    expect(upstream.connections).toHaveLength(1);
+  } finally {
+    waiting.forEach((socket) => socket.destroy());
+    deaf.close();
+  }
 });
 
 test("are looked up anew: a connection by name is used for ten seconds, and one by address for longer", () => {

@@ -12,6 +12,7 @@ import {
   type UpstreamInput,
 } from "../../src/model/index.js";
 import { Http1Connections, Http2Connections } from "../../src/runtime/server/connections.js";
+import { loadUpstreamTls } from "../../src/runtime/load/upstreamTls.js";
 import { LogFiles } from "../../src/runtime/logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../../src/runtime/actions/compileRoutes.js";
 import { issue, type Issued } from "./certificates.js";
@@ -63,7 +64,8 @@ export async function startEveryProtocol(options: {
   const config = parsed.value;
   const logs = new LogFiles(config);
   logs.open();
-  const serving = compileRoutes(config, logs);
+  const { contents } = await loadUpstreamTls(config, "problem", () => Promise.resolve(undefined));
+  const serving = compileRoutes(config, logs, {}, contents);
   const http1 = new Http1Connections(serving);
   const http2 = new Http2Connections(serving);
   const [plainListener, secureListener] = config.listeners as [

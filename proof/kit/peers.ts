@@ -76,13 +76,18 @@ export class RawUpstream {
   private readonly server: net.Server;
   private readonly waiting = new Set<() => void>();
 
-  constructor(onConnection: (peer: Accepted, index: number) => void = () => {}) {
-    this.server = net.createServer({ allowHalfOpen: true }, (socket) => {
+  /** @param secure over TLS: connections are those that completed a handshake */
+  constructor(onConnection: (peer: Accepted, index: number) => void = () => {}, secure?: tls.TlsOptions) {
+    const accept = (socket: net.Socket): void => {
       const peer = new Accepted(socket);
       this.connections.push(peer);
       onConnection(peer, this.connections.length - 1);
       this.waiting.forEach((check) => check());
-    });
+    };
+    this.server =
+      secure === undefined
+        ? net.createServer({ allowHalfOpen: true }, accept)
+        : tls.createServer(secure, accept);
   }
 
   async listen(port = 0): Promise<this> {

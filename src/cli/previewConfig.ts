@@ -38,7 +38,10 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     ticketKeys: undefined,
     healthListener: undefined,
     listeners,
-    upstreams: config.upstreams.map((u) => ({ ...u, url: options.upstreams?.[u.name] ?? u.url })),
+    upstreams: config.upstreams.map((u) => {
+      const url = options.upstreams?.[u.name];
+      return url === undefined ? u : { ...u, url, tls: undefined };
+    }),
     virtualServers: config.virtualServers.map((server) => ({
       ...server,
       // It would outlast the preview in the browser, for a name such as localhost.

@@ -10,7 +10,7 @@ export const PROXY: unique symbol = Symbol.for("cdktf-portico.ReverseProxy") as 
 export interface ProxyScope extends IConstruct {
   readonly [PROXY]: true;
   tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles;
-  useFieldFiles(files: readonly string[]): void;
+  useCredentialFiles(files: readonly string[]): void;
 }
 
 /** @internal The proxy that a construct belongs to: the nearest one above it. */

@@ -184,17 +184,17 @@ export class ProxyService extends Construct {
     return this.tlsPaths.map(([, path]) => path);
   }
 
-  /** Files that the proxy gets as credentials: those of TLS, and of request fields. Each with the prop that it comes from. */
+  /** Files that the proxy gets as credentials: those of TLS, to upstreams too, and of request fields. Each with the prop that it comes from. */
   private get tlsPaths(): [at: string, path: string][] {
     const found = new Map<string, string>();
-    const { node, ticketKeysFile, fieldFiles } = this.props.proxy;
+    const { node, ticketKeysFile, credentialFiles } = this.props.proxy;
     if (ticketKeysFile !== undefined) found.set(ticketKeysFile, `${node.path}.ticketKeys.file`);
     for (const [at, { key, certificate, dhparam, authorityFiles }] of this.props.proxy.usedTlsFiles) {
       for (const [name, path] of Object.entries({ key, certificate, dhparam, ...authorityFiles })) {
         if (path !== undefined && !found.has(path)) found.set(path, `${at}.${name}`);
       }
     }
-    for (const [at, path] of fieldFiles) if (!found.has(path)) found.set(path, at);
+    for (const [at, path] of credentialFiles) if (!found.has(path)) found.set(path, at);
     return [...found].map(([path, at]) => [at, path]);
   }
 

@@ -8,7 +8,7 @@ import { SystemdUnit } from "./systemdUnit.js";
 /** Watches what something on the host renews of a proxy: certificates, keys, parameters and secrets. */
 export class Renewals {
   private watching: SystemdUnit | undefined;
-  private readonly fieldFiles = new Set<string>();
+  private readonly credentialFiles = new Set<string>();
 
   constructor(
     private readonly service: Construct,
@@ -18,8 +18,8 @@ export class Renewals {
       if (renewedOnHost !== undefined) this.watch();
     });
     if (proxy.ticketKeysFile !== undefined) this.watch();
-    proxy.onFieldFiles((file) => {
-      this.fieldFiles.add(file);
+    proxy.onCredentialFiles((file) => {
+      this.credentialFiles.add(file);
       this.watch();
     });
   }
@@ -46,7 +46,7 @@ export class Renewals {
     const { usedTlsFiles, ticketKeysFile } = this.proxy;
     const files = usedTlsFiles.flatMap(([, { renewedOnHost = [] }]) => renewedOnHost);
     if (ticketKeysFile !== undefined) files.push(ticketKeysFile);
-    files.push(...this.fieldFiles);
+    files.push(...this.credentialFiles);
     return [...new Set([...files.map(directoryOf), ...files])];
   }
 }

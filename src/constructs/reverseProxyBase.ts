@@ -50,7 +50,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   private readonly overrides: ConfigOverride[] = [];
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
   private readonly tlsUses: ((files: TlsFiles) => void)[] = [];
-  private readonly fieldFileUses: ((file: string) => void)[] = [];
+  private readonly credentialFileUses: ((file: string) => void)[] = [];
   private readonly authorities: CertificateAuthorityInput[] = [];
   /** @internal Address that is one host's of several at a time; the host that has it asks the authorities. */
   holderAddress?: string;
@@ -202,15 +202,18 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     );
   }
 
-  /** @internal Files that request fields are taken from, each with the prop that names it. */
-  get fieldFiles(): readonly (readonly [at: string, file: string])[] {
-    return this.virtualServers.flatMap(({ routes }) =>
-      routes.flatMap(({ node, action }) =>
-        Object.entries(action.credentials).map(
-          ([name, file]) => [`${node.path}.action.setHeadersFromCredential.${name}`, file] as const,
+  /** @internal Files of request fields and of upstreams' TLS, each with the prop that names it. */
+  get credentialFiles(): readonly (readonly [at: string, file: string])[] {
+    const below = (at: string, files: Readonly<Record<string, string>>) =>
+      Object.entries(files).map(([name, file]) => [`${at}.${name}`, file] as const);
+    return [
+      ...this.virtualServers.flatMap(({ routes }) =>
+        routes.flatMap(({ node, action }) =>
+          below(`${node.path}.action.setHeadersFromCredential`, action.credentials),
         ),
       ),
-    );
+      ...this.upstreams.flatMap(({ node, tlsFiles }) => below(`${node.path}.tls`, tlsFiles)),
+    ];
   }
 
   /**
@@ -223,7 +226,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
       key,
       ...Object.values(authorityFiles),
     ]);
-    const fields = this.fieldFiles.map(([, file]) => file);
+    const fields = this.credentialFiles.map(([, file]) => file);
     const files = [...tls, ...fields, this.settings.ticketKeys?.file, ...places];
     return privateDirectoryProblems(
       servedBy(this.virtualServers.flatMap(({ routes }) => routes)),
@@ -270,15 +273,15 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     this.tlsUses.push(used);
   }
 
-  /** @internal A route takes request fields from files. */
-  useFieldFiles(files: readonly string[]): void {
-    for (const used of this.fieldFileUses) files.forEach(used);
+  /** @internal A route takes request fields from files, or goes to an upstream whose TLS does. */
+  useCredentialFiles(files: readonly string[]): void {
+    for (const used of this.credentialFileUses) files.forEach(used);
   }
 
-  /** @internal Calls back for every file that a request field is taken from, those that are added later included. */
-  onFieldFiles(used: (file: string) => void): void {
-    this.fieldFiles.forEach(([, file]) => used(file));
-    this.fieldFileUses.push(used);
+  /** @internal Calls back for every such file, those that are added later included. */
+  onCredentialFiles(used: (file: string) => void): void {
+    this.credentialFiles.forEach(([, file]) => used(file));
+    this.credentialFileUses.push(used);
   }
 
   /** Materials of the same authority and account share one. */

@@ -37,7 +37,7 @@ export class Route extends Construct {
     this.name = props.name ?? id;
     this.path = props.path;
     this.answer = props.action;
-    this.useFieldFiles();
+    this.useCredentialFiles();
   }
 
   /** What answers. */
@@ -54,11 +54,12 @@ export class Route extends Construct {
       ...routeProblems(path, { ...this.render(), action: action.render() }),
     ]);
     this.answer = action;
-    this.useFieldFiles();
+    this.useCredentialFiles();
   }
 
-  private useFieldFiles(): void {
-    proxyOf(this).useFieldFiles(Object.values(this.action.credentials));
+  private useCredentialFiles(): void {
+    const { credentials, upstream } = this.action;
+    proxyOf(this).useCredentialFiles(Object.values({ ...credentials, ...upstream?.tlsFiles }));
   }
 
   /**

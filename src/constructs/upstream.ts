@@ -3,6 +3,7 @@ import { freeId } from "./constructIds.js";
 import { scopeOf } from "./proxyScope.js";
 import type { UpstreamInput } from "../model/index.js";
 import { upstreamProblems } from "./props/checks.js";
+import { warn } from "./warn.js";
 import { any, judged, type PropTable, refuseProps } from "./props/propTable.js";
 
 /**
@@ -14,6 +15,8 @@ export class Upstream extends Construct {
   readonly name: string;
   /** Where it listens. */
   readonly url: string;
+  /** What its TLS needs, if its URL is `https`. */
+  readonly tls?: UpstreamTls;
   private readonly input: UpstreamInput;
 
   constructor(scope: Construct, id: string, props: UpstreamProps) {
@@ -25,6 +28,15 @@ export class Upstream extends Construct {
     this.input = { ...props, name: props.name ?? id };
     this.name = this.input.name;
     this.url = this.input.url;
+    if (props.tls !== undefined) this.tls = props.tls;
+    if (props.tls?.verify === false) warn(this, UNVERIFIED);
+  }
+
+  /** @internal Files of the host that its TLS takes, by the names of their fields. */
+  get tlsFiles(): Readonly<Record<string, string>> {
+    const { caFile, certificateFile, privateKeyFile } = this.tls ?? {};
+    const files = Object.entries({ caFile, certificateFile, privateKeyFile });
+    return Object.fromEntries(files.filter((file): file is [string, string] => file[1] !== undefined));
   }
 
   /** @internal Its section of the config. */
@@ -33,11 +45,46 @@ export class Upstream extends Construct {
   }
 }
 
+const UNVERIFIED =
+  "`verify: false` takes whoever answers for the upstream, who can read and change everything: give its root " +
+  "certificate, or the certificate itself if it signed itself, as `caFile`.";
+
+/** TLS to an upstream at an `https` URL: versions 1.2 and 1.3, HTTP/1.1. */
+export interface UpstreamTls {
+  /**
+   * PEM file on the host: root certificates by which the upstream is trusted, and no others; for a private authority, or a
+   * certificate that signed itself.
+   * @default - the roots that Node brings
+   */
+  readonly caFile?: string;
+  /**
+   * Name or address that the certificate has to be for; a name is also asked for (SNI).
+   * @default - the host of `url`
+   */
+  readonly serverName?: string;
+  /**
+   * PEM file on the host: a certificate for an upstream that demands one, then its chain. With `privateKeyFile`.
+   * @default - none
+   */
+  readonly certificateFile?: string;
+  /**
+   * PEM file on the host: its private key, without passphrase. Only root has to read it.
+   * @default - none
+   */
+  readonly privateKeyFile?: string;
+  /**
+   * Whether the upstream has to prove who it is. `false` takes whoever answers for it, and is warned of: better name its
+   * root certificate as `caFile`.
+   * @default true
+   */
+  readonly verify?: boolean;
+}
+
 /** Where a backend listens, and how connections to it are used. */
 export interface UpstreamProps {
   /**
-   * `http://HOST:PORT`, with nothing after the port, or `unix:/PATH` for a Unix socket. A host that is not an address is looked
-   * up whenever a connection is made. A URL that leads back to a listener of the same proxy is refused
+   * `http://HOST:PORT`, with nothing after the port, `https://HOST:PORT` for TLS, or `unix:/PATH` for a Unix socket. A host
+   * that is not an address is looked up whenever a connection is made; several addresses of it are tried in turn. A URL that leads back to a listener of the same proxy is refused
    * (`config.proxy-loop`). The proxy's user must have the right to write to a socket: through others, or a group of
    * `service: { groups }`; a socket below /tmp, /home or /run/user is refused (`unit.no-access`).
    */
@@ -48,8 +95,14 @@ export interface UpstreamProps {
    */
   readonly name?: string;
   /**
-   * Time to establish a connection, in milliseconds from 1 to 2147483647. A request that exceeds it gets 504.
-   * @default 60000 (the front end's routes: 36000000)
+   * TLS, for an `https` URL.
+   * @default - its certificate is from an authority that Node knows, and for the host of `url`
+   */
+  readonly tls?: UpstreamTls;
+  /**
+   * Time to establish a connection, with TLS if it has any, in milliseconds from 1 to 2147483647. A request that exceeds
+   * it gets 504.
+   * @default 5000 (the front end's routes: 36000000)
    */
   readonly connectTimeoutMs?: number;
   /**
@@ -113,6 +166,7 @@ export interface UpstreamProps {
 export const UPSTREAM_PROPS: PropTable<UpstreamProps> = {
   url: judged,
   name: any,
+  tls: any,
   connectTimeoutMs: any,
   sendTimeoutMs: any,
   readTimeoutMs: any,

@@ -32,7 +32,9 @@ function commonCause({ upstream }: ExpectedResponse, answer: ProbeAnswer): Expec
   // Of a port, a refusal says it all.
   const right = upstream.startsWith("unix:")
     ? " If it runs, let the proxy's user write to the socket: `service: { groups }`, or the socket's mode."
-    : "";
+    : upstream.startsWith("https:")
+      ? " If it runs, the proxy's error log says what is wrong with its certificate."
+      : "";
   const fix = `Start what listens on {upstream}.${right}`;
   return { evidence, says: `the upstream {upstream} ${says}`, fix };
 }

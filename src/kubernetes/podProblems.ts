@@ -164,7 +164,7 @@ function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
     [...volumes.map(({ mountPath }) => mountPath), ...secrets.map(({ directory }) => directory)].some(
       (place) => file.startsWith(`${place}/`),
     );
-  const fields = proxy.fieldFiles.flatMap(([path, received]) =>
+  const fields = proxy.credentialFiles.flatMap(([path, received]) =>
     isMounted(received)
       ? []
       : [

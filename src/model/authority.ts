@@ -36,12 +36,15 @@ export type UpstreamAddress = Authority | { readonly path: string };
 
 const UNIX = "unix:";
 
-/** Where an upstream's URL leads, which is valid: `http://host[:port]` or `unix:/path`. */
+/** Where an upstream's URL leads, which is valid: `http://host[:port]`, `https://host[:port]` or `unix:/path`. */
 export function upstreamAddress(url: string): UpstreamAddress {
   if (url.startsWith(UNIX)) return { path: url.slice(UNIX.length) };
   const { hostname, port } = new URL(url);
-  return { host: unbracketed(hostname), port: port === "" ? defaultPort("http") : Number(port) };
+  return { host: unbracketed(hostname), port: port === "" ? defaultPort(upstreamScheme(url)) : Number(port) };
 }
+
+/** Whether an upstream speaks HTTP over TLS. */
+export const upstreamScheme = (url: string): Scheme => (url.startsWith("https:") ? "https" : "http");
 
 /** Whether a host leads to the machine itself, whatever its addresses are. */
 export function isLoopback(host: string): boolean {

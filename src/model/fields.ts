@@ -4,7 +4,7 @@ import { isCidr } from "./address.js";
 import { FILE_PATH } from "./filePath.js";
 import { HOP_BY_HOP, NOT_FORWARDED } from "./hopByHop.js";
 import type { ProblemCode } from "./problem.js";
-import { SERVER_NAME } from "./serverName.js";
+import { PUBLIC_NAME, SERVER_NAME } from "./serverName.js";
 import {
   accepting,
   DOMAIN_NAME_LENGTH_MAX,
@@ -98,17 +98,25 @@ export const serverName = (description: string, example?: string) =>
     SERVER_NAME,
   ).meta(described(description, example));
 
+/** Whom a certificate is for. */
+export const certifiedName = (description: string, example?: string) =>
+  text("config.bad-server-name", PUBLIC_NAME.allowed, PUBLIC_NAME).meta(described(description, example));
+
 /** A Unix socket has a path of at most 107 bytes (unix(7)). */
 const SOCKET_PATH_PATTERN = "/[A-Za-z0-9._@+,=/-]{1,106}";
 
 export const upstreamUrl = (description: string, example?: string) =>
-  text("config.bad-url", "http://HOST:PORT, with nothing after the port, or unix:/PATH", {
-    pattern:
-      `^(?:http://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?/?` +
-      `|unix:${SOCKET_PATH_PATTERN})$`,
-    never: `^http://_(?:[:/]|$)|^unix:(?:.*/\\.{0,2}(?:/|$))|^http:.*${LONG_LABEL_PATTERN}`,
-    lengthMax: "http://:65535/".length + DOMAIN_NAME_LENGTH_MAX,
-  }).meta(described(description, example));
+  text(
+    "config.bad-url",
+    "http://HOST:PORT or https://HOST:PORT, with nothing after the port, or unix:/PATH",
+    {
+      pattern:
+        `^(?:https?://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?/?` +
+        `|unix:${SOCKET_PATH_PATTERN})$`,
+      never: `^https?://_(?:[:/]|$)|^unix:(?:.*/\\.{0,2}(?:/|$))|^https?:.*${LONG_LABEL_PATTERN}`,
+      lengthMax: "https://:65535/".length + DOMAIN_NAME_LENGTH_MAX,
+    },
+  ).meta(described(description, example));
 
 export const directoryUrl = (description: string, example?: string) =>
   text("acme.bad-directory", "https://HOST[:PORT]/PATH, without user, query or fragment", {

@@ -19,24 +19,6 @@ const ROUTE_OR_UPSTREAM = [...UPSTREAM, "strip", "match"];
 
 export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
-    what: "TLS to an upstream",
-    instead:
-      "Run a TLS client such as `stunnel` beside the proxy, and give its `http://127.0.0.1:PORT` as the upstream's `url`.",
-    names: [
-      "tls",
-      "https",
-      "ssl",
-      "ca",
-      "verify",
-      "insecureSkipVerify",
-      "serverName",
-      "proxySslVerify",
-      "transport",
-    ],
-    beside: UPSTREAM,
-    values: { "config.bad-url": /^(?:https|h2|grpcs|wss):/i },
-  },
-  {
     what: "several servers for one upstream",
     instead:
       "Give the address of a load balancer, such as HAProxy or a service of the cluster, as the upstream's `url`, or an " +
@@ -63,7 +45,7 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     instead:
       "Let the application speak HTTP/1.1: gunicorn and uvicorn do, and for PHP a web server beside it does.",
     names: ["fastcgi", "fastcgiPass", "uwsgi", "uwsgiPass", "scgiPass", "grpc", "grpcPass", "phpFastcgi"],
-    values: { "config.bad-url": /^(?:fastcgi|uwsgi|scgi|grpc|h2c):/i },
+    values: { "config.bad-url": /^(?:fastcgi|uwsgi|scgi|grpcs?|h2c?):/i },
   },
   {
     what: "a rewrite of paths by a pattern, or of a body",
@@ -74,7 +56,7 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
       ...["pathRewrite", "replacePath", "replacePathRegex", "stripPrefix", "addPrefix"],
       ...["handlePath", "subFilter"],
     ],
-    values: { "config.bad-url": /^http:\/\/(?!unix:)[^/?#@]+\/./i },
+    values: { "config.bad-url": /^https?:\/\/(?!unix:)[^/?#@]+\/./i },
   },
   {
     what: "a pattern as the path of a route",

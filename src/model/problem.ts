@@ -39,7 +39,7 @@ export const PROBLEM_CODES = {
   "config.bad-address": "Give an IP address (or CIDR range) as the field asks.",
   "config.bad-server-name": "Give a host name, an IP address or `_`, in lower case and without a port.",
   "config.bad-url":
-    "Give `http://HOST:PORT` in lower case: no https, no user, and nothing after the port; or `unix:/PATH` for a Unix socket.",
+    "Give `http://HOST:PORT` or `https://HOST:PORT` in lower case: no user, and nothing after the port; or `unix:/PATH` for a Unix socket.",
   "config.bad-file-path": "Give an absolute, normalised path.",
   "config.bad-route-path":
     "Begin with `/`; no `//`, `.` or `..` segments, percent-encoding, `?`, `#` or control bytes.",
@@ -67,7 +67,7 @@ export const PROBLEM_CODES = {
   "config.public-health-listener":
     "Listen on 127.0.0.1 or on a private address of the host; in a container on `0.0.0.0`, with `anyAddress: true`.",
   "config.tls-missing": "Give the https listener a `tls` section with certificate and key.",
-  "config.tls-unexpected": "Remove `tls`, or make the listener `https`.",
+  "config.tls-unexpected": "Remove `tls`, or make the listener or the upstream's URL `https`.",
   "config.certificate-source":
     "Give `certificate` and `key` for a certificate from files, or `acme` for one that the proxy gets from an authority.",
   "config.duplicate-server-name": "Give each server name only once on a listener.",
@@ -165,6 +165,8 @@ export const PROBLEM_CODES = {
   "kubernetes.shared-proxy":
     "Give each KubernetesFrontEnd a proxy of its own, or all of them the same `resources` and `ticketKeys`.",
   "kubernetes.short-grace": "Give a longer `transferGrace`, or the proxy a shorter `timeouts.drainMs`.",
+  "tls.unverified-upstream":
+    "Give the root certificate of its authority, or the certificate that signed itself, as `caFile`, and remove `verify: false`.",
   "tls.bad-policy": "Give protocols, ciphers and curves that this OpenSSL knows.",
   "listen.address-in-use": "Stop what listens there, or choose another port.",
   "listen.permission-denied": "Let systemd pass the socket, run as root, or choose port 1024 or above.",

@@ -218,6 +218,16 @@ export const CHECK_ERRORS = {
     means: "A log file cannot be opened. A service that starts serves without it, and logs a warning.",
     example: checked("files.log-not-writable", ({ files }) => (files[LOG] = "directory")),
   },
+  "tls.unverified-upstream": {
+    means:
+      "Requests go over TLS to an upstream that does not have to prove who it is: anybody between it and the proxy can take its place. A warning: the proxy serves.",
+    example: checked(
+      "tls.unverified-upstream",
+      () => undefined,
+      {},
+      { upstreams: [{ name: "app", url: "https://app.internal:8443", tls: { verify: false } }] },
+    ),
+  },
   "tls.bad-policy": {
     means:
       "OpenSSL on this host does not know a cipher or curve of the policy, or no client could complete a handshake with it.",

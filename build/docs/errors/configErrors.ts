@@ -119,7 +119,8 @@ export const CONFIG_ERRORS = {
     example: withField("virtualServers[1].serverNames", ["files.example.org:443"]),
   },
   "config.bad-url": {
-    means: "An upstream is a host and a port that speak HTTP. A path after them would not be used.",
+    means:
+      "An upstream is a host and a port that speak HTTP, over TLS with `https`. A path after them would not be used.",
     example: withField("upstreams[0].url", "http://127.0.0.1:8000/app"),
   },
   "config.bad-file-path": {
@@ -216,7 +217,8 @@ export const CONFIG_ERRORS = {
     example: withField("listeners[1].tls", undefined),
   },
   "config.tls-unexpected": {
-    means: "An http listener has a certificate and key, which it would not use.",
+    means:
+      "A listener or an upstream without TLS has a `tls` section, which it would not use; or an upstream that has to prove nothing has `caFile`.",
     example: withField("listeners[1].protocol", "http"),
   },
   "config.certificate-source": {

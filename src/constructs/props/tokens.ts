@@ -96,6 +96,8 @@ const PLACEHOLDERS: readonly ((name: string, number: number) => unknown)[] = [
   (name) => name,
   (name) => `/${name}`,
   (name) => `http://${name}`,
+  // Beside `tls`.
+  (name) => `https://${name}`,
   (_, number) => `192.0.2.${1 + (number % 250)}`,
   (_, number) => 20_000 + number,
   (_, number) => 1 + (number % 100),

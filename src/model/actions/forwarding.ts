@@ -1,4 +1,4 @@
-import { defaultPort, type Scheme } from "../authority.js";
+import { defaultPort, type Scheme, upstreamScheme } from "../authority.js";
 import { onePiece } from "../onePiece.js";
 import { parseHost } from "../serverName.js";
 import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../target.js";
@@ -60,6 +60,7 @@ export function withFileValues(
 export class ForwardingRules {
   /** Host and port of the upstream as they are written in a `Host` field; a Unix socket is `localhost`, as in nginx. */
   readonly upstreamAuthority: string;
+  private readonly upstreamScheme: Scheme;
   private readonly action: ActionOf<"proxy">;
   private readonly strip: Strip;
   /** Path that goes upstream in place of the route's, if that is cut. */
@@ -79,8 +80,9 @@ export class ForwardingRules {
     upstream: { readonly url: string },
   ) {
     this.action = route.action;
-    const [, authority = "localhost"] = /^http:\/\/([^/]*)/.exec(upstream.url) ?? [];
+    const [, authority = "localhost"] = /^https?:\/\/([^/]*)/.exec(upstream.url) ?? [];
     this.upstreamAuthority = authority;
+    this.upstreamScheme = upstreamScheme(upstream.url);
     const { strip, rewrite } = this.action;
     this.strip = strip === "none" && rewrite !== undefined ? "raw" : strip;
     this.into = rewrite ?? "/";
@@ -250,7 +252,7 @@ export class ForwardingRules {
       return refusal(502, value, `names this front end, but nothing below "${this.route.path}"`);
     }
     const stripped = this.target(target, path);
-    return this.action.destination === "path" ? stripped : `http://${host}${stripped}`;
+    return this.action.destination === "path" ? stripped : `${this.upstreamScheme}://${host}${stripped}`;
   }
 
   private target(target: string, path: NormalisedPath): string {
@@ -291,7 +293,7 @@ export class ForwardingRules {
 
   /** URLs at the upstream's own address become URLs at the public origin, with the route's path put back. */
   private publicUrls(value: string, request: ForwardedRequest): string {
-    const own = `http://${this.upstreamAuthority}`;
+    const own = `${this.upstreamScheme}://${this.upstreamAuthority}`;
     const at = value.indexOf(own);
     // `Refresh: 5; url=…` has its URL after other text; Location begins with it.
     if (at === -1 || request.host === "" || (at > 0 && !/url=["']?$/i.test(value.slice(0, at)))) return value;

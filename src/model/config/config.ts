@@ -17,7 +17,7 @@ import {
 } from "../fields.js";
 import { limits, timeouts } from "../limits.js";
 import { hsts, responseHeaders } from "../responseHeaders.js";
-import { certificateAuthority, ticketKeys, tls } from "./tls.js";
+import { certificateAuthority, ticketKeys, tls, upstreamTls } from "./tls.js";
 
 /**
  * The proxy config, version 1: the one table of fields. Types, checks, defaults, error texts, JSON Schema and
@@ -67,11 +67,13 @@ const listener = z.strictObject({
 const upstream = z.strictObject({
   name: name("Name by which routes refer to the upstream.", "web"),
   url: upstreamUrl(
-    "Where it listens: `http://HOST:PORT`, or `unix:/PATH` for a Unix socket, to which the proxy's user must have the " +
-      "right to write. A host name is looked up again at least every ten seconds of use.",
+    "Where it listens: `http://HOST:PORT`, `https://HOST:PORT` for TLS, or `unix:/PATH` for a Unix socket, to which the " +
+      "proxy's user must have the right to write. A host name is looked up again at least every ten seconds of use; " +
+      "several addresses of it are tried one after the other.",
     "http://127.0.0.1:8000",
   ),
-  connectTimeoutMs: milliseconds(60_000, "Time to establish a connection; then 504."),
+  tls: upstreamTls.optional(),
+  connectTimeoutMs: milliseconds(5_000, "Time to establish a connection, with TLS if it has any; then 504."),
   sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request; then 504."),
   readTimeoutMs: milliseconds(
     60_000,
@@ -293,6 +295,7 @@ export type HealthListenerConfig = NonNullable<ProxyConfig["healthListener"]>;
 export type TlsConfig = NonNullable<ListenerConfig["tls"]>;
 export type AcmeCertificateConfig = NonNullable<TlsConfig["acme"]>;
 export type UpstreamConfig = ProxyConfig["upstreams"][number];
+export type UpstreamTlsConfig = NonNullable<UpstreamConfig["tls"]>;
 export type VirtualServerConfig = ProxyConfig["virtualServers"][number];
 export type RouteConfig = VirtualServerConfig["routes"][number];
 export type AccessLogConfig = ProxyConfig["logs"]["access"];

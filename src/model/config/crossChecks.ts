@@ -16,6 +16,7 @@ import { normalisePath } from "../target.js";
 import { listenerLedTo } from "./redirects.js";
 import { tlsPolicySettings } from "../tlsPolicy.js";
 import { trustProblems } from "./trustChecks.js";
+import { upstreamTlsProblems } from "./upstreamChecks.js";
 
 /** Rules that span fields. Each field alone is valid when this runs. */
 export function crossCheck(config: ProxyConfig): Problem[] {
@@ -34,6 +35,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ),
     ...answerFieldProblems(config),
     ...trustProblems(config),
+    ...upstreamTlsProblems(config),
     ...proxyLoops(config),
   ];
   // Following redirects needs a config that can be routed.

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import {
+  certifiedName,
   cipherString,
   count,
   filePath,
@@ -95,6 +96,33 @@ export const tls = z
   })
   .describe(
     "TLS material and policy; required by https, refused by http. It takes `certificate` and `key`, or `acme`.",
+  );
+
+export const upstreamTls = z
+  .strictObject({
+    caFile: filePath(
+      "PEM file: root certificates by which the upstream is trusted, and no others; for a private authority, or a certificate that signed itself. By default the roots that Node brings.",
+      "/etc/portico/app-roots.pem",
+    ).optional(),
+    serverName: certifiedName(
+      "Name or address that the certificate has to be for; a name is also asked for (SNI). By default the host of `url`.",
+      "app.internal",
+    ).optional(),
+    certificateFile: filePath(
+      "PEM file: a certificate that the proxy shows an upstream that demands one, then its chain.",
+      "/etc/portico/client.pem",
+    ).optional(),
+    privateKeyFile: filePath(
+      "PEM file: its private key, not encrypted.",
+      "/etc/portico/client.key",
+    ).optional(),
+    verify: flag(
+      true,
+      "Whether the upstream has to prove who it is. `false` takes whoever answers for it, who can read and change everything; better name its root certificate as `caFile`.",
+    ),
+  })
+  .describe(
+    "TLS to an upstream at an `https` URL, versions 1.2 and 1.3. Without it, its certificate has to be from an authority that Node knows, and for the host of `url`.",
   );
 
 /** Half a day: a stolen key then opens no more than half a day of recorded sessions. */

@@ -14,6 +14,7 @@ import { compileAnswerFields } from "../exchange/answerFields.js";
 import { Dispatcher } from "../exchange/dispatch.js";
 import { Faults, type WorkerContext } from "../exchange/workerContext.js";
 import type { LogFiles } from "../logs/logFiles.js";
+import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { UpstreamPool } from "../upstream/pool.js";
 
 /** A config made ready to serve: actions compiled, pools opened. One owner closes it. */
@@ -32,16 +33,21 @@ export interface CompiledRoutes extends WorkerContext {
  * Builds everything that connections share, from a valid config and opened logs.
  *
  * @param fieldValues values of request fields that are secrets, by their files
+ * @param upstreamTls TLS material of upstreams, by their names
  */
 export function compileRoutes(
   config: ProxyConfig,
   logs: LogFiles,
   fieldValues: Readonly<Record<string, string>> = {},
+  upstreamTls: Readonly<Record<string, UpstreamTlsContents>> = {},
 ): CompiledRoutes {
   const faults = new Faults(logs.mainError);
   const warn = (message: string): void => logs.mainError.write("warn", message);
   const pools = new Map(
-    config.upstreams.map((upstream) => [upstream.name, new UpstreamPool(upstream, faults, warn)]),
+    config.upstreams.map((upstream) => [
+      upstream.name,
+      new UpstreamPool(upstream, faults, warn, upstreamTls[upstream.name]),
+    ]),
   );
   const routes = new Map<RouteConfig, RouteRuntime>();
   for (const server of config.virtualServers) {

@@ -12,7 +12,7 @@ export async function authorityFileProblems(config: ProxyConfig): Promise<Proble
   const authorities = await Promise.all(config.certificateAuthorities.map(withFilesFound));
   for (const [i, { roots, externalAccountBinding }] of authorities.entries()) {
     const at = `certificateAuthorities[${i}]`;
-    if (roots !== undefined) problems.push(...(await rootsProblems(roots, `${at}.roots (${roots})`)));
+    if (roots !== undefined) problems.push(...(await readRoots(roots, `${at}.roots (${roots})`)).problems);
     if (externalAccountBinding === undefined) continue;
     const { keyFile } = externalAccountBinding;
     const label = `${at}.externalAccountBinding.keyFile (${keyFile})`;
@@ -26,18 +26,20 @@ export async function authorityFileProblems(config: ProxyConfig): Promise<Proble
 
 const BASE64URL = "Put the MAC key into the file as the authority gave it, in base64url on one line.";
 
-async function rootsProblems(file: string, label: string): Promise<Problem[]> {
+/** Root certificates in PEM form; damaged ones are problems. */
+export async function readRoots(
+  file: string,
+  label: string,
+): Promise<{ readonly text: string; readonly problems: readonly Problem[] }> {
   const read = await readText(file, label);
-  if ("problem" in read) return [read.problem];
-  const roots = certificatesOf(read.text);
-  if (roots.length > 0 && roots.every((root) => root !== undefined)) return [];
+  if ("problem" in read) return { text: "", problems: [read.problem] };
+  const { text } = read;
+  const roots = certificatesOf(text);
+  if (roots.length > 0 && roots.every((root) => root !== undefined)) return { text, problems: [] };
   const message =
     roots.length === 0 ? "contains no certificate in PEM form" : "has a certificate that is damaged";
-  return [
-    problem("files.bad-certificate", label, message, {
-      fix: "Give the authority's root certificates in PEM form.",
-    }),
-  ];
+  const fix = "Give the authority's root certificates in PEM form.";
+  return { text, problems: [problem("files.bad-certificate", label, message, { fix })] };
 }
 
 /**

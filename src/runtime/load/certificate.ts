@@ -10,9 +10,16 @@ export interface CertificateFiles {
   readonly at: string;
   readonly certificate: string;
   readonly key: string;
+  /**
+   * Names of the fields below `at`.
+   * @default LISTENER_FIELDS
+   */
+  readonly fields?: { readonly certificate: string; readonly key: string };
 }
 
-/** One certificate of a listener, as its files are now. */
+const LISTENER_FIELDS = { certificate: "certificate", key: "key" };
+
+/** One certificate, as its files are now. */
 export interface CertificateLoad {
   /** Complete only if there are no problems. */
   readonly loaded?: { readonly contents: CertificateContents; readonly keyType: string | undefined };
@@ -33,12 +40,13 @@ export async function loadCertificate(
 ): Promise<CertificateLoad> {
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
+  const { at, fields = LISTENER_FIELDS } = entry;
   const credential = await findCredential(entry.key);
   const keyFile = credential ?? entry.key;
   const certificateFile = (await findCredential(entry.certificate)) ?? entry.certificate;
   const label = {
-    key: `${entry.at}.key (${keyFile})`,
-    certificate: `${entry.at}.certificate (${certificateFile})`,
+    key: `${at}.${fields.key} (${keyFile})`,
+    certificate: `${at}.${fields.certificate} (${certificateFile})`,
   };
   const take = async (file: string, at: string): Promise<string | undefined> => {
     const read = await readText(file, at, file === keyFile);

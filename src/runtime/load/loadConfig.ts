@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import type { CertificateContents, TlsContents } from "../tls/tlsContents.js";
+import type { CertificateContents, TlsContents, UpstreamTlsContents } from "../tls/tlsContents.js";
 import { authorityFileProblems } from "./authorityFiles.js";
 import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";
@@ -20,6 +20,7 @@ import { directoryProblem, logProblem, readParsed, recoverLogs } from "./files.j
 import { loadFieldValues } from "./fieldValues.js";
 import { loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tlsFiles.js";
+import { loadUpstreamTls } from "./upstreamTls.js";
 import { sha256 } from "./sha256.js";
 
 /** Which config to load, and how strictly to check it. */
@@ -76,6 +77,11 @@ export interface LoadedConfig {
   readonly fieldValues?: Readonly<Record<string, string>>;
   /** TLS material, by listener name. */
   readonly tls: Readonly<Record<string, TlsContents>>;
+  /**
+   * TLS material of upstreams, by their names.
+   * @default - none needs any
+   */
+  readonly upstreamTls?: Readonly<Record<string, UpstreamTlsContents>>;
   /** Findings that do not keep it from serving. */
   readonly warnings: readonly Problem[];
 }
@@ -93,16 +99,20 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   const { config, givenLimits } = parsed.value;
   const tolerant = options.logs === "warning";
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
-  const [tls, tickets, fields, authorities, directories, logs] = await Promise.all([
-    loadTlsFiles(config, options.expiry ?? "problem", issued),
-    config.ticketKeys === undefined ? undefined : loadTicketSecret(config.ticketKeys, await credentials()),
-    loadFieldValues(config, await credentials()),
+  const { expiry = "problem" } = options;
+  const find = await credentials();
+  const [tls, upstreams, tickets, fields, authorities, directories, logs] = await Promise.all([
+    loadTlsFiles(config, expiry, issued),
+    loadUpstreamTls(config, expiry, find),
+    config.ticketKeys === undefined ? undefined : loadTicketSecret(config.ticketKeys, find),
+    loadFieldValues(config, find),
     authorityFileProblems(config),
     directoryProblems(config),
     options.logToStderr === true ? [] : logProblems(config, tolerant),
   ]);
   const problems = [
     ...tls.problems,
+    ...upstreams.problems,
     ...(tickets?.problems ?? []),
     ...fields.problems,
     ...authorities,
@@ -112,6 +122,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   if (problems.length > 0) return { ok: false, problems };
   const warnings = [
     ...tls.warnings,
+    ...upstreams.warnings,
     ...(tickets?.warnings ?? []),
     ...fields.warnings,
     ...(tolerant ? logs : []),
@@ -119,7 +130,10 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   const secret = tickets?.secret === undefined ? {} : { ticketSecret: tickets.secret };
   return {
     ok: true,
-    value: { config, givenLimits, fieldValues: fields.values, tls: tls.files, warnings, ...secret },
+    value: {
+      ...{ config, givenLimits, fieldValues: fields.values, tls: tls.files, upstreamTls: upstreams.contents },
+      ...{ warnings, ...secret },
+    },
   };
 }
 
@@ -175,6 +189,11 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
               certificates: tls.certificates.map((one) => pathsBelow(root, one, "certificate", "key")),
             },
           },
+    ),
+    upstreams: config.upstreams.map((upstream) =>
+      upstream.tls === undefined
+        ? upstream
+        : { ...upstream, tls: pathsBelow(root, upstream.tls, "caFile", "certificateFile", "privateKeyFile") },
     ),
     virtualServers: config.virtualServers.map((server) => ({
       ...server,
@@ -257,17 +276,22 @@ export interface LoadedState {
   readonly runtime: string;
   /** Of the config: what it says, not how it is written. */
   readonly config: string;
-  /** Of the certificates and Diffie-Hellman parameters by listener; no key is a part of it. */
+  /** Of the certificates and Diffie-Hellman parameters by listener, and those of upstreams; no key is a part of it. */
   readonly tls: string;
 }
 
 /** The part of {@link LoadedState} that depends on a config file and the files it names. */
-export function loadedStateOf({ config, tls }: LoadedConfig): Pick<LoadedState, "config" | "tls"> {
+export function loadedStateOf({
+  config,
+  tls,
+  upstreamTls = {},
+}: LoadedConfig): Pick<LoadedState, "config" | "tls"> {
   const shown = Object.entries(tls).map(([listener, { certificates, dhparam }]) => [
     listener,
     // What authorities issue is not installed by anyone.
     certificates.flatMap(({ source, cert }) => (source === "files" ? [cert] : [])),
     dhparam,
   ]);
+  for (const [upstream, { roots, cert }] of Object.entries(upstreamTls)) shown.push([upstream, roots, cert]);
   return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };
 }

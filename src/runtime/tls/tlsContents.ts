@@ -26,6 +26,25 @@ export interface CertificateContents {
   readonly cert: string;
 }
 
+/** What the TLS of one upstream needs, as PEM. Never logged, never part of a message. */
+export interface UpstreamTlsContents {
+  /**
+   * Root certificates.
+   * @default - those that Node brings
+   */
+  readonly roots?: string;
+  /**
+   * The client certificate, then its chain.
+   * @default - none
+   */
+  readonly cert?: string;
+  /**
+   * Its private key.
+   * @default - none
+   */
+  readonly key?: string;
+}
+
 /** What was renewed of the material of all listeners, and nothing else: there may be hundreds of certificates. */
 export interface TlsRenewal {
   /** They take the place of those with their ids; ids that a listener does not have do not concern it. */

@@ -1,6 +1,6 @@
 import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
 import { type TlsPolicyName, type TlsPolicySettings, tlsPolicySettings } from "../../model/serving.js";
-import type { CertificateContents } from "./tlsContents.js";
+import type { CertificateContents, UpstreamTlsContents } from "./tlsContents.js";
 
 /**
  * A server of ours checks nobody's certificate. Without this, Node reads all roots that it knows in every process, which
@@ -44,6 +44,19 @@ export function secureContextOptions(
     ca: NO_ROOTS,
     ...(certificate === undefined ? {} : { key: certificate.key, cert: certificate.cert }),
     ...(dhparam === undefined ? {} : { dhparam }),
+  };
+}
+
+/** What is asked of an upstream. @param verify without it no roots are read */
+export function upstreamContextOptions(
+  { roots, cert, key }: UpstreamTlsContents,
+  verify: boolean,
+): SecureContextOptions {
+  return {
+    minVersion: "TLSv1.2",
+    maxVersion: "TLSv1.3",
+    ca: verify ? roots : NO_ROOTS,
+    ...(key === undefined ? {} : { cert, key }),
   };
 }
 

@@ -1,11 +1,18 @@
 import { isIP, type LookupFunction } from "node:net";
 import { guarded, type Guarded } from "../sockets/guarded.js";
-import { type UpstreamAddress, upstreamAddress, type UpstreamConfig } from "../../model/serving.js";
+import {
+  type UpstreamAddress,
+  upstreamAddress,
+  type UpstreamConfig,
+  upstreamScheme,
+} from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
 import type { Faults } from "../exchange/workerContext.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
+import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { UpstreamConnection } from "./upstreamConnection.js";
+import { UpstreamTls } from "./upstreamTls.js";
 import { lookup, type LookupAllOptions, type LookupOptions } from "node:dns";
 
 /** Wants a connection to an upstream, for an exchange that it holds for. */
@@ -30,6 +37,7 @@ export class UpstreamPool {
   /** Whether the upstream is given by a name, whose address may change. */
   private readonly named: boolean;
   readonly lookup: LookupFunction | undefined;
+  readonly tls: UpstreamTls | undefined;
   private readonly shares: ClientShares<ConnectionTaker>;
   private closing = false;
   /** A connection became free in this turn: who waits for it comes first. */
@@ -37,13 +45,19 @@ export class UpstreamPool {
   /** Until when no connection is used twice, on the coarse clock. */
   private singleUseUntil = -Infinity;
 
-  /** @param warn writes to the error log what concerns the upstream as a whole */
+  /**
+   * @param warn writes to the error log what concerns the upstream as a whole
+   * @param tlsContents what its TLS needs besides its config
+   */
   constructor(
     readonly config: UpstreamConfig,
     readonly faults: Faults,
     private readonly warn: (message: string) => void,
+    tlsContents?: UpstreamTlsContents,
   ) {
     this.address = upstreamAddress(config.url);
+    const secure = upstreamScheme(config.url) === "https" && "host" in this.address;
+    this.tls = secure ? new UpstreamTls(this.address.host, config.tls, tlsContents) : undefined;
     this.named = "host" in this.address && isIP(this.address.host) === 0;
     this.lookup = this.named ? new SharedLookup().lookup : undefined;
     this.shares = new ClientShares(config);

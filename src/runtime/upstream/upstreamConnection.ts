@@ -1,4 +1,4 @@
-import { connect, type LookupFunction, type Socket } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import { guarded } from "../sockets/guarded.js";
 import type { UpstreamAddress, UpstreamConfig } from "../../model/index.js";
 import { coarseNow } from "../sockets/deadlines.js";
@@ -7,14 +7,16 @@ import { ChunkDecoder, ChunkError, type ChunkSink } from "../codec/http1/chunkDe
 import { HeadError } from "../codec/http1/fields.js";
 import { HeadReader } from "../codec/http1/headReader.js";
 import { CR } from "../codec/http1/syntax.js";
-import { keepReadableAfterWriteErrors, reportReset } from "../sockets/node/peer.js";
-import { onRead, readDirectly } from "../sockets/node/reads.js";
+import { reportReset } from "../sockets/node/peer.js";
+import { readDirectly } from "../sockets/node/reads.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { countWork, rest, turnIsFull } from "../sockets/turn.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../codec/http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
 import type { ConnectionUser } from "./clientShares.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
+import { tlsFailure } from "./tlsFailures.js";
+import { type Link, openLink, type UpstreamTls } from "./upstreamTls.js";
 
 /** 1xx answers allowed before the final one: one a second reports the progress of an upload of a day (104). */
 const INFORMATIONAL_MAX = 100_000;
@@ -38,8 +40,9 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private state: State = State.Idle;
   /** Where the request is written. */
   readonly request: RequestWriter;
+  private readonly link: Link;
   private readonly socket: Socket;
-  private readonly buffer = new ReceiveBuffer();
+  private readonly buffer: ReceiveBuffer;
   private readonly reader: HeadReader;
   private answer: AnswerReader | undefined = undefined;
   private method = "";
@@ -66,31 +69,29 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       onStrayBytes(): void;
       /** How its host name is looked up; undefined for an address. */
       readonly lookup: LookupFunction | undefined;
+      /** Undefined where it does not speak TLS. */
+      readonly tls: UpstreamTls | undefined;
       closed(connection: UpstreamConnection): void;
       readonly faults: Faults;
     },
   ) {
     this.reader = new HeadReader(config.headBytesMax, config.headBytesMax);
-    this.socket = connect({
-      ...address,
-      lookup: owner.lookup,
-      onread: onRead(this.buffer, this.receive),
-      noDelay: true,
-      keepAlive: true,
-      allowHalfOpen: true,
-    });
+    const { tls, lookup } = owner;
+    this.buffer = new ReceiveBuffer(tls !== undefined);
+    this.link = openLink({ ...address, lookup }, tls, this.buffer, this.receive);
+    this.socket = this.link.socket;
     this.request = new RequestWriter(this.socket, this);
     this.writeDeadline = coarseNow() + config.connectTimeoutMs;
-    keepReadableAfterWriteErrors(this.socket);
-    this.socket.on("connect", () => guarded(this, this.connected));
+    this.socket.on(tls ? "secureConnect" : "connect", () => guarded(this, this.connected));
     this.socket.on("end", () => guarded(this, this.ended));
     this.socket.on("error", (error) => guarded(this, this.errored, error));
+    if (tls) this.link.tcp.on("error", (error) => guarded(this, this.errored, error));
     this.socket.on("close", () => guarded(this, this.closed));
   }
 
   /** Whether it was not closed in the meantime. */
   get usable(): boolean {
-    return !this.socket.destroyed;
+    return !this.link.tcp.destroyed && !this.socket.destroyed;
   }
 
   /** Begins a request: everything up to `finish` belongs to it. */
@@ -142,7 +143,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   sweep(now: number): void {
     if (now < this.readDeadline && now < this.writeDeadline) return;
     const what = this.connecting
-      ? "connecting to"
+      ? this.connectingTo
       : now >= this.writeDeadline
         ? "sending request to"
         : "reading answer from";
@@ -181,8 +182,11 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private connected(): void {
     this.connecting = false;
-    readDirectly(this.socket, this.buffer, this.receive);
-    this.request.connected();
+    if (this.owner.tls) this.socket.uncork();
+    else {
+      readDirectly(this.socket, this.buffer, this.receive);
+      this.request.connected();
+    }
     this.onWrite();
   }
 
@@ -305,7 +309,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private cut(inOrder: boolean): void {
     if (inOrder || "path" in this.address || (this.requestSent && this.request.framing.hasBody))
       this.socket.destroy();
-    else this.socket.resetAndDestroy();
+    else this.link.tcp.resetAndDestroy();
   }
 
   private ended(): void {
@@ -318,9 +322,12 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
    * Only the end of the connection ends this answer, so it must be a real end: libuv reports a reset as an end if it
    * comes with the last bytes. Writes distinguish them: after a reset in place of an end, the first write fails with
    * ECONNRESET; after a reset that followed an end, from an upstream that answered and closed before it had read the
-   * whole request, with EPIPE.
+   * whole request, with EPIPE. TLS has an end of its own.
    */
   private endedWithAnswer(): void {
+    if (this.link.endedInOrder === true) return this.complete(false);
+    if (this.owner.tls)
+      return this.fail(502, "upstream closed connection without an end of TLS: its answer is cut off");
     // A write that waits fails in this turn of the event loop, after the read.
     if (this.request.pending) return void setImmediate(() => guarded(this, this.completeUnlessReset));
     if (!this.request.failed) reportReset(this.socket);
@@ -350,8 +357,13 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       if (!this.paused) this.armRead();
       return;
     }
-    if (this.connecting) this.fail(502, `connect() failed (${describe(error)}) while connecting to upstream`);
-    else this.fail(502, this.closeMessage(`recv() failed (${describe(error)})`));
+    const failure = this.owner.tls && tlsFailure(error, this.owner.tls.name);
+    if (failure !== undefined) this.fail(502, failure);
+    else
+      this.fail(
+        502,
+        this.closeMessage(`${this.connecting ? "connect" : "recv"}() failed (${describe(error)})`),
+      );
   }
 
   private closed(): void {
@@ -360,7 +372,12 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private closeMessage(what: string): string {
+    if (this.connecting) return `${what} while ${this.connectingTo} upstream`;
     return `${what} while ${this.state === State.Head ? "reading response header from upstream" : "reading upstream"}`;
+  }
+
+  private get connectingTo(): string {
+    return this.link.tcp.connecting || !this.owner.tls ? "connecting to" : "TLS handshaking with";
   }
 
   /** Nobody waits for an answer on an idle connection, nor on one that was given up: it only ends. */

@@ -1,0 +1,66 @@
+/**
+ * Why TLS to an upstream failed and what to do about it, for the error log; undefined if it is not TLS that failed.
+ *
+ * @param name that the certificate has to be for
+ */
+export function tlsFailure(error: Error & { readonly code?: string }, name: string): string | undefined {
+  const { code = "" } = error;
+  const known = FAILURES.find(({ codes }) => codes.test(code));
+  if (known !== undefined) {
+    const [says, fix] = [known.says, known.fix].map((text) => text.replaceAll("{name}", name));
+    return `TLS to upstream failed (${code}): ${says}; ${fix}`;
+  }
+  // OpenSSL's reason is in the code; the rest of its message are file names and numbers.
+  return /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(code) ? `TLS to upstream failed (${code})` : undefined;
+}
+
+interface Failure {
+  /** Codes of Node and of OpenSSL's verification and alerts. */
+  readonly codes: RegExp;
+  readonly says: string;
+  readonly fix: string;
+}
+
+const FAILURES: readonly Failure[] = [
+  { codes: /^CERT_HAS_EXPIRED$/, says: "its certificate has expired", fix: "renew it at the upstream" },
+  {
+    codes: /^CERT_NOT_YET_VALID$/,
+    says: "its certificate is not valid yet",
+    fix: "set the clocks of both hosts",
+  },
+  {
+    codes: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    says: 'its certificate is not for "{name}"',
+    fix: "give a name of the certificate as `tls.serverName`",
+  },
+  {
+    codes: /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+)$/,
+    says: "its certificate is from an unknown authority",
+    fix: "give the authority's root certificate as `tls.caFile`, and let the upstream send those in between",
+  },
+  {
+    codes: /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|RECORD_TOO_\w+)$/,
+    says: "it does not speak TLS on this port",
+    fix: "give another port, or an `http` URL",
+  },
+  {
+    codes: /^ERR_SSL_(?:UNSUPPORTED_PROTOCOL|\w+_ALERT_PROTOCOL_VERSION)$/,
+    says: "it speaks neither TLS 1.2 nor TLS 1.3",
+    fix: "upgrade it",
+  },
+  {
+    codes: /^ERR_SSL_\w*(?:CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE)$/,
+    says: "it refuses the handshake, as it does where it demands a client certificate",
+    fix: "give `tls.certificateFile` and `tls.privateKeyFile`",
+  },
+  {
+    codes: /^ERR_SSL_\w+_ALERT_(?:UNKNOWN_CA|(?:BAD_|UNSUPPORTED_)?CERTIFICATE\w*|ACCESS_DENIED)$/,
+    says: "it refuses the client certificate",
+    fix: "let it trust the authority of `tls.certificateFile`",
+  },
+  {
+    codes: /^ERR_SSL_\w+_UNRECOGNIZED_NAME$/,
+    says: 'it knows no "{name}"',
+    fix: "give a name that it knows as `tls.serverName`",
+  },
+];

@@ -1,0 +1,165 @@
+import { connect as connectTcp, isIP, type NetConnectOpts, type Socket } from "node:net";
+import { Duplex } from "node:stream";
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  type SecureContext,
+  type TLSSocket,
+} from "node:tls";
+import type { UpstreamTlsConfig } from "../../model/serving.js";
+import { coarseNow } from "../sockets/deadlines.js";
+import { keepReadableAfterWriteErrors } from "../sockets/node/peer.js";
+import { onRead, readInto } from "../sockets/node/reads.js";
+import type { ReceiveBuffer } from "../sockets/receiveBuffer.js";
+import { upstreamContextOptions } from "../tls/tlsContexts.js";
+import type { UpstreamTlsContents } from "../tls/tlsContents.js";
+
+/** What all TLS connections to one upstream share: whom to trust, and the session that the next one resumes. */
+export class UpstreamTls {
+  /** The name or address that the certificate has to be for. */
+  readonly name: string;
+  private readonly verify: boolean;
+  private readonly secureContext: SecureContext;
+  private session: Buffer | undefined = undefined;
+  /** When the certificate behind the session was verified, on the coarse clock. */
+  private verifiedAt = -Infinity;
+
+  /** @param host that its URL names */
+  constructor(host: string, tls?: UpstreamTlsConfig, contents: UpstreamTlsContents = {}) {
+    this.name = tls?.serverName ?? host;
+    this.verify = tls?.verify ?? true;
+    this.secureContext = createSecureContext(upstreamContextOptions(contents, this.verify));
+  }
+
+  /** Begins a handshake over a connection that may still be made. */
+  begin(carrier: Duplex): TLSSocket {
+    const { name } = this;
+    // A resumed session skips the certificate, which may have expired since.
+    const resumes = coarseNow() - this.verifiedAt < SESSION_MS;
+    const socket = connect({
+      socket: carrier,
+      secureContext: this.secureContext,
+      rejectUnauthorized: this.verify,
+      checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
+      ALPNProtocols: ["http/1.1"],
+      // Addresses are not asked for (RFC 6066, 3).
+      ...(isIP(name) === 0 ? { servername: name } : {}),
+      ...(resumes && this.session !== undefined ? { session: this.session } : {}),
+    });
+    let latest: Buffer | undefined = undefined;
+    let secured = false;
+    const keep = (): void => {
+      if (secured && latest !== undefined) this.session = latest;
+    };
+    socket.on("session", (session: Buffer) => {
+      latest = session;
+      keep();
+    });
+    socket.once("secureConnect", () => {
+      secured = true;
+      if (!socket.isSessionReused()) this.verifiedAt = coarseNow();
+      keep();
+    });
+    return socket;
+  }
+}
+
+/** How long a session is resumed without a look at the certificate. */
+const SESSION_MS = 3_600_000;
+
+/** A connection to an upstream. */
+export interface Link {
+  /** What is written and read. */
+  readonly socket: Socket;
+  /** The connection below TLS; without TLS the socket itself. */
+  readonly tcp: Socket;
+  /** Whether the upstream ended TLS before TCP; undefined without TLS. */
+  readonly endedInOrder?: boolean;
+}
+
+/** Begins a connection, with a handshake if there is TLS. */
+export function openLink(
+  to: NetConnectOpts,
+  tls: UpstreamTls | undefined,
+  buffer: ReceiveBuffer,
+  receive: (chunk: Buffer) => void,
+): Link {
+  const options = { ...to, noDelay: true, keepAlive: true, allowHalfOpen: true, ...IN_TURN };
+  if (tls !== undefined) return new TlsConnection(tls, options, buffer, receive);
+  const tcp = connectTcp({ ...options, onread: onRead(buffer, receive) });
+  keepReadableAfterWriteErrors(tcp);
+  return { socket: tcp, tcp };
+}
+
+/**
+ * The addresses of a name are alternatives: the next one is tried after a failure, or when one takes long (RFC 8305, 5).
+ */
+const IN_TURN = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 250 };
+
+/**
+ * TLS over a TCP connection. Its bytes pass through here, and not from one handle of Node to the other, because Node reports
+ * the end of TLS and the end of TCP alike: only their order shows whether the upstream ended its answer (`close_notify`;
+ * RFC 8446, 6.1), or somebody cut it off.
+ */
+export class TlsConnection implements Link {
+  readonly socket: TLSSocket;
+  readonly tcp: Socket;
+  endedInOrder = false;
+  private tcpEnded = false;
+
+  constructor(
+    tls: UpstreamTls,
+    options: NetConnectOpts,
+    buffer: ReceiveBuffer,
+    receive: (chunk: Buffer) => void,
+  ) {
+    const carrier = new Duplex({
+      read: () => void tcp.resume(),
+      write: (chunk: Buffer, _, done) => void tcp.write(chunk, done),
+      writev: (chunks, done) => {
+        tcp.cork();
+        chunks.forEach(({ chunk }, i) => tcp.write(chunk, i === chunks.length - 1 ? done : undefined));
+        tcp.uncork();
+      },
+      final: (done) => void tcp.end(done),
+      destroy: (error, done) => {
+        tcp.destroy();
+        done(error);
+      },
+    });
+    const received = (bytes: number): boolean => {
+      const chunk = wire.subarray(0, bytes);
+      // What flows is decrypted at once; what waits is kept, and the buffer is everyone's.
+      const flows = carrier.readableFlowing === true && carrier.readableLength === 0;
+      if (!carrier.push(flows ? chunk : Buffer.from(chunk))) tcp.pause();
+      return true;
+    };
+    const tcp = connectTcp({ ...options, onread: { buffer: wire, callback: received } });
+    this.tcp = tcp;
+    keepReadableAfterWriteErrors(tcp);
+    tcp.on("end", () => {
+      this.tcpEnded = true;
+      carrier.push(null);
+    });
+    this.socket = tls.begin(carrier);
+    tcp.on("close", () => this.socket.destroy());
+    this.noteEnd();
+    if (!readInto(this.socket, buffer, receive)) this.socket.on("data", receive);
+    // Nothing goes to an upstream before it has proved who it is.
+    this.socket.cork();
+  }
+
+  /** When a stream ends is seen by its consumer later, and later still while it is paused. */
+  private noteEnd(): void {
+    const { socket } = this;
+    const push = socket.push.bind(socket);
+    socket.push = (chunk, encoding) => {
+      if (chunk === null) this.endedInOrder = !this.tcpEnded;
+      return push(chunk, encoding);
+    };
+  }
+}
+
+/** What was read of any connection, until it is decrypted. */
+const wire = Buffer.allocUnsafeSlow(65_536);
