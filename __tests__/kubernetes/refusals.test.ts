@@ -227,6 +227,14 @@ describe("a proxy that pods cannot run", () => {
       "kubernetes.loopback-upstream stack/proxy/Upstreams/local.url",
     ],
     [
+      "roots for an upstream that no volume has",
+      (one) => {
+        const tls = { caFile: "/etc/secrets/a" };
+        route(one, Action.proxy(one.addUpstream("far", { url: "https://far", tls })));
+      },
+      "kubernetes.no-volume stack/proxy/Upstreams/far.tls.caFile",
+    ],
+    [
       "a secret that no volume has",
       (one) =>
         route(

@@ -421,6 +421,29 @@ describe("several certificates of a listener", () => {
   });
 });
 
+test("TLS files of an upstream are checked as those of listeners are, each at its field", async () => {
+  const files = { caFile: at("roots.pem"), certificateFile: at("cacert.pem"), privateKeyFile: at("own.key") };
+  const upstream = (tls: object) =>
+    config({ config: { upstreams: [{ name: "far", url: "https://far.example", tls }] } });
+  write("roots.pem", rsa.key);
+  write("own.key", (await issue({ type: "ec" })).key);
+  const problems = await problemsOf(upstream(files));
+  const tls = "upstreams[0].tls";
+  expect(problems).toContain(
+    `${tls}.caFile (${files.caFile}): contains no certificate in PEM form [files.bad-`,
+  );
+  expect(problems).toContain(`${tls}.privateKeyFile (${files.privateKeyFile}): does not belong to the cert`);
+  write("roots.pem", rsa.cert);
+  write("own.key", rsa.key);
+  const { upstreamTls, warnings } = await load(upstream(files));
+  expect(upstreamTls).toEqual({ far: { roots: rsa.cert, cert: rsa.cert, key: rsa.key } });
+  expect(warnings.map(({ code, path }) => [code, path])).toEqual([
+    ["files.key-exposed", `${tls}.privateKeyFile (${files.privateKeyFile})`],
+  ]);
+  const [warning] = (await load(upstream({ verify: false }))).warnings;
+  expect(warning).toMatchObject({ code: "tls.unverified-upstream", path: `${tls}.verify` });
+});
+
 describe("a key that systemd passes as a credential", () => {
   let credentials: string;
   beforeEach(() => {
