@@ -13,11 +13,9 @@ import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
  * @param path for messages
  */
 export function editIni(text: string, items: readonly IniItem[], path: string): SettingsEdit {
-  const stray = text.search(/\r(?!\n)|\0/);
-  if (stray !== -1) {
-    const found = text[stray] === "\r" ? "a carriage return without line feed" : "a NUL character";
-    const problems = [problem("settings.bad-syntax", `${path}:${lineOf(text, stray)}`, `has ${found}`)];
-    return { findings: items.map(refused), splices: [], changes: [], problems, notes: [] };
+  const stray = strayProblem(text, path);
+  if (stray !== undefined) {
+    return { findings: items.map(refused), splices: [], changes: [], problems: [stray], notes: [] };
   }
   const lines = readLines(text);
   const plans = items.map((item) => planItem(lines, item, path));
@@ -38,6 +36,14 @@ export function editIni(text: string, items: readonly IniItem[], path: string): 
     problems: [...plans, ...added].flatMap((p) => p.problem ?? []),
     notes: plans.flatMap((p) => p.note ?? []),
   };
+}
+
+/** A character that is the end of a line, or of the file, for some readers. */
+export function strayProblem(text: string, path: string): Problem | undefined {
+  const stray = text.search(/\r(?!\n)|\0/);
+  if (stray === -1) return undefined;
+  const found = text[stray] === "\r" ? "a carriage return without line feed" : "a NUL character";
+  return problem("settings.bad-syntax", `${path}:${lineOf(text, stray)}`, `has ${found}`);
 }
 
 export interface IniLine {

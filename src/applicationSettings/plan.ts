@@ -10,16 +10,12 @@ import {
   storedItems,
 } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
-import { editIni } from "./iniFile.js";
-import { revertIni } from "./iniRevert.js";
-import { secretIniLines, secretPythonLines } from "./secretLines.js";
 import type { ItemChange, ItemFinding, SettingsEdit, SettingsEditRecord } from "./edit.js";
 import { kindProblem } from "./fileKind.js";
 import { type FoundFile, readFound, replaceFiles } from "./files.js";
+import { kindOf } from "./kinds.js";
 import { applySplices, type Splice } from "./textEdit.js";
 import { unifiedDiff } from "./diff.js";
-import { editPython } from "./pythonFile.js";
-import { revertPython } from "./pythonRevert.js";
 
 /** What is wanted, and where. */
 export type SettingsSource = Pick<DeploymentSettings, "files">;
@@ -81,9 +77,8 @@ export async function planSettings(
     const edit = planFile(wanted, found.value, before ?? found.value.content, (text, path) => {
       const ours = (name: string): readonly string[] =>
         made.find((one) => one.path === wanted.path && one.name === name)?.added ?? [];
-      if (wanted.kind === "ini") return editIni(text, wanted.items, path);
       const others = storedItems({ files: source.files.filter((file) => file !== wanted) });
-      return editPython(text, wanted.items, path, ours, others);
+      return kindOf(wanted.kind).edit(text, wanted.items, path, ours, others);
     });
     files.push(edit.planned);
     problems.push(...edit.problems);
@@ -114,7 +109,7 @@ export function revertChanges(
   let text = file.content.toString(encoding);
   const problems: Problem[] = [];
   for (const change of changes.toReversed()) {
-    const reverted = (change.kind === "ini" ? revertIni : revertPython)(text, change);
+    const reverted = kindOf(change.kind).revert(text, change);
     text = reverted.text;
     if (reverted.state !== "changed") continue;
     const was = change.from === null ? "it was not set" : `it was ${printableValue(change.from)}`;
@@ -145,7 +140,7 @@ function planFile(
   } = wrong === undefined ? edit : refusedAll(edit, wrong);
   const locked = splices.length > 0 && file.notReplaceable !== undefined ? [file.notReplaceable] : [];
   const problems = [...refused, ...locked];
-  const hidden = (source.kind === "python" ? secretPythonLines : secretIniLines)(text);
+  const hidden = kindOf(source.kind).secretLines(text);
   const changed = splices.length > 0 && problems.length === 0;
   const links =
     changed && file.links > 1 ? [`${path}: other hard links to the file keep the old content`] : [];

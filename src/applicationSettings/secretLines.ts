@@ -1,10 +1,12 @@
+import { readEnv } from "./envLines.js";
 import { bindingsOf } from "./python/bindings.js";
 import { unitsOf } from "./python/statements.js";
 import type { LogicalLine } from "./python/tokens.js";
 import { lineNumbers, splitLines } from "./textEdit.js";
 
 /** Words that hint at a secret in or next to them, and a password in a URL. */
-const SECRET = /secret|passw|token|private|credential|salt|dsn|key\b|:\/\/[^\s/@:]*:[^\s/@]*@/i;
+const SECRET =
+  /secret|passw|passphrase|_pass\b|_pwd\b|token|private|credential|salt|dsn|key\b|:\/\/[^\s/@:]*:[^\s/@]*@/i;
 
 /** A secret shorter than this would hide half of the file. */
 const SECRET_LENGTH_MIN = 4;
@@ -44,6 +46,21 @@ export function secretIniLines(text: string): ReadonlySet<number> {
   const hidden = new Set<number>();
   for (const [i, line] of splitLines(text).entries()) {
     if (SECRET.test(line) || (/^[ \t]+\S/.test(line) && hidden.has(i))) hidden.add(i + 1);
+  }
+  return hidden;
+}
+
+/** The same for a file of environment variables: what any reader takes for a value, however many lines it has. */
+export function secretEnvLines(text: string): ReadonlySet<number> {
+  const lineAt = lineNumbers(text);
+  const { starts, end } = readEnv(text);
+  const hidden = new Set<number>();
+  for (const own of starts) {
+    for (const [i, from] of own.entries()) {
+      const to = own[i + 1] ?? end;
+      if (!SECRET.test(text.slice(from, to))) continue;
+      for (let line = lineAt(from); line <= lineAt(Math.max(from, to - 1)); line++) hidden.add(line);
+    }
   }
   return hidden;
 }

@@ -147,7 +147,7 @@ export interface DescribedSettings {
 }
 
 /** One of an application's own files. */
-export type DescribedSettingsFile = IniSettingsFile | PythonSettingsFile;
+export type DescribedSettingsFile = IniSettingsFile | PythonSettingsFile | EnvSettingsFile;
 
 /** What every settings file has, of whatever kind. */
 export interface AnySettingsFile {
@@ -171,6 +171,14 @@ export interface PythonSettingsFile extends AnySettingsFile {
   readonly kind: "python";
   /** From 1 to 100, each once. */
   readonly items: readonly PythonSettingsItem[];
+}
+
+/** Environment variables, as Docker Compose reads them: an item is set in its place or added at the end. */
+export interface EnvSettingsFile extends AnySettingsFile {
+  /** Selects the editor of such files. */
+  readonly kind: "env";
+  /** From 1 to 100, each once. */
+  readonly items: readonly EnvSettingsItem[];
 }
 
 /** What every item may say. */
@@ -204,6 +212,14 @@ export interface PythonSettingsItem extends AnySettingsItem {
   readonly name: string;
   /** Text without spaces, quotes, `\`, `%`, `#` and `;`, a boolean, or a list of texts that others may add to. */
   readonly value: string | boolean | readonly string[];
+}
+
+/** `NAME=value` in a file of environment variables. */
+export interface EnvSettingsItem extends AnySettingsItem {
+  /** Variable; none of a secret. */
+  readonly name: string;
+  /** Text without spaces, quotes, `\`, `$`, `%`, `#` and `;`, a whole number, or a boolean: `true` or `false`. */
+  readonly value: string | number | boolean;
 }
 
 /** A directory that the proxy serves: others can read every file in it, and enter every directory on the way. */

@@ -7,6 +7,7 @@ export type { DeploymentRow, EngineRow, Tree } from "./rows.js";
 export {
   itemLabel,
   type DeploymentSettings,
+  type EnvItem,
   type IniItem,
   type PythonItem,
   type SettingsFile,

@@ -19,6 +19,13 @@ const settingText = (description: string) =>
     lengthMax: 2048,
   }).describe(description);
 
+/** Docker Compose expands `$` as well. */
+const envText = text(
+  "settings.bad-value",
+  "visible ASCII without spaces, quotes, `\\`, `$`, `%`, `#` and `;`",
+  { pattern: "^[!&(-:<-\\[\\]-~]+$", lengthMax: 2048 },
+);
+
 const KEYWORDS =
   "False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|" +
   "import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield";
@@ -29,6 +36,17 @@ const pythonName = text(
   {
     pattern: "^[A-Za-z_][A-Za-z0-9_]{0,63}$",
     never: `^(?:${KEYWORDS}|SECRET_KEY|DATABASES)$`,
+  },
+);
+
+/** What a deployment lists is no secret: it is in the state, and in what users are shown. */
+const envName = text(
+  "config.bad-name",
+  "a name of ASCII letters, digits and `_`, up to 64, first no digit, whose last word is not that of a secret: `KEY`, " +
+    "`SECRET`, `TOKEN`, `PASS`, `PASSWORD`, `PASSWD`, `CREDENTIALS`",
+  {
+    pattern: "^[A-Za-z_][A-Za-z0-9_]{0,63}$",
+    never: "(?:^|_)(?:KEY|SECRET|TOKEN|PASS|PASSWORD|PASSWD|CREDENTIALS)$",
   },
 );
 
@@ -61,6 +79,14 @@ const pythonItem = z.strictObject({
   ...ofItem,
 });
 
+const envItem = z.strictObject({
+  name: envName.describe("The variable."),
+  value: z
+    .union([z.boolean(), z.int().min(0), envText.describe("A text.")])
+    .describe("Its value; a boolean is `true` or `false`."),
+  ...ofItem,
+});
+
 const ofFile = {
   name: name("Name of the file in the document."),
   path: filePath("Where the application has it."),
@@ -78,6 +104,11 @@ const settingsFile = z
       kind: z.literal("python").describe("A Python module with `NAME = value`."),
       items: z.array(pythonItem).min(1).max(ITEMS_MAX).describe("Items of the module."),
     }),
+    z.strictObject({
+      ...ofFile,
+      kind: z.literal("env").describe("Environment variables, `NAME=value`, as Docker Compose reads them."),
+      items: z.array(envItem).min(1).max(ITEMS_MAX).describe("Items of the file."),
+    }),
   ])
   .describe("A file and its items.");
 
@@ -91,8 +122,9 @@ export type DeploymentSettings = DeepReadonly<z.output<typeof settingsFields>>;
 export type SettingsFile = DeploymentSettings["files"][number];
 export type IniItem = Extract<SettingsFile, { kind: "ini" }>["items"][number];
 export type PythonItem = Extract<SettingsFile, { kind: "python" }>["items"][number];
+export type EnvItem = Extract<SettingsFile, { kind: "env" }>["items"][number];
 
-export type SettingsItem = IniItem | PythonItem;
+export type SettingsItem = IniItem | PythonItem | EnvItem;
 
 /** What messages call an item: `fileserver.port`, `SITE_ROOT`. */
 export const itemLabel = ({ section: of, name: own }: { readonly section?: string; readonly name: string }) =>

@@ -1,4 +1,4 @@
-export { pythonLiteral, renderSettings } from "./settingsText.js";
+export { envLine, pythonLiteral, renderSettings } from "./settingsText.js";
 export * from "./certificateCopies.js";
 export * from "./daemonUnits.js";
 export * from "./defaultPage.js";

@@ -1,11 +1,13 @@
-import type { IniItem, PythonItem, SettingsFile } from "../model/index.js";
+import type { EnvItem, IniItem, PythonItem, SettingsFile } from "../model/index.js";
 
 /** The lines that a settings file should have, for users who copy them by hand. */
 export function renderSettings(file: Pick<SettingsFile, "kind" | "items">): string {
-  return file.kind === "ini"
-    ? iniText(file.items as readonly IniItem[])
-    : pythonText(file.items as readonly PythonItem[]);
+  return (TEXTS[file.kind] as (items: SettingsFile["items"]) => string)(file.items);
 }
+
+const TEXTS: {
+  readonly [F in SettingsFile as F["kind"]]: (items: F["items"]) => string;
+} = { ini: iniText, python: pythonText, env: envText };
 
 function iniText(items: readonly IniItem[]): string {
   const sections = [...new Set(items.map(({ section }) => section))];
@@ -18,6 +20,13 @@ function pythonText(items: readonly PythonItem[]): string {
   const place = "# Between the secret-key item and the DATABASES item.\n";
   return place + items.map(({ name, value }) => `${name} = ${pythonLiteral(value)}\n`).join("");
 }
+
+function envText(items: readonly EnvItem[]): string {
+  return items.map((item) => `${envLine(item)}\n`).join("");
+}
+
+/** As every reader of such files understands it. */
+export const envLine = ({ name, value }: Pick<EnvItem, "name" | "value">): string => `${name}=${value}`;
 
 /** A Python literal of the same value. */
 export function pythonLiteral(value: string | boolean | readonly string[]): string {
