@@ -305,3 +305,20 @@ test("a drain serves the waiting requests", async () => {
   answer(1);
   expect([(await first.answer).status, (await second.answer).status]).toEqual([200, 200]);
 });
+
+test("a request that was sent together with the one before it does not overtake those that wait", async () => {
+  const started = await overHttp1({ connectionsMax: 1 });
+  front = started;
+  const client = await connectTo(started.proxy.port);
+  client.send(["/sync/a", "/sync/c"].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(""));
+  await eventually(() => received.length === 1);
+  const waiting = await front.ask("/sync/b");
+  await sleep(50);
+  for (let i = 0; i < 3; i++) {
+    await eventually(() => received.length === i + 1);
+    answer(i);
+  }
+  expect((await waiting.answer).status).toBe(200);
+  expect(paths()).toEqual(["/sync/a", "/sync/b", "/sync/c"]);
+  client.socket.destroy();
+});
