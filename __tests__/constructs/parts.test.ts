@@ -369,6 +369,7 @@ describe("parts without the front end", () => {
       stopTimeoutSeconds: 5,
       openFilesMax: 999,
       memoryMax: "40%",
+      groups: ["www-data"],
     });
     // Added after the service, and still in its units.
     const late = proxy.addListener("late", { port: 81, address: "192.0.2.10" });
@@ -384,6 +385,7 @@ describe("parts without the front end", () => {
       "MemoryMax=40%",
       "LogsDirectory=edge",
       "ProtectHome=read-only",
+      "SupplementaryGroups=www-data",
     ]) {
       expect(unit.split("\n")).toContain(line);
     }
