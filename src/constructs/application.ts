@@ -1,8 +1,77 @@
-import type { ApplicationDefinition } from "../applications/index.js";
+import {
+  ANY_PLACE,
+  type ApplicationDefinition,
+  type ComposeOptions,
+  immich,
+  infiniteScale,
+  nextcloud,
+  type NextcloudOptions,
+  openCloud,
+  seafile,
+  SEAFILE_VERSIONS,
+  type SeafileComponents,
+  type SeafileOptions,
+  vaultwarden,
+} from "../applications/index.js";
+import { isFilePath } from "../model/filePath.js";
+import { type Problem, problem } from "../model/index.js";
+import {
+  any,
+  choice,
+  fields,
+  flag,
+  listOf,
+  type PropTable,
+  record,
+  refuseOptions,
+  required,
+  text,
+} from "./props/propTable.js";
+import { isKnown } from "./props/tokens.js";
+import type { Route } from "./route.js";
+import type { Upstream } from "./upstream.js";
+
+/** Members by name: those that are always there, and those that options bring. */
+type Members<T, Always extends string, Maybe extends string = never> = { readonly [name in Always]: T } & {
+  readonly [name in Maybe]?: T;
+};
+
+type OfficeRoutes = "office" | "officePages" | "officeDiscovery" | "officeCapabilities";
+
+/** Upstreams of a front end of Seafile. */
+export type SeafileUpstreams = Members<
+  Upstream,
+  "web",
+  "fileServer" | "webdav" | "notification" | "seadoc" | "thumbnail" | "office"
+>;
+/** Routes of a front end of Seafile. */
+export type SeafileRoutes = Members<
+  Route,
+  "web",
+  | Exclude<keyof SeafileUpstreams, "web">
+  | (
+      | "media"
+      | "avatars"
+      | "custom"
+      | "webdavRoot"
+      | "directoryBrowser"
+      | "socketIo"
+      | "thumbnailPing"
+      | "page"
+    )
+  | OfficeRoutes
+>;
+/** Upstreams of a front end of Nextcloud. */
+export type NextcloudUpstreams = Members<Upstream, "web", "push" | "office">;
+/** Routes of a front end of Nextcloud. */
+export type NextcloudRoutes = Members<Route, "web" | "carddav" | "caldav", "push" | OfficeRoutes>;
+
+/** An application of one server at `/`. */
+export type OneServerApplication = Application<Members<Upstream, "web">, Members<Route, "web">>;
 
 /**
  * An application that a `FileSyncFrontEnd` is the front end of: its upstreams, routes, settings and expected responses. A
- * closed choice: take one of the static methods.
+ * closed choice: take one of the static methods. docs/applications.md has a section for each.
  */
 export class Application<Upstreams extends object = object, Routes extends object = object> {
   declare protected readonly upstreams: Upstreams;
@@ -12,4 +81,165 @@ export class Application<Upstreams extends object = object, Routes extends objec
     /** @internal */
     readonly definition: ApplicationDefinition,
   ) {}
+
+  /** Seafile 11 to 14, on a host or in containers. */
+  static seafile(options: SeafileOptions): Application<SeafileUpstreams, SeafileRoutes> {
+    refuseOptions("Application.seafile", options, SEAFILE, seafileProblems);
+    return new Application(seafile(options));
+  }
+
+  /** Nextcloud, in All-in-One or any other installation that speaks HTTP. */
+  static nextcloud(options: NextcloudOptions = {}): Application<NextcloudUpstreams, NextcloudRoutes> {
+    refuseOptions("Application.nextcloud", options, { push: flag, office: OFFICE });
+    return new Application(nextcloud(options));
+  }
+
+  /** Immich. */
+  static immich(): OneServerApplication {
+    return new Application(immich());
+  }
+
+  /** ownCloud Infinite Scale, with `PROXY_TLS=false`. */
+  static infiniteScale(options: ComposeOptions): OneServerApplication {
+    refuseOptions("Application.infiniteScale", options, COMPOSE, ofDirectory("Application.infiniteScale"));
+    return new Application(infiniteScale(options));
+  }
+
+  /** OpenCloud, with `PROXY_TLS=false`. */
+  static openCloud(options: ComposeOptions): OneServerApplication {
+    refuseOptions("Application.openCloud", options, COMPOSE, ofDirectory("Application.openCloud"));
+    return new Application(openCloud(options));
+  }
+
+  /** Vaultwarden 1.29 or later. */
+  static vaultwarden(options: ComposeOptions): OneServerApplication {
+    refuseOptions("Application.vaultwarden", options, COMPOSE, ofDirectory("Application.vaultwarden"));
+    return new Application(vaultwarden(options));
+  }
+
+  /**
+   * An application of your own, described as those of this package are. What its routes, settings and expected responses
+   * may say is checked when a front end is made.
+   */
+  static custom<Part extends string, RouteName extends string>(
+    definition: CustomApplication<Part, RouteName>,
+  ): Application<Members<Upstream, Part>, Members<Route, RouteName, "page">> {
+    refuseOptions(
+      "Application.custom",
+      definition,
+      CUSTOM as PropTable<CustomApplication<Part, RouteName>>,
+      (fit) => customProblems(fit as Partial<ApplicationDefinition>),
+    );
+    return new Application({ clients: NO_CLIENTS, ...definition });
+  }
+}
+
+/** An application of one's own: what `ApplicationDefinition` has, `clients` by choice. */
+export type CustomApplication<Part extends string = string, RouteName extends string = string> = Omit<
+  ApplicationDefinition<Part, RouteName>,
+  "clients"
+> &
+  Partial<Pick<ApplicationDefinition, "clients">>;
+
+const NO_CLIENTS = { withCredentials: [], logIns: [], sessionCookies: [] };
+
+const OFFICE = choice("collabora", "onlyOffice");
+
+const SEAFILE: PropTable<SeafileOptions> = {
+  version: required(choice(...SEAFILE_VERSIONS)),
+  layout: choice("host", "containers"),
+  directory: text,
+  prefix: text,
+  components: fields<SeafileComponents>({
+    webdav: flag,
+    notification: flag,
+    seadoc: flag,
+    thumbnail: flag,
+    office: OFFICE,
+  }),
+  fixMedia: flag,
+};
+
+const COMPOSE: PropTable<ComposeOptions> = { directory: required(text) };
+
+const CUSTOM: PropTable<CustomApplication> = {
+  name: required(text),
+  title: required(text),
+  parts: required(record),
+  main: required(text),
+  routes: required(any),
+  settings: any,
+  commands: any,
+  daemons: listOf(record),
+  trees: listOf(record),
+  rows: listOf(record),
+  clients: record,
+};
+
+const ofDirectory =
+  (method: string) =>
+  ({ directory }: { readonly directory?: string }): Problem[] => {
+    if (directory === undefined || (isKnown(directory) && isFilePath(directory))) return [];
+    const fix = "Give the absolute path as a literal: settings files and routes are made from it.";
+    const more = { ...(isKnown(directory) ? { received: directory } : {}), allowed: "an absolute path", fix };
+    return [problem("config.bad-file-path", `${method}.directory`, "is not an absolute path", more)];
+  };
+
+function seafileProblems(fit: Partial<SeafileOptions>): Problem[] {
+  const { version, layout, prefix, components: { thumbnail } = {} } = fit;
+  const problems = ofDirectory("Application.seafile")(fit);
+  if (prefix !== undefined && !(version === "11" && layout !== "containers")) {
+    const fix = "Leave `prefix` out: the web interface is at `/`.";
+    const more = { received: prefix, allowed: "a prefix of version 11 on a host", fix };
+    problems.push(
+      problem("config.bad-route-path", "Application.seafile.prefix", "is not possible here", more),
+    );
+  } else if (prefix !== undefined && !/^\/[A-Za-z0-9][A-Za-z0-9_-]*$/.test(prefix)) {
+    const more = { received: prefix, allowed: "one segment of letters, digits, `-` and `_`: `/seafile`" };
+    problems.push(problem("config.bad-route-path", "Application.seafile.prefix", "is not such a path", more));
+  }
+  if (thumbnail === true && (version === "11" || version === "12")) {
+    const fix = "Leave it out: the web interface makes thumbnails.";
+    const more = { received: true, allowed: "a thumbnail server of version 13 or later", fix };
+    const path = "Application.seafile.components.thumbnail";
+    problems.push(problem("config.unknown-field", path, "is newer than this version", more));
+  }
+  return problems;
+}
+
+function customProblems({ main, routes, parts = {} }: Partial<ApplicationDefinition>): Problem[] {
+  const at = (name: string): string => `Application.custom.${name}`;
+  if (typeof routes !== "function") {
+    const more = { received: routes, allowed: "a function of the public place that returns routes by name" };
+    return [problem("config.wrong-type", at("routes"), "is not a function", more)];
+  }
+  const made = routes(ANY_PLACE);
+  const names = Object.keys(made);
+  const unknown = (
+    path: string,
+    received: string | undefined,
+    known: readonly string[],
+    what: string,
+  ): Problem[] =>
+    received === undefined || known.includes(received)
+      ? []
+      : [
+          problem("config.unknown-reference", at(path), `is not ${what}`, {
+            received,
+            allowed: known.join(", "),
+          }),
+        ];
+  return [
+    ...unknown("main", main, names, "the name of a route"),
+    ...Object.entries(made).flatMap(([name, route]) =>
+      route?.action.type === "proxy"
+        ? unknown(
+            `routes.${name}.action.upstream`,
+            route.action.upstream,
+            Object.keys(parts),
+            "the name of a part",
+          )
+        : [],
+    ),
+  ];
 }

@@ -12,9 +12,23 @@ export type {
 } from "./fileSync/activationProps.js";
 export * from "./fileSync/daemons.js";
 export type {
+  ApplicationAction,
+  ApplicationClients,
+  ApplicationDefinition,
+  ApplicationPart,
+  ApplicationRoute,
   ApplicationSettingsValues,
+  ComposeOptions,
   FileSyncPaths,
+  Liveness,
+  LogIn,
   MediaDirectories,
+  NextcloudOptions,
+  Office,
+  PublicPlace,
+  SeafileComponents,
+  SeafileOptions,
+  SettingsCommand,
   SettingsFilePaths,
 } from "../applications/index.js";
 export * from "./fileSync/settings.js";

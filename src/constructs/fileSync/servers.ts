@@ -174,7 +174,8 @@ function addRedirects(
   const covered = [main!.path];
   for (const [id, route] of Object.entries(others)) {
     const { path } = route!;
-    if (path.startsWith(main!.path) || covered.some((above) => path.startsWith(`${above}/`))) continue;
+    const isCovered = covered.some((above) => path === above || path.startsWith(`${above}/`));
+    if (path.startsWith(main!.path) || isCovered) continue;
     covered.push(path);
     redirect.addRoute(id, { path, match: "segment", action, expect: false });
   }

@@ -1,0 +1,199 @@
+import { APPLICATIONS } from "../../src/applications/index.js";
+import { Application, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { type Resolution, resolve } from "../../src/testing/index.js";
+import { newStack, synthesize } from "../../proof/kit/stacks.js";
+
+/** Front ends of the applications of the table: what their manuals' paths lead to, and what they are told of their URL. */
+
+const HOST = { address: "192.0.2.10", publicName: "files.example.org" };
+const ORIGIN = "https://files.example.org";
+
+function frontEndOf(application: Application, mode = Mode.tls()) {
+  const stack = newStack();
+  const files = new FileSyncFrontEnd(stack, "files", { host: HOST, mode, application, activation: {} });
+  return { stack, files };
+}
+
+const ALL = { notification: true, seadoc: true } as const;
+const SEAFILE_11 = Application.seafile({ version: "11", components: ALL });
+const PREFIXED = Application.seafile({ version: "11", prefix: "/seafile" });
+const SEAFILE_13 = Application.seafile({
+  version: "13",
+  components: { ...ALL, thumbnail: true, office: "onlyOffice" },
+});
+const NEXTCLOUD = Application.nextcloud({ push: true, office: "collabora" });
+const OPEN_CLOUD = Application.openCloud({ directory: "/srv/opencloud" });
+const VAULTWARDEN = Application.vaultwarden({ directory: "/srv/vaultwarden" });
+
+const media = "/opt/seafile/seafile-server-latest/seahub/media";
+
+function leadsTo(found: Resolution): string {
+  if (found.kind === "proxy") return `${found.upstream} ${found.requestLine.split(" ")[1]}`;
+  if (found.kind === "staticFile") return found.file;
+  return found.kind === "redirect" ? found.location : `${found.kind} ${found.status}`;
+}
+
+/** Upstream with the target that it gets, file, or Location. */
+const LEADS: readonly (readonly [Application, path: string, leads: string])[] = [
+  [SEAFILE_11, "/", "web /"],
+  [SEAFILE_11, "/api2/auth-token/", "web /api2/auth-token/"],
+  [SEAFILE_11, "/seafhttp/repo/x?y=1", "fileServer /repo/x?y=1"],
+  [SEAFILE_11, "/media/img/a.png", `${media}/img/a.png`],
+  [SEAFILE_11, "/media/avatars/a.png", "/opt/seafile/seahub-data/avatars/a.png"],
+  [SEAFILE_11, "/media/custom/logo.png", "/opt/seafile/seahub-data/custom/logo.png"],
+  [SEAFILE_11, "/seafdav", `${ORIGIN}/seafdav/`],
+  [SEAFILE_11, "/seafdav/a%20b", "webdav /seafdav/a%20b"],
+  [SEAFILE_11, "/:dir_browser/style.css", "webdav /:dir_browser/style.css"],
+  [SEAFILE_11, "/notification/ping", "notification /ping"],
+  [SEAFILE_11, "/notification", "notification /"],
+  [SEAFILE_11, "/sdoc-server/api/v1/docs", "seadoc /api/v1/docs"],
+  [SEAFILE_11, "/socket.io/?EIO=4", "seadoc /socket.io/?EIO=4"],
+  [PREFIXED, "/seafile/library/", "web /seafile/library/"],
+  [PREFIXED, "/seafmedia/css/a.css", `${media}/css/a.css`],
+  [PREFIXED, "/seafhttp/protocol-version", "fileServer /protocol-version"],
+  [SEAFILE_13, "/seafhttp/protocol-version", "web /seafhttp/protocol-version"],
+  [SEAFILE_13, "/seafdav/x", "web /seafdav/x"],
+  [SEAFILE_13, "/thumbnail/repo/48/a.png", "thumbnail /thumbnail/repo/48/a.png"],
+  [SEAFILE_13, "/thumbnail/ping", "thumbnail /ping"],
+  [
+    SEAFILE_13,
+    "/onlyofficeds/web-apps/apps/api/documents/api.js",
+    "office /web-apps/apps/api/documents/api.js",
+  ],
+  [NEXTCLOUD, "/remote.php/dav/files/a", "web /remote.php/dav/files/a"],
+  [NEXTCLOUD, "/.well-known/carddav", `${ORIGIN}/remote.php/dav/`],
+  [NEXTCLOUD, "/.well-known/caldav", `${ORIGIN}/remote.php/dav/`],
+  [NEXTCLOUD, "/.well-known/webfinger?x", "web /.well-known/webfinger?x"],
+  [NEXTCLOUD, "/push/ws", "push /ws"],
+  [NEXTCLOUD, "/hosting/discovery", "office /hosting/discovery"],
+  [NEXTCLOUD, "/cool/https%3A%2F%2Fa/ws", "office /cool/https%3A%2F%2Fa/ws"],
+  [Application.immich(), "/.well-known/immich", "web /.well-known/immich"],
+  [OPEN_CLOUD, "/dav/spaces/a", "web /dav/spaces/a"],
+  [VAULTWARDEN, "/notifications/hub", "web /notifications/hub"],
+];
+
+test.each(
+  LEADS.map(
+    ([application, path, leads]) => [application.definition.title, path, leads, application] as const,
+  ),
+)("%s: %s leads to %s", (_title, path, leads, application) => {
+  const { stack } = frontEndOf(application);
+  const found = resolve(stack, `${ORIGIN}${path}`);
+  expect(leadsTo(found)).toBe(leads);
+});
+
+test.each([
+  [
+    "Seafile 11",
+    SEAFILE_11,
+    [`SERVICE_URL = '${ORIGIN}'`, `FILE_SERVER_ROOT = '${ORIGIN}/seafhttp'`, "share_name = /seafdav"],
+  ],
+  [
+    "Seafile 11 below a prefix",
+    PREFIXED,
+    [`SERVICE_URL = '${ORIGIN}/seafile'`, "SITE_ROOT = '/seafile/'", "MEDIA_URL = '/seafmedia/'"],
+  ],
+  [
+    "Seafile 13",
+    SEAFILE_13,
+    [
+      "SEAFILE_SERVER_HOSTNAME=files.example.org",
+      "SEAFILE_SERVER_PROTOCOL=https",
+      `SEADOC_SERVER_URL=${ORIGIN}/sdoc-server`,
+      `NOTIFICATION_SERVER_URL=${ORIGIN}/notification`,
+    ],
+  ],
+  [
+    "Nextcloud",
+    NEXTCLOUD,
+    ["occ config:system:set overwriteprotocol --value=https", `occ notify_push:setup ${ORIGIN}/push`],
+  ],
+  ["OpenCloud", OPEN_CLOUD, [`OC_URL=${ORIGIN}`]],
+  ["Vaultwarden", VAULTWARDEN, [`DOMAIN=${ORIGIN}`]],
+])("%s is told of its public URL", (_title, application, lines) => {
+  const { stack } = frontEndOf(application);
+  const files: { content: string }[] = Object.values(synthesize(stack).resource.local_file!);
+  const text = files.map(({ content }) => content).join("\n");
+  expect(lines.filter((line) => !text.split("\n").includes(line))).toEqual([]);
+});
+
+test.each(
+  APPLICATIONS.flatMap((definition) =>
+    [Mode.plain(), Mode.tls()].map((mode) => [definition.title, mode.scheme, definition, mode] as const),
+  ),
+)(
+  "%s over %s: config and deployment are valid, and its parts are asked",
+  (_title, _scheme, definition, mode) => {
+    const { stack, files } = frontEndOf(Application.custom(definition), mode);
+    synthesize(stack);
+    const { expect: rows = [] } = files.activation!.deployment;
+    const asked = rows.map(({ request }) => request.path);
+    const alive = Object.values(definition.parts).flatMap((part) => part?.liveness?.path ?? []);
+    expect(alive.filter((path) => !asked.includes(path))).toEqual([]);
+    expect(Object.values(definition.clients.builtIn ?? {}).every((path) => path.startsWith("/"))).toBe(true);
+  },
+);
+
+test.each<[what: string, make: () => unknown, says: string]>([
+  [
+    "a version that is none",
+    () => Application.seafile({ version: "10" as "11" }),
+    "Application.seafile.version",
+  ],
+  [
+    "a prefix in containers",
+    () => Application.seafile({ version: "12", prefix: "/x" }),
+    "Application.seafile.prefix",
+  ],
+  [
+    "a prefix of two segments",
+    () => Application.seafile({ version: "11", prefix: "/x/y" }),
+    "Application.seafile.prefix",
+  ],
+  [
+    "a relative directory",
+    () => Application.vaultwarden({ directory: "srv" }),
+    "Application.vaultwarden.directory",
+  ],
+  [
+    "a thumbnail server of version 12",
+    () => Application.seafile({ version: "12", components: { thumbnail: true } }),
+    "Application.seafile.components.thumbnail",
+  ],
+  [
+    "a main route that is none",
+    () =>
+      Application.custom({
+        name: "a",
+        title: "A",
+        parts: {},
+        main: "web",
+        routes: () => ({}) as { web?: never },
+      }),
+    "Application.custom.main",
+  ],
+  [
+    "props of the default application beside another one",
+    () =>
+      new FileSyncFrontEnd(newStack(), "files", {
+        host: HOST,
+        mode: Mode.tls(),
+        application: NEXTCLOUD,
+        pathPrefix: "x",
+      }),
+    "stack/files.pathPrefix",
+  ],
+  [
+    "an upstream that the application does not have",
+    () =>
+      new FileSyncFrontEnd(newStack(), "files", {
+        host: HOST,
+        mode: Mode.tls(),
+        application: NEXTCLOUD,
+        upstreams: { fileServer: {} } as object,
+      }),
+    "stack/files.upstreams.fileServer",
+  ],
+])("refuses %s", (_what, make, says) => {
+  expect(make).toThrow(says);
+});

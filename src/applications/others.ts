@@ -1,0 +1,116 @@
+import type { SettingsFile } from "../model/index.js";
+import type { ApplicationDefinition } from "./definition.js";
+import { partAt, routeTo } from "./pieces.js";
+
+/** Applications that are one server at `/`. */
+
+type OneServer = ApplicationDefinition<"web", "web">;
+
+function oneServer(
+  name: string,
+  title: string,
+  server: Readonly<{ port: number; seconds: number; alive: string }>,
+  rest: Pick<OneServer, "settings" | "commands" | "clients">,
+): OneServer {
+  const parts = {
+    web: partAt(`${title} server`, `http://127.0.0.1:${server.port}`, server.seconds, {
+      path: server.alive,
+      status: 200,
+    }),
+  };
+  return {
+    name,
+    title,
+    parts,
+    main: "web",
+    routes: () => ({ web: routeTo<"web">(parts, "web", "/") }),
+    ...(rest.settings === undefined
+      ? {}
+      : { rows: [{ code: "public-urls", title: "Links lead to the public name" }] }),
+    ...rest,
+  };
+}
+
+/** A variable of the `.env` file beside the vendor's Compose file. */
+const envFile = (directory: string, name: string, value: string): SettingsFile => ({
+  name: "env",
+  path: `${directory}/.env`,
+  kind: "env",
+  items: [{ name, value, code: "public-urls" }],
+});
+
+/** An application that is installed by its vendor's Compose file. */
+export interface ComposeOptions {
+  /** Directory of the Compose file and its `.env`. Absolute path on the host. */
+  readonly directory: string;
+}
+
+/** Immich, by its page "Reverse Proxy": it has to be at `/`. */
+export const immich = (): OneServer =>
+  oneServer(
+    "immich",
+    "Immich",
+    { port: 2283, seconds: 600, alive: "/api/server/ping" },
+    {
+      commands: ({ origin }) => [
+        { says: "Administration, Settings, Server Settings, External Domain:", command: origin },
+      ],
+      clients: {
+        builtIn: { web: "/.well-known/immich" },
+        withCredentials: ["/api", "/.well-known/immich"],
+        logIns: [{ method: "POST", path: "/api/auth/login", failed: [401] }],
+        sessionCookies: ["immich_access_token"],
+      },
+    },
+  );
+
+const SCALE = {
+  withCredentials: [
+    "/remote.php",
+    "/dav",
+    "/ocs",
+    "/graph",
+    "/status.php",
+    "/.well-known/openid-configuration",
+    "/signin",
+  ],
+  logIns: [{ method: "POST" as const, path: "/signin/v1/identifier/_/logon", failed: [204] }],
+  sessionCookies: [],
+};
+
+/** ownCloud Infinite Scale, with `PROXY_TLS=false`, so that it speaks HTTP to this host. */
+export const infiniteScale = ({ directory }: ComposeOptions): OneServer =>
+  oneServer(
+    "infiniteScale",
+    "ownCloud Infinite Scale",
+    { port: 9200, seconds: 3_600, alive: "/status.php" },
+    { settings: ({ origin }) => [envFile(directory, "OCIS_URL", origin)], clients: SCALE },
+  );
+
+/** OpenCloud, which Infinite Scale was the beginning of. */
+export const openCloud = ({ directory }: ComposeOptions): OneServer =>
+  oneServer(
+    "openCloud",
+    "OpenCloud",
+    { port: 9200, seconds: 3_600, alive: "/status.php" },
+    { settings: ({ origin }) => [envFile(directory, "OC_URL", origin)], clients: SCALE },
+  );
+
+/** Vaultwarden 1.29 and later, where WebSockets have no port of their own. */
+export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>
+  oneServer(
+    "vaultwarden",
+    "Vaultwarden",
+    { port: 8000, seconds: 600, alive: "/alive" },
+    {
+      settings: ({ origin }) => [envFile(directory, "DOMAIN", origin)],
+      clients: {
+        withCredentials: ["/api", "/identity", "/icons", "/notifications", "/events"],
+        logIns: [
+          { method: "POST", path: "/identity/connect/token", failed: [400] },
+          { method: "POST", path: "/admin", failed: [401] },
+        ],
+        sessionCookies: ["VW_ADMIN"],
+      },
+    },
+  );

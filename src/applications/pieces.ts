@@ -1,0 +1,112 @@
+import type { ExpectationInput, Tree } from "../model/index.js";
+import type { ApplicationPart, ApplicationRoute } from "./definition.js";
+import { OWN_404, WRONG_NAME } from "./frontEndExpectations.js";
+
+/** What entries of the table are put together from. */
+
+/** A part on its usual port, with a connect timeout that a user still waits for. */
+export const partAt = (
+  title: string,
+  url: string,
+  seconds: number,
+  liveness?: ApplicationPart["liveness"],
+): ApplicationPart => ({
+  title,
+  url,
+  connectTimeoutMs: 5_000,
+  sendTimeoutMs: seconds * 1_000,
+  readTimeoutMs: seconds * 1_000,
+  ...(liveness === undefined ? {} : { liveness }),
+});
+
+/** A route to a part, whose expected response is that of the part's liveness request. */
+export function routeTo<Part extends string>(
+  parts: Readonly<Record<string, ApplicationPart | undefined>>,
+  upstream: Part,
+  path: string,
+  { options, ...more }: RouteOptions = {},
+): ApplicationRoute<Part> {
+  const part = parts[upstream]!;
+  return {
+    path,
+    action: { type: "proxy", upstream, hostHeader: "client", ...options },
+    requestBodyBytesMax: 0,
+    sendTimeoutMs: part.sendTimeoutMs,
+    expect: alive(part),
+    ...more,
+  };
+}
+
+interface RouteOptions extends Partial<Omit<ApplicationRoute, "path" | "action">> {
+  /** How requests are passed on. */
+  readonly options?: object;
+}
+
+/** What a part answers, and why it may not. */
+export function alive({ title, liveness }: ApplicationPart): readonly ExpectationInput[] {
+  const name = capital(title);
+  const down = {
+    evidence: { status: [502, 504] },
+    says: `the ${title} does not answer on {upstream}`,
+    fix: "Start it, and give its address in `upstreams` if it listens elsewhere; see its log.",
+  };
+  if (liveness === undefined) return [{ name, from: "upstream", causes: [OWN_404, down] }];
+  const { path, status } = liveness;
+  return [
+    {
+      name,
+      path,
+      method: "GET",
+      status,
+      causes: [
+        OWN_404,
+        down,
+        { evidence: {}, says: `the answer is not the ${title}'s: another program listens on {upstream}` },
+      ],
+    },
+  ];
+}
+
+const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
+
+/** A directory that a static route serves, with the row of `portico doctor` that tells of it. */
+export const served = (path: string, code: string, fix = false): Tree => ({
+  path,
+  code,
+  says: "a file or one of its directories is not readable by others",
+  fix,
+});
+
+/** Files of a directory; an image of it is asked for, where there is one. */
+export const filesOf = (path: string, directory: string, code?: string): ApplicationRoute<never> => ({
+  path,
+  action: { type: "staticFiles", directory },
+  ...(code === undefined
+    ? { expect: false as const }
+    : {
+        expect: [
+          {
+            name: "Media file",
+            file: "image" as const,
+            status: 200,
+            causes: [
+              {
+                evidence: { status: [403] },
+                code,
+                says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
+                fix: "See the path in the proxy's error log, and chmod it.",
+              },
+              {
+                evidence: { status: [404] },
+                code: "server-name",
+                says: `${WRONG_NAME}, or the media are not in ${directory}`,
+                fix: "Give the application's `directory`, and deploy.",
+              },
+            ],
+          },
+        ],
+      }),
+});
+
+/** Only where a front end uses it. */
+export const when = <T extends object>(used: boolean, make: () => T): Partial<T> => (used ? make() : {});

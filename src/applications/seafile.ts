@@ -1,0 +1,281 @@
+import type { SettingsFile } from "../model/index.js";
+import type { ApplicationDefinition, ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
+import { type Office, officePart, type OfficeRoute, officeRoutes } from "./office.js";
+import { filesOf, partAt, routeTo, served, when } from "./pieces.js";
+
+/**
+ * Seafile, by the administrator's manuals of 11.0 to 14.0. On a host its daemons are reached one by one; in containers one
+ * server has web interface, file server, WebDAV and media behind its port.
+ */
+
+export const SEAFILE_VERSIONS = ["11", "12", "13", "14"] as const;
+
+/** Parts that an installation may have or not. */
+export interface SeafileComponents {
+  /**
+   * WebDAV daemon.
+   * @default true
+   */
+  readonly webdav?: boolean;
+  /**
+   * Notification server.
+   * @default false
+   */
+  readonly notification?: boolean;
+  /**
+   * SeaDoc, the editor of documents.
+   * @default false
+   */
+  readonly seadoc?: boolean;
+  /**
+   * Thumbnail server, from version 13 on.
+   * @default false
+   */
+  readonly thumbnail?: boolean;
+  /**
+   * Office server.
+   * @default - none
+   */
+  readonly office?: Office;
+}
+
+/** Which Seafile it is. */
+export interface SeafileOptions {
+  /** Its major version. */
+  readonly version: (typeof SEAFILE_VERSIONS)[number];
+  /**
+   * How it is installed: `host` by its package below `directory`, `containers` by its Compose file.
+   * @default "containers"; "host" for version 11
+   */
+  readonly layout?: "host" | "containers";
+  /**
+   * Directory of the installation on the host: that which has `seafile-server-latest`, `seahub-data` and `conf`; in containers
+   * that of the Compose file and its `.env`. Absolute path.
+   * @default "/opt/seafile"
+   */
+  readonly directory?: string;
+  /**
+   * Path of the web interface, without a slash at its end; version 11 on a host only. Clients ask for `/seafhttp` whatever
+   * this is.
+   * @default - none: `/`
+   */
+  readonly prefix?: string;
+  /**
+   * Parts that it has.
+   * @default - the WebDAV daemon
+   */
+  readonly components?: SeafileComponents;
+  /**
+   * Whether activation makes media files readable by others where they are not.
+   * @default false
+   */
+  readonly fixMedia?: boolean;
+}
+
+export type SeafilePart =
+  | "web"
+  | "fileServer"
+  | "webdav"
+  | "notification"
+  | "seadoc"
+  | "thumbnail"
+  | "office";
+export type SeafileRoute =
+  | Exclude<SeafilePart, "office">
+  | OfficeRoute
+  | "media"
+  | "avatars"
+  | "custom"
+  | "webdavRoot"
+  | "directoryBrowser"
+  | "socketIo"
+  | "thumbnailPing";
+
+type Parts = { readonly [part in SeafilePart]?: ApplicationPart };
+type Seafile = ApplicationDefinition<SeafilePart, SeafileRoute>;
+
+export function seafile(options: SeafileOptions): Seafile {
+  const { version, directory = "/opt/seafile", fixMedia = false } = options;
+  const onHost = isOnHost(options);
+  const parts = partsOf(options);
+  const { web } = pathsOf(options);
+  return {
+    name: "seafile",
+    title: `Seafile ${version}`,
+    parts,
+    main: "web",
+    routes: (place) => routesAt(place, options, parts),
+    settings: (place) => settingsAt(place, options),
+    ...when(onHost, () => ({
+      daemons: [
+        { unit: "seafile.service", restartOn: ["seafile.conf", "seafdav.conf", "env"] },
+        { unit: "seahub.service", restartOn: ["seahub_settings.py", "env"], code: "web-application" },
+      ],
+      trees: [
+        served(`${directory}/seafile-server-latest/seahub/media`, "media-permissions", fixMedia),
+        served(`${directory}/seahub-data/avatars`, "avatar", fixMedia),
+      ],
+    })),
+    rows: [
+      ...(onHost
+        ? [
+            { code: "media-permissions", title: "No 403 on media" },
+            { code: "avatar", title: "No damaged avatar image" },
+            { code: "web-application", title: "Web interface" },
+          ]
+        : []),
+      { code: "public-urls", title: "Upload and view work after login" },
+    ],
+    clients: {
+      builtIn: { fileServer: "/seafhttp", notification: "/notification" },
+      withCredentials: ["/seafhttp", "/seafdav", `${web}/api2`, `${web}/api/v2.1`, "/notification"],
+      logIns: [
+        { method: "POST", path: `${web}/accounts/login/`, failed: [200] },
+        { method: "POST", path: `${web}/api2/auth-token/`, failed: [400, 403] },
+        { method: "PROPFIND", path: "/seafdav/", failed: [401] },
+      ],
+      sessionCookies: ["sessionid"],
+    },
+  };
+}
+
+const isOnHost = ({ layout, version }: SeafileOptions): boolean =>
+  (layout ?? (version === "11" ? "host" : "containers")) === "host";
+
+/** Paths of the web interface (empty for `/`) and of the media. */
+const pathsOf = ({ prefix = "" }: SeafileOptions) => ({
+  web: prefix,
+  media: prefix === "" ? "/media" : "/seafmedia",
+});
+
+function partsOf(options: SeafileOptions): Parts {
+  const {
+    webdav = true,
+    notification = false,
+    seadoc = false,
+    thumbnail = false,
+    office,
+  } = options.components ?? {};
+  const { web } = pathsOf(options);
+  const onHost = isOnHost(options);
+  const at = (port: number): string => `http://127.0.0.1:${port}`;
+  return {
+    // In containers uploads pass here too: the file server's time holds.
+    web: partAt("web interface", at(onHost ? 8000 : 8001), onHost ? 1_200 : 36_000, {
+      path: `${web}/api2/ping/`,
+      status: 200,
+    }),
+    ...when(onHost, () => ({
+      fileServer: partAt("file server", at(8082), 36_000, {
+        path: "/seafhttp/protocol-version",
+        status: 200,
+      }),
+    })),
+    ...when(onHost && webdav, () => ({ webdav: partAt("WebDAV daemon", at(8080), 1_200) })),
+    ...when(notification, () => ({
+      notification: partAt("notification server", at(8083), 3_600, {
+        path: "/notification/ping",
+        status: 200,
+      }),
+    })),
+    ...when(seadoc, () => ({
+      seadoc: partAt("SeaDoc server", at(options.version === "11" ? 7070 : 8888), 36_000),
+    })),
+    ...when(thumbnail, () => ({
+      thumbnail: partAt("thumbnail server", at(8084), 300, { path: "/thumbnail/ping", status: 200 }),
+    })),
+    ...(office === undefined ? {} : { office: officePart(office) }),
+  };
+}
+
+function routesAt(place: PublicPlace, options: SeafileOptions, parts: Parts): ReturnType<Seafile["routes"]> {
+  const { directory = "/opt/seafile", components: { office } = {} } = options;
+  const { web, media } = pathsOf(options);
+  const stripped = { options: { strip: "raw" } };
+  const quiet = { expect: false as const };
+  const to = (part: SeafilePart, path: string, more = {}): ApplicationRoute<SeafilePart> =>
+    routeTo<SeafilePart>(parts, part, path, more);
+  const has = (part: SeafilePart): boolean => parts[part] !== undefined;
+  return {
+    web: to("web", web === "" ? "/" : web),
+    ...when(has("fileServer"), () => ({
+      fileServer: to("fileServer", "/seafhttp", stripped),
+      media: filesOf(media, `${directory}/seafile-server-latest/seahub/media`, "media-permissions"),
+      // Links out of the media directory, which are not followed.
+      avatars: filesOf(`${media}/avatars`, `${directory}/seahub-data/avatars`),
+      custom: filesOf(`${media}/custom`, `${directory}/seahub-data/custom`),
+    })),
+    ...when(has("webdav"), () => ({
+      webdav: to("webdav", "/seafdav"),
+      webdavRoot: {
+        path: "/seafdav",
+        match: "exact" as const,
+        action: { type: "redirect" as const, scheme: place.scheme, path: "/seafdav/" },
+      },
+      // Icons and style sheets of the pages that the daemon makes of directories.
+      directoryBrowser: to("webdav", "/:dir_browser", quiet),
+    })),
+    ...when(has("notification"), () => ({ notification: to("notification", "/notification", stripped) })),
+    ...when(has("seadoc"), () => ({
+      seadoc: to("seadoc", "/sdoc-server", stripped),
+      socketIo: to("seadoc", "/socket.io", quiet),
+    })),
+    ...when(has("thumbnail"), () => ({
+      thumbnail: to("thumbnail", "/thumbnail", quiet),
+      thumbnailPing: to("thumbnail", "/thumbnail/ping", { options: { rewrite: "/ping" }, match: "exact" }),
+    })),
+    ...(office === undefined ? {} : officeRoutes(office, place)),
+  };
+}
+
+/** Version 11 has its URLs in Python; from 12 on they are in `.env`, whatever the layout. */
+function settingsAt({ scheme, host, origin, origins }: PublicPlace, options: SeafileOptions): SettingsFile[] {
+  const {
+    version,
+    directory = "/opt/seafile",
+    components: { webdav = true, notification, seadoc } = {},
+  } = options;
+  const { web, media } = pathsOf(options);
+  const onHost = isOnHost(options);
+  const conf = `${directory}/conf`;
+  const url = (name: string, value: string) => ({ name, value, code: "public-urls" });
+  const python: SettingsFile = {
+    name: "seahub_settings.py",
+    path: `${conf}/seahub_settings.py`,
+    kind: "python",
+    items: [
+      { ...url("SERVICE_URL", origin + web), stored: true },
+      { ...url("FILE_SERVER_ROOT", `${origin}/seafhttp`), stored: true },
+      { name: "CSRF_TRUSTED_ORIGINS", value: origins },
+      ...(web === ""
+        ? []
+        : [
+            { name: "SERVE_STATIC", value: false },
+            { name: "MEDIA_URL", value: `${media}/` },
+            { name: "SITE_ROOT", value: `${web}/` },
+            { name: "LOGIN_URL", value: `${web}/accounts/login/` },
+            { name: "COMPRESS_URL", value: `${media}/` },
+            { name: "STATIC_URL", value: `${media}/assets/` },
+          ]),
+    ],
+  };
+  const env: SettingsFile = {
+    name: "env",
+    path: onHost ? `${conf}/.env` : `${directory}/.env`,
+    kind: "env",
+    items: [
+      url("SEAFILE_SERVER_HOSTNAME", host),
+      url("SEAFILE_SERVER_PROTOCOL", scheme),
+      ...(seadoc === true ? [url("SEADOC_SERVER_URL", `${origin}/sdoc-server`)] : []),
+      ...(notification === true ? [url("NOTIFICATION_SERVER_URL", `${origin}/notification`)] : []),
+    ],
+  };
+  const dav: SettingsFile = {
+    name: "seafdav.conf",
+    path: `${conf}/seafdav.conf`,
+    kind: "ini",
+    // Without this, every request of a user who is logged in is 404.
+    items: [{ section: "WEBDAV", name: "share_name", value: "/seafdav" }],
+  };
+  return [version === "11" ? python : env, ...(onHost && webdav ? [dav] : [])];
+}
