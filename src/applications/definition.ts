@@ -17,6 +17,7 @@ import type {
 
 /** Where clients find the application. Each text may stand for a value that only Terraform knows. */
 export interface PublicPlace {
+  /** Scheme that clients use. */
   readonly scheme: "http" | "https";
   /** The main name that clients ask for. */
   readonly host: string;
@@ -52,6 +53,7 @@ export interface Liveness {
 
 /** A route of the application's virtual server. */
 export interface ApplicationRoute<Part extends string = string> extends Omit<RouteInput, "name" | "action"> {
+  /** What answers. */
   readonly action: ApplicationAction<Part>;
   /** Whether it has log files of its own, in the log directory of the host. */
   readonly ownLogs?: boolean;
@@ -70,6 +72,7 @@ export type ApplicationAction<Part extends string = string> =
 export interface SettingsCommand {
   /** What it does, in words. */
   readonly says: string;
+  /** The line. */
   readonly command: string;
 }
 
@@ -89,7 +92,9 @@ export interface ApplicationClients {
 
 /** A request that logs a user in. */
 export interface LogIn {
+  /** Its method. */
   readonly method: "POST" | "GET" | "PROPFIND";
+  /** Its path, as clients ask for it. */
   readonly path: string;
   /** Statuses of a log-in that failed. Of a form that comes again with an error, 200. */
   readonly failed: readonly number[];
@@ -117,5 +122,6 @@ export interface ApplicationDefinition<Part extends string = string, RouteName e
   readonly trees?: readonly Tree[];
   /** Rows of `portico doctor` about it, in the order of the report. */
   readonly rows?: readonly DeploymentRow[];
+  /** What guards and single sign-on have to know. */
   readonly clients: ApplicationClients;
 }
