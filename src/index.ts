@@ -3,6 +3,15 @@ export type { DeepReadonly } from "./model/deepReadonly.js";
 export type { DeploymentInput, FileRole } from "./model/deployment.js";
 export type { DnsRecord, PortForward } from "./model/host.js";
 export type { KeyType } from "./model/tlsPolicy.js";
+export type {
+  ActionInput,
+  DeploymentRow,
+  ExpectationInput,
+  RouteInput,
+  SettingsFile,
+  Tree,
+  UpstreamInput,
+} from "./model/index.js";
 export {
   formatProblem,
   parseConfig,

@@ -61,12 +61,10 @@ export interface ApplicationRoute<Part extends string = string> extends Omit<Rou
   readonly expect?: false | readonly ExpectationInput[];
 }
 
-type ProxyInput = Extract<ActionInput, { readonly type: "proxy" }>;
-
 /** What answers: a part, files, a redirect, or a fixed response. */
 export type ApplicationAction<Part extends string = string> =
-  | (Omit<ProxyInput, "upstream"> & { readonly upstream: Part })
-  | Exclude<ActionInput, ProxyInput>;
+  | (Omit<Extract<ActionInput, { readonly type: "proxy" }>, "upstream"> & { readonly upstream: Part })
+  | Exclude<ActionInput, { readonly type: "proxy" }>;
 
 /** A line that an administrator enters once, since no settings file holds it. */
 export interface SettingsCommand {

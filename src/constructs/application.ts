@@ -32,20 +32,23 @@ import type { Route } from "./route.js";
 import type { Upstream } from "./upstream.js";
 
 /** Members by name: those that are always there, and those that options bring. */
-type Members<T, Always extends string, Maybe extends string = never> = { readonly [name in Always]: T } & {
+export type ApplicationMembers<T, Always extends string, Maybe extends string = never> = {
+  readonly [name in Always]: T;
+} & {
   readonly [name in Maybe]?: T;
 };
 
-type OfficeRoutes = "office" | "officePages" | "officeDiscovery" | "officeCapabilities";
+/** Routes of an office server. */
+export type OfficeRoutes = "office" | "officePages" | "officeDiscovery" | "officeCapabilities";
 
 /** Upstreams of a front end of Seafile. */
-export type SeafileUpstreams = Members<
+export type SeafileUpstreams = ApplicationMembers<
   Upstream,
   "web",
   "fileServer" | "webdav" | "notification" | "seadoc" | "thumbnail" | "office"
 >;
 /** Routes of a front end of Seafile. */
-export type SeafileRoutes = Members<
+export type SeafileRoutes = ApplicationMembers<
   Route,
   "web",
   | Exclude<keyof SeafileUpstreams, "web">
@@ -62,12 +65,15 @@ export type SeafileRoutes = Members<
   | OfficeRoutes
 >;
 /** Upstreams of a front end of Nextcloud. */
-export type NextcloudUpstreams = Members<Upstream, "web", "push" | "office">;
+export type NextcloudUpstreams = ApplicationMembers<Upstream, "web", "push" | "office">;
 /** Routes of a front end of Nextcloud. */
-export type NextcloudRoutes = Members<Route, "web" | "carddav" | "caldav", "push" | OfficeRoutes>;
+export type NextcloudRoutes = ApplicationMembers<Route, "web" | "carddav" | "caldav", "push" | OfficeRoutes>;
 
 /** An application of one server at `/`. */
-export type OneServerApplication = Application<Members<Upstream, "web">, Members<Route, "web">>;
+export type OneServerApplication = Application<
+  ApplicationMembers<Upstream, "web">,
+  ApplicationMembers<Route, "web">
+>;
 
 /**
  * An application that a `FileSyncFrontEnd` is the front end of: its upstreams, routes, settings and expected responses. A
@@ -123,7 +129,7 @@ export class Application<Upstreams extends object = object, Routes extends objec
    */
   static custom<Part extends string, RouteName extends string>(
     definition: CustomApplication<Part, RouteName>,
-  ): Application<Members<Upstream, Part>, Members<Route, RouteName, "page">> {
+  ): Application<ApplicationMembers<Upstream, Part>, ApplicationMembers<Route, RouteName, "page">> {
     refuseOptions(
       "Application.custom",
       definition,

@@ -119,7 +119,7 @@ export const settingsFields = z.strictObject({
 
 export type DeploymentSettings = DeepReadonly<z.output<typeof settingsFields>>;
 /** One of the application's files, and what it should say. */
-export type SettingsFile = DeploymentSettings["files"][number];
+export type SettingsFile = DeepReadonly<z.output<typeof settingsFile>>;
 export type IniItem = Extract<SettingsFile, { kind: "ini" }>["items"][number];
 export type PythonItem = Extract<SettingsFile, { kind: "python" }>["items"][number];
 export type EnvItem = Extract<SettingsFile, { kind: "env" }>["items"][number];

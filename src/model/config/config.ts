@@ -304,6 +304,8 @@ export type ErrorLogConfig = ProxyConfig["logs"]["error"];
 export type CertificateAuthorityInput = NonNullable<ProxyConfigInput["certificateAuthorities"]>[number];
 export type ListenerInput = ProxyConfigInput["listeners"][number];
 export type AcmeCertificateInput = NonNullable<NonNullable<ListenerInput["tls"]>["acme"]>;
+/** An upstream, as it may be written. */
 export type UpstreamInput = NonNullable<ProxyConfigInput["upstreams"]>[number];
 export type VirtualServerInput = ProxyConfigInput["virtualServers"][number];
-export type RouteInput = VirtualServerInput["routes"][number];
+/** A route, as it may be written. */
+export type RouteInput = ProxyConfigInput["virtualServers"][number]["routes"][number];
