@@ -41,9 +41,11 @@ const python = {
     { name: "ROOT", value: "/", stored: true },
   ],
 };
+const env = { name: "web", path: "/c", kind: "env" as const, items: [{ name: "A", value: true }] };
 const plain = { ...text, stored: false };
 const iniOf = (...items: object[]) => ({ ...ini, items });
 const pythonOf = (...items: object[]) => ({ ...python, items });
+const envOf = (...items: object[]) => ({ ...env, items });
 const many = <T>(count: number, make: (name: string) => T) =>
   Array.from({ length: count }, (_, i) => make(`n${i}`));
 
@@ -275,6 +277,15 @@ test.each<[what: string, files: readonly object[], path?: string, code?: string]
   ["a section in a module", [pythonOf(text)], "[0].items[0].section", "config.unknown-field"],
   ["a boolean in an INI file", [iniOf({ ...text, value: true })], "[0].items[0].value", "config.not-one-of"],
   ["a number in a module", [pythonOf({ name: "A", value: 1 })], "[0].items[0].value", "config.not-one-of"],
+  ["variables", [envOf({ name: "A", value: "/" }, { name: "a", value: 1 }, { name: "_B", value: false })]],
+  ["a list of variables", [envOf({ name: "A", value: ["/"] })], "[0].items[0].value", "config.not-one-of"],
+  ["a section of variables", [envOf(text)], "[0].items[0].section", "config.unknown-field"],
+  [
+    "a boolean variable that is stored",
+    [envOf({ name: "A", value: true, stored: true })],
+    "[0].items[0].stored",
+    "settings.bad-value",
+  ],
   [
     "a bad element",
     [pythonOf({ name: "A", value: ["/", "/'"] })],
@@ -394,6 +405,32 @@ test.each<[string, (value: string) => object, string[], string[]]>([
       "None",
       "import",
       "yield",
+    ],
+  ],
+  [
+    "settings.files[0].items[0].value",
+    (value) => ({ settings: { files: [envOf({ name: "A", value })] } }),
+    ["!&()*+,-./09:", "<=>?@AZ[", "]^_`az{|}~", "x".repeat(2048)],
+    ["", "a b", "/a\n", "/a'", '/a"', "/a\\", "/$a", "/a%", "/a#", "/a;", "x".repeat(2049)],
+  ],
+  [
+    "settings.files[0].items[0].name",
+    (name) => ({ settings: { files: [envOf({ name, value: "/" })] } }),
+    ["A", "_", "a9_Z", "KEYS", "MONKEY", "TOKEN_URL", "a".repeat(64)],
+    [
+      "",
+      "9a",
+      "a.b",
+      "a-b",
+      "a b",
+      "é",
+      "a\n",
+      "a".repeat(65),
+      "KEY",
+      "A_KEY",
+      "DB_PASSWORD",
+      "A_TOKEN",
+      "_SECRET",
     ],
   ],
 ])("%s takes what it says, and nothing that comes close", (path, change, taken, refused) => {

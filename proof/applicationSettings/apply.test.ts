@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { temporaryBeside } from "../../src/asOwner/ownerFile.js";
 import { run } from "../../src/cli/program.js";
-import type { DeploymentInput } from "../../src/model/index.js";
+import type { DeploymentInput, SettingsFile } from "../../src/model/index.js";
+import { HIDDEN } from "../../src/applicationSettings/diff.js";
 import { readFound, replaceFiles } from "../../src/applicationSettings/files.js";
 import { applyEdits, planSettings, revertChanges } from "../../src/applicationSettings/index.js";
 import { evaluate, wantedFiles } from "./oracle.js";
@@ -47,14 +48,14 @@ function write(file: string, content: string | Buffer, mode: number): void {
   fs.chmodSync(at(file), mode);
 }
 
-function deploy(files: typeof FILES | null = FILES): void {
+function deploy(files: typeof FILES | null = FILES, more: readonly SettingsFile[] = []): void {
   const config = "/etc/portico/portico.json";
   const deployment: DeploymentInput = {
     version: 1,
     config,
     files: [{ path: config, mode: "0644", sha256: "0".repeat(64), role: "config" }],
     services: { proxy: { service: "portico.service", socket: "portico.socket" } },
-    ...(files === null ? {} : { settings: { files: wantedFiles(files) } }),
+    ...(files === null ? {} : { settings: { files: [...wantedFiles(files), ...more] } }),
   };
   fs.writeFileSync(at("/etc/portico/deployment.json"), JSON.stringify(deployment));
 }
@@ -370,8 +371,21 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]
     "/opt/sync/conf/server.conf",
     "a Python module, and begins with a section, as an INI file does",
   ],
+  [
+    "variables for an INI file",
+    { fileServer: "/opt/variables" },
+    "/opt/variables",
+    "an INI file, and begins outside of a section, as a file of environment variables does",
+  ],
+  [
+    "variables for a module",
+    { webApplication: "/opt/variables" },
+    "/opt/variables",
+    "a Python module, and has values that are no expressions, as a file of environment variables does",
+  ],
 ])("%s is not edited, nor is any other file", async (_what, changed, named, says) => {
   write("/opt/module", PYTHON, 0o640);
+  write("/opt/variables", "# all\nA='b'\nB=https://h/\n", 0o640);
   deploy({ ...FILES, ...changed });
   const { code, out } = await portico("apply");
   expect({ code, out: out.replaceAll(root, "") }).toEqual({
@@ -385,6 +399,34 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]
     PYTHON,
     SERVER,
   ]);
+});
+
+test("a file of environment variables", async () => {
+  const variables = {
+    name: "stack",
+    path: "/opt/.env",
+    kind: "env" as const,
+    items: [{ name: "HOST", value: "h" }],
+  };
+  write(variables.path, "A=1\nDB_PASSWORD='geheim\ngeheim'\n# of old\nHOST=old\nMORE=x # y\n", 0o600);
+  deploy(FILES, [variables]);
+  const { out } = await portico("apply", "--dry-run");
+  expect(out).toContain(` ${HIDDEN}\n ${HIDDEN}\n # of old\n-HOST=old\n+HOST=h\n MORE=x # y\n`);
+  expect(await portico("apply")).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("HOST: h (was old)"),
+  });
+  expect(text(variables.path)).toBe("A=1\nDB_PASSWORD='geheim\ngeheim'\n# of old\nHOST=h\nMORE=x # y\n");
+  deploy(FILES, [
+    { ...variables, path: FILES.webApplication },
+    { ...variables, name: "b", path: "/opt/module" },
+  ]);
+  write("/opt/module", "import os\n", 0o640);
+  const refused = (await portico("apply")).out;
+  for (const how of ["has a name that ends in .py", "begins with a statement"])
+    expect(refused).toContain(
+      `is listed as a file of environment variables, and ${how}, as a Python module does`,
+    );
 });
 
 test("two names of one file", async () => {

@@ -1,6 +1,11 @@
 import { unifiedDiff } from "../../src/applicationSettings/diff.js";
+import { editEnv } from "../../src/applicationSettings/envFile.js";
 import { editIni } from "../../src/applicationSettings/iniFile.js";
-import { secretIniLines, secretPythonLines } from "../../src/applicationSettings/secretLines.js";
+import {
+  secretEnvLines,
+  secretIniLines,
+  secretPythonLines,
+} from "../../src/applicationSettings/secretLines.js";
 import { editPython } from "../../src/applicationSettings/pythonFile.js";
 import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
 import { cpuMs, pumped } from "../kit/growth.js";
@@ -23,6 +28,11 @@ function planIni(text: string): void {
   unifiedDiff("a", text, editIni(text, [...URL_ITEM, ...HOST_PORT], "a").splices, secretIniLines(text));
 }
 
+function planEnv(text: string): void {
+  const items = [{ name: "A", value: "b" }];
+  unifiedDiff("a", text, editEnv(text, items, "a").splices, secretEnvLines(text));
+}
+
 test.each<[what: string, begin: string, middle: string, end: string]>([
   ["comments apart from the databases", "A = 1\n", "#\n", "x\nDATABASES = {}\n"],
   ["comments above the databases", "A = 1\n", "#\n", "DATABASES = {}\n"],
@@ -39,10 +49,16 @@ test.each<[what: string, begin: string, middle: string, end: string]>([
   ["lines that go on", "A = 1", "\\\n", "x"],
   ["sections", "[General]\n", "[a]\n", "SERVICE_URL = x"],
   ["keys", "[General]\n", "SERVICE_URL = x\n", ""],
+  ["variables", "", "A=b\n", "A='"],
+  ["quotes next to each other", "A=", "'b' ", "'"],
+  ["backslashes in an open quote", 'A="', "\\\\", ""],
+  ["blanks before an open quote", "", " ", 'A="'],
+  ["blanks behind the sign, before an open quote", "A=", " ", '"'],
+  ["blanks in a name", "A", " ", "b\n"],
   ["lines of one value", "[General]\nSERVICE_URL = x\n", "  token\n", ""],
 ])("%s", (_, ...parts) => {
   const text = pumped(...parts, BYTES);
-  for (const plan of [planPython, planIni])
+  for (const plan of [planPython, planIni, planEnv])
     expect(cpuMs(CPU_MS_MAX, () => plan(text))).toBeLessThan(CPU_MS_MAX);
 });
 

@@ -52,7 +52,8 @@ function namedFile(text: string, all: ReadonlyMap<string, string> = new Map()): 
 }
 
 const APPLY_HELP = `
-An item is changed where it is; a new one goes into its section, or in a Python module between SECRET_KEY and DATABASES.
+An item is changed where it is; a new one goes into its section, in a Python module between SECRET_KEY and DATABASES, and
+in a file of environment variables to the end.
 Everything else stays as it is, byte for byte. Either all files are written or none: what cannot be edited safely is
 refused with its line. No copy of a file is kept, since it may hold a secret key; the deployment
 remembers the previous value of each item, and a deactivation restores it.

@@ -56,4 +56,8 @@ export const WORDS = {
     "service_url = x\n", "host = 0.0.0.0\n", "port=8082\n", "Port: 1\n", "# port = 1\n", "; host\n", "  continued\n",
     "%(host)s", "[", "]", "=", ":", "\r\n", "\r", "\t", "\ufeff", "\0", `password = ${SECRET}\n`,
   ],
+  env: [
+    "HOST=a\n", "HOST=", "TLS=", "export ", "A=", "A: b\n", "HOST\n", "# c\n", " #", ";", "'", '"', "\\", "\\\n", "$A", "=",
+    ":", "\r\n", "\r", "\t", " ", "\ufeff", "\u00a0", "\0", `A_PASSWORD=${SECRET}\n`,
+  ],
 };

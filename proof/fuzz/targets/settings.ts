@@ -1,9 +1,11 @@
+import { editEnv } from "../../../src/applicationSettings/envFile.js";
 import { editIni } from "../../../src/applicationSettings/iniFile.js";
 import type { SettingsEdit } from "../../../src/applicationSettings/edit.js";
 import { applySplices } from "../../../src/applicationSettings/textEdit.js";
 import { editPython } from "../../../src/applicationSettings/pythonFile.js";
-import type { IniItem, PythonItem } from "../../../src/model/index.js";
+import type { EnvItem, IniItem, PythonItem } from "../../../src/model/index.js";
 import { applicationSettingsFiles, applicationSettingsValues } from "../../../src/applications/index.js";
+import { READERS } from "../../applicationSettings/envReaders.js";
 import { SECRET, WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 
@@ -75,4 +77,30 @@ const ini: FuzzTarget = {
   },
 };
 
-export const SETTINGS_TARGETS: readonly FuzzTarget[] = [python, ini];
+const VARIABLES: readonly EnvItem[] = [
+  { name: "HOST", value: "sync.example" },
+  { name: "TLS", value: true },
+];
+
+const env: FuzzTarget = {
+  name: "settings-env",
+  dictionary: WORDS.env,
+  run(input) {
+    const text = input.toString("utf8");
+    const edited = checkEdit(text, (given) => editEnv(given, VARIABLES, ".env"));
+    if (edited === undefined) return;
+    const after = VARIABLES.map(({ name, value }) => [name, String(value)]);
+    for (const [reader, read] of Object.entries(READERS)) {
+      const was = read(text);
+      const is = was && read(edited);
+      // `docker run` takes quotes as a part of the value.
+      const plain = after.map(([name]) => [name, is?.[name!]?.replace(/^(["'])(.*)\1$/, "$2")]);
+      const others = (all: object) =>
+        Object.entries(all).filter(([name]) => !after.some(([own]) => own === name));
+      const same = is && JSON.stringify([plain, others(is)]) === JSON.stringify([after, others(was)]);
+      demand(was === undefined || same === true, "read differently", { reader, text, edited });
+    }
+  },
+};
+
+export const SETTINGS_TARGETS: readonly FuzzTarget[] = [python, ini, env];
