@@ -223,6 +223,21 @@ describe.each([
     expect(paths()).toEqual(["/sync/a", "/sync/c", "/sync/d"]);
   });
 
+  test("the only client that waits leaves, and its request goes nowhere", async () => {
+    front = await start({ connectionsMax: 1 });
+    const [first, second] = await askAll(["a", "b"], 1);
+    void second!.answer.catch(() => undefined);
+    second!.leave();
+    await pass(1_500);
+    const third = await front.ask("/sync/c");
+    answer(0);
+    await first!.answer;
+    await eventually(() => received.length === 2);
+    answer(1);
+    await third.answer;
+    expect(paths()).toEqual(["/sync/a", "/sync/c"]);
+  });
+
   test("a client that leaves its answer frees the connection", async () => {
     front = await start({ connectionsMax: 1 });
     const [first, second] = await askAll(["a", "b"], 1);
