@@ -1,5 +1,5 @@
 import { APPLICATIONS } from "../../src/applications/index.js";
-import { Application, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { Application, FileSyncFrontEnd, FileSyncProxy, Mode } from "../../src/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
 import { newStack, synthesize } from "../../proof/kit/stacks.js";
 
@@ -32,6 +32,8 @@ function leadsTo(found: Resolution): string {
   if (found.kind === "staticFile") return found.file;
   return found.kind === "redirect" ? found.location : `${found.kind} ${found.status}`;
 }
+
+const URL_OF_PART = { url: "http://part:80" };
 
 /** Upstream with the target that it gets, file, or Location. */
 const LEADS: readonly (readonly [Application, path: string, leads: string])[] = [
@@ -134,6 +136,24 @@ test.each(
   },
 );
 
+test("the proxy of containers takes an application as well, with the URLs of its parts", () => {
+  const files = new FileSyncProxy(newStack(), "files", {
+    mode: Mode.tls(),
+    serverNames: ["files.example.org"],
+    application: SEAFILE_13,
+    upstreams: {
+      web: { url: "http://seafile:80" },
+      notification: { url: "http://notification:8083" },
+      seadoc: { url: "http://seadoc:80" },
+      thumbnail: { url: "http://thumbnail:80" },
+      office: { url: "http://onlyoffice:80" },
+    },
+  });
+  const ask = (path: string) => resolve(files.proxy, `${ORIGIN}${path}`);
+  expect(ask("/seafhttp/protocol-version")).toMatchObject({ upstreamUrl: "http://seafile:80" });
+  expect(leadsTo(ask("/thumbnail/ping"))).toBe("thumbnail /ping");
+});
+
 test.each<[what: string, make: () => unknown, says: string]>([
   [
     "a version that is none",
@@ -182,6 +202,27 @@ test.each<[what: string, make: () => unknown, says: string]>([
         pathPrefix: "x",
       }),
     "stack/files.pathPrefix",
+  ],
+  [
+    "containers of the default application without media",
+    () =>
+      new FileSyncProxy(newStack(), "files", {
+        mode: Mode.tls(),
+        serverNames: ["files.example.org"],
+        upstreams: { web: URL_OF_PART, webdav: URL_OF_PART, fileServer: URL_OF_PART },
+      }),
+    "stack/files.mediaDirectory: is missing",
+  ],
+  [
+    "containers that lack a part of the application",
+    () =>
+      new FileSyncProxy(newStack(), "files", {
+        mode: Mode.tls(),
+        serverNames: ["files.example.org"],
+        application: NEXTCLOUD,
+        upstreams: { web: URL_OF_PART },
+      }),
+    "stack/files.upstreams.push: is missing",
   ],
   [
     "an upstream that the application does not have",

@@ -9,12 +9,19 @@ import type { AnyFrontEndProps } from "./frontEndProps.js";
 
 type At = (name: string) => string;
 
+/** Props that say what an application is, or take it whole. */
+interface WithApplication {
+  readonly application?: Application;
+  readonly upstreams?: object;
+  readonly routeResponseHeaders?: object;
+}
+
 /** @internal The names of upstreams and routes are the application's. */
-export function propsFor(
-  props: AnyFrontEndProps | null | undefined,
-  table: PropTable<AnyFrontEndProps>,
+export function propsFor<P extends WithApplication>(
+  props: P | null | undefined,
+  table: PropTable<P>,
   upstream: PropKind,
-): PropTable<AnyFrontEndProps> {
+): PropTable<P> {
   const application: unknown = props?.application;
   if (!APPLICATION.accepts(application)) return table;
   const { parts, routes } = (application as Application).definition;
@@ -22,7 +29,7 @@ export function propsFor(
     fields<object>(Object.fromEntries(names.map((name) => [name, kind])));
   return {
     ...table,
-    upstreams: named(Object.keys(parts), upstream),
+    upstreams: { ...named(Object.keys(parts), upstream), required: table.upstreams.required },
     routeResponseHeaders: named(Object.keys(routes(ANY_PLACE)), any),
   };
 }
@@ -30,6 +37,8 @@ export function propsFor(
 /** @internal What the application needs that is given, or what another one has already. */
 export const applicationProblems = (fit: Partial<AnyFrontEndProps>, at: At): Problem[] =>
   fit.application === undefined ? ownProblems(fit, at) : foreignProblems(fit, at);
+
+type GivenProps = Partial<Pick<AnyFrontEndProps, (typeof OF_DEFAULT)[number] | "activation">>;
 
 const OF_DEFAULT = [
   "installDirectory",
@@ -42,8 +51,8 @@ const OF_DEFAULT = [
   "daemons",
 ] as const;
 
-/** Props of the default application beside another one, which has its own. */
-function foreignProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
+/** @internal Props of the default application beside another one, which has its own. */
+export function foreignProblems(props: GivenProps, at: At): Problem[] {
   const { activation: { units, settings } = {} } = props;
   const given = [
     ...OF_DEFAULT.map((name): [string, unknown] => [name, props[name]]),

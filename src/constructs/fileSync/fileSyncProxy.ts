@@ -2,10 +2,17 @@ import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
-import { type FileSyncPaths, fileSyncPaths, fileSyncService } from "../../applications/index.js";
+import {
+  type ApplicationDefinition,
+  type FileSyncPaths,
+  fileSyncPaths,
+  fileSyncService,
+} from "../../applications/index.js";
 import { type FrontEndListeners, givenPartProblems } from "../frontEndParts.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
-import { MODE } from "../props/instances.js";
+import { APPLICATION, MODE } from "../props/instances.js";
+import type { Application } from "../application.js";
+import { foreignProblems, propsFor } from "./applicationProps.js";
 import {
   any,
   choice,
@@ -35,13 +42,16 @@ import { addSite, httpsOf } from "./servers.js";
  * The proxy of a file-sync web application for containers: the virtual servers and routes of `FileSyncFrontEnd`, with
  * daemons that are reached by the network and media on a volume.
  */
-export class FileSyncProxy extends Construct {
+export class FileSyncProxy<
+  Upstreams extends object = FileSyncUpstreams,
+  Routes extends object = FileSyncRoutes,
+> extends Construct {
   /** The proxy; further listeners, virtual servers and upstreams are added to it. */
   readonly proxy: ContainerProxy;
   /** The listeners: on ports above 1023, published as those of the mode. */
   readonly listeners: FrontEndListeners;
-  /** The application's daemons. */
-  readonly upstreams: FileSyncUpstreams;
+  /** The application's servers. */
+  readonly upstreams: Upstreams;
   /** Answers on the HTTP port for names that are not the application's. */
   readonly defaultServer: VirtualServer;
   /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
@@ -49,26 +59,23 @@ export class FileSyncProxy extends Construct {
   /** Leads from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
   /** Routes of the application's virtual server. */
-  readonly routes: FileSyncRoutes;
+  readonly routes: Routes;
 
-  constructor(scope: Construct, id: string, props: FileSyncProxyProps) {
+  constructor(scope: Construct, id: string, props: FileSyncProxyProps<Upstreams, Routes>) {
     super(scope, freeId(scope, id));
     const at = (name: string): string => `${this.node.path}.${name}`;
-    refuseProps(this, props, FILE_SYNC_PROXY_PROPS, (fit) => [
+    refuseProps(this, props, propsFor(props, FILE_SYNC_PROXY_PROPS, UPSTREAM), (fit) => [
+      ...(fit.application === undefined ? mediaProblems(fit, at) : foreignProblems(fit, at)),
       ...routeProblems(fit, at),
       ...namesProblems(at("serverNames"), fit.serverNames ?? []),
       ...(fit.serverNames?.length === 0 ? [noName(at("serverNames"))] : []),
       ...lostAddress(at("mode"), fit.mode),
       ...givenPartProblems(this, { proxy: fit.proxy, upstreams: { ...fit.upstreams } }),
     ]);
-    const { mode, serverNames, mediaDirectory, avatarDirectory } = props;
+    const { mode, serverNames } = props;
     this.proxy = new ContainerProxy(this, "Proxy", props.proxy);
     this.listeners = addContainerListeners(this.proxy, mode, serverNames);
-    const definition = fileSyncService({
-      paths: fileSyncPaths(props.pathPrefix, props.routePaths),
-      media: { directory: mediaDirectory, avatarDirectory },
-      destination: props.webdavDestination,
-    });
+    const definition = props.application?.definition ?? definitionOf(props);
     const { listeners } = this;
     const { defaultPageDirectory: pageDirectory } = CONTAINER_PATHS;
     const parts = { application: definition, listeners, mode, pageDirectory };
@@ -78,8 +85,8 @@ export class FileSyncProxy extends Construct {
       serverNames: serverNames as [string, ...string[]],
     });
     this.proxy.addFile(`${pageDirectory}/index.html`, props.defaultPage ?? renderDefaultPage(site.linked));
-    this.upstreams = site.upstreams as object as FileSyncUpstreams;
-    this.routes = site.routes as object as FileSyncRoutes;
+    this.upstreams = site.upstreams as Upstreams;
+    this.routes = site.routes as Routes;
     this.defaultServer = site.defaultServer;
     this.redirect = site.redirect;
     this.application = site.application;
@@ -95,7 +102,10 @@ export class FileSyncProxy extends Construct {
 }
 
 /** What the proxy of a file-sync web application is made of. */
-export interface FileSyncProxyProps {
+export interface FileSyncProxyProps<
+  Upstreams extends object = FileSyncUpstreams,
+  Routes extends object = FileSyncRoutes,
+> {
   /**
    * Plain HTTP or TLS. Its ports are those that clients use; containers listen on ports of their own. Without a
    * `material` the certificate is `TlsMaterial.fromSecret()`.
@@ -103,10 +113,19 @@ export interface FileSyncProxyProps {
   readonly mode: Mode;
   /** Names that clients ask for, in lower case, the main one first. */
   readonly serverNames: readonly string[];
-  /** The application's daemons: URLs that containers reach, such as `http://web.sync.svc:8000`. */
-  readonly upstreams: { readonly [name in keyof FileSyncUpstreams]: UpstreamProps };
-  /** Directory of the static media in the containers. */
-  readonly mediaDirectory: string;
+  /**
+   * The application behind it, as of a `FileSyncFrontEnd`. What it has to be told of its public URL is not part of the proxy:
+   * docs/applications.md says which settings.
+   * @default - the service of docs/service.md
+   */
+  readonly application?: Application<Upstreams, Routes>;
+  /** The application's servers: URLs that containers reach, such as `http://web.sync.svc:8000`. */
+  readonly upstreams: { readonly [name in keyof NoInfer<Upstreams>]: UpstreamProps };
+  /**
+   * Directory of the static media in the containers. The default application needs it; another one brings its own.
+   * @default - that of the application
+   */
+  readonly mediaDirectory?: string;
   /**
    * Directory of avatars in the containers, if they are not in the media directory.
    * @default - avatars are in the media directory
@@ -141,7 +160,7 @@ export interface FileSyncProxyProps {
    * Fields that are set or removed in the answers of single routes; they take priority over `responseHeaders`.
    * @default - none
    */
-  readonly routeResponseHeaders?: RouteResponseFields<FileSyncRoutes>;
+  readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
   /**
    * Whether `/` leads to the application, over http and https: a 302, so that browsers forget it when this is turned off.
    * The default server still answers for other names, and its page links to the application.
@@ -162,13 +181,16 @@ export interface FileSyncProxyProps {
 
 const UPSTREAM = required(fields<UpstreamProps>(UPSTREAM_PROPS));
 
-const FILE_SYNC_PROXY_PROPS: PropTable<FileSyncProxyProps> = {
+type AnyProxyProps = FileSyncProxyProps<object, object>;
+
+const FILE_SYNC_PROXY_PROPS: PropTable<AnyProxyProps> = {
   mode: required(MODE),
   serverNames: required(listOf(text)),
   upstreams: required(
     fields<FileSyncProxyProps["upstreams"]>({ web: UPSTREAM, webdav: UPSTREAM, fileServer: UPSTREAM }),
   ),
-  mediaDirectory: required(text),
+  mediaDirectory: text,
+  application: APPLICATION,
   avatarDirectory: text,
   pathPrefix: text,
   routePaths: ROUTE_PATHS,
@@ -217,4 +239,18 @@ function lostAddress(path: string, mode: Mode | undefined): Problem[] {
   const more = { received: mode.ipv6Address, fix: "Leave the mode's `ipv6Address` out." };
   const message = "is to listen on an IPv6 address, and containers have their own";
   return [problem("config.bad-address", path, message, more)];
+}
+
+/** The application that props describe one by one. */
+const definitionOf = (props: AnyProxyProps): ApplicationDefinition =>
+  fileSyncService({
+    paths: fileSyncPaths(props.pathPrefix, props.routePaths),
+    media: { directory: props.mediaDirectory!, avatarDirectory: props.avatarDirectory },
+    destination: props.webdavDestination,
+  });
+
+function mediaProblems({ mediaDirectory }: Partial<AnyProxyProps>, at: (name: string) => string): Problem[] {
+  if (mediaDirectory !== undefined) return [];
+  const more = { allowed: "a string", fix: "Give the directory of the media in the containers." };
+  return [problem("config.missing-field", at("mediaDirectory"), "is missing", more)];
 }
