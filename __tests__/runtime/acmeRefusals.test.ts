@@ -23,7 +23,7 @@ test.each<[error: AcmeError, of: WantedCertificate, message: RegExp, fix: RegExp
   [refused("unauthorized"), wanted(), /did not get the expected proof$/, /answers on port 80 in its place/],
   [refused("incorrectResponse"), onTls, /did not get the expected proof$/, /on port 443 in its place/],
   [refused("caa"), wanted(), /a CAA record forbids/, /^Let the CAA record of a\.example .* authority ca,/],
-  [refused("tls"), wanted(), /was redirected to https/, /^Remove redirects/],
+  [refused("tls"), wanted(), /was redirected to https/, /^Remove redirects .* repair its TLS\.$/],
   [refused("tls"), onTls, /handshake on port 443 failed/, /^Let nothing end TLS in front/],
   [refused("rateLimited"), wanted(), /rate limit/, /^Wait: .* staging directory\.$/],
   [refused("rejectedIdentifier"), wanted(), /for this name$/, /^Remove a\.example .* as files\.$/],
