@@ -11,7 +11,8 @@ import { cpuMs } from "../kit/growth.js";
 
 /** INI files, edited in place; Python's configparser and GKeyFile read them. */
 
-const URL_LINE = "SERVICE_URL = https://files.example.org/sync";
+const SERVICE = "https://files.example.org/sync";
+const URL_LINE = `SERVICE_URL = ${SERVICE}`;
 
 function edited(text: string, items: readonly IniItem[]): string {
   const { problems, splices } = editIni(text, items, "c.conf");
@@ -19,105 +20,62 @@ function edited(text: string, items: readonly IniItem[]): string {
   return applySplices(text, splices);
 }
 
-/** What, a file, items, and what becomes of the file. */
-const EDITS: readonly [string, string, readonly IniItem[], string][] = [
-  ["empty file", "", URL_ITEM, `[General]\n${URL_LINE}\n`],
-  ["no section", "[Other]\nA = 1", URL_ITEM, `[Other]\nA = 1\n\n[General]\n${URL_LINE}`],
-  ["no section, blank line at the end", "[Other]\n\n", URL_ITEM, `[Other]\n\n[General]\n${URL_LINE}\n`],
+/** What, items, and a file in which «A→B» is what was there, and what comes in its place. */
+const MARKED: readonly [string, readonly IniItem[], string][] = [
+  ["empty file", URL_ITEM, `«→[General]\n${URL_LINE}\n»`],
+  ["no section", URL_ITEM, `[Other]\nA = 1«→\n\n[General]\n${URL_LINE}»`],
+  ["no section, blank line at the end", URL_ITEM, `[Other]\n\n«→[General]\n${URL_LINE}\n»`],
   [
     "no key: behind the last of its section",
-    "[General]\nID = 1\n\n# about\n[Other]\n",
     URL_ITEM,
-    `[General]\nID = 1\n${URL_LINE}\n\n# about\n[Other]\n`,
+    `[General]\nID = 1\n«→${URL_LINE}\n»\n# about\n[Other]\n`,
   ],
-  ["empty section", "[General]\n[Other]\n", URL_ITEM, `[General]\n${URL_LINE}\n[Other]\n`],
+  ["empty section", URL_ITEM, `[General]\n«→${URL_LINE}\n»[Other]\n`],
   [
     "commented out is not set",
-    "[General]\n#SERVICE_URL = http://x\n; SERVICE_URL = y\n",
     URL_ITEM,
-    `[General]\n${URL_LINE}\n#SERVICE_URL = http://x\n; SERVICE_URL = y\n`,
+    `[General]\n«→${URL_LINE}\n»#SERVICE_URL = http://x\n; SERVICE_URL = y\n`,
   ],
-  [
-    "spacing and the rest kept",
-    "[General]\n  SERVICE_URL  =\thttp://x \t\n\tID=1\n",
-    URL_ITEM,
-    "[General]\n  SERVICE_URL  =\thttps://files.example.org/sync\n\tID=1\n",
-  ],
+  ["spacing and the rest kept", URL_ITEM, `[General]\n  SERVICE_URL  =\t«http://x \t→${SERVICE}»\n\tID=1\n`],
   [
     "a comment behind a value is a part of it",
-    "[General]\nSERVICE_URL=http://x # y\n",
     URL_ITEM,
-    "[General]\nSERVICE_URL=https://files.example.org/sync\n",
+    `[General]\nSERVICE_URL=«http://x # y→${SERVICE}»\n`,
   ],
-  [
-    "empty value",
-    "[General]\nSERVICE_URL =\n",
-    URL_ITEM,
-    "[General]\nSERVICE_URL =https://files.example.org/sync\n",
-  ],
-  [
-    "twice: the last wins",
-    "[General]\nSERVICE_URL = a\nSERVICE_URL = b\n",
-    URL_ITEM,
-    `[General]\nSERVICE_URL = a\n${URL_LINE}\n`,
-  ],
-  [
-    "section twice",
-    "[General]\nSERVICE_URL = a\n[X]\n[General]\nSERVICE_URL = b\n",
-    URL_ITEM,
-    `[General]\nSERVICE_URL = a\n[X]\n[General]\n${URL_LINE}\n`,
-  ],
-  [
-    "another section's key",
-    "[Other]\nSERVICE_URL = a\n[General]\n",
-    URL_ITEM,
-    `[Other]\nSERVICE_URL = a\n[General]\n${URL_LINE}\n`,
-  ],
+  ["empty value", URL_ITEM, `[General]\nSERVICE_URL =«→${SERVICE}»\n`],
+  ["twice: the last wins", URL_ITEM, `[General]\nSERVICE_URL = a\nSERVICE_URL = «b→${SERVICE}»\n`],
+  ["section twice", URL_ITEM, `[General]\nSERVICE_URL = a\n[X]\n[General]\nSERVICE_URL = «b→${SERVICE}»\n`],
+  ["another section's key", URL_ITEM, `[Other]\nSERVICE_URL = a\n[General]\n«→${URL_LINE}\n»`],
   [
     "section in other letters is another one",
-    "[general]\nSERVICE_URL = a\n",
     URL_ITEM,
-    `[general]\nSERVICE_URL = a\n\n[General]\n${URL_LINE}\n`,
+    `[general]\nSERVICE_URL = a\n«→\n[General]\n${URL_LINE}\n»`,
   ],
   [
     "a value in brackets is not a section",
-    "[General]\nA = [Other]\nSERVICE_URL = b\n",
     URL_ITEM,
-    `[General]\nA = [Other]\n${URL_LINE}\n`,
+    `[General]\nA = [Other]\nSERVICE_URL = «b→${SERVICE}»\n`,
   ],
-  ["CRLF", "[General]\r\nSERVICE_URL = a\r\n[X]\r\n", URL_ITEM, `[General]\r\n${URL_LINE}\r\n[X]\r\n`],
-  ["CRLF, new", "[General]\r\nID = a\r\n[X]\r\n", URL_ITEM, `[General]\r\nID = a\r\n${URL_LINE}\r\n[X]\r\n`],
-  [
-    "one there, one not",
-    "[fileserver]\nport=9\n\n[database]\n",
-    HOST_PORT,
-    "[fileserver]\nport=8082\nhost = 127.0.0.1\n\n[database]\n",
-  ],
-  [
-    "as wanted",
-    "[fileserver]\nport = 8082\nhost=127.0.0.1",
-    HOST_PORT,
-    "[fileserver]\nport = 8082\nhost=127.0.0.1",
-  ],
-  [
-    "byte order mark",
-    "\ufeff[fileserver]\nport = 8082\nhost=1",
-    HOST_PORT,
-    "\ufeff[fileserver]\nport = 8082\nhost=127.0.0.1",
-  ],
+  ["CRLF", URL_ITEM, `[General]\r\nSERVICE_URL = «a→${SERVICE}»\r\n[X]\r\n`],
+  ["CRLF, new", URL_ITEM, `[General]\r\nID = a\r\n«→${URL_LINE}\r\n»[X]\r\n`],
+  ["one there, one not", HOST_PORT, "[fileserver]\nport=«9→8082\nhost = 127.0.0.1»\n\n[database]\n"],
+  ["as wanted", HOST_PORT, "[fileserver]\nport = 8082\nhost=127.0.0.1"],
+  ["byte order mark", HOST_PORT, "\ufeff[fileserver]\nport = 8082\nhost=«1→127.0.0.1»"],
   [
     "values over several lines elsewhere",
-    "[General]\nA = 1\n  2\n\n  3\n[X]\nB = 1\n  C = 2\n",
     URL_ITEM,
-    `[General]\nA = 1\n  2\n\n  3\n${URL_LINE}\n[X]\nB = 1\n  C = 2\n`,
+    `[General]\nA = 1\n  2\n\n  3\n«→${URL_LINE}\n»[X]\nB = 1\n  C = 2\n`,
   ],
   [
     "indented less than the key above, but more than a comment",
-    "[General]\n  A = 1\n# c\n SERVICE_URL = a\n",
     URL_ITEM,
-    `[General]\n  A = 1\n# c\n ${URL_LINE}\n`,
+    `[General]\n  A = 1\n# c\n SERVICE_URL = «a→${SERVICE}»\n`,
   ],
 ];
+const MARKS = /«([^→]*)→([^»]*)»/;
+const EDITS = MARKED.map(
+  ([what, items, text]) => [what, text.replace(MARKS, "$1"), items, text.replace(MARKS, "$2")] as const,
+);
 
 test("edits: both readers see what is wanted, and nothing else changes", () => {
   const after = EDITS.map(([what, text, items, expected]) => {

@@ -43,82 +43,54 @@ const names = (result: Evaluated): Readonly<Record<string, unknown>> => {
 const KEY = "SECRET_KEY = 'k#e;y'";
 const DB = "DATABASES = {\n    'default': {'PASSWORD': 'geheim'},\n}\n";
 
-/** Where new items go: what, a file, and what becomes of it. */
-const PLACES: readonly [string, string, (lines: string) => string][] = [
-  ["between key and databases", `${KEY}\n${DB}`, (n) => `${KEY}\n${n}${DB}`],
-  ["right behind the key", `${KEY}  # mine\n\nA = 1\n${DB}`, (n) => `${KEY}  # mine\n${n}\nA = 1\n${DB}`],
-  ["key behind databases: between them", `${DB}\n${KEY}\n`, (n) => `${DB}${n}\n${KEY}\n`],
-  ["no databases", `A = 1\n${KEY}\nB = 2\n`, (n) => `A = 1\n${KEY}\n${n}B = 2\n`],
-  ["no key", `A = 1\n# the database\n${DB}`, (n) => `A = 1\n${n}# the database\n${DB}`],
-  ["no key, databases first", `${DB}A = 1\n`, (n) => `${n}${DB}A = 1\n`],
-  ["neither", `A = 1\n`, (n) => `A = 1\n${n}`],
-  ["empty file", "", (n) => n],
-  ["no final newline", `A = 1\n${KEY}`, (n) => `A = 1\n${KEY}\n${n.slice(0, -1)}`],
-  ["key with neighbours on its line", `${KEY}; A = 1\n${DB}`, (n) => `${KEY}; A = 1\n${n}${DB}`],
-  [
-    "key over several lines",
-    `SECRET_KEY = (\n  'a'\n  'b' # )\n)\n${DB}`,
-    (n) => `SECRET_KEY = (\n  'a'\n  'b' # )\n)\n${n}${DB}`,
-  ],
+/** Where new items go: what, and a file with `@` in their place. */
+const PLACES: readonly [string, string][] = [
+  ["between key and databases", `${KEY}\n@${DB}`],
+  ["right behind the key", `${KEY}  # mine\n@\nA = 1\n${DB}`],
+  ["key behind databases: between them", `${DB}@\n${KEY}\n`],
+  ["no databases", `A = 1\n${KEY}\n@B = 2\n`],
+  ["no key", `A = 1\n@# the database\n${DB}`],
+  ["no key, databases first", `@${DB}A = 1\n`],
+  ["neither", `A = 1\n@`],
+  ["empty file", "@"],
+  ["key with neighbours on its line", `${KEY}; A = 1\n@${DB}`],
+  ["key over several lines", `SECRET_KEY = (\n  'a'\n  'b' # )\n)\n@${DB}`],
   [
     "key in a try",
-    `try:\n\tSECRET_KEY = open('/nonexistent').read()\nexcept OSError:\n\tSECRET_KEY = 'x'\nelse:\n\tpass\n${DB}`,
-    (n) =>
-      `try:\n\tSECRET_KEY = open('/nonexistent').read()\nexcept OSError:\n\tSECRET_KEY = 'x'\nelse:\n\tpass\n${n}${DB}`,
+    `try:\n\tSECRET_KEY = open('/nonexistent').read()\nexcept OSError:\n\tSECRET_KEY = 'x'\nelse:\n\tpass\n@${DB}`,
   ],
-  [
-    "key in an if",
-    `if 1:\n\tSECRET_KEY = 'x'\nelif 2:\n\tpass\nelse:\n\tpass\nA = 1\n${DB}`,
-    (n) => `if 1:\n\tSECRET_KEY = 'x'\nelif 2:\n\tpass\nelse:\n\tpass\n${n}A = 1\n${DB}`,
-  ],
-  [
-    "a second key on the line of the databases",
-    `SECRET_KEY = 'a'\nA = 1\n${KEY}; ${DB}`,
-    (n) => `SECRET_KEY = 'a'\n${n}A = 1\n${KEY}; ${DB}`,
-  ],
-  [
-    "what may bind any name is not the key",
-    `exec('1')\nA = 1\n# the database\n${DB}`,
-    (n) => `exec('1')\nA = 1\n${n}# the database\n${DB}`,
-  ],
-  ["an item without a value", `MEDIA_URL: str\n${KEY}\n${DB}`, (n) => `MEDIA_URL: str\n${KEY}\n${n}${DB}`],
+  ["key in an if", `if 1:\n\tSECRET_KEY = 'x'\nelif 2:\n\tpass\nelse:\n\tpass\n@A = 1\n${DB}`],
+  ["a second key on the line of the databases", `SECRET_KEY = 'a'\n@A = 1\n${KEY}; ${DB}`],
+  ["what may bind any name is not the key", `exec('1')\nA = 1\n@# the database\n${DB}`],
+  ["an item without a value", `MEDIA_URL: str\n${KEY}\n@${DB}`],
   [
     "key in front of an except and a finally",
-    `try:\n\tSECRET_KEY = 'x'\nexcept OSError:\n\tpass\nfinally:\n\tpass\n${DB}`,
-    (n) => `try:\n\tSECRET_KEY = 'x'\nexcept OSError:\n\tpass\nfinally:\n\tpass\n${n}${DB}`,
+    `try:\n\tSECRET_KEY = 'x'\nexcept OSError:\n\tpass\nfinally:\n\tpass\n@${DB}`,
   ],
-  ["two keys", `SECRET_KEY = 'a'\nA = 1\n${KEY}\n${DB}`, (n) => `SECRET_KEY = 'a'\nA = 1\n${KEY}\n${n}${DB}`],
-  ["two databases", `A = 1\n${DB}B = 1\n${DB}`, (n) => `A = 1\n${n}${DB}B = 1\n${DB}`],
-  [
-    "a comment above the databases, indented",
-    `A = 1\n \t# the database\n${DB}`,
-    (n) => `A = 1\n${n} \t# the database\n${DB}`,
-  ],
-  [
-    "a key in a comment or a string is none",
-    `# ${KEY}\nA = """\n${KEY}\n"""\n${DB}`,
-    (n) => `# ${KEY}\nA = """\n${KEY}\n"""\n${n}${DB}`,
-  ],
-  ["a comment apart from the databases", `A = 1\n# other\n\n${DB}`, (n) => `A = 1\n# other\n\n${n}${DB}`],
-  [
-    "an empty line of the comment above the databases",
-    `A = 1\n#\n# the database\n${DB}`,
-    (n) => `A = 1\n${n}#\n# the database\n${DB}`,
-  ],
-  ["byte order mark", `\ufeff${KEY}\n${DB}`, (n) => `\ufeff${KEY}\n${n}${DB}`],
-  ["byte order mark alone", "\ufeff", (n) => `\ufeff${n}`],
+  ["two keys", `SECRET_KEY = 'a'\nA = 1\n${KEY}\n@${DB}`],
+  ["two databases", `A = 1\n@${DB}B = 1\n${DB}`],
+  ["a comment above the databases, indented", `A = 1\n@ \t# the database\n${DB}`],
+  ["a key in a comment or a string is none", `# ${KEY}\nA = """\n${KEY}\n"""\n@${DB}`],
+  ["a comment apart from the databases", `A = 1\n# other\n\n@${DB}`],
+  ["an empty line of the comment above the databases", `A = 1\n@#\n# the database\n${DB}`],
+  ["byte order mark", `\ufeff${KEY}\n@${DB}`],
+  ["byte order mark alone", "\ufeff@"],
 ];
 
 describe("new items", () => {
   test("go between key and databases", () => {
-    const after = PLACES.map(([what, text, expected]) => {
-      const result = edited(text);
-      expect({ what, result }).toEqual({ what, result: expected(newLines()) });
+    const after = PLACES.map(([what, text]) => {
+      const result = edited(text.replace("@", ""));
+      expect({ what, result }).toEqual({ what, result: text.replace("@", newLines()) });
       return result;
     });
     for (const [i, result] of evaluate(after).entries()) {
       expect({ what: PLACES[i]![0], ...names(result) }).toMatchObject(ITEMS);
     }
+  });
+
+  test("no final newline", () => {
+    expect(`${edited(`A = 1\n${KEY}`)}\n`).toBe(`A = 1\n${KEY}\n${newLines()}`);
   });
 
   test.each(["\r\n", "\r"])("line ends are the file's own: %j", (end) => {
@@ -127,108 +99,57 @@ describe("new items", () => {
   });
 });
 
-/** A line, and what becomes of it. */
-const UPDATED: readonly [string, string, string][] = [
-  ["a prefix in capitals, same value", `MEDIA_URL = U'/syncmedia/'`, `MEDIA_URL = U'/syncmedia/'`],
-  ["a raw string, same value", `MEDIA_URL = R'/syncmedia/'`, `MEDIA_URL = R'/syncmedia/'`],
-  ["bytes are another value", `MEDIA_URL = b'/syncmedia/'`, `MEDIA_URL = '/syncmedia/'`],
-  ["raw bytes as well", `MEDIA_URL = rb'/syncmedia/'`, `MEDIA_URL = '/syncmedia/'`],
-  ["other quotes, same value", `MEDIA_URL = "/syncmedia/"`, `MEDIA_URL = "/syncmedia/"`],
-  [
-    "escapes, same value",
-    String.raw`MEDIA_URL = '\x2fsync' u"\155edia/"`,
-    String.raw`MEDIA_URL = '\x2fsync' u"\155edia/"`,
-  ],
-  ["comment kept", "MEDIA_URL = '/a#b/' # c 'd'", "MEDIA_URL = '/syncmedia/' # c 'd'"],
-  ["empty comment kept", "MEDIA_URL = '/' #", "MEDIA_URL = '/syncmedia/' #"],
-  [
-    "a plain string that looks like an f-string",
-    `A = 'rf"{exec(1)}"'; MEDIA_URL = '/'`,
-    `A = 'rf"{exec(1)}"'; MEDIA_URL = '/syncmedia/'`,
-  ],
-  ["spacing kept", "MEDIA_URL='/a/'\t;B=1 ;", "MEDIA_URL='/syncmedia/'\t;B=1 ;"],
-  [
-    "among statements",
-    "A = ';'; MEDIA_URL = '/'; B = [';']",
-    "A = ';'; MEDIA_URL = '/syncmedia/'; B = [';']",
-  ],
-  ["parentheses kept", "MEDIA_URL = (  # c\n  '/a'\n  '/b' )", "MEDIA_URL = (  # c\n  '/syncmedia/' )"],
-  ["continuation", "MEDIA_URL = \\\n   '/a/' \\\n  '/b'", "MEDIA_URL = \\\n   '/syncmedia/'"],
-  ["triple quotes", 'MEDIA_URL = """a\n"b"\\"""" # c', "MEDIA_URL = '/syncmedia/' # c"],
-  ["annotation", "MEDIA_URL: 'str' = '/a/'", "MEDIA_URL: 'str' = '/syncmedia/'"],
-  ["expression", "MEDIA_URL = '/a' + ('/' if True else '')", "MEDIA_URL = '/syncmedia/'"],
-  ["tuple", "MEDIA_URL = '/a/',  # oops", "MEDIA_URL = '/syncmedia/'  # oops"],
-  ["tuple in parentheses", "MEDIA_URL = ('/a/',)", "MEDIA_URL = '/syncmedia/'"],
-  ["two in parentheses", "MEDIA_URL = ('/a') + ('/b')", "MEDIA_URL = '/syncmedia/'"],
-  ["number for a boolean", "SERVE_STATIC = 0", "SERVE_STATIC = False"],
-  ["boolean", "SERVE_STATIC = (True)", "SERVE_STATIC = (False)"],
-  [
-    "twice: the last wins",
-    "MEDIA_URL = '/a/'\nMEDIA_URL = '/b/'",
-    "MEDIA_URL = '/a/'\nMEDIA_URL = '/syncmedia/'",
-  ],
-  [
-    "a block before",
-    "if True:\n  MEDIA_URL = '/a/'\nMEDIA_URL = '/b/'",
-    "if True:\n  MEDIA_URL = '/a/'\nMEDIA_URL = '/syncmedia/'",
-  ],
-  [
-    "anything before",
-    "from os.path import *\nMEDIA_URL = '/b/'",
-    "from os.path import *\nMEDIA_URL = '/syncmedia/'",
-  ],
-  [
-    "a function's own",
-    "MEDIA_URL = '/b/'\ndef f(MEDIA_URL='x'):\n  MEDIA_URL = 1",
-    "MEDIA_URL = '/syncmedia/'\ndef f(MEDIA_URL='x'):\n  MEDIA_URL = 1",
-  ],
-  [
-    "a class's own",
-    "MEDIA_URL = '/b/'\nclass F:\n  MEDIA_URL = 1",
-    "MEDIA_URL = '/syncmedia/'\nclass F:\n  MEDIA_URL = 1",
-  ],
+/** A line, in «» what is replaced, by the value of the item or by what the row names; else it stays as it is. */
+const UPDATED: readonly [what: string, line: string, by?: string][] = [
+  ["a prefix in capitals, same value", `MEDIA_URL = U'/syncmedia/'`],
+  ["a raw string, same value", `MEDIA_URL = R'/syncmedia/'`],
+  ["bytes are another value", `MEDIA_URL = «b'/syncmedia/'»`],
+  ["raw bytes as well", `MEDIA_URL = «rb'/syncmedia/'»`],
+  ["other quotes, same value", `MEDIA_URL = "/syncmedia/"`],
+  ["escapes, same value", String.raw`MEDIA_URL = '\x2fsync' u"\155edia/"`],
+  ["comment kept", "MEDIA_URL = «'/a#b/'» # c 'd'"],
+  ["empty comment kept", "MEDIA_URL = «'/'» #"],
+  ["a plain string that looks like an f-string", `A = 'rf"{exec(1)}"'; MEDIA_URL = «'/'»`],
+  ["spacing kept", "MEDIA_URL=«'/a/'»\t;B=1 ;"],
+  ["among statements", "A = ';'; MEDIA_URL = «'/'»; B = [';']"],
+  ["parentheses kept", "MEDIA_URL = (  # c\n  «'/a'\n  '/b'» )"],
+  ["continuation", "MEDIA_URL = \\\n   «'/a/' \\\n  '/b'»"],
+  ["triple quotes", 'MEDIA_URL = «"""a\n"b"\\""""» # c'],
+  ["annotation", "MEDIA_URL: 'str' = «'/a/'»"],
+  ["expression", "MEDIA_URL = «'/a' + ('/' if True else '')»"],
+  ["tuple", "MEDIA_URL = «'/a/',»  # oops"],
+  ["tuple in parentheses", "MEDIA_URL = «('/a/',)»"],
+  ["two in parentheses", "MEDIA_URL = «('/a') + ('/b')»"],
+  ["number for a boolean", "SERVE_STATIC = «0»"],
+  ["boolean", "SERVE_STATIC = («True»)"],
+  ["twice: the last wins", "MEDIA_URL = '/a/'\nMEDIA_URL = «'/b/'»"],
+  ["a block before", "if True:\n  MEDIA_URL = '/a/'\nMEDIA_URL = «'/b/'»"],
+  ["anything before", "from os.path import *\nMEDIA_URL = «'/b/'»"],
+  ["a function's own", "MEDIA_URL = «'/b/'»\ndef f(MEDIA_URL='x'):\n  MEDIA_URL = 1"],
+  ["a class's own", "MEDIA_URL = «'/b/'»\nclass F:\n  MEDIA_URL = 1"],
   [
     "read elsewhere",
-    "MEDIA_URL = '/b/'\nA = {MEDIA_URL: [MEDIA_URL for _ in MEDIA_URL]}; print(MEDIA_URL)",
-    "MEDIA_URL = '/syncmedia/'\nA = {MEDIA_URL: [MEDIA_URL for _ in MEDIA_URL]}; print(MEDIA_URL)",
+    "MEDIA_URL = «'/b/'»\nA = {MEDIA_URL: [MEDIA_URL for _ in MEDIA_URL]}; print(MEDIA_URL)",
   ],
-  [
-    "strings of strings",
-    `A = f"{'}'!r:>{3}} {{'"; MEDIA_URL = rf'\\\\'; B = 1`,
-    `A = f"{'}'!r:>{3}} {{'"; MEDIA_URL = '/syncmedia/'; B = 1`,
-  ],
-  ["form feed", "\fMEDIA_URL = '/b/'", "\fMEDIA_URL = '/syncmedia/'"],
-  ["two form feeds", "\f \fMEDIA_URL = '/b/'", "\f \fMEDIA_URL = '/syncmedia/'"],
-  ["one name in other letters", "ＭEDIA_URL = '/b/'", "ＭEDIA_URL = '/syncmedia/'"],
-  [
-    "origins: theirs kept",
-    "CSRF_TRUSTED_ORIGINS = ['https://a']",
-    "CSRF_TRUSTED_ORIGINS = ['https://a', 'https://files.example.org']",
-  ],
+  ["strings of strings", `A = f"{'}'!r:>{3}} {{'"; MEDIA_URL = «rf'\\\\'»; B = 1`],
+  ["form feed", "\fMEDIA_URL = «'/b/'»"],
+  ["two form feeds", "\f \fMEDIA_URL = «'/b/'»"],
+  ["one name in other letters", "ＭEDIA_URL = «'/b/'»"],
+  ["origins: theirs kept", "CSRF_TRUSTED_ORIGINS = ['https://a'«»]", ", 'https://files.example.org'"],
   [
     "origins: trailing comma",
-    "CSRF_TRUSTED_ORIGINS = [\n  'https://a',  # a\n]",
-    "CSRF_TRUSTED_ORIGINS = [\n  'https://a', 'https://files.example.org',  # a\n]",
+    "CSRF_TRUSTED_ORIGINS = [\n  'https://a',«»  # a\n]",
+    " 'https://files.example.org',",
   ],
-  [
-    "origins: empty",
-    "CSRF_TRUSTED_ORIGINS = [ # none\n]",
-    "CSRF_TRUSTED_ORIGINS = ['https://files.example.org' # none\n]",
-  ],
-  [
-    "origins: there already",
-    `CSRF_TRUSTED_ORIGINS = ["https://files.example.org", 'b']`,
-    `CSRF_TRUSTED_ORIGINS = ["https://files.example.org", 'b']`,
-  ],
+  ["origins: empty", "CSRF_TRUSTED_ORIGINS = [«» # none\n]", "'https://files.example.org'"],
+  ["origins: there already", `CSRF_TRUSTED_ORIGINS = ["https://files.example.org", 'b']`],
 ];
 
 test("existing items are updated in place, the rest stays byte by byte", () => {
-  const cases = UPDATED.map(([what, before, after]) => {
-    const item = before.includes("CSRF")
-      ? "CSRF_TRUSTED_ORIGINS"
-      : before.includes("SERVE")
-        ? "SERVE_STATIC"
-        : "MEDIA_URL";
+  const cases = UPDATED.map(([what, line, by]) => {
+    const item = /CSRF_TRUSTED_ORIGINS|SERVE_STATIC/.exec(line)?.[0] ?? "MEDIA_URL";
+    const before = line.replace(/[«»]/g, "");
+    const after = line.replace(/«[^]*»/, by ?? (item === "SERVE_STATIC" ? "False" : "'/syncmedia/'"));
     const around = (text: string, lines: string): string => `A = 0\n${text}\n${KEY}\n${lines}${DB}`;
     const result = edited(around(before, ""));
     expect({ what, result }).toEqual({ what, result: around(after, newLines("\n", item)) });
