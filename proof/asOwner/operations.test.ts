@@ -63,6 +63,11 @@ const refusal = (act: Promise<unknown>): Promise<unknown> =>
     (error: Error) => (error instanceof ProblemError ? error.problems : error.message),
   );
 
+/** One problem, as {@link refusal} gives it. */
+const oneProblem = (code: string, path: string, message: string, fix?: string) => [
+  expect.objectContaining({ code, path, message, ...(fix === undefined ? {} : { fix }) }),
+];
+
 /** So many links that lead to each other, the last one to `target`; the name of the first. */
 function chain(length: number, target: string): string {
   for (let i = 1; i <= length; i++)
@@ -115,27 +120,23 @@ describe("the user to act as:", () => {
     expect(await acting(at("sticky/theirs"))).toEqual({ uid: USER, path: at("sticky/theirs") });
     expect(await acting(at("sticky/link"))).toEqual({ uid: USER, path: at("sticky/link") });
     expect(await acting(at("sticky/roots"))).toEqual({ uid: 0, path: at("sticky/roots") });
-    expect(await refusal(acting(at("sticky/absent")))).toEqual([
-      expect.objectContaining({
-        code: "files.shared-directory",
-        path: at("sticky"),
-        message: "belongs to root, and everyone may put files there: root does not go further",
-        fix: `Give the directory to the application's user, or take the permission away: chmod go-w ${at("sticky")}`,
-      }),
-    ]);
+    expect(await refusal(acting(at("sticky/absent")))).toEqual(
+      oneProblem(
+        "files.shared-directory",
+        at("sticky"),
+        "belongs to root, and everyone may put files there: root does not go further",
+        `Give the directory to the application's user, or take the permission away: chmod go-w ${at("sticky")}`,
+      ),
+    );
   });
 
   test.each([0o775, 0o757, 0o777])(
     "a directory of root's that others can change is refused: %o",
     async (mode) => {
       folder("shared", mode);
-      expect(await refusal(acting(at("shared/x")))).toEqual([
-        expect.objectContaining({
-          code: "files.shared-directory",
-          path: at("shared"),
-          message: "belongs to root, and users other than root may change it: root does not go further",
-        }),
-      ]);
+      const message = "belongs to root, and users other than root may change it: root does not go further";
+      const shared = oneProblem("files.shared-directory", at("shared"), message);
+      expect(await refusal(acting(at("shared/x")))).toEqual(shared);
     },
   );
 
@@ -540,14 +541,7 @@ describe("a settings file", () => {
     fs.truncateSync(at("conf/ü"), 4 * 1024 * 1024);
     expect((await read("conf/ü")).content).toHaveLength(Math.ceil((4 * 1024 * 1024) / 3) * 4);
     fs.truncateSync(at("conf/ü"), 4 * 1024 * 1024 + 1);
-    const problemOf = (message: string, fix?: string) => [
-      expect.objectContaining({
-        code: "files.unreadable",
-        path: LABEL,
-        message,
-        ...(fix === undefined ? {} : { fix }),
-      }),
-    ];
+    const problemOf = (message: string, fix?: string) => oneProblem("files.unreadable", LABEL, message, fix);
     const tooLarge = problemOf("is larger than 4194304 bytes", "Give the path of a settings file.");
     expect(await refusal(read("conf/ü"))).toEqual(tooLarge);
     execFileSync("mkfifo", [at("pipe")]);
@@ -586,13 +580,8 @@ describe("a settings file", () => {
 
   test("that was changed by somebody else stays", async () => {
     file("conf/a");
-    const changed = [
-      expect.objectContaining({
-        code: "settings.changed-meanwhile",
-        path: LABEL,
-        message: "was changed by somebody else meanwhile",
-      }),
-    ];
+    const message = "was changed by somebody else meanwhile";
+    const changed = oneProblem("settings.changed-meanwhile", LABEL, message);
     expect(await refusal(replace("conf/a", "new", "another"))).toEqual(changed);
     // Whoever owns it: it may have another owner by now.
     expect(await asUser(() => refusal(replace("conf/a", "new", "another")))).toEqual(changed);
@@ -607,14 +596,10 @@ describe("a settings file", () => {
 
   test("of somebody else is not replaced by a user", async () => {
     file("conf/a");
-    expect(await asUser(() => refusal(replace("conf/a", "new")))).toEqual([
-      expect.objectContaining({
-        code: "files.foreign-owner",
-        path: LABEL,
-        message: `belongs to user 0, and its directory to user ${USER}`,
-        fix: `Give both to the same user, for example: chown ${USER} ${LABEL}`,
-      }),
-    ]);
+    const message = `belongs to user 0, and its directory to user ${USER}`;
+    const fix = `Give both to the same user, for example: chown ${USER} ${LABEL}`;
+    const foreign = oneProblem("files.foreign-owner", LABEL, message, fix);
+    expect(await asUser(() => refusal(replace("conf/a", "new")))).toEqual(foreign);
     expect(stateOf("conf/a")[0]).toBe("conf/a");
   });
 
@@ -633,16 +618,9 @@ describe("a settings file", () => {
     process.setgroups!([]);
     try {
       const outcome = await asUser(() => refusal(replace("conf/a", "new")));
-      if (kept) expect(outcome).toBe("done");
-      else
-        expect(outcome).toEqual([
-          expect.objectContaining({
-            code: "settings.write-failed",
-            path: LABEL,
-            message: "would not keep its owner, group and mode",
-            fix: `Let user ${USER} be a member of group 0, or change the group: chgrp $(id -g ${USER}) ${LABEL}`,
-          }),
-        ]);
+      const message = "would not keep its owner, group and mode";
+      const fix = `Let user ${USER} be a member of group 0, or change the group: chgrp $(id -g ${USER}) ${LABEL}`;
+      expect(outcome).toEqual(kept ? "done" : oneProblem("settings.write-failed", LABEL, message, fix));
     } finally {
       process.setgroups!(groups);
       process.setegid!(0);
@@ -663,13 +641,9 @@ describe("a settings file", () => {
 
   test("that cannot be written is reported", async () => {
     fs.rmSync(at("conf/ü"));
-    expect(await refusal(replace("conf/ü", "new", "1"))).toEqual([
-      expect.objectContaining({
-        code: "settings.write-failed",
-        path: LABEL,
-        message: "cannot be written (2: No such file or directory)",
-      }),
-    ]);
+    const message = "cannot be written (2: No such file or directory)";
+    const failed = oneProblem("settings.write-failed", LABEL, message);
+    expect(await refusal(replace("conf/ü", "new", "1"))).toEqual(failed);
   });
 
   test("has one name for what a killed run leaves, and that is removed", async () => {
