@@ -22,6 +22,8 @@ const KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 const URL = "http://HOST:PORT, with nothing after the port, or unix:/PATH";
 const PORT = "a whole number from 1 to 65535";
 const FILE = "an absolute path without `//`";
+const SITE = "proxy/VirtualServers/site";
+const GONE = `${SITE}/gone`;
 const NAME = "a lower-case host name or an IP address";
 
 /** The type of the variable. */
@@ -40,13 +42,7 @@ export const LATE_VALUES: readonly LateValue[] = [
   value("mac", "52:54:00:12:34:56", "53:54:00:12:34:56", "network2.interface.macAddress", "an address"),
   value("prefixLength", 48, "129", "network.ipv6PrefixLength", "a whole number from 1 to 128"),
   value("gateway6", "fe80::1", "fe80::1%eth0", "network.ipv6Gateway", "an IPv6 address"),
-  value(
-    "ipv6ServerName",
-    "2001:db8::a",
-    "2001:db8:0::a",
-    "proxy/VirtualServers/site.serverNames[1]",
-    "a lower-case",
-  ),
+  value("ipv6ServerName", "2001:db8::a", "2001:db8:0::a", `${SITE}.serverNames[1]`, "a lower-case"),
   value("logDirectory", "/srv/logs", "/var/log/portico", "proxy.paths.logDirectory", "a directory"),
   value(
     "certificate",
@@ -89,37 +85,19 @@ export const LATE_VALUES: readonly LateValue[] = [
   value("urlHost", "10.0.0.7", "user@10.0.0.7", "proxy/Upstreams/web.url", URL),
   value("urlPort", "8000", "8000/app", "proxy/Upstreams/web.url", URL),
   value("timeout", 5000, "1.5", "proxy/Upstreams/other.readTimeoutMs", "a whole number from 1 to"),
-  value("routePath", "/web", "/web//x", "proxy/VirtualServers/site/web.path", "a path as routes see it"),
-  value("strip", "raw", "all", "proxy/VirtualServers/site/web.action.strip", '"none", "raw", "nginx"'),
-  value("directory", "/srv", "/srv/..", "proxy/VirtualServers/site/files.action.directory", FILE),
-  value(
-    "fieldValue",
-    'a\tb; "c"',
-    "café",
-    "proxy/VirtualServers/site/gone.responseHeaders.set.X-Site",
-    "1 to 4096 characters",
-  ),
+  value("routePath", "/web", "/web//x", `${SITE}/web.path`, "a path as routes see it"),
+  value("strip", "raw", "all", `${SITE}/web.action.strip`, '"none", "raw", "nginx"'),
+  value("directory", "/srv", "/srv/..", `${SITE}/files.action.directory`, FILE),
+  value("fieldValue", 'a\tb; "c"', "café", `${GONE}.responseHeaders.set.X-Site`, "1 to 4096 characters"),
   value(
     "fieldName",
     "X-Powered-By",
     "X-Powered-By:",
-    "proxy/VirtualServers/site/gone.responseHeaders.remove[0]",
+    `${GONE}.responseHeaders.remove[0]`,
     "a field name: a token",
   ),
-  value(
-    "status",
-    410,
-    "600",
-    "proxy/VirtualServers/site/gone.action.status",
-    "a whole number from 200 to 599",
-  ),
-  value(
-    "line",
-    "text/html",
-    "text/html; x=é",
-    "proxy/VirtualServers/site/gone.action.contentType",
-    "visible ASCII",
-  ),
+  value("status", 410, "600", `${GONE}.action.status`, "a whole number from 200 to 599"),
+  value("line", "text/html", "text/html; x=é", `${GONE}.action.contentType`, "visible ASCII"),
   value("nodePath", "/usr/bin/node", "node", "service.nodePath", "an absolute path"),
   value("stopTimeout", 30, "-1", "service.stopTimeoutSeconds", "a whole number from 1 to 604800"),
   value("openFiles", 4096, "10", "service.openFilesMax", "a whole number from 256 to 1048576"),
