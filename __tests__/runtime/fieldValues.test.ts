@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { answering, exchange, RawUpstream } from "../../proof/kit/peers.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
 import { freePort } from "../../proof/kit/ports.js";
@@ -11,26 +12,15 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 function site(port: number, upstream: number, file: string): ProxyConfigInput {
-  const action = {
-    type: "proxy",
-    upstream: "app",
-    setHeadersFromCredential: { Authorization: file },
-  } as const;
-  return {
-    version: 1,
+  const setHeadersFromCredential = { Authorization: file };
+  return oneServer({
     logs: { access: "off", error: "off" },
-    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
+    listeners: [loopback("http", port)],
     upstreams: [{ name: "app", url: `http://127.0.0.1:${upstream}` }],
-    virtualServers: [
-      {
-        name: "site",
-        serverNames: ["_"],
-        listeners: ["http"],
-        default: true,
-        routes: [{ name: "app", path: "/", action }],
-      },
+    routes: [
+      { name: "app", path: "/", action: { type: "proxy", upstream: "app", setHeadersFromCredential } },
     ],
-  };
+  });
 }
 
 test("are read at the start and at a reload, replace the client's, and are in no config or log", async () => {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { Holdings, WorkerHoldings } from "../../src/runtime/worker/holdings.js";
+import { loopback, oneServer, writeCertificate } from "../../proof/kit/oneServer.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
 import { killAll, openFolder, Portico } from "../../proof/kit/portico.js";
@@ -30,12 +31,10 @@ beforeEach(async () => {
   owed = [];
   upstream = http.createServer((_, response) => owed.push(response)).listen(0, "127.0.0.1");
   await once(upstream, "listening");
-  const { key, cert } = await issue();
-  writeFileSync(at("key.pem"), key);
-  writeFileSync(at("cert.pem"), cert);
+  const tls = writeCertificate(folder, await issue());
   mkdirSync(at("files"));
   writeFileSync(at("files/large"), Buffer.alloc(FILE_BYTES));
-  portico = await Portico.start(config(), { env: { RUNTIME_DIRECTORY: folder } });
+  portico = await Portico.start(config(tls), { env: { RUNTIME_DIRECTORY: folder } });
 });
 
 afterEach(async () => {
@@ -45,31 +44,20 @@ afterEach(async () => {
   upstream.close();
 });
 
-function config(): ProxyConfigInput {
+function config(tls: ReturnType<typeof writeCertificate>): ProxyConfigInput {
   const { port } = upstream.address() as net.AddressInfo;
-  const host = "127.0.0.1";
-  const tls = { certificate: at("cert.pem"), key: at("key.pem") };
-  const proxied = { type: "proxy" as const, upstream: "web" };
-  const files = { type: "staticFiles" as const, directory: at("files") };
-  return {
-    version: 1,
+  const proxied = { type: "proxy", upstream: "web" } as const;
+  const files = { type: "staticFiles", directory: at("files") } as const;
+  return oneServer({
     workers: 2,
     logs: { access: "off", error: { path: at("error.log") } },
-    listeners: [
-      { name: "http", address: host, port: ports.http, protocol: "http" },
-      { name: "https", address: host, port: ports.https, protocol: "https", tls },
+    listeners: [loopback("http", ports.http), loopback("https", ports.https, tls)],
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${port}`, connectionsMax: 1, queuedRequestsMax: 9 }],
+    routes: [
+      { name: "web", path: "/web", match: "prefix", action: proxied },
+      { name: "files", path: "/files", match: "prefix", action: files },
     ],
-    upstreams: [{ name: "web", url: `http://${host}:${port}`, connectionsMax: 1, queuedRequestsMax: 9 }],
-    virtualServers: [
-      {
-        ...{ name: "only", serverNames: ["_"], default: true, listeners: ["http", "https"] },
-        routes: [
-          { name: "web", path: "/web", match: "prefix", action: proxied },
-          { name: "files", path: "/files", match: "prefix", action: files },
-        ],
-      },
-    ],
-  };
+  });
 }
 
 async function workers(): Promise<readonly WorkerHoldings[]> {

@@ -5,6 +5,7 @@ import * as net from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
+import { logsIn, loopback, oneServer, writeCertificate } from "../../proof/kit/oneServer.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
@@ -57,31 +58,19 @@ async function relayTo(port: number): Promise<Relay> {
 
 async function startFront(): Promise<{ portico: Portico; port: number }> {
   const folder = openFolder();
-  const { key, cert } = await issue();
-  const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
-  writeFileSync(files.key, key, { mode: 0o600 });
-  writeFileSync(files.certificate, cert);
   writeFileSync(join(folder, "long.bin"), "");
   truncateSync(join(folder, "long.bin"), LONG);
   const [port] = (await freePorts(1)) as [number];
-  const portico = await Portico.start({
-    version: 1,
-    workers: 1,
-    logs: { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } },
-    listeners: [{ name: "https", address: "127.0.0.1", port, protocol: "https", tls: files }],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["https"],
-        routes: [
-          { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },
-          { name: "small", path: "/", action: { type: "respond", status: 200, body: "ok" } },
-        ],
-      },
-    ],
-  });
+  const portico = await Portico.start(
+    oneServer({
+      logs: logsIn(folder),
+      listeners: [loopback("https", port, writeCertificate(folder, await issue()))],
+      routes: [
+        { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },
+        { name: "small", path: "/", action: { type: "respond", status: 200, body: "ok" } },
+      ],
+    }),
+  );
   return { portico, port };
 }
 

@@ -8,6 +8,7 @@ import { KNOWN_VERSIONS } from "../../src/runtime/sockets/node/probe.js";
 import { freePort } from "../../proof/kit/ports.js";
 import versions from "../../proof/nodeVersions/package-lock.json";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
+import { fixed, loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -159,28 +160,9 @@ test("known Node versions are those that the tests run on, the deployed one amon
   expect(runtime).toContain(deployed.integrity);
 });
 
-function servedConfig(port: number, folder: string) {
-  const log = join(folder, "error.log");
-  return {
-    version: 1 as const,
-    workers: 1,
-    logs: { access: "off" as const, error: { path: log } },
-    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" as const }],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["http"],
-        routes: [
-          {
-            name: "fixed",
-            path: "/",
-            match: "prefix" as const,
-            action: { type: "respond" as const, status: 200, body: "served" },
-          },
-        ],
-      },
-    ],
-  };
-}
+const servedConfig = (port: number, folder: string) =>
+  oneServer({
+    logs: { access: "off", error: { path: join(folder, "error.log") } },
+    listeners: [loopback("http", port)],
+    routes: [fixed("served")],
+  });

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ControlOutcome } from "../../src/runtime/supervisor/control.js";
+import { everywhere, logsIn, loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { freePort } from "../../proof/kit/ports.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
@@ -53,23 +54,13 @@ afterEach(async () => {
 
 function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
   const { port: upstreamPort } = upstream.address() as net.AddressInfo;
-  return {
-    version: 1,
-    workers: 1,
-    logs: { access: { path: at("access.log") }, error: { path: at("error.log") } },
-    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
+  return oneServer({
+    logs: logsIn(folder),
+    listeners: [loopback("http", port)],
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstreamPort}` }],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["http"],
-        routes: [{ name: "web", path: "/", match: "prefix", action: { type: "proxy", upstream: "web" } }],
-      },
-    ],
+    routes: [everywhere({ type: "proxy", upstream: "web" })],
     ...more,
-  };
+  });
 }
 
 async function start({ env, ...options }: StartOptions = {}): Promise<void> {

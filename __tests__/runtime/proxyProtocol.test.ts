@@ -11,6 +11,7 @@ import { type ProbeOutcome, probe } from "../../src/diagnosis/probe.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { Accepted, parseAnswer } from "../../proof/kit/peers.js";
 import { freePorts } from "../../proof/kit/ports.js";
+import { everywhere, oneServer } from "../../proof/kit/oneServer.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
 import { seeded } from "../../proof/kit/random.js";
 import { eventually } from "../../proof/kit/waiting.js";
@@ -81,26 +82,15 @@ function config(): ProxyConfigInput {
       ? {}
       : { tls: { ...files(certificates[0]!), certificates: certificates.slice(1).map(files), policy } }),
   });
-  const action = { type: "proxy" as const, upstream: "echo", webSocket: true };
-  return {
-    version: 1,
-    workers: 1,
+  return oneServer({
     trustedProxies: ["192.0.2.200"],
     limits: { connectionsPerClientMax: 3 },
     timeouts: { requestHeadMs: 1_000, tlsHandshakeMs: 1_000 },
     logs: { access: { path: at("access.log"), format: "json" }, error: { path: at("error.log") } },
     listeners: [listener("http"), listener("https", ["one"]), listener("several", ["one", "two"])],
     upstreams: [{ name: "echo", url: `http://127.0.0.1:${port}` }],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: [...NAMES],
-        routes: [{ name: "all", path: "/", match: "prefix", action }],
-      },
-    ],
-  };
+    routes: [everywhere({ type: "proxy", upstream: "echo", webSocket: true })],
+  });
 }
 
 async function connectFrom(localAddress: string, name: Name): Promise<net.Socket> {

@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { parseConfig } from "../../src/index.js";
 import { resolveAs } from "../../src/testing/index.js";
 
@@ -63,21 +64,12 @@ describe.each([
 });
 
 const configWith = (path: string) =>
-  parseConfig({
-    version: 1,
-    listeners: [{ name: "http", address: "0.0.0.0", port: 80, protocol: "http" }],
-    virtualServers: [
-      {
-        name: "site",
-        serverNames: ["_"],
-        listeners: ["http"],
-        default: true,
-        routes: [
-          { name: "r", path: "/", match: "exact", action: { type: "redirect", scheme: "http", path } },
-        ],
-      },
-    ],
-  });
+  parseConfig(
+    oneServer({
+      listeners: [loopback("http", 80)],
+      routes: [{ name: "r", path: "/", match: "exact", action: { type: "redirect", scheme: "http", path } }],
+    }),
+  );
 
 test("unit tests see the same Location", () => {
   const config = configWith("/sync/");

@@ -1,6 +1,7 @@
 import type { RouteInput } from "../../src/model/index.js";
 import { parseConfig } from "../../src/model/index.js";
 import { startProxy, type TestProxy } from "../../proof/kit/harness.js";
+import { loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { exchange, RawUpstream } from "../../proof/kit/peers.js";
 
 /** What goes upstream of a route that puts another path in place of its own, and what comes back. */
@@ -108,19 +109,12 @@ test.each([
   ["/a%2"],
   ["/é"],
 ])("%j is no path to rewrite to", (rewrite) => {
-  const parsed = parseConfig({
-    version: 1,
-    listeners: [{ name: "l", address: "127.0.0.1", port: 80, protocol: "http" }],
-    upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
-    virtualServers: [
-      {
-        name: "s",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["l"],
-        routes: [rewritten("r", "/", "prefix", rewrite)],
-      },
-    ],
-  });
+  const parsed = parseConfig(
+    oneServer({
+      listeners: [loopback("l", 80)],
+      upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
+      routes: [rewritten("r", "/", "prefix", rewrite)],
+    }),
+  );
   expect(parsed.ok ? [] : parsed.problems.map(({ code }) => code)).toEqual(["config.bad-rewrite"]);
 });

@@ -3,7 +3,8 @@ import * as http2 from "node:http2";
 import * as tls from "node:tls";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { fixed, loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
@@ -26,9 +27,7 @@ function config(ports: Readonly<Record<Name, number>>, down: number): ProxyConfi
   const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
   const acme = { acme: { authority: "ca", names: ["a.example.net"] } };
   const material = { temporary: acme, mixed: { ...files, certificates: [acme] }, files };
-  return {
-    version: 1,
-    workers: 1,
+  return oneServer({
     certificateAuthorities: [
       {
         name: "ca",
@@ -38,27 +37,15 @@ function config(ports: Readonly<Record<Name, number>>, down: number): ProxyConfi
         roots: files.certificate,
       },
     ],
-    listeners: LISTENERS.map((name): ListenerInput => ({
-      name,
-      address: "127.0.0.1",
-      port: ports[name],
-      protocol: "https",
-      tls: { ...material[name], policy: "mozilla-intermediate" },
-    })),
-    virtualServers: [
-      {
-        name: "all",
-        serverNames: ["_"],
-        default: true,
-        listeners: [...LISTENERS],
-        hsts: { includeSubDomains: true },
-        responseHeaders: { set: { "X-Content-Type-Options": "nosniff" } },
-        routes: [
-          { name: "ok", path: "/", match: "prefix", action: { type: "respond", status: 200, body: "ok" } },
-        ],
-      },
-    ],
-  };
+    listeners: LISTENERS.map((name) =>
+      loopback(name, ports[name], { ...material[name], policy: "mozilla-intermediate" }),
+    ),
+    server: {
+      hsts: { includeSubDomains: true },
+      responseHeaders: { set: { "X-Content-Type-Options": "nosniff" } },
+    },
+    routes: [fixed("ok")],
+  });
 }
 
 interface Fields {

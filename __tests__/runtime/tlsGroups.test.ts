@@ -2,14 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SecureVersion } from "node:tls";
 import { dhParametersPem } from "../../src/render/dhParameters.js";
-import {
-  type ListenerConfig,
-  type ProxyConfigInput,
-  type TlsPolicySettings,
-  tlsPolicySettings,
-} from "../../src/model/index.js";
+import { type ListenerConfig, type TlsPolicySettings, tlsPolicySettings } from "../../src/model/index.js";
 import { sessionContext } from "../../src/runtime/tls/tlsSessions.js";
 import { issue } from "../../proof/kit/certificates.js";
+import { everywhere, loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { knowsGroup, seenHandshake } from "../../proof/kit/serverHello.js";
@@ -43,30 +39,14 @@ beforeAll(async () => {
   writeFileSync(at("cert.pem"), cert);
   writeFileSync(at("dh.pem"), dhParametersPem());
   const files = { certificate: at("cert.pem"), key: at("key.pem"), dhparam: at("dh.pem") };
-  const config: ProxyConfigInput = {
-    version: 1,
-    workers: 1,
+  const config = oneServer({
     logs: { access: { path: log, format: "json" }, error: { path: at("error.log") } },
     listeners: [
-      { name: "plain", address: "127.0.0.1", port: plain!, protocol: "http" },
-      ...POLICIES.map((policy) => ({
-        name: policy,
-        address: "127.0.0.1",
-        port: ports[policy],
-        protocol: "https" as const,
-        tls: { ...files, policy },
-      })),
+      loopback("plain", plain!),
+      ...POLICIES.map((policy) => loopback(policy, ports[policy], { ...files, policy })),
     ],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["plain", ...POLICIES],
-        routes: [{ name: "fixed", path: "/", match: "prefix", action: { type: "respond", status: 200 } }],
-      },
-    ],
-  };
+    routes: [everywhere({ type: "respond", status: 200 })],
+  });
   portico = await Portico.start(config);
   expect(portico.ended).toBe(false);
 });

@@ -5,11 +5,10 @@ import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { issue, type Issued } from "../../proof/kit/certificates.js";
+import { fixed, logsIn, loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
 
 /** TLS sessions: who may resume which, over real handshakes with master and workers as processes. */
-
-type Listener = NonNullable<ProxyConfigInput["listeners"]>[number];
 
 /** Listeners of one front end: the first is where sessions begin. */
 const LISTENERS = ["first", "sameFiles", "otherPolicy", "otherCertificate"] as const;
@@ -47,17 +46,11 @@ function use(name: string, { key, cert }: Issued): void {
 }
 
 function config(body = "one"): ProxyConfigInput {
-  const listener = (name: Name, files: string, policy: string): Listener => ({
-    name,
-    address: "127.0.0.1",
-    port: ports[name],
-    protocol: "https",
-    tls: { certificate: at(`${files}.pem`), key: at(`${files}.key`), policy: policy as "file-sync" },
-  });
-  return {
-    version: 1,
+  const listener = (name: Name, files: string, policy: "file-sync" | "mozilla-intermediate") =>
+    loopback(name, ports[name], { certificate: at(`${files}.pem`), key: at(`${files}.key`), policy });
+  return oneServer({
     workers: 2,
-    logs: { access: { path: at("access.log") }, error: { path: at("error.log") } },
+    logs: logsIn(folder),
     listeners: [
       listener("first", "one", "mozilla-intermediate"),
       listener("sameFiles", "one", "mozilla-intermediate"),
@@ -65,19 +58,8 @@ function config(body = "one"): ProxyConfigInput {
       listener("otherPolicy", "one", "file-sync"),
       listener("otherCertificate", "two", "mozilla-intermediate"),
     ],
-    upstreams: [],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: [...LISTENERS],
-        routes: [
-          { name: "fixed", path: "/", match: "prefix", action: { type: "respond", status: 200, body } },
-        ],
-      },
-    ],
-  };
+    routes: [fixed(body)],
+  });
 }
 
 interface Handshake {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
+import { everywhere, loopback, oneServer } from "../kit/oneServer.js";
 import { openFolder, Portico } from "../kit/portico.js";
 import { eventually } from "../kit/waiting.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
@@ -32,15 +33,7 @@ function configOf(
 ): ProxyConfigInput {
   const acme = (i: number) => ({ acme: { authority: "ca", names: [nameOf(i)] } });
   const further = Array.from({ length: certificates - 1 }, (_, i) => acme(i + 1));
-  const route = {
-    name: "all",
-    path: "/",
-    match: "prefix" as const,
-    // A redirect on both listeners: a challenge is answered before it.
-    action: { type: "redirect" as const, status: 308 as const, host: "elsewhere.example.net" },
-  };
-  return {
-    version: 1,
+  return oneServer({
     workers: 2,
     logs: { access: "off", error: { path: join(folder, "error.log") } },
     certificateAuthorities: [
@@ -54,19 +47,12 @@ function configOf(
       },
     ],
     listeners: [
-      { name: "http", address: "127.0.0.1", port: ca.httpPort, protocol: "http" },
-      {
-        name: "https",
-        address: "127.0.0.1",
-        port: ca.tlsPort,
-        protocol: "https",
-        tls: { ...acme(0), certificates: further, policy: "mozilla-intermediate" },
-      },
+      loopback("http", ca.httpPort),
+      loopback("https", ca.tlsPort, { ...acme(0), certificates: further, policy: "mozilla-intermediate" }),
     ],
-    virtualServers: [
-      { name: "all", serverNames: ["_"], default: true, listeners: ["http", "https"], routes: [route] },
-    ],
-  };
+    // A redirect on both listeners: a challenge is answered before it.
+    routes: [everywhere({ type: "redirect", status: 308, host: "elsewhere.example.net" })],
+  });
 }
 
 /** One request; rejects if there is no whole answer. */

@@ -10,6 +10,7 @@ import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ControlOutcome } from "../../src/runtime/supervisor/control.js";
+import { fixed, oneServer } from "../kit/oneServer.js";
 import { openFolder, Portico } from "../kit/portico.js";
 import { eventually } from "../kit/waiting.js";
 import { Between } from "./between.js";
@@ -48,10 +49,8 @@ describe("two proxies", () => {
   });
 
   function config(own: string): ProxyConfigInput {
-    const acme = { authority: "ca", names: [NAME] };
-    return {
-      version: 1,
-      workers: 1,
+    const tls = { acme: { authority: "ca", names: [NAME] }, policy: "mozilla-intermediate" } as const;
+    return oneServer({
       certificateAuthorities: [
         {
           name: "ca",
@@ -64,26 +63,10 @@ describe("two proxies", () => {
       ],
       listeners: [
         { name: "http", address: own, port: ca.httpPort, protocol: "http" },
-        {
-          name: "https",
-          address: own,
-          port: ca.tlsPort,
-          protocol: "https",
-          tls: { acme, policy: "mozilla-intermediate" },
-        },
+        { name: "https", address: own, port: ca.tlsPort, protocol: "https", tls },
       ],
-      virtualServers: [
-        {
-          name: "site",
-          serverNames: ["_"],
-          listeners: ["http", "https"],
-          default: true,
-          routes: [
-            { name: "ok", path: "/", match: "prefix", action: { type: "respond", status: 200, body: "ok" } },
-          ],
-        },
-      ],
-    };
+      routes: [fixed("ok")],
+    });
   }
 
   interface Host {

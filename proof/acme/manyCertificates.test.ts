@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { issue } from "../kit/certificates.js";
 import { openFolder, Portico } from "../kit/portico.js";
 import { eventually } from "../kit/waiting.js";
@@ -58,8 +59,7 @@ function config(): ProxyConfigInput {
   }));
   const acme = Array.from({ length: ACME }, (_, i) => ({ acme: { authority: "ca", names: [acmeName(i)] } }));
   const [first, ...further] = files;
-  return {
-    version: 1,
+  return oneServer({
     workers: 2,
     logs: { access: "off", error: { path: join(folder, "error.log") } },
     certificateAuthorities: [
@@ -73,27 +73,15 @@ function config(): ProxyConfigInput {
       },
     ],
     listeners: [
-      { name: "http", address: "127.0.0.1", port: ca.httpPort, protocol: "http" },
-      {
-        name: "https",
-        address: "127.0.0.1",
-        port: ca.tlsPort,
-        protocol: "https",
-        tls: { ...first!, certificates: [...further, ...acme], policy: "mozilla-intermediate" },
-      },
+      loopback("http", ca.httpPort),
+      loopback("https", ca.tlsPort, {
+        ...first!,
+        certificates: [...further, ...acme],
+        policy: "mozilla-intermediate",
+      }),
     ],
-    virtualServers: [
-      {
-        name: "all",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["http", "https"],
-        routes: [
-          { name: "ok", path: "/", match: "prefix", action: { type: "respond", status: 200, body: "ok" } },
-        ],
-      },
-    ],
-  };
+    routes: [fixed("ok")],
+  });
 }
 
 interface Seen {

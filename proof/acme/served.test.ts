@@ -12,6 +12,7 @@ import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/mode
 import { loadConfig, loadedStateOf } from "../../src/runtime/load/loadConfig.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
+import { everywhere, fixed, loopback } from "../kit/oneServer.js";
 import { issue } from "../kit/certificates.js";
 import { freePorts } from "../kit/ports.js";
 import { openFolder, Portico, processes } from "../kit/portico.js";
@@ -51,14 +52,8 @@ function config(
       { name: "ca", directory: ca.directory, agreeToTerms: true, roots: ca.roots, challenge },
     ],
     listeners: [
-      { name: "http", address: "127.0.0.1", port: ca.httpPort, protocol: "http" },
-      {
-        name: "https",
-        address: "127.0.0.1",
-        port: ca.tlsPort,
-        protocol: "https",
-        tls: { ...acme(names), ...further, policy: "mozilla-intermediate" },
-      },
+      loopback("http", ca.httpPort),
+      loopback("https", ca.tlsPort, { ...acme(names), ...further, policy: "mozilla-intermediate" }),
     ],
     virtualServers: [
       {
@@ -66,17 +61,9 @@ function config(
         serverNames: ["_"],
         listeners: ["http"],
         default: true,
-        routes: [{ name: "all", path: "/", match: "prefix", action: { type: "redirect", port: ca.tlsPort } }],
+        routes: [everywhere({ type: "redirect", port: ca.tlsPort })],
       },
-      {
-        name: "site",
-        serverNames: ["_"],
-        listeners: ["https"],
-        default: true,
-        routes: [
-          { name: "ok", path: "/", match: "prefix", action: { type: "respond", status: 200, body: "ok" } },
-        ],
-      },
+      { name: "site", serverNames: ["_"], listeners: ["https"], default: true, routes: [fixed("ok")] },
     ],
   };
 }

@@ -8,7 +8,8 @@ import * as net from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
-import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { everywhere, logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { issue } from "../kit/certificates.js";
 import { Accepted } from "../kit/peers.js";
 import { openFolder, Portico } from "../kit/portico.js";
@@ -30,6 +31,7 @@ type Variant = keyof typeof VARIANTS;
 const ALL = Object.keys(VARIANTS) as Variant[];
 
 let folder: string;
+let tlsFiles: ReturnType<typeof writeCertificate>;
 let portico: Portico;
 let upstream: http.Server;
 let own: { readonly http: number; readonly https: number };
@@ -45,9 +47,7 @@ beforeAll(async () => {
   front = Object.fromEntries(
     ALL.map((variant, i) => [variant, { http: free[2 + 2 * i]!, https: free[3 + 2 * i]! }]),
   ) as typeof front;
-  const { key, cert } = await issue({ type: "ec", names: ["one.example"] });
-  writeFileSync(at("key.pem"), key, { mode: 0o600 });
-  writeFileSync(at("cert.pem"), cert);
+  tlsFiles = writeCertificate(folder, await issue({ type: "ec", names: ["one.example"] }));
   upstream = http.createServer((request, response) => {
     const hash = createHash("sha256");
     request.on("data", (chunk: Buffer) => hash.update(chunk));
@@ -77,31 +77,17 @@ afterAll(async () => {
 
 function config(): ProxyConfigInput {
   const proxyProtocol = { from: [BALANCER] };
-  const tlsFiles = { certificate: at("cert.pem"), key: at("key.pem"), policy: "mozilla-modern" as const };
-  const listeners: ListenerInput[] = [
-    { name: "http", address: "127.0.0.1", port: own.http, protocol: "http", proxyProtocol },
-    { name: "https", address: "127.0.0.1", port: own.https, protocol: "https", proxyProtocol, tls: tlsFiles },
-  ];
   const { port } = upstream.address() as net.AddressInfo;
-  return {
-    version: 1,
+  return oneServer({
     workers: 2,
-    logs: {
-      access: { path: at("access.log") },
-      error: { path: at("error.log") },
-    },
-    listeners,
-    upstreams: [{ name: "echo", url: `http://127.0.0.1:${port}` }],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["http", "https"],
-        routes: [{ name: "all", path: "/", match: "prefix", action: { type: "proxy", upstream: "echo" } }],
-      },
+    logs: logsIn(folder),
+    listeners: [
+      { ...loopback("http", own.http), proxyProtocol },
+      { ...loopback("https", own.https, { ...tlsFiles, policy: "mozilla-modern" }), proxyProtocol },
     ],
-  };
+    upstreams: [{ name: "echo", url: `http://127.0.0.1:${port}` }],
+    routes: [everywhere({ type: "proxy", upstream: "echo" })],
+  });
 }
 
 /** Every variant before both listeners, with checks by TCP alone, and one with checks by HTTP. */

@@ -4,6 +4,7 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
+import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { issue } from "../kit/certificates.js";
 import { END_HEADERS, END_STREAM, Frame, frame, hpack, RawClient } from "../kit/http2RawClient.js";
 import { openFolder, Portico } from "../kit/portico.js";
@@ -84,43 +85,22 @@ inGroup("clients that stay within the limits", () => {
 
   async function config(): Promise<ProxyConfigInput> {
     const folder = openFolder();
-    const { key, cert } = await issue();
-    writeFileSync(join(folder, "key.pem"), key, { mode: 0o600 });
-    writeFileSync(join(folder, "cert.pem"), cert);
+    const files = writeCertificate(folder, await issue());
     mkdirSync(join(folder, "files"));
     writeFileSync(join(folder, "files/large.bin"), Buffer.alloc(64 * MIB, 1));
     const { port } = upstream.address() as net.AddressInfo;
-    const address = "127.0.0.1";
-    const files = { key: join(folder, "key.pem"), certificate: join(folder, "cert.pem") };
-    return {
-      version: 1,
-      workers: 1,
+    return oneServer({
       // All clients have one address here.
       trustedProxies: ["127.0.0.1"],
       logs: { error: "off" },
       upstreams: [{ name: "deaf", url: `http://127.0.0.1:${port}` }],
-      listeners: [
-        { name: "http", address, port: ports.http, protocol: "http" },
-        { name: "https", address, port: ports.https, protocol: "https", tls: files },
+      listeners: [loopback("http", ports.http), loopback("https", ports.https, files)],
+      routes: [
+        { name: "small", path: "/small", action: { type: "respond", status: 200, body: "small" } },
+        { name: "files", path: "/files", action: { type: "staticFiles", directory: join(folder, "files") } },
+        { name: "deaf", path: "/deaf", action: { type: "proxy", upstream: "deaf" } },
       ],
-      virtualServers: [
-        {
-          name: "only",
-          serverNames: ["_"],
-          default: true,
-          listeners: ["http", "https"],
-          routes: [
-            { name: "small", path: "/small", action: { type: "respond", status: 200, body: "small" } },
-            {
-              name: "files",
-              path: "/files",
-              action: { type: "staticFiles", directory: join(folder, "files") },
-            },
-            { name: "deaf", path: "/deaf", action: { type: "proxy", upstream: "deaf" } },
-          ],
-        },
-      ],
-    };
+    });
   }
 
   async function answer(): Promise<number> {

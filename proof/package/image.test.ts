@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { freePorts } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";
 
@@ -65,21 +66,9 @@ test("an image is built by it, which serves as a user without any right, and sto
   }
 });
 
-function configOn(port: number): object {
-  const action = { type: "respond", status: 200, body: "here" };
-  return {
-    version: 1,
-    workers: 1,
+const configOn = (port: number) =>
+  oneServer({
     logs: { access: { stream: "stdout" }, error: { stream: "stderr" } },
-    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["http"],
-        routes: [{ name: "fixed", path: "/", match: "prefix", action }],
-      },
-    ],
-  };
-}
+    listeners: [loopback("http", port)],
+    routes: [fixed("here")],
+  });

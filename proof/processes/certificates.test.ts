@@ -9,6 +9,7 @@ import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { integer, sequence } from "../../src/runtime/tls/der.js";
 import { CertificateServers, type Secured } from "../../src/runtime/tls/certificateServers.js";
+import { fixed, loopback } from "../kit/oneServer.js";
 import { type CertificateOptions, type Issued, issue } from "../kit/certificates.js";
 import { freePorts } from "../kit/ports.js";
 import { killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
@@ -92,26 +93,13 @@ const files = (name: Name) => ({ certificate: at(`${name}/cert.pem`), key: at(`$
 function config(names: readonly Name[] = ["default", "wide", "office"]): ProxyConfigInput {
   const [first, ...further] = names;
   const policy = "mozilla-intermediate";
-  const listener: ListenerInput = {
-    name: "https",
-    address: "127.0.0.1",
-    port,
-    protocol: "https",
-    tls: { ...files(first!), certificates: further.map(files), policy },
-  };
+  const listener = loopback("https", port, { ...files(first!), certificates: further.map(files), policy });
   const server = (name: string, serverNames: string[]) => ({
     name,
     serverNames,
     listeners: ["https"],
     default: name === "files",
-    routes: [
-      {
-        name: "fixed",
-        path: "/",
-        match: "prefix" as const,
-        action: { type: "respond" as const, status: 200, body: name },
-      },
-    ],
+    routes: [fixed(name)],
   });
   return {
     version: 1,
@@ -441,6 +429,8 @@ describe("renewed files", () => {
 
   const served = async (servername: string): Promise<string | undefined> =>
     (await ask({ servername })).certificate;
+  const serves = (servername: string, certificate: string): Promise<void> =>
+    eventually(async () => (await served(servername)) === certificate, `for ${certificate}`, SOMETIMES);
 
   test("are taken without a reload, and cut no connection", async () => {
     portico = await Portico.start(config());
@@ -474,23 +464,11 @@ describe("renewed files", () => {
       (await ask({ servername, through: relay.port })).status;
     const loads = [load(overOld), load(overNew("office.example.org")), load(overNew("files.example.org"))];
     await certify("office", 2);
-    await eventually(
-      async () => (await served("office.example.org")) === "office 2",
-      "for the renewed one",
-      SOMETIMES,
-    );
+    await serves("office.example.org", "office 2");
     await certify("office", 3);
     await certify("default", 2);
-    await eventually(
-      async () => (await served("office.example.org")) === "office 3",
-      "for the next one",
-      SOMETIMES,
-    );
-    await eventually(
-      async () => (await served("files.example.org")) === "default 2",
-      "for the default",
-      SOMETIMES,
-    );
+    await serves("office.example.org", "office 3");
+    await serves("files.example.org", "default 2");
     going = false;
     const counts = await Promise.all(loads);
     session.close();
@@ -516,31 +494,19 @@ describe("renewed files", () => {
     writeFileSync(at("wide/key1.pem"), wide.key);
     writeFileSync(at("next.pem"), wide.cert);
     renameSync(at("next.pem"), at("wide/cert1.pem"));
-    await eventually(
-      async () => (await served("www.example.org")) === "wide 2",
-      "for the renewed one",
-      SOMETIMES,
-    );
+    await serves("www.example.org", "wide 2");
     await certify("office", 3, { to: -0.5 });
     await portico.says(/is refused, the one in service stays: .*expired on/);
     expect(await served("office.example.org")).toBe("office 1");
     expect(portico.errors.match(/is refused/g)).toHaveLength(2);
     await certify("office", 4);
-    await eventually(
-      async () => (await served("office.example.org")) === "office 4",
-      "for the good one",
-      SOMETIMES,
-    );
+    await serves("office.example.org", "office 4");
   });
 
   test("are served by workers that start later, after a reload and after an upgrade", async () => {
     portico = await Portico.start(config());
     await certify("office", 2);
-    await eventually(
-      async () => (await served("office.example.org")) === "office 2",
-      "for the renewed one",
-      SOMETIMES,
-    );
+    await serves("office.example.org", "office 2");
     for (const pid of portico.workers()) process.kill(pid, "SIGKILL");
     await eventually(() => portico!.workers().length === 2, "for new workers");
     for (let i = 0; i < 6; i++) expect(await served("office.example.org")).toBe("office 2");
@@ -561,11 +527,7 @@ describe("renewed files", () => {
     try {
       for (let i = 0; i < 4; i++) expect(await served("office.example.org")).toBe("office 3");
       await certify("office", 4);
-      await eventually(
-        async () => (await served("office.example.org")) === "office 4",
-        "for the next one",
-        SOMETIMES,
-      );
+      await serves("office.example.org", "office 4");
     } finally {
       killAll();
     }

@@ -4,6 +4,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { everywhere, fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { issue } from "../kit/certificates.js";
 import { mountSecret } from "../kit/mountedSecret.js";
 import { killAll, openFolder, Portico, workersOf } from "../kit/portico.js";
@@ -42,46 +43,24 @@ function secretFor(files: Readonly<Record<string, string>>): string {
 function config(secret: string, http: number, https: number): ProxyConfigInput {
   const policy = "mozilla-intermediate";
   const tls = { certificate: join(secret, "tls.crt"), key: join(secret, "tls.key"), policy } as const;
-  const action = { type: "respond", status: 200, body: "here" } as const;
-  return {
-    version: 1,
+  return oneServer({
     workers: 2,
     logs: { access: { stream: "stdout" }, error: { stream: "stderr" } },
     ticketKeys: { file: join(secret, "tickets") },
-    listeners: [
-      { name: "http", address: "127.0.0.1", port: http, protocol: "http" },
-      { name: "https", address: "127.0.0.1", port: https, protocol: "https", tls },
-    ],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["localhost"],
-        default: true,
-        listeners: ["http", "https"],
-        routes: [{ name: "fixed", path: "/", match: "prefix", action }],
-      },
-    ],
-  };
+    listeners: [loopback("http", http), loopback("https", https, tls)],
+    server: { serverNames: ["localhost"] },
+    routes: [fixed("here")],
+  });
 }
 
 function slowConfig(http: number, upstreamPort: number): ProxyConfigInput {
-  const action = { type: "proxy", upstream: "slow" } as const;
-  return {
-    version: 1,
-    workers: 1,
+  return oneServer({
     logs: { access: "off", error: { stream: "stderr" } },
-    listeners: [{ name: "http", address: "127.0.0.1", port: http, protocol: "http" }],
+    listeners: [loopback("http", http)],
     upstreams: [{ name: "slow", url: `http://127.0.0.1:${upstreamPort}` }],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["localhost"],
-        default: true,
-        listeners: ["http"],
-        routes: [{ name: "slow", path: "/", match: "prefix", action }],
-      },
-    ],
-  };
+    server: { serverNames: ["localhost"] },
+    routes: [everywhere({ type: "proxy", upstream: "slow" })],
+  });
 }
 
 function statusOverTls(port: number): Promise<number | undefined> {

@@ -5,6 +5,7 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
+import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { freePorts } from "../kit/ports.js";
 import { issue } from "../kit/certificates.js";
 import { END_STREAM, Frame, GET, RawClient } from "../kit/http2RawClient.js";
@@ -25,6 +26,7 @@ const DEAF_MS = 8_000;
 const content = Buffer.alloc(Math.max(...SIZES), "0123456789abcdef\n");
 
 let folder: string;
+let files: ReturnType<typeof writeCertificate>;
 let upstream: http.Server;
 /** What takes its time runs side by side: each has a front end of its own. */
 let patient: Promise<Patience>;
@@ -32,9 +34,7 @@ let impatient: Promise<Impatience>;
 
 beforeAll(async () => {
   folder = openFolder();
-  const issued = await issue();
-  writeFileSync(join(folder, "key.pem"), issued.key, { mode: 0o600 });
-  writeFileSync(join(folder, "cert.pem"), issued.cert);
+  files = writeCertificate(folder, await issue());
   for (const size of SIZES) writeFileSync(join(folder, `${size}.bin`), content.subarray(0, size));
   upstream = http.createServer((request, response) => {
     const size = Number(/\d+/.exec(request.url!)![0]);
@@ -58,36 +58,19 @@ interface Front {
 async function startFront(name: string): Promise<Front> {
   const [plainPort, tlsPort] = (await freePorts(2)) as [number, number];
   const accessLog = join(folder, `${name}-access.log`);
-  const at = { address: "127.0.0.1" };
-  const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
-  const portico = await Portico.start({
-    version: 1,
-    workers: 1,
-    logs: { access: { path: accessLog }, error: { path: join(folder, `${name}-error.log`) } },
-    upstreams: [{ name: "web", url: `http://127.0.0.1:${(upstream.address() as net.AddressInfo).port}` }],
-    listeners: [
-      { name: "http", ...at, port: plainPort, protocol: "http" },
-      { name: "https", ...at, port: tlsPort, protocol: "https", tls: files },
-    ],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["http", "https"],
-        routes: [
-          { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },
-          {
-            name: "impatient",
-            path: "/impatient/",
-            sendTimeoutMs: 1_500,
-            action: { type: "staticFiles", directory: folder },
-          },
-          { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "web" } },
-        ],
-      },
-    ],
-  });
+  const staticFiles = { type: "staticFiles", directory: folder } as const;
+  const portico = await Portico.start(
+    oneServer({
+      logs: { access: { path: accessLog }, error: { path: join(folder, `${name}-error.log`) } },
+      upstreams: [{ name: "web", url: `http://127.0.0.1:${(upstream.address() as net.AddressInfo).port}` }],
+      listeners: [loopback("http", plainPort), loopback("https", tlsPort, files)],
+      routes: [
+        { name: "files", path: "/files/", action: staticFiles },
+        { name: "impatient", path: "/impatient/", sendTimeoutMs: 1_500, action: staticFiles },
+        { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "web" } },
+      ],
+    }),
+  );
   return { portico, plainPort, tlsPort, accessLog };
 }
 

@@ -7,6 +7,7 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig, type Problem } from "../../src/model/index.js";
 import { Health } from "../../src/runtime/supervisor/health.js";
 import { KeepAliveClient } from "../kit/keepAliveClient.js";
+import { everywhere, fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { alive, installedRuntime, killAll, Portico, processes, SELDOM } from "../kit/portico.js";
 import { freePort, freePorts } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";
@@ -28,23 +29,12 @@ afterEach(async () => {
 });
 
 function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
-  const action = { type: "respond", status: 200, body: "here" } as const;
-  return {
-    version: 1,
-    workers: 1,
-    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
+  return oneServer({
+    listeners: [loopback("http", port)],
     healthListener: { address: "127.0.0.1", port: health },
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["http"],
-        routes: [{ name: "fixed", path: "/", match: "prefix", action }],
-      },
-    ],
+    routes: [fixed("here")],
     ...more,
-  };
+  });
 }
 
 interface Answer {
@@ -368,20 +358,12 @@ describe("drainDelayMs", () => {
   test("while a drain waits for a request it is healthy and not ready, and the next signal cuts it", async () => {
     const silent = net.createServer((socket) => socket.on("error", () => undefined)).listen(0, "127.0.0.1");
     await once(silent, "listening");
-    const upstream = {
-      name: "silent",
-      url: `http://127.0.0.1:${(silent.address() as net.AddressInfo).port}`,
-    };
-    const route = {
-      name: "slow",
-      path: "/",
-      match: "prefix",
-      action: { type: "proxy", upstream: "silent" },
-    } as const;
-    const [server] = config().virtualServers;
-    portico = await Portico.start(
-      config({ upstreams: [upstream], virtualServers: [{ ...server!, routes: [route] }] }),
-    );
+    const { virtualServers } = oneServer({
+      listeners: [loopback("http", port)],
+      routes: [everywhere({ type: "proxy", upstream: "silent" })],
+    });
+    const url = `http://127.0.0.1:${(silent.address() as net.AddressInfo).port}`;
+    portico = await Portico.start(config({ upstreams: [{ name: "silent", url }], virtualServers }));
     const client = await KeepAliveClient.connect(port);
     client.send("/");
     await sleep(100);

@@ -7,7 +7,8 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ProxyConfigInput } from "../../src/model/index.js";
+import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
+import { fixed, logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { freePort } from "../kit/ports.js";
 import { type Issued, issue } from "../kit/certificates.js";
 import { Hammer, KeepAliveClient } from "../kit/keepAliveClient.js";
@@ -19,6 +20,7 @@ import { eventually } from "../kit/waiting.js";
 let issued: Issued;
 let folder: string;
 let port: number;
+let tlsFiles: ReturnType<typeof writeCertificate>;
 let upstream: http.Server;
 /** Answers of `/slow` that the upstream still owes. */
 let owed: http.ServerResponse[];
@@ -46,8 +48,7 @@ beforeEach(async () => {
   owed = [];
   folder = openFolder();
   port = await freePort();
-  writeFileSync(at("key.pem"), issued.key, { mode: 0o600 });
-  writeFileSync(at("cert.pem"), issued.cert);
+  tlsFiles = writeCertificate(folder, issued);
 });
 
 afterEach(async () => {
@@ -61,37 +62,18 @@ afterEach(async () => {
 
 /** One http listener; `/` answers with the body, `/slow` is the upstream's. */
 function config(body = "one", more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
-  const listeners = more.listeners ?? [{ name: "http", address: "127.0.0.1", port, protocol: "http" }];
   const { port: upstreamPort } = upstream.address() as net.AddressInfo;
-  return {
-    version: 1,
-    workers: 1,
-    logs: { access: { path: at("access.log") }, error: { path: at("error.log") } },
+  return oneServer({
+    logs: logsIn(folder),
+    listeners: [loopback("http", port)],
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstreamPort}` }],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: listeners.map(({ name }) => name),
-        routes: [
-          { name: "fixed", path: "/", match: "prefix", action: { type: "respond", status: 200, body } },
-          { name: "slow", path: "/slow", action: { type: "proxy", upstream: "web" } },
-        ],
-      },
-    ],
+    routes: [fixed(body), { name: "slow", path: "/slow", action: { type: "proxy", upstream: "web" } }],
     ...more,
-    listeners,
-  };
+  });
 }
 
-const https = (tlsPort: number, more = {}): NonNullable<ProxyConfigInput["listeners"]>[number] => ({
-  name: `https-${tlsPort}`,
-  address: "127.0.0.1",
-  port: tlsPort,
-  protocol: "https",
-  tls: { certificate: at("cert.pem"), key: at("key.pem"), ...more },
-});
+const https = (tlsPort: number, more = {}): ListenerInput =>
+  loopback(`https-${tlsPort}`, tlsPort, { ...tlsFiles, ...more });
 
 async function get(path = "/", to = port): Promise<string> {
   const client = await KeepAliveClient.connect(to);

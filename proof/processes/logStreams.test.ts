@@ -7,6 +7,7 @@ import { combinedLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { cutLine, fittingLine } from "../../src/runtime/logs/standardStreams.js";
 import { FakeExchange } from "../kit/fakeExchange.js";
 import { Hammer, KeepAliveClient } from "../kit/keepAliveClient.js";
+import { fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { alive, openFolder, Portico } from "../kit/portico.js";
 import { freePort } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";
@@ -30,19 +31,14 @@ afterEach(async () => {
 const LOGS = { access: { stream: "stdout", format: "json" }, error: { stream: "stderr" } } as const;
 
 function config(workers: number, more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
-  const action = { type: "respond", status: 200, body: "here" } as const;
-  const route = { name: "fixed", path: "/", match: "prefix", action } as const;
-  return {
-    version: 1,
+  return oneServer({
     workers,
     logs: LOGS,
     limits: { keepAliveRequestsMax: 100_000 },
-    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
-    virtualServers: [
-      { name: "only", serverNames: ["_"], default: true, listeners: ["http"], routes: [route] },
-    ],
+    listeners: [loopback("http", port)],
+    routes: [fixed("here")],
     ...more,
-  };
+  });
 }
 
 /** Standard output is a pipe that `cat` reads, as a container's engine does. */
@@ -98,7 +94,7 @@ test("lines of several workers are not mixed, however long they would be", async
   );
   expect(Math.max(...lines().map((line) => line.length))).toBeLessThan(4_096);
   expect(new Set(targets.map(({ target }) => /^\/\d-\d+-/.exec(target)?.[0])).size).toBe(800);
-  expect(targets.every(({ status, route }) => status === 200 && route === "fixed")).toBe(true);
+  expect(targets.every(({ status, route }) => status === 200 && route === "all")).toBe(true);
   for (const client of clients) client.socket.destroy();
 });
 

@@ -6,7 +6,7 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { COLLECT_OPTIONS, collected } from "../kit/collected.js";
-import type { ProxyConfigInput } from "../../src/model/index.js";
+import { logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { freePorts } from "../kit/ports.js";
 import { issue } from "../kit/certificates.js";
 import { END_STREAM, Frame, GET, RawClient } from "../kit/http2RawClient.js";
@@ -54,6 +54,7 @@ interface Ports {
 }
 
 let folder: string;
+let files: ReturnType<typeof writeCertificate>;
 let upstream: http.Server;
 /**
  * Ports of the proxy. For a client that does not read, the kernel takes 4 MB, which must not look as if it read; moving
@@ -65,9 +66,7 @@ let portico: Portico;
 
 beforeAll(async () => {
   folder = openFolder();
-  const issued = await issue({ type: "ec" });
-  writeFileSync(join(folder, "key.pem"), issued.key, { mode: 0o600 });
-  writeFileSync(join(folder, "cert.pem"), issued.cert);
+  files = writeCertificate(folder, await issue({ type: "ec" }));
   writeFileSync(join(folder, "large.bin"), content);
   upstream = http.createServer((request, response) => {
     if (request.url !== "/proxied/chunked") response.setHeader("Content-Length", ANSWER_BYTES);
@@ -108,37 +107,19 @@ async function listenNarrowly(server: net.Server): Promise<number> {
 const fdOf = (server: net.Server): number => (server as unknown as { _handle: { fd: number } })._handle.fd;
 
 function start(passed: readonly net.Server[]): Promise<Portico> {
-  const address = "127.0.0.1";
-  const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
-  const config: ProxyConfigInput = {
-    version: 1,
-    workers: 1,
-    logs: { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } },
+  const config = oneServer({
+    logs: logsIn(folder),
     upstreams: [{ name: "web", url: `http://127.0.0.1:${(upstream.address() as net.AddressInfo).port}` }],
     listeners: Object.entries({ wide, narrow }).flatMap(([name, { plain, tls }]) => [
-      { name: `${name}-plain`, address, port: plain, protocol: "http" },
-      {
-        name: `${name}-tls`,
-        address,
-        port: tls,
-        protocol: "https",
-        tls: { ...files, policy: "mozilla-intermediate" },
-      },
+      loopback(`${name}-plain`, plain),
+      loopback(`${name}-tls`, tls, { ...files, policy: "mozilla-intermediate" }),
     ]),
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["wide-plain", "wide-tls", "narrow-plain", "narrow-tls"],
-        routes: [
-          { name: "small", path: "/small", action: { type: "respond", status: 200, body: "small" } },
-          { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },
-          { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "web" } },
-        ],
-      },
+    routes: [
+      { name: "small", path: "/small", action: { type: "respond", status: 200, body: "small" } },
+      { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },
+      { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "web" } },
     ],
-  };
+  });
   const sockets = passed.map((server) => ({ fd: fdOf(server), name: "portico.socket" }));
   return Portico.start(config, { env: MEASURED, sockets });
 }

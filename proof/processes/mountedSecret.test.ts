@@ -3,6 +3,7 @@ import * as http2 from "node:http2";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
+import { fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { type Issued, issue } from "../kit/certificates.js";
 import { mountSecret } from "../kit/mountedSecret.js";
 import { openFolder, Portico } from "../kit/portico.js";
@@ -34,29 +35,12 @@ const mount = ({ key, cert }: Pick<Issued, "key" | "cert">): void =>
 
 function config(): ProxyConfigInput {
   const files = { certificate: join(secret, "tls.crt"), key: join(secret, "tls.key") };
-  const action = { type: "respond", status: 200, body: "here" } as const;
-  return {
-    version: 1,
+  return oneServer({
     workers: 2,
-    listeners: [
-      {
-        name: "https",
-        address: "127.0.0.1",
-        port,
-        protocol: "https",
-        tls: { ...files, policy: "mozilla-intermediate" },
-      },
-    ],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["files.example.org"],
-        default: true,
-        listeners: ["https"],
-        routes: [{ name: "fixed", path: "/", match: "prefix", action }],
-      },
-    ],
-  };
+    listeners: [loopback("https", port, { ...files, policy: "mozilla-intermediate" })],
+    server: { serverNames: ["files.example.org"] },
+    routes: [fixed("here")],
+  });
 }
 
 /** One for all: making it costs more than the rest of a connection. */

@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import type { Faults } from "../../src/runtime/exchange/workerContext.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { pass } from "../kit/clock.js";
+import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { freePort } from "../kit/ports.js";
 import { issue } from "../kit/certificates.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../kit/harness.js";
@@ -510,20 +509,14 @@ const UPSTREAM_READS_BYTES = 12 * 1024 * 1024;
 
 /** The runtime in processes of its own, with one https listener. */
 async function porticoOverTls(upstreamPort: number): Promise<{ port: number; stop(): Promise<unknown> }> {
-  const folder = openFolder();
-  const [port, { key, cert }] = await Promise.all([freePort(), issue()]);
-  const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
-  writeFileSync(files.certificate, cert);
-  writeFileSync(files.key, key, { mode: 0o600 });
-  const portico = await Portico.start({
-    version: 1,
-    workers: 1,
-    listeners: [{ name: "https", address: "127.0.0.1", port, protocol: "https", tls: files }],
-    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstreamPort}` }],
-    virtualServers: [
-      { name: "only", serverNames: ["_"], default: true, listeners: ["https"], routes: proxiedRoutes() },
-    ],
-  });
+  const [port, issued] = await Promise.all([freePort(), issue()]);
+  const portico = await Portico.start(
+    oneServer({
+      listeners: [loopback("https", port, writeCertificate(openFolder(), issued))],
+      upstreams: [{ name: "web", url: `http://127.0.0.1:${upstreamPort}` }],
+      routes: proxiedRoutes(),
+    }),
+  );
   return { port, stop: () => portico.stop() };
 }
 

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { handOver } from "../../src/runtime/load/credentialSet.js";
+import { fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { issue, type Issued } from "../kit/certificates.js";
 import { mountSecret } from "../kit/mountedSecret.js";
 import {
@@ -65,16 +66,9 @@ function secret(name: string): string {
 }
 
 function config(ports: Ports, ticketKeys: ProxyConfigInput["ticketKeys"], body = "one"): ProxyConfigInput {
-  const listener = (name: keyof Ports, files: string, policy: "mozilla-intermediate" | "file-sync") => ({
-    name,
-    address: "127.0.0.1",
-    port: ports[name],
-    protocol: "https" as const,
-    tls: { certificate: at(`${files}.pem`), key: at(`${files}.key`), policy },
-  });
-  const action = { type: "respond", status: 200, body } as const;
-  return {
-    version: 1,
+  const listener = (name: keyof Ports, files: string, policy: "mozilla-intermediate" | "file-sync") =>
+    loopback(name, ports[name], { certificate: at(`${files}.pem`), key: at(`${files}.key`), policy });
+  return oneServer({
     // Whether workers differ from each other, one of two front ends shows.
     workers: ports === one ? 2 : 1,
     ...(ticketKeys === undefined ? {} : { ticketKeys }),
@@ -84,16 +78,8 @@ function config(ports: Ports, ticketKeys: ProxyConfigInput["ticketKeys"], body =
       listener("otherPolicy", "a", "file-sync"),
       listener("otherCertificate", "b", "mozilla-intermediate"),
     ],
-    virtualServers: [
-      {
-        name: "only",
-        serverNames: ["_"],
-        default: true,
-        listeners: [...LISTENERS],
-        routes: [{ name: "fixed", path: "/", match: "prefix", action }],
-      },
-    ],
-  };
+    routes: [fixed(body)],
+  });
 }
 
 async function start(

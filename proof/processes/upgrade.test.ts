@@ -10,6 +10,7 @@ import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ControlOutcome, ControlRequest } from "../../src/runtime/supervisor/control.js";
 import { createLoadUpstream } from "../kit/load/loadUpstream.js";
 import { type LoadReport, SteadyLoad } from "../kit/load/steadyLoad.js";
+import { logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { freePort, isRefused } from "../kit/ports.js";
 import { type Issued, issue } from "../kit/certificates.js";
 import { KeepAliveClient } from "../kit/keepAliveClient.js";
@@ -31,6 +32,7 @@ import { eventually } from "../kit/waiting.js";
 let issued: Issued;
 let folder: string;
 let upstream: http.Server;
+let tlsFiles: ReturnType<typeof writeCertificate>;
 let httpPort: number;
 let httpsPort: number;
 let portico: Portico;
@@ -66,37 +68,21 @@ afterEach(async () => {
   await eventually(() => processes("master").length === 0, "for the processes to go", SELDOM);
 });
 
-function useCertificate({ key, cert }: Issued): void {
-  writeFileSync(at("key.pem"), key, { mode: 0o600 });
-  writeFileSync(at("cert.pem"), cert);
+function useCertificate(one: Issued): void {
+  tlsFiles = writeCertificate(folder, one);
 }
 
 function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
   const { port } = upstream.address() as net.AddressInfo;
-  const tlsFiles = { certificate: at("cert.pem"), key: at("key.pem") };
-  return {
-    version: 1,
+  return oneServer({
     workers: 2,
-    logs: { access: { path: at("access.log") }, error: { path: at("error.log") } },
-    listeners: [
-      { name: "http", address: "127.0.0.1", port: httpPort, protocol: "http" },
-      { name: "https", address: "127.0.0.1", port: httpsPort, protocol: "https", tls: tlsFiles },
-    ],
+    logs: logsIn(folder),
+    listeners: [loopback("http", httpPort), loopback("https", httpsPort, tlsFiles)],
     upstreams: [{ name: "web", url: `http://127.0.0.1:${port}` }],
-    virtualServers: [
-      {
-        name: "default",
-        serverNames: ["_"],
-        default: true,
-        versionTokens: true,
-        listeners: ["http", "https"],
-        routes: [
-          { name: "load", path: "/load", match: "prefix", action: { type: "proxy", upstream: "web" } },
-        ],
-      },
-    ],
+    server: { versionTokens: true },
+    routes: [{ name: "load", path: "/load", match: "prefix", action: { type: "proxy", upstream: "web" } }],
     ...more,
-  };
+  });
 }
 
 /** Where it does not matter that several workers share what there is: each of them is a process more to start. */

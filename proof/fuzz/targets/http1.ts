@@ -5,6 +5,7 @@ import { type Head, HeadError } from "../../../src/runtime/codec/http1/fields.js
 import { HeadReader } from "../../../src/runtime/codec/http1/headReader.js";
 import { parseRequestHead, type ParsedRequest } from "../../../src/runtime/codec/http1/requestHead.js";
 import { type ParsedResponse, parseResponseHead } from "../../../src/runtime/codec/http1/responseHead.js";
+import { logsIn, loopback, oneServer } from "../../kit/oneServer.js";
 import { WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 
@@ -15,33 +16,26 @@ export const RULES: readonly ForwardingRules[] = forwardingRules();
 
 function forwardingRules(): ForwardingRules[] {
   const forwarded = { host: "sync.example" };
-  const parsed = parseConfig({
-    version: 1,
-    logs: { access: { path: "/access.log" }, error: { path: "/error.log" } },
-    listeners: [{ name: "http", address: "127.0.0.1", port: 80, protocol: "http" }],
-    upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
-    virtualServers: [
-      {
-        name: "application",
-        serverNames: ["_"],
-        default: true,
-        listeners: ["http"],
-        routes: [
-          {
-            name: "web",
-            path: "/sync",
-            match: "prefix",
-            action: { type: "proxy", upstream: "web", forwarded },
-          },
-          {
-            name: "files",
-            path: "/synchttp",
-            action: { type: "proxy", upstream: "web", strip: "raw", hostHeader: "upstream" },
-          },
-        ],
-      },
-    ],
-  });
+  const parsed = parseConfig(
+    oneServer({
+      logs: logsIn("/"),
+      listeners: [loopback("http", 80)],
+      upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
+      routes: [
+        {
+          name: "web",
+          path: "/sync",
+          match: "prefix",
+          action: { type: "proxy", upstream: "web", forwarded },
+        },
+        {
+          name: "files",
+          path: "/synchttp",
+          action: { type: "proxy", upstream: "web", strip: "raw", hostHeader: "upstream" },
+        },
+      ],
+    }),
+  );
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   const { routes } = parsed.value.virtualServers[0]!;
   return routes.map((route) => new ForwardingRules(route as never, parsed.value.upstreams[0]!));
