@@ -254,7 +254,8 @@ portico.service said:
 });
 
 test("interrupted between two steps: the next is not begun", async () => {
-  host.write("/run/units/web.service.start", "kill -TERM $PPID");
+  // The signal is there before the end of the command is.
+  host.write("/run/units/web.service.start", "kill -TERM $PPID\nsleep 0.5");
   host.deliver(one, UNPROBED);
   const { lines, reason } = await host.activate();
   expect(reason).toMatchObject([{ code: "activation.interrupted", message: "interrupted by SIGTERM" }]);
