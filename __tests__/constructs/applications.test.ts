@@ -225,6 +225,11 @@ test.each<[what: string, make: () => unknown, says: string]>([
     "stack/files.upstreams.push: is missing",
   ],
   [
+    "settings of the default application, asked of another one",
+    () => frontEndOf(NEXTCLOUD).files.settings,
+    "stack/files.settings: does not exist for another application",
+  ],
+  [
     "an upstream that the application does not have",
     () =>
       new FileSyncFrontEnd(newStack(), "files", {

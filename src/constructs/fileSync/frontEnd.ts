@@ -52,6 +52,7 @@ import { StaticNetwork } from "../network.js";
 import { ProxyService } from "../proxyService.js";
 import { ReverseProxy } from "../reverseProxy.js";
 import type { TlsFiles } from "../tlsMaterial.js";
+import { refuse } from "../props/checks.js";
 import { hasTokens, isKnown } from "../props/tokens.js";
 import type { Upstream } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
@@ -90,8 +91,7 @@ export class FileSyncFrontEnd<
   readonly defaultPage: HostFile;
   /** Runtime and units. */
   readonly service: ProxyService;
-  /** The settings of the default application that follow from all this. Of another one: `settingsTexts`. */
-  readonly settings!: ApplicationSettings;
+  private readonly ownSettings?: ApplicationSettings;
   /** What another application has to be told of its public URL; undefined for the default one. */
   readonly settingsTexts?: SettingsTexts;
   /** The host's static address; undefined unless asked for. */
@@ -142,7 +142,7 @@ export class FileSyncFrontEnd<
     });
     this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });
     if (props.application === undefined) {
-      this.settings = this.addSettings(props, site.upstreams.fileServer!);
+      this.ownSettings = this.addSettings(props, site.upstreams.fileServer!);
     } else {
       const given = { application, place: site.place, host: this.host, directory: settingsDirectory };
       this.settingsTexts = new SettingsTexts(this, "Settings", given);
@@ -169,6 +169,17 @@ export class FileSyncFrontEnd<
   /** The HTTPS listener on IPv4: `listeners.https`, for where there is one. In plain mode it is refused. */
   get httpsListener(): Listener {
     return httpsOf(this);
+  }
+
+  /** The settings of the default application that follow from all this; refused for another one, which has `settingsTexts`. */
+  get settings(): ApplicationSettings {
+    if (this.ownSettings === undefined) {
+      const fix = "Use `settingsTexts`, which has a file for each of the application's own.";
+      const more = { allowed: "a front end of the default application", fix };
+      const path = `${this.node.path}.settings`;
+      refuse([problem("config.unknown-reference", path, "does not exist for another application", more)]);
+    }
+    return this.ownSettings!;
   }
 
   /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
