@@ -19,7 +19,7 @@ const value = (name: string, good: unknown, bad: string, at: string, allowed: st
 const SPLIT = "an absolute path of letters, digits and ./_-+@,=~%";
 
 const KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
-const URL = "http://HOST:PORT, with nothing after the port, or unix:/PATH";
+const URL = "http://HOST:PORT or https://HOST:PORT, with nothing after the port, or unix:/PATH";
 const PORT = "a whole number from 1 to 65535";
 const FILE = "an absolute path without `//`";
 const SITE = "proxy/VirtualServers/site";
@@ -108,7 +108,7 @@ export const LATE_VALUES: readonly LateValue[] = [
   value("closedPort", 9091, "3306", "firewall.allowed[1].port", "a port that is open to others"),
   value("range6", "2001:db8::/32", "2001:db8::/129", "firewall.allowed[0].from[2]", "an IP address or"),
   value("path", "/etc/note", "/etc/../note/", "note.path", "an absolute path of a file"),
-  value("applied", "http://127.0.0.1:9000", "https://127.0.0.1", "proxy/Upstreams/other.url", URL),
+  value("applied", "http://127.0.0.1:9000", "ftp://127.0.0.1", "proxy/Upstreams/other.url", URL),
 ];
 
 /** Values of a connection over ssh: nothing is made before they are checked. */
