@@ -4,6 +4,7 @@ import {
   ForwardingRules,
   type ProxiedRoute,
 } from "../../src/model/actions/forwarding.js";
+import { loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { parseConfig } from "../../src/model/index.js";
 
 /** What goes upstream, and what comes back, as whole heads. */
@@ -12,22 +13,13 @@ function rulesOf(
   action: object,
   { url = "http://10.0.0.1:8000", ...route }: Partial<ProxiedRoute> & { url?: string } = {},
 ): ForwardingRules {
-  const config = parseConfig({
-    version: 1,
-    listeners: [{ name: "http", address: "0.0.0.0", port: 80, protocol: "http" }],
-    upstreams: [{ name: "web", url }],
-    virtualServers: [
-      {
-        name: "s",
-        serverNames: ["_"],
-        listeners: ["http"],
-        default: true,
-        routes: [
-          { name: "r", path: "/sync", ...route, action: { type: "proxy", upstream: "web", ...action } },
-        ],
-      },
-    ],
-  });
+  const config = parseConfig(
+    oneServer({
+      listeners: [loopback("http", 80)],
+      upstreams: [{ name: "web", url }],
+      routes: [{ name: "r", path: "/sync", ...route, action: { type: "proxy", upstream: "web", ...action } }],
+    }),
+  );
   if (!config.ok) throw new Error(JSON.stringify(config.problems));
   return new ForwardingRules(config.value.virtualServers[0]!.routes[0] as ProxiedRoute, { url });
 }

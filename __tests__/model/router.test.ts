@@ -1,4 +1,5 @@
 import fc from "../../proof/kit/property.js";
+import { loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { parseConfig, type ProxyConfig, type RouteConfig, Router } from "../../src/model/index.js";
 
 /** Which route answers a path (decisions 1.3), against the definition in as many words. */
@@ -6,19 +7,12 @@ import { parseConfig, type ProxyConfig, type RouteConfig, Router } from "../../s
 /** `exact /a`: a route and its name. */
 type Named = `${RouteConfig["match"]} ${string}`;
 
-const parsed = parseConfig({
-  version: 1,
-  listeners: [{ name: "http", address: "127.0.0.1", port: 8080, protocol: "http" }],
-  virtualServers: [
-    {
-      name: "front",
-      listeners: ["http"],
-      serverNames: ["_"],
-      default: true,
-      routes: [{ name: "any", path: "/", action: { type: "respond", status: 200 } }],
-    },
-  ],
-});
+const parsed = parseConfig(
+  oneServer({
+    listeners: [loopback("http", 8080)],
+    routes: [{ name: "any", path: "/", action: { type: "respond", status: 200 } }],
+  }),
+);
 
 /** A virtual server of these routes, and of those that a check would call shadowed too. */
 function configOf(names: readonly Named[]): ProxyConfig {

@@ -27,7 +27,7 @@ const ROOT = join(__dirname, "../..");
 
 /** Uploads and downloads `bytes` over TLS, HTTP/1.1 and HTTP/2, through `/synchttp` of the bundled proxy. */
 export async function runTransfers(bytes: number): Promise<Transfer[]> {
-  const upstream = spawn(process.execPath, ["--import", "tsx", "proof/transfer/upstream.ts"], {
+  const upstream = spawn(process.execPath, ["--import", "tsx", "proof/soak/upstream.ts"], {
     cwd: ROOT,
     stdio: ["ignore", "pipe", "inherit"],
   });
