@@ -1,5 +1,5 @@
 import { APPLICATIONS } from "../../src/applications/index.js";
-import { Application, FileSyncFrontEnd, FileSyncProxy, Mode } from "../../src/index.js";
+import { Application, FileSyncFrontEnd, FileSyncProxy, Mode, type Route } from "../../src/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
 import { newStack, synthesize } from "../../proof/kit/stacks.js";
 
@@ -132,9 +132,36 @@ test.each(
     const asked = rows.map(({ request }) => request.path);
     const alive = Object.values(definition.parts).flatMap((part) => part?.liveness?.path ?? []);
     expect(alive.filter((path) => !asked.includes(path))).toEqual([]);
-    expect(Object.values(definition.clients.builtIn ?? {}).every((path) => path.startsWith("/"))).toBe(true);
+    const { routes } = files as { routes: Readonly<Record<string, Route | undefined>> };
+    const moved = Object.entries(definition.clients.builtIn ?? {}).filter(
+      ([name, path]) => routes[name] !== undefined && !path.startsWith(routes[name].path),
+    );
+    expect(moved).toEqual([]);
   },
 );
+
+test("a public port other than the scheme's is in redirects, settings and what an office server is told", () => {
+  const mode = Mode.tls({ publicPort: 8443 });
+  const seafile = Application.seafile({ version: "12", components: { office: "onlyOffice", seadoc: true } });
+  const { stack } = frontEndOf(seafile, mode);
+  const texts: { content: string }[] = Object.values(synthesize(stack).resource.local_file!);
+  expect(texts.map(({ content }) => content).join("\n")).toContain(
+    "SEAFILE_SERVER_HOSTNAME=files.example.org:8443\n",
+  );
+  const office = resolve(stack, "https://files.example.org/onlyofficeds/x");
+  expect(office).toMatchObject({ headers: { "x-forwarded-host": "files.example.org:8443/onlyofficeds" } });
+  const { stack: other } = frontEndOf(NEXTCLOUD, mode);
+  expect(leadsTo(resolve(other, "https://files.example.org/.well-known/carddav"))).toBe(
+    "https://files.example.org:8443/remote.php/dav/",
+  );
+});
+
+test("a redirect keeps the scheme of plain mode", () => {
+  const { stack } = frontEndOf(SEAFILE_11, Mode.plain());
+  expect(leadsTo(resolve(stack, "http://files.example.org/seafdav"))).toBe(
+    "http://files.example.org/seafdav/",
+  );
+});
 
 test("the proxy of containers takes an application as well, with the URLs of its parts", () => {
   const files = new FileSyncProxy(newStack(), "files", {

@@ -1,6 +1,7 @@
 import {
   Action,
   Activation,
+  Application,
   ApplicationDaemons,
   ApplicationSettings,
   ContainerProxy,
@@ -66,6 +67,10 @@ const CALLS: Readonly<Record<string, (s: Site, props: Props) => unknown>> = {
   "Action.staticFiles": (_, props) => Action.staticFiles("/srv/a", props),
   "Action.redirect": (_, props) => Action.redirect(props),
   "Action.respond": (_, props) => Action.respond(200, props),
+  "Application.custom": (_, props) => Application.custom(props),
+  "Application.nextcloud": (_, props) => Application.nextcloud(props),
+  "Application.seafile": (_, props) => Application.seafile(props),
+  "Application.vaultwarden": (_, props) => Application.vaultwarden(props),
   "Delivery.local": (_, props) => Delivery.local(props),
   "Delivery.ssh": (_, props) => Delivery.ssh(props),
   "Mode.plain": (_, props) => Mode.plain(props),

@@ -10,6 +10,8 @@ import { renderSettings } from "../../src/render/index.js";
 const place = (host: string): PublicPlace => ({
   scheme: "https",
   host,
+  port: 443,
+  authority: host,
   origin: `https://${host}`,
   origins: [`https://${host}`],
 });

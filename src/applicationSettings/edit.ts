@@ -34,6 +34,15 @@ export interface ItemChange {
   readonly lineEndAdded?: boolean;
 }
 
+/** What an edit of lines finds of one item, and would do. */
+export interface ItemPlan {
+  readonly finding: ItemFinding;
+  readonly splice?: Splice;
+  readonly change?: ItemChange;
+  readonly problem?: Problem;
+  readonly note?: string;
+}
+
 /**
  * An edit of one item in one of the application's own files. It is undone item by item, so that every other line stays
  * as its owner last wrote it. It contains nothing else from the file, whose secret key is never copied (service 2.3).

@@ -1,9 +1,9 @@
-import { type EnvItem, type Problem, problem } from "../model/index.js";
+import { type EnvItem, problem } from "../model/index.js";
 import { envLine } from "../render/index.js";
-import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
+import type { ItemPlan, SettingsEdit } from "./edit.js";
 import { type EnvText, readEnv, valueAt } from "./envLines.js";
 import { strayProblem } from "./iniFile.js";
-import { insertLines, isUnended, lineNumbers, type Splice } from "./textEdit.js";
+import { insertLines, isUnended, lineNumbers } from "./textEdit.js";
 
 /**
  * Edits a file of environment variables. Docker Compose may read it, `docker run` and systemd: what they would read
@@ -42,20 +42,12 @@ interface EnvFile {
   readonly lineAt: (at: number) => number;
 }
 
-interface Plan {
-  readonly finding: ItemFinding;
-  readonly splice?: Splice;
-  readonly change?: ItemChange;
-  readonly problem?: Problem;
-  readonly note?: string;
-}
-
 const named = ({ name, value }: EnvItem) => ({ item: name, wanted: String(value) });
 
-function planItem({ env, path, lineAt }: EnvFile, item: EnvItem): Plan {
+function planItem({ env, path, lineAt }: EnvFile, item: EnvItem): ItemPlan {
   const base = named(item);
   const { name } = item;
-  const refuse = (at: number, why: string): Plan => {
+  const refuse = (at: number, why: string): ItemPlan => {
     const line = lineAt(at);
     const unsafe = problem("settings.refused", `${path}:${line}`, `${name}: ${why}`, FIX);
     return { finding: { ...base, line, state: "refused" }, problem: unsafe };

@@ -1,5 +1,5 @@
 import { type IniItem, itemLabel, type Problem, problem } from "../model/index.js";
-import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
+import type { ItemChange, ItemFinding, ItemPlan, SettingsEdit } from "./edit.js";
 import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
 
 /**
@@ -121,19 +121,11 @@ function withoutBlanksAtEnd(text: string): string {
 
 export const isText = (line: IniLine): boolean => line.kind !== "blank" && line.kind !== "comment";
 
-interface Plan {
-  readonly finding: ItemFinding;
-  readonly splice?: Splice;
-  readonly change?: ItemChange;
-  readonly problem?: Problem;
-  readonly note?: string;
-}
-
 const refused = (item: IniItem): ItemFinding => ({ ...named(item), state: "refused" });
 
 const named = (item: IniItem) => ({ item: itemLabel(item), wanted: String(item.value) });
 
-function planItem(lines: readonly IniLine[], item: IniItem, path: string): Plan {
+function planItem(lines: readonly IniLine[], item: IniItem, path: string): ItemPlan {
   const base = named(item);
   const { item: label, wanted } = base;
   const inSection = lines.filter((line) => line.section === item.section);

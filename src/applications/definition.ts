@@ -21,7 +21,11 @@ export interface PublicPlace {
   readonly scheme: "http" | "https";
   /** The main name that clients ask for. */
   readonly host: string;
-  /** Scheme, main name, and the port unless it is the scheme's own: `https://files.example.org`. */
+  /** Port that clients use. */
+  readonly port: number;
+  /** The main name as URLs have it, with the port unless it is the scheme's own: `files.example.org:8443`. */
+  readonly authority: string;
+  /** Scheme and authority: `https://files.example.org`. */
   readonly origin: string;
   /** Origins of all names, the main one first. */
   readonly origins: readonly string[];
@@ -31,6 +35,8 @@ export interface PublicPlace {
 export const ANY_PLACE: PublicPlace = {
   scheme: "https",
   host: "localhost",
+  port: 443,
+  authority: "localhost",
   origin: "https://localhost",
   origins: ["https://localhost"],
 };
@@ -61,7 +67,7 @@ export interface ApplicationRoute<Part extends string = string> extends Omit<Rou
   readonly expect?: false | readonly ExpectationInput[];
 }
 
-/** What answers: a part, files, a redirect, or a fixed response. */
+/** What answers: a part, files, a fixed response, or a redirect, which leads to the public scheme and port by default. */
 export type ApplicationAction<Part extends string = string> =
   | (Omit<Extract<ActionInput, { readonly type: "proxy" }>, "upstream"> & { readonly upstream: Part })
   | Exclude<ActionInput, { readonly type: "proxy" }>;
@@ -76,9 +82,7 @@ export interface SettingsCommand {
 
 /** What guards and single sign-on have to know of an application. */
 export interface ApplicationClients {
-  /**
-   * Paths of routes that clients have built in; those of users who moved a route elsewhere are warned of it. By route.
-   */
+  /** Paths that clients have built in, by the route that answers them. */
   readonly builtIn?: Readonly<Record<string, string>>;
   /** Paths that sync clients ask for with credentials of their own, which a log-in page in front of them would break. */
   readonly withCredentials: readonly string[];

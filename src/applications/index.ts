@@ -3,8 +3,15 @@ export * from "./fileSync.js";
 export * from "./fileSyncExpectations.js";
 export * from "./fileSyncSettings.js";
 export * from "./frontEndExpectations.js";
-export { nextcloud, type NextcloudOptions } from "./nextcloud.js";
-export type { Office } from "./office.js";
+export { nextcloud, type NextcloudOptions, type NextcloudPart, type NextcloudRoute } from "./nextcloud.js";
+export type { Office, OfficeRoute } from "./office.js";
 export { type ComposeOptions, immich, infiniteScale, openCloud, vaultwarden } from "./others.js";
-export { seafile, SEAFILE_VERSIONS, type SeafileComponents, type SeafileOptions } from "./seafile.js";
+export {
+  seafile,
+  SEAFILE_VERSIONS,
+  type SeafileComponents,
+  type SeafileOptions,
+  type SeafilePart,
+  type SeafileRoute,
+} from "./seafile.js";
 export { APPLICATIONS } from "./table.js";

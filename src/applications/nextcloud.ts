@@ -18,7 +18,9 @@ export interface NextcloudOptions {
   readonly office?: Office;
 }
 
+/** Servers of Nextcloud. */
 export type NextcloudPart = "web" | "push" | "office";
+/** Routes of Nextcloud. */
 export type NextcloudRoute = "web" | "push" | "carddav" | "caldav" | OfficeRoute;
 
 export function nextcloud({ push = false, office }: NextcloudOptions = {}): ApplicationDefinition<
@@ -38,8 +40,8 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
     main: "web",
     routes: (place) => ({
       web: routeTo<NextcloudPart>(parts, "web", "/"),
-      carddav: toDav(place, "/.well-known/carddav"),
-      caldav: toDav(place, "/.well-known/caldav"),
+      carddav: toDav("/.well-known/carddav"),
+      caldav: toDav("/.well-known/caldav"),
       ...when(push, () => ({
         push: routeTo<NextcloudPart>(parts, "push", "/push", { options: { strip: "raw" } }),
       })),
@@ -58,10 +60,10 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
   };
 }
 
-const toDav = ({ scheme }: PublicPlace, path: string) => ({
+const toDav = (path: string) => ({
   path,
   match: "exact" as const,
-  action: { type: "redirect" as const, scheme, path: "/remote.php/dav/" },
+  action: { type: "redirect" as const, path: "/remote.php/dav/" },
 });
 
 function commandsAt({ scheme, host, origin }: PublicPlace, push: boolean): SettingsCommand[] {

@@ -6,6 +6,7 @@ import { partAt, routeTo } from "./pieces.js";
 /** An office server beside the application. */
 export type Office = "collabora" | "onlyOffice";
 
+/** Routes of an office server. */
 export type OfficeRoute = "officePages" | "officeDiscovery" | "officeCapabilities" | "office";
 
 export const officePart = (office: Office): ApplicationPart =>
@@ -22,11 +23,11 @@ export const officePart = (office: Office): ApplicationPart =>
 /** Collabora's paths stay as they are; OnlyOffice does not know its prefix, and is told of it by X-Forwarded-Host. */
 export function officeRoutes(
   office: Office,
-  { host }: PublicPlace,
+  { authority }: PublicPlace,
 ): { readonly [route in OfficeRoute]?: ApplicationRoute<"office"> } {
   const parts = { office: officePart(office) };
   if (office === "onlyOffice") {
-    const options = { strip: "raw", setHeaders: { "X-Forwarded-Host": `${host}/onlyofficeds` } };
+    const options = { strip: "raw", setHeaders: { "X-Forwarded-Host": `${authority}/onlyofficeds` } };
     return { office: routeTo(parts, "office", "/onlyofficeds", { options }) };
   }
   const quiet = { expect: false as const };

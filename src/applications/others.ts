@@ -64,37 +64,34 @@ export const immich = (): OneServer =>
     },
   );
 
-const SCALE = {
-  withCredentials: [
-    "/remote.php",
-    "/dav",
-    "/ocs",
-    "/graph",
-    "/status.php",
-    "/.well-known/openid-configuration",
-    "/signin",
-  ],
-  logIns: [{ method: "POST" as const, path: "/signin/v1/identifier/_/logon", failed: [204] }],
-  sessionCookies: [],
-};
+/** Infinite Scale and what came of it: with `PROXY_TLS=false` the server speaks HTTP to this host. */
+const scale =
+  (name: string, title: string, variable: string) =>
+  ({ directory }: ComposeOptions): OneServer =>
+    oneServer(
+      name,
+      title,
+      { port: 9200, seconds: 3_600, alive: "/status.php" },
+      {
+        settings: ({ origin }) => [envFile(directory, variable, origin)],
+        clients: {
+          withCredentials: [
+            "/remote.php",
+            "/dav",
+            "/ocs",
+            "/graph",
+            "/status.php",
+            "/.well-known/openid-configuration",
+            "/signin",
+          ],
+          logIns: [{ method: "POST", path: "/signin/v1/identifier/_/logon", failed: [204] }],
+          sessionCookies: [],
+        },
+      },
+    );
 
-/** ownCloud Infinite Scale, with `PROXY_TLS=false`, so that it speaks HTTP to this host. */
-export const infiniteScale = ({ directory }: ComposeOptions): OneServer =>
-  oneServer(
-    "infiniteScale",
-    "ownCloud Infinite Scale",
-    { port: 9200, seconds: 3_600, alive: "/status.php" },
-    { settings: ({ origin }) => [envFile(directory, "OCIS_URL", origin)], clients: SCALE },
-  );
-
-/** OpenCloud, which Infinite Scale was the beginning of. */
-export const openCloud = ({ directory }: ComposeOptions): OneServer =>
-  oneServer(
-    "openCloud",
-    "OpenCloud",
-    { port: 9200, seconds: 3_600, alive: "/status.php" },
-    { settings: ({ origin }) => [envFile(directory, "OC_URL", origin)], clients: SCALE },
-  );
+export const infiniteScale = scale("infiniteScale", "ownCloud Infinite Scale", "OCIS_URL");
+export const openCloud = scale("openCloud", "OpenCloud", "OC_URL");
 
 /** Vaultwarden 1.29 and later, where WebSockets have no port of their own. */
 export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>

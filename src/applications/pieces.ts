@@ -4,7 +4,7 @@ import { OWN_404, WRONG_NAME } from "./frontEndExpectations.js";
 
 /** What entries of the table are put together from. */
 
-/** A part on its usual port, with a connect timeout that a user still waits for. */
+/** A part at its usual address. */
 export const partAt = (
   title: string,
   url: string,
@@ -13,7 +13,6 @@ export const partAt = (
 ): ApplicationPart => ({
   title,
   url,
-  connectTimeoutMs: 5_000,
   sendTimeoutMs: seconds * 1_000,
   readTimeoutMs: seconds * 1_000,
   ...(liveness === undefined ? {} : { liveness }),

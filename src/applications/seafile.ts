@@ -72,6 +72,7 @@ export interface SeafileOptions {
   readonly fixMedia?: boolean;
 }
 
+/** Servers of Seafile. */
 export type SeafilePart =
   | "web"
   | "fileServer"
@@ -80,6 +81,7 @@ export type SeafilePart =
   | "seadoc"
   | "thumbnail"
   | "office";
+/** Routes of Seafile. */
 export type SeafileRoute =
   | Exclude<SeafilePart, "office">
   | OfficeRoute
@@ -94,21 +96,50 @@ export type SeafileRoute =
 type Parts = { readonly [part in SeafilePart]?: ApplicationPart };
 type Seafile = ApplicationDefinition<SeafilePart, SeafileRoute>;
 
+/** The options with what follows from them. */
+interface Installation {
+  readonly version: SeafileOptions["version"];
+  readonly onHost: boolean;
+  readonly directory: string;
+  /** Path of the web interface; empty for `/`. */
+  readonly web: string;
+  /** Path of the media. */
+  readonly media: string;
+  readonly components: SeafileComponents;
+}
+
+function installationOf({
+  version,
+  layout,
+  directory,
+  prefix = "",
+  components,
+}: SeafileOptions): Installation {
+  return {
+    version,
+    onHost: (layout ?? (version === "11" ? "host" : "containers")) === "host",
+    directory: directory ?? "/opt/seafile",
+    web: prefix,
+    media: prefix === "" ? "/media" : "/seafmedia",
+    components: { webdav: true, ...components },
+  };
+}
+
 export function seafile(options: SeafileOptions): Seafile {
-  const { version, directory = "/opt/seafile", fixMedia = false } = options;
-  const onHost = isOnHost(options);
-  const parts = partsOf(options);
-  const { web } = pathsOf(options);
+  const { fixMedia = false } = options;
+  const installation = installationOf(options);
+  const { version, onHost, directory, web } = installation;
+  const parts = partsOf(installation);
   return {
     name: "seafile",
     title: `Seafile ${version}`,
     parts,
     main: "web",
-    routes: (place) => routesAt(place, options, parts),
-    settings: (place) => settingsAt(place, options),
+    routes: (place) => routesAt(place, installation, parts),
+    settings: (place) => settingsAt(place, installation),
     ...when(onHost, () => ({
       daemons: [
-        { unit: "seafile.service", restartOn: ["seafile.conf", "seafdav.conf", "env"] },
+        { unit: "seafile.service", restartOn: ["seafdav.conf", "env"] },
         { unit: "seahub.service", restartOn: ["seahub_settings.py", "env"], code: "web-application" },
       ],
       trees: [
@@ -139,25 +170,8 @@ export function seafile(options: SeafileOptions): Seafile {
   };
 }
 
-const isOnHost = ({ layout, version }: SeafileOptions): boolean =>
-  (layout ?? (version === "11" ? "host" : "containers")) === "host";
-
-/** Paths of the web interface (empty for `/`) and of the media. */
-const pathsOf = ({ prefix = "" }: SeafileOptions) => ({
-  web: prefix,
-  media: prefix === "" ? "/media" : "/seafmedia",
-});
-
-function partsOf(options: SeafileOptions): Parts {
-  const {
-    webdav = true,
-    notification = false,
-    seadoc = false,
-    thumbnail = false,
-    office,
-  } = options.components ?? {};
-  const { web } = pathsOf(options);
-  const onHost = isOnHost(options);
+function partsOf({ version, onHost, web, components }: Installation): Parts {
+  const { webdav = false, notification = false, seadoc = false, thumbnail = false, office } = components;
   const at = (port: number): string => `http://127.0.0.1:${port}`;
   return {
     // In containers uploads pass here too: the file server's time holds.
@@ -179,7 +193,7 @@ function partsOf(options: SeafileOptions): Parts {
       }),
     })),
     ...when(seadoc, () => ({
-      seadoc: partAt("SeaDoc server", at(options.version === "11" ? 7070 : 8888), 36_000),
+      seadoc: partAt("SeaDoc server", at(version === "11" ? 7070 : 8888), 36_000),
     })),
     ...when(thumbnail, () => ({
       thumbnail: partAt("thumbnail server", at(8084), 300, { path: "/thumbnail/ping", status: 200 }),
@@ -188,9 +202,11 @@ function partsOf(options: SeafileOptions): Parts {
   };
 }
 
-function routesAt(place: PublicPlace, options: SeafileOptions, parts: Parts): ReturnType<Seafile["routes"]> {
-  const { directory = "/opt/seafile", components: { office } = {} } = options;
-  const { web, media } = pathsOf(options);
+function routesAt(
+  place: PublicPlace,
+  { directory, web, media, components: { office } }: Installation,
+  parts: Parts,
+): ReturnType<Seafile["routes"]> {
   const stripped = { options: { strip: "raw" } };
   const quiet = { expect: false as const };
   const to = (part: SeafilePart, path: string, more = {}): ApplicationRoute<SeafilePart> =>
@@ -210,7 +226,7 @@ function routesAt(place: PublicPlace, options: SeafileOptions, parts: Parts): Re
       webdavRoot: {
         path: "/seafdav",
         match: "exact" as const,
-        action: { type: "redirect" as const, scheme: place.scheme, path: "/seafdav/" },
+        action: { type: "redirect" as const, path: "/seafdav/" },
       },
       // Icons and style sheets of the pages that the daemon makes of directories.
       directoryBrowser: to("webdav", "/:dir_browser", quiet),
@@ -229,14 +245,11 @@ function routesAt(place: PublicPlace, options: SeafileOptions, parts: Parts): Re
 }
 
 /** Version 11 has its URLs in Python; from 12 on they are in `.env`, whatever the layout. */
-function settingsAt({ scheme, host, origin, origins }: PublicPlace, options: SeafileOptions): SettingsFile[] {
-  const {
-    version,
-    directory = "/opt/seafile",
-    components: { webdav = true, notification, seadoc } = {},
-  } = options;
-  const { web, media } = pathsOf(options);
-  const onHost = isOnHost(options);
+function settingsAt(
+  { scheme, authority, origin, origins }: PublicPlace,
+  { version, onHost, directory, web, media, components }: Installation,
+): SettingsFile[] {
+  const { webdav, notification, seadoc } = components;
   const conf = `${directory}/conf`;
   const url = (name: string, value: string) => ({ name, value, code: "public-urls" });
   const python: SettingsFile = {
@@ -264,7 +277,7 @@ function settingsAt({ scheme, host, origin, origins }: PublicPlace, options: Sea
     path: onHost ? `${conf}/.env` : `${directory}/.env`,
     kind: "env",
     items: [
-      url("SEAFILE_SERVER_HOSTNAME", host),
+      url("SEAFILE_SERVER_HOSTNAME", authority),
       url("SEAFILE_SERVER_PROTOCOL", scheme),
       ...(seadoc === true ? [url("SEADOC_SERVER_URL", `${origin}/sdoc-server`)] : []),
       ...(notification === true ? [url("NOTIFICATION_SERVER_URL", `${origin}/notification`)] : []),
@@ -277,5 +290,5 @@ function settingsAt({ scheme, host, origin, origins }: PublicPlace, options: Sea
     // Without this, every request of a user who is logged in is 404.
     items: [{ section: "WEBDAV", name: "share_name", value: "/seafdav" }],
   };
-  return [version === "11" ? python : env, ...(onHost && webdav ? [dav] : [])];
+  return [version === "11" ? python : env, ...(onHost && webdav === true ? [dav] : [])];
 }

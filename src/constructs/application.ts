@@ -1,32 +1,25 @@
 import {
-  ANY_PLACE,
   type ApplicationDefinition,
   type ComposeOptions,
   immich,
   infiniteScale,
   nextcloud,
   type NextcloudOptions,
+  type NextcloudPart,
+  type NextcloudRoute,
   openCloud,
   seafile,
   SEAFILE_VERSIONS,
   type SeafileComponents,
   type SeafileOptions,
+  type SeafilePart,
+  type SeafileRoute,
   vaultwarden,
 } from "../applications/index.js";
 import { isFilePath } from "../model/filePath.js";
 import { type Problem, problem } from "../model/index.js";
-import {
-  any,
-  choice,
-  fields,
-  flag,
-  listOf,
-  type PropTable,
-  record,
-  refuseOptions,
-  required,
-  text,
-} from "./props/propTable.js";
+import { choice, fields, flag, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
+import { type CustomApplication, CUSTOM_APPLICATION, referenceProblems } from "./customApplication.js";
 import { isKnown } from "./props/tokens.js";
 import type { Route } from "./route.js";
 import type { Upstream } from "./upstream.js";
@@ -38,36 +31,18 @@ export type ApplicationMembers<T, Always extends string, Maybe extends string = 
   readonly [name in Maybe]?: T;
 };
 
-/** Routes of an office server. */
-export type OfficeRoutes = "office" | "officePages" | "officeDiscovery" | "officeCapabilities";
-
 /** Upstreams of a front end of Seafile. */
-export type SeafileUpstreams = ApplicationMembers<
-  Upstream,
-  "web",
-  "fileServer" | "webdav" | "notification" | "seadoc" | "thumbnail" | "office"
->;
+export type SeafileUpstreams = ApplicationMembers<Upstream, "web", Exclude<SeafilePart, "web">>;
 /** Routes of a front end of Seafile. */
-export type SeafileRoutes = ApplicationMembers<
-  Route,
-  "web",
-  | Exclude<keyof SeafileUpstreams, "web">
-  | (
-      | "media"
-      | "avatars"
-      | "custom"
-      | "webdavRoot"
-      | "directoryBrowser"
-      | "socketIo"
-      | "thumbnailPing"
-      | "page"
-    )
-  | OfficeRoutes
->;
+export type SeafileRoutes = ApplicationMembers<Route, "web", Exclude<SeafileRoute, "web"> | "page">;
 /** Upstreams of a front end of Nextcloud. */
-export type NextcloudUpstreams = ApplicationMembers<Upstream, "web", "push" | "office">;
+export type NextcloudUpstreams = ApplicationMembers<Upstream, "web", Exclude<NextcloudPart, "web">>;
 /** Routes of a front end of Nextcloud. */
-export type NextcloudRoutes = ApplicationMembers<Route, "web" | "carddav" | "caldav", "push" | OfficeRoutes>;
+export type NextcloudRoutes = ApplicationMembers<
+  Route,
+  "web" | "carddav" | "caldav",
+  Exclude<NextcloudRoute, "web" | "carddav" | "caldav">
+>;
 
 /** An application of one server at `/`. */
 export type OneServerApplication = Application<
@@ -107,20 +82,27 @@ export class Application<Upstreams extends object = object, Routes extends objec
 
   /** ownCloud Infinite Scale, with `PROXY_TLS=false`. */
   static infiniteScale(options: ComposeOptions): OneServerApplication {
-    refuseOptions("Application.infiniteScale", options, COMPOSE, ofDirectory("Application.infiniteScale"));
-    return new Application(infiniteScale(options));
+    return Application.composed("infiniteScale", infiniteScale, options);
   }
 
   /** OpenCloud, with `PROXY_TLS=false`. */
   static openCloud(options: ComposeOptions): OneServerApplication {
-    refuseOptions("Application.openCloud", options, COMPOSE, ofDirectory("Application.openCloud"));
-    return new Application(openCloud(options));
+    return Application.composed("openCloud", openCloud, options);
   }
 
   /** Vaultwarden 1.29 or later. */
   static vaultwarden(options: ComposeOptions): OneServerApplication {
-    refuseOptions("Application.vaultwarden", options, COMPOSE, ofDirectory("Application.vaultwarden"));
-    return new Application(vaultwarden(options));
+    return Application.composed("vaultwarden", vaultwarden, options);
+  }
+
+  private static composed(
+    name: string,
+    define: (options: ComposeOptions) => ApplicationDefinition,
+    options: ComposeOptions,
+  ): OneServerApplication {
+    const method = `Application.${name}`;
+    refuseOptions(method, options, COMPOSE, (fit) => directoryProblems(method, fit));
+    return new Application(define(options));
   }
 
   /**
@@ -130,22 +112,11 @@ export class Application<Upstreams extends object = object, Routes extends objec
   static custom<Part extends string, RouteName extends string>(
     definition: CustomApplication<Part, RouteName>,
   ): Application<ApplicationMembers<Upstream, Part>, ApplicationMembers<Route, RouteName, "page">> {
-    refuseOptions(
-      "Application.custom",
-      definition,
-      CUSTOM as PropTable<CustomApplication<Part, RouteName>>,
-      (fit) => customProblems(fit as Partial<ApplicationDefinition>),
-    );
+    const given = definition as CustomApplication;
+    refuseOptions("Application.custom", given, CUSTOM_APPLICATION, referenceProblems);
     return new Application({ clients: NO_CLIENTS, ...definition });
   }
 }
-
-/** An application of one's own: what `ApplicationDefinition` has, `clients` by choice. */
-export type CustomApplication<Part extends string = string, RouteName extends string = string> = Omit<
-  ApplicationDefinition<Part, RouteName>,
-  "clients"
-> &
-  Partial<Pick<ApplicationDefinition, "clients">>;
 
 const NO_CLIENTS = { withCredentials: [], logIns: [], sessionCookies: [] };
 
@@ -168,32 +139,16 @@ const SEAFILE: PropTable<SeafileOptions> = {
 
 const COMPOSE: PropTable<ComposeOptions> = { directory: required(text) };
 
-const CUSTOM: PropTable<CustomApplication> = {
-  name: required(text),
-  title: required(text),
-  parts: required(record),
-  main: required(text),
-  routes: required(any),
-  settings: any,
-  commands: any,
-  daemons: listOf(record),
-  trees: listOf(record),
-  rows: listOf(record),
-  clients: record,
-};
-
-const ofDirectory =
-  (method: string) =>
-  ({ directory }: { readonly directory?: string }): Problem[] => {
-    if (directory === undefined || (isKnown(directory) && isFilePath(directory))) return [];
-    const fix = "Give the absolute path as a literal: settings files and routes are made from it.";
-    const more = { ...(isKnown(directory) ? { received: directory } : {}), allowed: "an absolute path", fix };
-    return [problem("config.bad-file-path", `${method}.directory`, "is not an absolute path", more)];
-  };
+function directoryProblems(method: string, { directory }: Partial<ComposeOptions>): Problem[] {
+  if (directory === undefined || (isKnown(directory) && isFilePath(directory))) return [];
+  const fix = "Give the absolute path as a literal: settings files and routes are made from it.";
+  const more = { ...(isKnown(directory) ? { received: directory } : {}), allowed: "an absolute path", fix };
+  return [problem("config.bad-file-path", `${method}.directory`, "is not an absolute path", more)];
+}
 
 function seafileProblems(fit: Partial<SeafileOptions>): Problem[] {
   const { version, layout, prefix, components: { thumbnail } = {} } = fit;
-  const problems = ofDirectory("Application.seafile")(fit);
+  const problems = directoryProblems("Application.seafile", fit);
   if (prefix !== undefined && !(version === "11" && layout !== "containers")) {
     const fix = "Leave `prefix` out: the web interface is at `/`.";
     const more = { received: prefix, allowed: "a prefix of version 11 on a host", fix };
@@ -211,41 +166,4 @@ function seafileProblems(fit: Partial<SeafileOptions>): Problem[] {
     problems.push(problem("config.unknown-field", path, "is newer than this version", more));
   }
   return problems;
-}
-
-function customProblems({ main, routes, parts = {} }: Partial<ApplicationDefinition>): Problem[] {
-  const at = (name: string): string => `Application.custom.${name}`;
-  if (typeof routes !== "function") {
-    const more = { received: routes, allowed: "a function of the public place that returns routes by name" };
-    return [problem("config.wrong-type", at("routes"), "is not a function", more)];
-  }
-  const made = routes(ANY_PLACE);
-  const names = Object.keys(made);
-  const unknown = (
-    path: string,
-    received: string | undefined,
-    known: readonly string[],
-    what: string,
-  ): Problem[] =>
-    received === undefined || known.includes(received)
-      ? []
-      : [
-          problem("config.unknown-reference", at(path), `is not ${what}`, {
-            received,
-            allowed: known.join(", "),
-          }),
-        ];
-  return [
-    ...unknown("main", main, names, "the name of a route"),
-    ...Object.entries(made).flatMap(([name, route]) =>
-      route?.action.type === "proxy"
-        ? unknown(
-            `routes.${name}.action.upstream`,
-            route.action.upstream,
-            Object.keys(parts),
-            "the name of a part",
-          )
-        : [],
-    ),
-  ];
 }

@@ -3,6 +3,7 @@ export * from "./action.js";
 export * from "./activation.js";
 export type * from "./activationOptions.js";
 export * from "./application.js";
+export type { CustomApplication } from "./customApplication.js";
 export * from "./containerProxy.js";
 export type { DailyDoctor } from "./dailyDoctor.js";
 export type {
@@ -24,10 +25,15 @@ export type {
   LogIn,
   MediaDirectories,
   NextcloudOptions,
+  NextcloudPart,
+  NextcloudRoute,
   Office,
+  OfficeRoute,
   PublicPlace,
   SeafileComponents,
   SeafileOptions,
+  SeafilePart,
+  SeafileRoute,
   SettingsCommand,
   SettingsFilePaths,
 } from "../applications/index.js";

@@ -59,7 +59,10 @@ export class Route extends Construct {
 
   private useCredentialFiles(): void {
     const { credentials, upstream } = this.action;
-    proxyOf(this).useCredentialFiles(Object.values({ ...credentials, ...upstream?.tlsFiles }));
+    proxyOf(this).useCredentialFiles([
+      ...Object.values(credentials),
+      ...Object.values(upstream?.tlsFiles ?? {}),
+    ]);
   }
 
   /**
@@ -141,7 +144,7 @@ export interface RouteProps {
   /**
    * Idle time allowed between two writes to the client, in milliseconds from 1 to 2147483647; then the connection is
    * closed.
-   * @default 60000 (the front end's proxied routes: 36000000)
+   * @default 60000 (proxied routes of the default application: 36000000)
    */
   readonly sendTimeoutMs?: number;
   /**

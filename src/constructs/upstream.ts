@@ -102,19 +102,19 @@ export interface UpstreamProps {
   /**
    * Time to establish a connection, with TLS if it has any, in milliseconds from 1 to 2147483647. A request that exceeds
    * it gets 504.
-   * @default 5000 (the front end's routes: 36000000)
+   * @default 5000 (the default application of a front end: 36000000)
    */
   readonly connectTimeoutMs?: number;
   /**
    * Idle time allowed between two writes of a request to the upstream, in milliseconds from 1 to 2147483647. It
    * does not limit the whole request: an upload may take any time as long as it progresses. 504 when exceeded.
-   * @default 60000 (the front end's routes: 36000000)
+   * @default 60000 (the default application of a front end: 36000000)
    */
   readonly sendTimeoutMs?: number;
   /**
    * Idle time allowed between two reads of an answer, in milliseconds from 1 to 2147483647; 504 when exceeded before
    * the answer began.
-   * @default 60000 (the front end's routes: 36000000)
+   * @default 60000 (the default application of a front end: 36000000)
    */
   readonly readTimeoutMs?: number;
   /**

@@ -83,8 +83,7 @@ export class FileSyncFrontEnd<
   readonly redirect?: VirtualServer;
   /** Routes of the application's virtual server. */
   readonly routes: Routes;
-  /** Directories on the host that the media routes of the default application serve; undefined for another one. */
-  readonly media?: MediaDirectories;
+  private readonly ownMedia?: MediaDirectories;
   /** Files of the TLS material; undefined in plain mode. */
   readonly tls?: TlsFiles;
   /** Page of the default server. */
@@ -119,8 +118,8 @@ export class FileSyncFrontEnd<
     this.proxy = new ReverseProxy(this, "Proxy", { ...props.proxy, host: this.host, paths: props.paths });
     this.listeners = addListeners(this.proxy, this.mode, this.serverNames);
     this.tls = this.listeners.https?.tlsFiles;
-    if (props.application === undefined) this.media = mediaOf(props);
-    const application = props.application?.definition ?? fileSyncDefinition(props, this.media!);
+    if (props.application === undefined) this.ownMedia = mediaOf(props);
+    const application = props.application?.definition ?? fileSyncDefinition(props, this.ownMedia!);
     const { listeners, mode, serverNames } = this;
     const { defaultPageDirectory: pageDirectory, logDirectory, settingsDirectory } = this.proxy.paths;
     const logs = props.proxy?.logs;
@@ -173,13 +172,25 @@ export class FileSyncFrontEnd<
 
   /** The settings of the default application that follow from all this; refused for another one, which has `settingsTexts`. */
   get settings(): ApplicationSettings {
-    if (this.ownSettings === undefined) {
-      const fix = "Use `settingsTexts`, which has a file for each of the application's own.";
+    return this.ofDefault(
+      "settings",
+      this.ownSettings,
+      "Use `settingsTexts`: a file for each of the application's.",
+    );
+  }
+
+  /** Directories on the host that the media routes of the default application serve; refused for another one. */
+  get media(): MediaDirectories {
+    return this.ofDefault("media", this.ownMedia, "Use the `action` of a route: it has the `directory`.");
+  }
+
+  private ofDefault<T>(member: string, value: T | undefined, fix: string): T {
+    if (value === undefined) {
       const more = { allowed: "a front end of the default application", fix };
-      const path = `${this.node.path}.settings`;
+      const path = `${this.node.path}.${member}`;
       refuse([problem("config.unknown-reference", path, "does not exist for another application", more)]);
     }
-    return this.ownSettings!;
+    return value!;
   }
 
   /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */

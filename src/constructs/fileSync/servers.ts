@@ -202,7 +202,7 @@ function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<s
       id,
       server.addRoute(id, {
         ...props,
-        action: actionOf(action, input.upstreams),
+        action: actionOf(action, input),
         ...(proxied ? { requestBodyTimeoutMs } : {}),
         ...(responseHeaders[id] === undefined ? {} : { responseHeaders: responseHeaders[id] }),
         ...(ownLogs ? logsOf(id, input) : {}),
@@ -230,7 +230,10 @@ function logsOf(id: string, { logDirectory, logs = {} }: RoutesInput) {
   };
 }
 
-function actionOf(action: ApplicationRoute["action"], upstreams: Readonly<Record<string, Upstream>>): Action {
+function actionOf(
+  action: ApplicationRoute["action"],
+  { upstreams, place: { scheme, port } }: RoutesInput,
+): Action {
   switch (action.type) {
     case "proxy": {
       const { type: _, upstream, ...options } = action;
@@ -242,7 +245,7 @@ function actionOf(action: ApplicationRoute["action"], upstreams: Readonly<Record
     }
     case "redirect": {
       const { type: _, ...options } = action;
-      return Action.redirect(options);
+      return Action.redirect({ scheme, port, ...options });
     }
     case "respond": {
       const { type: _, status, ...options } = action;

@@ -243,6 +243,29 @@ export function listOf(kind: PropKind): PropKind {
   };
 }
 
+/** An object with names of the caller's, whose values are of one kind. */
+export function recordOf(kind: PropKind): PropKind {
+  return {
+    allowed: `an object, each value ${kind.allowed}`,
+    called: "an object",
+    accepts: (value) => isObject(value) && !Construct.isConstruct(value),
+    inside: (value, path) =>
+      Object.entries(value as object).flatMap(([name, item]) =>
+        valueProblems(`${path}.${name}`, item, { ...kind, required: true }),
+      ),
+  };
+}
+
+/** A function, in words such as `(place) => …`, that gives something of a kind when it is called with the argument. */
+export function functionOf(words: string, kind: PropKind, argument: unknown): PropKind {
+  return {
+    allowed: `\`${words}\``,
+    accepts: (value) => typeof value === "function",
+    inside: (value, path) =>
+      valueProblems(path, (value as (given: unknown) => unknown)(argument), { ...kind, required: true }),
+  };
+}
+
 export const record: PropKind = { allowed: "an object", accepts: isObject, inside: constructsInside };
 
 export function choice(...values: readonly (string | boolean)[]): PropKind {

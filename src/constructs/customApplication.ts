@@ -1,0 +1,111 @@
+import {
+  ANY_PLACE,
+  type ApplicationClients,
+  type ApplicationDefinition,
+  type ApplicationPart,
+  type ApplicationRoute,
+  type Liveness,
+  type LogIn,
+} from "../applications/index.js";
+import { type Problem, problem } from "../model/index.js";
+import {
+  any,
+  choice,
+  fields,
+  flag,
+  functionOf,
+  listOf,
+  number,
+  type PropKind,
+  type PropTable,
+  record,
+  recordOf,
+  required,
+  text,
+  without,
+} from "./props/propTable.js";
+import { UPSTREAM_PROPS } from "./upstream.js";
+
+/** An application of one's own: what `ApplicationDefinition` has, `clients` by choice. */
+export type CustomApplication<Part extends string = string, RouteName extends string = string> = Omit<
+  ApplicationDefinition<Part, RouteName>,
+  "clients"
+> &
+  Partial<Pick<ApplicationDefinition, "clients">>;
+
+const ACTIONS = ["proxy", "staticFiles", "redirect", "respond"];
+const ACTION: PropKind = {
+  allowed: `an object with \`type\`: one of ${ACTIONS.join(", ")}`,
+  accepts: (value) => record.accepts(value) && ACTIONS.includes((value as { type?: string }).type!),
+};
+
+// The model judges what these leave open.
+const ROUTE = fields<ApplicationRoute>({
+  path: required(text),
+  match: any,
+  action: required(ACTION),
+  requestBodyBytesMax: any,
+  requestBodyTimeoutMs: any,
+  sendTimeoutMs: any,
+  responseHeaders: any,
+  accessLog: any,
+  errorLog: any,
+  ownLogs: flag,
+  expect: any,
+});
+
+const PART = fields<ApplicationPart>({
+  ...without(UPSTREAM_PROPS, "name"),
+  title: required(text),
+  liveness: fields<Liveness>({ path: required(text), status: required(number) }),
+});
+
+const ofPlace = (kind: PropKind): PropKind => functionOf("(place) => …", kind, ANY_PLACE);
+
+/** @internal Functions are called once, to see what they give. */
+export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
+  name: required(text),
+  title: required(text),
+  parts: required(recordOf(PART)),
+  main: required(text),
+  routes: required(ofPlace(recordOf(ROUTE))),
+  settings: ofPlace(listOf(record)),
+  commands: ofPlace(listOf(fields({ says: required(text), command: required(text) }))),
+  daemons: listOf(record),
+  trees: listOf(record),
+  rows: listOf(record),
+  clients: fields<ApplicationClients>({
+    builtIn: recordOf(text),
+    withCredentials: required(listOf(text)),
+    logIns: required(
+      listOf(
+        fields<LogIn>({
+          method: required(choice("POST", "GET", "PROPFIND")),
+          path: required(text),
+          failed: required(listOf(number)),
+        }),
+      ),
+    ),
+    sessionCookies: required(listOf(text)),
+  }),
+};
+
+/** @internal Names of routes and parts that are none. */
+export function referenceProblems({ main, routes, parts = {} }: Partial<CustomApplication>): Problem[] {
+  if (routes === undefined) return [];
+  const made = Object.entries(routes(ANY_PLACE)) as [string, ApplicationRoute][];
+  const unknown = (path: string, received: string, names: readonly string[], what: string): Problem[] => {
+    if (names.includes(received)) return [];
+    const more = { received, allowed: names.join(", ") };
+    return [problem("config.unknown-reference", `Application.custom.${path}`, `is not ${what}`, more)];
+  };
+  const names = made.map(([name]) => name);
+  return [
+    ...(main === undefined ? [] : unknown("main", main, names, "the name of a route")),
+    ...made.flatMap(([name, { action }]) =>
+      action.type === "proxy"
+        ? unknown(`routes.${name}.action.upstream`, action.upstream, Object.keys(parts), "the name of a part")
+        : [],
+    ),
+  ];
+}
