@@ -28,6 +28,8 @@ export function laboratory<O extends Options>(
 ): void {
   const entries = Object.entries(options);
   const main = async (): Promise<void> => {
+    // The module that calls this may define below the call what its run needs.
+    await Promise.resolve();
     const { values } = parseArgs({
       options: {
         ...Object.fromEntries(
