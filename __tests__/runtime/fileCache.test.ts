@@ -28,7 +28,7 @@ function described(
     size: BigInt(size),
     ino: 7n,
   } as BigIntStats;
-  return describeFile(path, stats, content, undefined, CHECKED);
+  return describeFile(path, stats, content, {}, CHECKED);
 }
 
 describe("the state of a file", () => {
@@ -64,7 +64,7 @@ describe("the state of a file", () => {
     const settledAfter = (ms: number): boolean => {
       const ctimeMs = BigInt(whole);
       const stats = { mtimeMs: BigInt(past), ctimeMs, ctimeNs: ctimeMs * 1_000_000n, size: 0n, ino: 7n };
-      return describeFile("/a", stats as BigIntStats, undefined, undefined, whole + ms).settled;
+      return describeFile("/a", stats as BigIntStats, undefined, {}, whole + ms).settled;
     };
     expect([settledAfter(2_000), settledAfter(2_001)]).toEqual([false, true]);
   });

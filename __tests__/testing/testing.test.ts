@@ -290,7 +290,10 @@ describe("methods and limits", () => {
   server.addRoute("old", { path: "/old", match: "prefix", action: Action.staticFiles("/srv/old") });
   server.addRoute("index", {
     path: "/index",
-    action: Action.staticFiles("/srv/index", { index: ["a.html", "b.html"] }),
+    action: Action.staticFiles("/srv/index", {
+      index: ["a.html", "b.html"],
+      precompressed: ["gzip", "br", "zstd"],
+    }),
   });
   server.addRoute("gone", { path: "/gone", action: Action.respond(410, { body: "gone" }) });
   test.each<[TestRequest, string]>([
@@ -321,6 +324,14 @@ describe("methods and limits", () => {
     [{ url: "http://x/gone" }, "v/gone respond 410 gone"],
   ])("%j", (request, expected) => {
     expect(kindOf(resolve(stack, request))).toBe(expected);
+  });
+  test("encoded files that the client accepts, best first", () => {
+    const headers = { "Accept-Encoding": "gzip;q=0.5, br, zstd;q=0" };
+    expect(resolve(stack, { url: "http://x/index/", headers })).toMatchObject({
+      file: "/srv/index/a.html",
+      encodedFiles: ["/srv/index/a.html.br", "/srv/index/a.html.gz"],
+    });
+    expect(resolve(stack, { url: "http://x/files/a", headers })).not.toHaveProperty("encodedFiles");
   });
   test.each([
     "/app",

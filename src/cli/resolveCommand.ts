@@ -95,7 +95,10 @@ function answered(resolved: Resolution): readonly string[] {
       ];
     }
     case "staticFile":
-      return [`the file ${resolved.file}`];
+      return [
+        `the file ${resolved.file}`,
+        ...(resolved.encodedFiles ?? []).map((file) => `  or ${file}, if it is there`),
+      ];
     case "redirect":
       return [`${resolved.status} to ${resolved.location}`];
     case "respond":

@@ -166,6 +166,14 @@ export interface StaticFilesOptions {
    * @default - not sent; clients revalidate by ETag
    */
   readonly cacheControl?: string;
+  /**
+   * Encoded files that are sent in place of a file, to clients that accept their coding: `NAME.zst` for `zstd`, `NAME.br`
+   * for `br`, `NAME.gz` for `gzip`, beside the file and readable as it is. Of codings that a client accepts with equal
+   * weight, the first is taken. The build that writes a file has to write these too: their age is not compared. Only for
+   * files that are the same for everybody.
+   * @default - none: files are sent as they are
+   */
+  readonly precompressed?: readonly ("zstd" | "br" | "gzip")[];
 }
 
 /** Where a redirect leads. */
@@ -277,7 +285,12 @@ const PROXY_OPTIONS: PropTable<ProxyOptions> = {
   webSocket: any,
 };
 
-const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = { index: any, symlinks: any, cacheControl: any };
+const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = {
+  index: any,
+  symlinks: any,
+  cacheControl: any,
+  precompressed: any,
+};
 
 const REDIRECT_OPTIONS: PropTable<RedirectOptions> = {
   status: any,

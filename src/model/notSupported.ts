@@ -138,7 +138,8 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
     what: "compression",
     instead:
-      "Let the application compress what holds no secret beside what others can choose; its answers pass as they are.",
+      "Let the application compress what holds no secret; its answers pass as they are. `precompressed` of " +
+      "`Action.staticFiles` sends files that a build encoded.",
     names: [
       "gzip",
       "gzipTypes",

@@ -1,5 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
 import {
+  acceptedCodings,
   type ActionConfig,
   type ActionOf,
   answerFieldRules,
@@ -7,6 +8,7 @@ import {
   canonicalAddress,
   connectionOptions,
   clientPort,
+  CODING_SUFFIXES,
   CONNECT_REFUSAL,
   defaultPort,
   forwardedClient,
@@ -72,7 +74,12 @@ export type Answered =
       /** Fields that go upstream, by lower-case name; fields sent several times are joined with `, `. */
       readonly headers: Readonly<Record<string, string>>;
     }
-  | { readonly kind: "staticFile"; readonly file: string }
+  | {
+      readonly kind: "staticFile";
+      readonly file: string;
+      /** Encoded files that the client accepts, best first: the first that exists beside the file is sent in its place. */
+      readonly encodedFiles?: readonly string[];
+    }
   | { readonly kind: "redirect"; readonly status: number; readonly location: string }
   | { readonly kind: "respond"; readonly status: number; readonly body: string }
   | { readonly kind: "error"; readonly status: number };
@@ -242,7 +249,10 @@ function staticFile({ asked, path }: Routed, route: RouteConfig, action: ActionO
   if (rest === undefined) return { kind: "error", status: 404 };
   const index = rest.endsWith("/") ? (action.index[0] ?? "") : "";
   const named = Buffer.from(rest, "latin1").toString("utf8") + index;
-  return { kind: "staticFile", file: belowDirectory(action.directory) + named };
+  const file = belowDirectory(action.directory) + named;
+  const codings = file.endsWith("/") ? [] : acceptedCodings(headerList(asked), action.precompressed ?? []);
+  const encodedFiles = codings.map((coding) => file + CODING_SUFFIXES[coding]);
+  return { kind: "staticFile", file, ...(encodedFiles.length === 0 ? {} : { encodedFiles }) };
 }
 
 interface SplitUrl {

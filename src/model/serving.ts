@@ -2,6 +2,7 @@
  * The model without its parser: everything that a serving process needs. A worker gets its config already parsed, and
  * the parser's library takes as long to load as everything else in a worker.
  */
+export * from "./actions/contentCoding.js";
 export * from "./actions/fieldFates.js";
 export * from "./actions/forwarding.js";
 export * from "./actions/location.js";

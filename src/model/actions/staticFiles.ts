@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { DeepReadonly } from "../deepReadonly.js";
 import { filePath, line, name } from "../fields.js";
+import { CODING_SUFFIXES, type ContentCoding } from "./contentCoding.js";
 import type { ActionKind } from "./kind.js";
 
 export const staticFilesFields = z
@@ -25,6 +26,14 @@ export const staticFilesFields = z
       "Value of Cache-Control; without it, the field is not sent.",
       "max-age=3600",
     ).optional(),
+    precompressed: z
+      .array(z.enum(Object.keys(CODING_SUFFIXES) as [ContentCoding, ...ContentCoding[]]))
+      .optional()
+      .meta({
+        description:
+          "Codings for which an encoded file beside the file, `NAME.zst`, `NAME.br` or `NAME.gz`, is sent to clients that accept them; of those accepted with equal weight, the first. Without it, no other file is looked for.",
+        examples: [["zstd", "br", "gzip"]],
+      }),
   })
   .describe("Serves files from a directory, for GET and HEAD.");
 

@@ -1,6 +1,6 @@
 import type { BigIntStats } from "node:fs";
 import { lookup as mimeType } from "mrmime";
-import { onePiece } from "../../model/serving.js";
+import { type ActionOf, CODING_SUFFIXES, type ContentCoding, onePiece } from "../../model/serving.js";
 import type { HeaderList } from "../exchange/exchange.js";
 import { fsPath } from "./permissions.js";
 
@@ -15,7 +15,9 @@ export interface StaticFile {
   /** Seconds since the epoch; conditions are compared with it. */
   readonly modifiedSecond: number;
   readonly contentType: string;
-  /** `ETag`, `Last-Modified`, `Cache-Control`: also sent with a 304. Shared, never to be changed. */
+  /** `Content-Encoding`, of an encoded file: also sent with a 206. */
+  readonly encodingHeaders: HeaderList;
+  /** `ETag`, `Last-Modified`, `Cache-Control`, `Vary`: also sent with a 304. Shared, never to be changed. */
   readonly validatorHeaders: HeaderList;
   /** The whole list of a 200. Shared, never to be changed. */
   readonly headers: HeaderList;
@@ -49,8 +51,9 @@ export function describeFile(
   path: string,
   stats: BigIntStats,
   content: Buffer | undefined,
-  cacheControl: string | undefined,
+  { cacheControl, precompressed = [] }: Pick<ActionOf<"staticFiles">, "cacheControl" | "precompressed">,
   checkedAt: number,
+  coding?: ContentCoding,
 ): StaticFile {
   const modifiedSecond = Math.floor(Number(stats.mtimeMs) / 1000);
   const lastFullSecond = Math.floor(checkedAt / 1000) - 1;
@@ -59,10 +62,15 @@ export function describeFile(
   const settled = ticked && (modifiedSecond <= lastFullSecond || Number(stats.mtimeMs) > checkedAt);
   const parts = [stats.ctimeNs, stats.size, stats.ino];
   if (!settled) parts.push(process.hrtime.bigint());
-  const etag = `"${parts.map((part) => part.toString(16)).join("-")}"`;
+  // The encoded file may be another name of the same inode; what it says is something else.
+  const tag = parts.map((part) => part.toString(16)).concat(coding ?? []);
+  const etag = `"${tag.join("-")}"`;
   const validators = ["Last-Modified", named, "ETag", etag];
   if (cacheControl !== undefined) validators.push("Cache-Control", cacheControl);
-  const contentType = contentTypeOf(path);
+  if (precompressed.length > 0) validators.push("Vary", "Accept-Encoding");
+  const original = coding === undefined ? path : path.slice(0, -CODING_SUFFIXES[coding].length);
+  const contentType = contentTypeOf(original);
+  const encodingHeaders = coding === undefined ? [] : ["Content-Encoding", coding];
   return {
     path,
     diskPath: fsPath(path),
@@ -70,10 +78,12 @@ export function describeFile(
     etag,
     modifiedSecond,
     contentType,
+    encodingHeaders,
     validatorHeaders: Object.freeze(validators) as HeaderList,
     headers: Object.freeze([
       "Content-Type",
       contentType,
+      ...encodingHeaders,
       ...validators,
       "Accept-Ranges",
       "bytes",
@@ -106,7 +116,8 @@ export function isSameState(a: BigIntStats, b: BigIntStats): boolean {
 }
 
 /**
- * The recently requested files of one route, within a limit of memory.
+ * The recently requested files of one route, within a limit of memory: by request path, and encoded ones by a key that
+ * is no path.
  *
  * The clock algorithm (second chance) decides which file is dropped when there is no room: a hit only sets a mark,
  * whereas a strict least-recently-used order would cost two map operations.
@@ -117,27 +128,27 @@ export class FileCache {
 
   constructor(private readonly bytesMax = CACHE_BYTES_MAX) {}
 
-  /** The file of a request path, as it was. */
-  get(requestPath: string): StaticFile | undefined {
-    const file = this.files.get(requestPath);
+  /** The file of a request path, or an encoded one, as it was. */
+  get(key: string): StaticFile | undefined {
+    const file = this.files.get(key);
     if (file !== undefined) file.used = true;
     return file;
   }
 
-  set(requestPath: string, file: StaticFile): void {
-    this.delete(requestPath);
+  set(key: string, file: StaticFile): void {
+    this.delete(key);
     // A slice of a request head would keep the whole head alive.
-    const key = onePiece(requestPath);
-    this.files.set(key, file);
-    this.bytes += weight(key, file);
+    const kept = onePiece(key);
+    this.files.set(kept, file);
+    this.bytes += weight(kept, file);
     if (this.bytes > this.bytesMax) this.shrink();
   }
 
-  delete(requestPath: string): void {
-    const file = this.files.get(requestPath);
+  delete(key: string): void {
+    const file = this.files.get(key);
     if (file === undefined) return;
-    this.files.delete(requestPath);
-    this.bytes -= weight(requestPath, file);
+    this.files.delete(key);
+    this.bytes -= weight(key, file);
   }
 
   private shrink(): void {

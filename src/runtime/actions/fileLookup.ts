@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import { promisify } from "node:util";
 import type { ErrorLevel } from "../exchange/exchange.js";
-import { type ActionOf, belowDirectory } from "../../model/serving.js";
+import { type ActionOf, belowDirectory, CODING_SUFFIXES, type ContentCoding } from "../../model/serving.js";
 import { systemError, systemReason } from "../load/systemReason.js";
 import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";
 import { explainDenial, fsPath, shown } from "./permissions.js";
@@ -50,17 +50,32 @@ export class FileLookup {
     return failure(403, "error", `directory index of "${shown(this.directory + rest)}" is forbidden`);
   }
 
+  /** The file beside it that has its content encoded. */
+  findEncoded(file: StaticFile, coding: ContentCoding): Promise<Found> {
+    return this.open(file.path.slice(this.directory.length) + CODING_SUFFIXES[coding], coding);
+  }
+
+  /** Whether there is anything by that name. */
+  hasEncoded(file: StaticFile, coding: ContentCoding): boolean {
+    try {
+      return fs.statSync(fsPath(file.path + CODING_SUFFIXES[coding]), NO_ERROR) !== undefined;
+    } catch (error) {
+      systemError(error);
+      return false;
+    }
+  }
+
   /**
    * Whether a file is still the same as when it was described. The check costs about as much as the answer's head, so
    * every answer can afford it. A file that was removed, replaced or made unreadable is noticed at once. If a directory
    * on the path was moved out of reach and replaced with a link that leads to the same file, that is noticed within
    * {@link WAY_CHECK_MS}.
    *
-   * @param requestPath path that it answered for
+   * @param key path that it answered for, or what the cache has an encoded one by
    */
-  isCurrent(file: StaticFile, requestPath: string): boolean {
+  isCurrent(file: StaticFile, key: string): boolean {
     const age = Date.now() - file.checkedAt;
-    if (!file.settled || age < 0 || age >= WAY_CHECK_MS || !this.isFirst(file, requestPath)) return false;
+    if (!file.settled || age < 0 || age >= WAY_CHECK_MS || !this.isFirst(file, key)) return false;
     try {
       const stats = fs.statSync(file.diskPath, NO_ERROR);
       return stats !== undefined && isSameState(stats, file.stats);
@@ -71,8 +86,8 @@ export class FileLookup {
   }
 
   /** The same, and whether the path to it is still allowed. */
-  async isUnchanged(file: StaticFile, requestPath: string): Promise<boolean> {
-    if (!file.settled || !this.isFirst(file, requestPath)) return false;
+  async isUnchanged(file: StaticFile, key: string): Promise<boolean> {
+    if (!file.settled || !this.isFirst(file, key)) return false;
     try {
       const fd = await this.reopen(file);
       if (fd === undefined) return false;
@@ -92,8 +107,8 @@ export class FileLookup {
   }
 
   /** With several index files, one with priority may have been added; the state of the other does not show that. */
-  private isFirst(file: StaticFile, requestPath: string): boolean {
-    return !requestPath.endsWith("/") || file.path.endsWith(`/${this.config.index[0]!}`);
+  private isFirst(file: StaticFile, key: string): boolean {
+    return !key.endsWith("/") || file.path.endsWith(`/${this.config.index[0]!}`);
   }
 
   /**
@@ -127,7 +142,12 @@ export class FileLookup {
    * If the directory is a link, the whole lookup is in the one directory that it leads to: a link that is switched in
    * the meantime mixes nothing.
    */
-  private async open(rest: string, attempts = ATTEMPTS_MAX, refused = false): Promise<Found> {
+  private async open(
+    rest: string,
+    coding?: ContentCoding,
+    attempts = ATTEMPTS_MAX,
+    refused = false,
+  ): Promise<Found> {
     const path = this.directory + rest;
     const checkedAt = Date.now();
     let root: string | undefined;
@@ -140,11 +160,11 @@ export class FileLookup {
       const failed = systemError(error);
       // The directory may be a different one now.
       const moved = root !== undefined && (await this.root().catch(ignore)) !== root;
-      return moved && attempts > 0 ? this.open(rest, attempts - 1) : openFailure(path, failed);
+      return moved && attempts > 0 ? this.open(rest, coding, attempts - 1) : openFailure(path, failed);
     }
     let found: Found | undefined;
     try {
-      found = await this.judge(fd, path, rest, checkedAt, root);
+      found = await this.judge(fd, path, rest, checkedAt, root, coding);
     } catch (error) {
       const message = `read() "${shown(path)}" failed ${systemReason(systemError(error))}`;
       return failure(500, "crit", message);
@@ -154,7 +174,7 @@ export class FileLookup {
     // A path may only seem refused because it was renamed under the open file: the next attempt decides.
     const isRefused = found?.kind === "failure";
     if (found !== undefined && (!isRefused || refused)) return found;
-    if (attempts > 0) return this.open(rest, attempts - 1, isRefused);
+    if (attempts > 0) return this.open(rest, coding, attempts - 1, isRefused);
     return keepsBeingReplaced(path);
   }
 
@@ -169,6 +189,7 @@ export class FileLookup {
     rest: string,
     checkedAt: number,
     root: string | undefined,
+    coding: ContentCoding | undefined,
   ): Promise<Found | undefined> {
     const stats = await fstat(fd, BIGINT);
     if (root !== undefined) {
@@ -184,7 +205,7 @@ export class FileLookup {
     const content = small ? await readWhole(fd, Number(stats.size)) : undefined;
     // A file that changed while it was read is sent from the disk, which notices a change in the middle.
     const whole = content !== undefined && isSameState(await fstat(fd, BIGINT), stats) ? content : undefined;
-    return { kind: "file", file: describeFile(path, stats, whole, this.config.cacheControl, checkedAt) };
+    return { kind: "file", file: describeFile(path, stats, whole, this.config, checkedAt, coding) };
   }
 
   /** Why the path to an open file is not allowed, by the route's rule for symbolic links. */

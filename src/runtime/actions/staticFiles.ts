@@ -1,6 +1,8 @@
 import { guarded } from "../sockets/guarded.js";
 import {
+  acceptedCodings,
   type ActionOf,
+  type ContentCoding,
   encodePath,
   endOfPath,
   isFileMethod,
@@ -33,7 +35,8 @@ import { byteLength, contentRange, multipart, parseRange, type Segment } from ".
 export class StaticFilesAction implements Action {
   private readonly cache = new FileCache();
   private readonly lookup: FileLookup;
-  /** Lookups in progress, by request path. */
+  private readonly codings: readonly ContentCoding[];
+  /** Lookups in progress, by key of the cache. */
   private readonly looks = new Map<string, Look>();
 
   constructor(
@@ -41,6 +44,7 @@ export class StaticFilesAction implements Action {
     config: ActionOf<"staticFiles">,
   ) {
     this.lookup = new FileLookup(config);
+    this.codings = config.precompressed ?? [];
   }
 
   handle(exchange: Exchange): void {
@@ -54,10 +58,21 @@ export class StaticFilesAction implements Action {
 
   /** @param attempts how often the file may still change between its lookup and its opening */
   private handleSlowly(exchange: Exchange, attempts: number): void {
-    void this.look(exchange.request.path).then(
+    const { path } = exchange.request;
+    const find = (): Promise<Found> => this.find(path);
+    this.lookFor(exchange, path, find, (found) => this.answerFound(exchange, found, attempts));
+  }
+
+  private lookFor(
+    exchange: Exchange,
+    key: string,
+    find: () => Promise<Found>,
+    then: (found: Found) => void,
+  ): void {
+    void this.look(key, find).then(
       (found) =>
         guarded(exchange, () => {
-          if (!exchange.released) this.answerFound(exchange, found, attempts);
+          if (!exchange.released) then(found);
         }),
       // A refusal by the system is a result too: an exception in a lookup is an internal fault.
       (error: unknown) => exchange.onFault(error),
@@ -75,44 +90,78 @@ export class StaticFilesAction implements Action {
    * A request that comes during a lookup may follow a change that the lookup missed: all such requests share the next
    * one.
    */
-  private look(path: string): Promise<Found> {
-    const running = this.looks.get(path);
-    if (running === undefined) return this.beginLook(path);
-    const again = (): Promise<Found> => this.beginLook(path);
+  private look(key: string, find: () => Promise<Found>): Promise<Found> {
+    const running = this.looks.get(key);
+    if (running === undefined) return this.beginLook(key, find);
+    const again = (): Promise<Found> => this.beginLook(key, find);
     return (running.next ??= running.found.then(again, again));
   }
 
-  private beginLook(path: string): Promise<Found> {
-    const look: Look = { found: this.refresh(path), next: undefined };
-    this.looks.set(path, look);
+  private beginLook(key: string, find: () => Promise<Found>): Promise<Found> {
+    const look: Look = { found: this.refresh(key, find), next: undefined };
+    this.looks.set(key, look);
     const over = (): void => {
-      if (look.next === undefined) this.looks.delete(path);
+      if (look.next === undefined) this.looks.delete(key);
     };
     look.found.then(over, over);
     return look.found;
   }
 
-  private async refresh(path: string): Promise<Found> {
-    const known = this.cache.get(path);
+  private async refresh(key: string, find: () => Promise<Found>): Promise<Found> {
+    const known = this.cache.get(key);
     if (known !== undefined) {
       const now = Date.now();
-      if (await this.lookup.isUnchanged(known, path)) {
+      if (await this.lookup.isUnchanged(known, key)) {
         known.checkedAt = now;
         return { kind: "file", file: known };
       }
     }
-    this.cache.delete(path);
+    this.cache.delete(key);
+    const found = await find();
+    if (found.kind === "file") this.cache.set(key, found.file);
+    return found;
+  }
+
+  private async find(path: string): Promise<Found> {
     const rest = restBelow(this.route, path);
     if (rest === undefined) {
       const message = `"${shown(path)}" is beside "${this.route.path}", not below it`;
       return { kind: "failure", status: 404, level: "error", message };
     }
-    const found = await this.lookup.find(rest);
-    if (found.kind === "file") this.cache.set(path, found.file);
-    return found;
+    return this.lookup.find(rest);
   }
 
+  /** The last attempt is without encoded files: only the original decides whether there is an answer. */
   private answer(exchange: Exchange, file: StaticFile, attempts: number): void {
+    if (this.codings.length === 0 || attempts === 0) return this.answerWith(exchange, file, attempts);
+    this.answerEncoded(exchange, file, acceptedCodings(exchange.request.headers, this.codings), attempts);
+  }
+
+  /** Answers with the file of the first coding that there is one of, otherwise with the original. */
+  private answerEncoded(
+    exchange: Exchange,
+    original: StaticFile,
+    [coding, ...others]: readonly ContentCoding[],
+    attempts: number,
+  ): void {
+    if (coding === undefined) return this.answerWith(exchange, original, attempts);
+    const key = `${coding} ${original.path}`;
+    const known = this.cache.get(key);
+    if (known !== undefined && this.lookup.isCurrent(known, key))
+      return this.answerWith(exchange, known, attempts);
+    if (!this.lookup.hasEncoded(original, coding)) {
+      this.cache.delete(key);
+      return this.answerEncoded(exchange, original, others, attempts);
+    }
+    const find = (): Promise<Found> => this.lookup.findEncoded(original, coding);
+    this.lookFor(exchange, key, find, (found) => {
+      if (found.kind === "file") return this.answerWith(exchange, found.file, attempts);
+      if (found.kind === "failure") report(exchange, found.level, found.message);
+      this.answerEncoded(exchange, original, others, attempts);
+    });
+  }
+
+  private answerWith(exchange: Exchange, file: StaticFile, attempts: number): void {
     const { headers } = exchange.request;
     const conditions = readConditions(headers);
     if (conditions === undefined) return this.sendWhole(exchange, file, attempts);
@@ -138,9 +187,12 @@ export class StaticFilesAction implements Action {
     const [first, second] = ranges;
     if (second === undefined) {
       const where = ["Content-Range", contentRange(first!, file.size)];
-      const partHeaders = ["Content-Type", file.contentType, ...file.validatorHeaders, ...where];
+      const { contentType, encodingHeaders, validatorHeaders } = file;
+      const partHeaders = ["Content-Type", contentType, ...encodingHeaders, ...validatorHeaders, ...where];
       return this.send(exchange, file, 206, partHeaders, [first!], attempts);
     }
+    // Of several parts, `Content-Encoding` would say that all of them together are encoded, boundaries included.
+    if (file.encodingHeaders.length > 0) return this.sendWhole(exchange, file, attempts);
     const { type, segments } = multipart(ranges, file.size, file.contentType);
     this.send(exchange, file, 206, ["Content-Type", type, ...file.validatorHeaders], segments, attempts);
   }
