@@ -15,13 +15,16 @@ const SUFFIXES = { zstd: ".zst", br: ".br", gzip: ".gz" } as const;
 let base: string;
 let front: EveryProtocol;
 
-/** The content of each file is its name; a large one is larger than what the cache keeps. */
+/**
+ * The content of each file is its name; a large one is larger than what the cache keeps. A file of an older second keeps
+ * its entity tag.
+ */
 function write(...names: string[]): void {
-  for (const name of names)
-    fs.writeFileSync(
-      join(base, "www", name),
-      name.padEnd(name.startsWith("large") ? CONTENT_BYTES_MAX + 1 : 0),
-    );
+  for (const name of names) {
+    const file = join(base, "www", name);
+    fs.writeFileSync(file, name.padEnd(name.startsWith("large") ? CONTENT_BYTES_MAX + 1 : 0));
+    fs.utimesSync(file, 1e9, 1e9);
+  }
 }
 
 beforeAll(async () => {
