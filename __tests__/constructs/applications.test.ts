@@ -110,7 +110,7 @@ test.each([
     NEXTCLOUD,
     ["occ config:system:set overwriteprotocol --value=https", `occ notify_push:setup ${ORIGIN}/push`],
   ],
-  ["OpenCloud", OPEN_CLOUD, [`OC_URL=${ORIGIN}`]],
+  ["OpenCloud", OPEN_CLOUD, ["OC_DOMAIN=files.example.org"]],
   ["Vaultwarden", VAULTWARDEN, [`DOMAIN=${ORIGIN}`]],
 ])("%s is told of its public URL", (_title, application, lines) => {
   const { stack } = frontEndOf(application);

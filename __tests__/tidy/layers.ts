@@ -81,6 +81,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "transfer",
     "hostile",
     "application",
+    "applications",
     "upstreams",
     "conformance",
     "exchanges",

@@ -64,7 +64,10 @@ export const immich = (): OneServer =>
     },
   );
 
-/** Infinite Scale and what came of it: with `PROXY_TLS=false` the server speaks HTTP to this host. */
+/**
+ * Infinite Scale and what came of it, by the vendors' Compose files: these set `PROXY_TLS=false`, with which the server
+ * speaks HTTP, and make the public URL of `https://` and the variable.
+ */
 const scale =
   (name: string, title: string, variable: string) =>
   ({ directory }: ComposeOptions): OneServer =>
@@ -73,7 +76,7 @@ const scale =
       title,
       { port: 9200, seconds: 3_600, alive: "/status.php" },
       {
-        settings: ({ origin }) => [envFile(directory, variable, origin)],
+        settings: ({ authority }) => [envFile(directory, variable, authority)],
         clients: {
           withCredentials: [
             "/remote.php",
@@ -90,8 +93,8 @@ const scale =
       },
     );
 
-export const infiniteScale = scale("infiniteScale", "ownCloud Infinite Scale", "OCIS_URL");
-export const openCloud = scale("openCloud", "OpenCloud", "OC_URL");
+export const infiniteScale = scale("infiniteScale", "ownCloud Infinite Scale", "OCIS_DOMAIN");
+export const openCloud = scale("openCloud", "OpenCloud", "OC_DOMAIN");
 
 /** Vaultwarden 1.29 and later, where WebSockets have no port of their own. */
 export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>
