@@ -17,7 +17,7 @@ import {
   TLS,
   values,
 } from "./activationHost.js";
-import type { Result, TestHost } from "./harness/index.js";
+import { releaseOfSuite, type Result, type TestHost } from "./harness/index.js";
 import { eventually } from "../kit/waiting.js";
 
 /** Activation on a real Debian: what systemd really does, in which order, and what comes back from a failure. */
@@ -25,7 +25,7 @@ let site: ActivationHost;
 let host: TestHost;
 
 beforeAll(async () => {
-  site = await ActivationHost.boot("activation");
+  site = await ActivationHost.boot("activation", releaseOfSuite("trixie"));
   host = site.host;
 }, 600_000);
 afterAll(() => site?.remove());

@@ -20,7 +20,7 @@ import {
 import { copyOfBundle } from "../kit/sharedBundle.js";
 import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import { siteConfig, siteExpect } from "../kit/siteConfig.js";
-import { bootHost, type Result, type TestHost } from "./harness/index.js";
+import { bootHost, type Release, type Result, type TestHost } from "./harness/index.js";
 
 export const STORE = "/var/lib/portico/deployment";
 const INCOMING = "/var/lib/portico/incoming/test";
@@ -65,9 +65,9 @@ export class ActivationHost {
     private readonly folder: string,
   ) {}
 
-  static async boot(name: string): Promise<ActivationHost> {
+  static async boot(name: string, release?: Release): Promise<ActivationHost> {
     const folder = mkdtempSync(path.join(tmpdir(), "portico-activation-host-"));
-    const one = new ActivationHost(await bootHost({ name }), folder);
+    const one = new ActivationHost(await bootHost({ name, ...(release && { release }) }), folder);
     try {
       await one.installApplication();
       one.base = await one.baseFiles();

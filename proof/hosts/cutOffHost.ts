@@ -103,7 +103,7 @@ export class CutOffHost {
   }
 
   /**
-   * Goes from one state to another and back, and is cut off at every step, before it is begun and once it is: then the
+   * Goes from one state to another and back, and is cut off at every step, before it is begun or once it is: then the
    * host is in the one state or the other, by itself, and the application runs.
    * @param alike whether there and back are the same steps: then each is cut off in one of the two directions
    */
@@ -227,13 +227,15 @@ interface Cut {
 
 const NO_CUT: Cut = { step: "", at: 0, when: "before", way: "kill" };
 
-/** Every step before it is begun and once it is, in one way after the other. */
+/** Every step, before it is begun or once it is, in one way after the other; another seed takes the others. */
 function cutsOf(steps: readonly string[]): Cut[] {
-  const first = new Random().pick(WAYS.length);
-  const whens: readonly When[] = ["before", "begun"];
-  return steps.flatMap((step, i) =>
-    whens.map((when, j) => ({ step, at: i + 1, when, way: WAYS[(first + 2 * i + j) % WAYS.length]! })),
-  );
+  const first = new Random().pick(2 * WAYS.length);
+  return steps.map((step, i) => ({
+    step,
+    at: i + 1,
+    when: (first + i) % 2 === 0 ? "before" : "begun",
+    way: WAYS[((first >> 1) + i) % WAYS.length]!,
+  }));
 }
 
 const RECORDS = "/run/portico-activation/*";

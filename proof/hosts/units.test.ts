@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { proxyServiceUnit, renderUnit, renewalPathUnit, renewalServiceUnit } from "../../src/render/index.js";
 import { issue } from "../kit/certificates.js";
+import { releaseOfSuite } from "./harness/index.js";
 import { PorticoHost } from "./porticoHost.js";
 import { eventually } from "../kit/waiting.js";
 
@@ -9,7 +10,7 @@ import { eventually } from "../kit/waiting.js";
 let portico: PorticoHost;
 
 beforeAll(async () => {
-  portico = await PorticoHost.boot({ name: "units" });
+  portico = await PorticoHost.boot({ name: "units", release: releaseOfSuite("trixie") });
 }, 600_000);
 
 afterAll(async () => {

@@ -14,9 +14,9 @@ export type Release = (typeof RELEASES)[number];
 
 const isUbuntu = (release: Release): boolean => UBUNTUS.some((name) => name === release);
 
-/** The release that the hosts of this run have, unless a test asks for another: `PORTICO_TEST_RELEASE`. */
-function usualRelease(): Release {
-  const wanted = process.env["PORTICO_TEST_RELEASE"] ?? "bookworm";
+/** The release that the hosts of a suite have, unless the run asks for another: `PORTICO_TEST_RELEASE`. */
+export function releaseOfSuite(usual: Release = "bookworm"): Release {
+  const wanted = process.env["PORTICO_TEST_RELEASE"] ?? usual;
   const known = RELEASES.find((name) => name === wanted);
   if (known === undefined)
     throw new Error(`PORTICO_TEST_RELEASE=${wanted} is none of ${RELEASES.join(", ")}`);
@@ -98,7 +98,7 @@ const MORE_PACKAGES = inWorkFolder(`
  */
 export async function hostImage(
   packages: readonly string[] = [],
-  release: Release = usualRelease(),
+  release: Release = releaseOfSuite(),
 ): Promise<string> {
   const more = [...new Set(packages)].filter((name) => !PACKAGES.includes(name)).sort();
   const key = createHash("sha256")
