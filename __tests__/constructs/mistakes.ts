@@ -212,7 +212,7 @@ const servers = of("a virtual server", [
   ["with `serverName`", server({ serverName: "a.example" })],
   ["with capitals", server({ serverNames: ["A.example"] })],
   ["with a port", server({ serverNames: ["a.example:80"] })],
-  ["with a wildcard", server({ serverNames: ["*.example"] })],
+  ["with a wildcard within a label", server({ serverNames: ["a*.example"] })],
   ["with IPv6 in brackets", server({ serverNames: ["[::1]"] })],
   ["with HSTS and no TLS", server({ serverNames: ["a"], hsts: {} })],
   [
@@ -840,7 +840,7 @@ const elsewhere = of("what other proxies do", [
   ["a pattern as a path", route({ path: "~ [.]php$" })],
   ["compression", server({ gzip: true })],
   ["error pages", server({ error_page: "/e.html" })],
-  ["wildcards", server({ serverNames: ["*.example.org"] })],
+  ["wildcards at the end", server({ serverNames: ["www.example.*"] })],
   ["HTTP/3", listener({ port: 8443, http3: true })],
 ]);
 

@@ -163,6 +163,20 @@ describe("redirects are followed through the proxy's own listeners", () => {
     ["to a path that nothing answers", [server(to("https")), tls({})], []],
     ["to a host elsewhere", [server(to("http", "elsewhere.example")), tls(answers)], []],
     [
+      "to a name of a wildcard",
+      [
+        named("a.example", to("http", "b.wild.example")),
+        server({
+          name: "wild",
+          serverNames: ["*.wild.example"],
+          default: false,
+          ...to("http", "b.wild.example"),
+        }),
+        tls(answers),
+      ],
+      [LOOP(0), LOOP(1)],
+    ],
+    [
       "for one of two names",
       [
         server({ serverNames: ["a.example", "b.example"], ...to("https") }),

@@ -2,7 +2,7 @@ import fc from "../../proof/kit/property.js";
 import { loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { parseConfig, type ProxyConfig, type RouteConfig, Router } from "../../src/model/index.js";
 
-/** Which route answers a path (decisions 1.3), against the definition in as many words. */
+/** Which server has a name, and which route answers a path (decisions 1.3), against the definition in as many words. */
 
 /** `exact /a`: a route and its name. */
 type Named = `${RouteConfig["match"]} ${string}`;
@@ -129,4 +129,28 @@ test.each(CORNERS)("%j", (names, answers) => {
   expect(Object.fromEntries(asked.map((path) => [path, routed([...names].reverse())(path)]))).toEqual(
     answers,
   );
+});
+
+test("a name that is written out is before a wildcard, whose `*` is one label (decisions 1.8)", () => {
+  const names = { wide: ["*.example.org"], one: ["a.example.org", "*.a.example.org"], rest: ["_"] };
+  const config = configOf([]);
+  const virtualServers = Object.entries(names).map(([name, serverNames]) => ({
+    ...config.virtualServers[0]!,
+    name,
+    serverNames,
+    default: name === "rest",
+  }));
+  const router = new Router({ ...config, virtualServers });
+  const answers = {
+    "b.example.org": "wide",
+    "a.example.org": "one",
+    "b.a.example.org": "one",
+    "b.b.example.org": "rest",
+    "example.org": "rest",
+    "192.0.2.1": "rest",
+    org: "rest",
+    "": "rest",
+  };
+  const found = Object.keys(answers).map((name) => [name, router.virtualServer("http", name).name]);
+  expect(Object.fromEntries(found)).toEqual(answers);
 });

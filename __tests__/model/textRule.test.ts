@@ -14,6 +14,7 @@ import {
   name,
   requestFieldName,
   routePath,
+  servedName,
   serverName,
   text,
   upstreamUrl,
@@ -124,20 +125,19 @@ const RULES = {
   ipAddress: ipAddress(""),
   cidr: text("config.bad-address", "", CIDR),
   serverName: serverName(""),
+  servedName: servedName(""),
   upstreamUrl: upstreamUrl(""),
   routePath: routePath(""),
 };
+/** IPv6 that is not canonical (RFC 5952). */
+const NOT_CANONICAL = [
+  ...["1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8", "1:2:3::5:6:7:8", "1::3:4:5:6:7:8", "::ffff:192.0.2.1"],
+  "1:2:3:4:5:6:192.0.2.1",
+];
 /** What the patterns let pass and the rule refuses. */
 const ONLY_THE_RULE_REFUSES: Partial<Record<keyof typeof RULES, readonly string[]>> = {
-  // Not canonical (RFC 5952).
-  serverName: [
-    "1:2:3:4:5:6:7::",
-    "::2:3:4:5:6:7:8",
-    "1:2:3::5:6:7:8",
-    "1::3:4:5:6:7:8",
-    "::ffff:192.0.2.1",
-    "1:2:3:4:5:6:192.0.2.1",
-  ],
+  serverName: NOT_CANONICAL,
+  servedName: NOT_CANONICAL,
 };
 
 const [LONGEST_LABEL, LONGEST_NAME] = ["a".repeat(63), `${"a.".repeat(126)}a`];
@@ -268,6 +268,22 @@ const TAKEN: Readonly<Record<keyof typeof FIELDS, readonly [taken: string[], ref
         "a\n",
       ],
       ...["a:80", "[::1]", "2001:DB8::1", "1:0:0:0:0:0:0:1", `${LONGEST_LABEL}a`, `${LONGEST_NAME}a`, "a*"],
+    ],
+  ],
+  servedName: [
+    ["_", "a", "192.0.2.1", "2001:db8::1", "*.a", "*.a.example", "*.1.a", `*.${"a.".repeat(125)}a`],
+    [
+      "",
+      "*",
+      "*.",
+      "*a.example",
+      "a.*.example",
+      "*.*.example",
+      "*.A",
+      "*.192.0.2.1",
+      "*.::1",
+      "*.1",
+      `*.${LONGEST_NAME}`,
     ],
   ],
   upstreamUrl: [

@@ -395,6 +395,11 @@ describe("several certificates of a listener", () => {
     expect(await warningsOf(config({ config: names }))).toEqual([
       `files.name-not-covered listeners[1].tls.certificate (${at("cacert.pem")}) does not cover office.example.org`,
     ]);
+    const [wide] = virtualServers;
+    const wildcard = { virtualServers: [{ ...wide!, serverNames: ["files.example.org", "*.example.org"] }] };
+    expect(await warningsOf(config({ tls: { certificates: [second] }, config: wildcard }))).toEqual([
+      "files.name-not-covered listeners[1].tls has no certificate for *.example.org",
+    ]);
     // Nobody asks for an address by SNI, so this one is for nobody.
     const address = await issue({ names: ["www.example.org", "192.0.2.2"] });
     write("office.pem", address.cert);

@@ -293,7 +293,7 @@ describe("names that no certificate covers", () => {
         code: "files.name-not-covered",
         path: "listeners[1].tls",
         message: "has no certificate for e.example.org",
-        allowed: "DNS:a.example.org; a.example.org, d.example.org; d.example.org",
+        allowed: "DNS:a.example.org; DNS:a.example.org, DNS:d.example.org; DNS:d.example.org",
       },
       {
         code: "files.certificate-not-chosen",

@@ -47,6 +47,7 @@ function site(port = 443, ipv6?: string): ProxyConfigInput {
       server("office", ["office.example.org", "192.0.2.77"], secure),
       server("plain", ["plain.example.org"], ["http"]),
       server("wiki", ["wiki.example.org"], secure),
+      server("teams", ["*.teams.example.org"], secure),
     ],
   };
 }
@@ -61,9 +62,11 @@ test("there is a row for each name on each listener", () => {
     ["certificate for wiki.example.org", "wiki.example.org", "127.0.0.1"],
     ["certificate for www.example.org", "www.example.org", "127.0.0.1"],
     ["certificate for office.example.org", "office.example.org", "127.0.0.1"],
+    ["certificate for *.teams.example.org", "portico-check.teams.example.org", "127.0.0.1"],
     ["certificate for wiki.example.org on IPv6", "wiki.example.org", "::1"],
     ["certificate for www.example.org on IPv6", "www.example.org", "::1"],
     ["certificate for office.example.org on IPv6", "office.example.org", "::1"],
+    ["certificate for *.teams.example.org on IPv6", "portico-check.teams.example.org", "::1"],
   ]);
 });
 
@@ -79,6 +82,7 @@ test("there is none for the catch-all of another default server", () => {
     "wiki.example.org",
     "www.example.org",
     "office.example.org",
+    "portico-check.teams.example.org",
   ]);
 });
 
@@ -98,7 +102,7 @@ test.each([true, false])("a certificate of another name fails, also unverified (
       ),
     ),
   );
-  // The one for www.example.org is missing.
+  // Those for www.example.org and *.teams.example.org are missing.
   const chosen = (name: string) => named.get(name.split(".")[0]!) ?? named.get("files")!;
   const listening = createServer(
     {
@@ -112,11 +116,12 @@ test.each([true, false])("a certificate of another name fails, also unverified (
   const checked = await checkLive(rows, { timeoutMs: 5_000, insecure });
   listening.close();
   listening.closeAllConnections();
-  if (!insecure) return expect(checked.map(({ pass }) => pass)).toEqual([false, false, false]);
+  if (!insecure) return expect(checked.map(({ pass }) => pass)).toEqual([false, false, false, false]);
   expect(checked.map(({ pass, seen }) => [pass, seen])).toEqual([
     [true, "a certificate for DNS:wiki.example.org"],
     [false, "a certificate for DNS:files.example.org"],
     [true, "a certificate for DNS:office.example.org"],
+    [false, "a certificate for DNS:files.example.org"],
   ]);
   expect(checked[1]).toMatchObject({
     expected: "a certificate for www.example.org",

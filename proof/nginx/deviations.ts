@@ -78,6 +78,11 @@ export const RULES = {
       return upstreamFact(d) === "field host" && name !== undefined && d.nginx === `Host: ${name}`;
     },
   },
+  oneLabel: {
+    allowedBy: "decisions 1.8",
+    why: "`*` of a server name is one label, as in certificates; in nginx it is one or more",
+    explains: (_, { nginx, portico }) => nginx["status"] === "204" && portico["status"] === "404",
+  },
   segmentBoundary: {
     allowedBy: "decisions 1.4",
     why: "/synchttp and /syncmedia end at a segment boundary; what only begins so belongs to /sync",

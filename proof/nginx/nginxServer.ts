@@ -1,7 +1,15 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type RunningProcess, startProcess } from "../wire/processes.js";
-import { HOST, MODIFIED, type Mode, type Ports, RESPONSE_HEADERS, type Site } from "../wire/site.js";
+import {
+  HOST,
+  MODIFIED,
+  type Mode,
+  type Ports,
+  RESPONSE_HEADERS,
+  type Site,
+  WILDCARD,
+} from "../wire/site.js";
 
 /** Where nginx is installed; undefined if it is not. */
 export function findNginx(): string | undefined {
@@ -72,6 +80,12 @@ function defaultServer(site: Site, ports: Ports): string {
     root ${site.defaultPage};
     index index.html index.htm index.nginx-debian.html;
     location / { try_files $uri $uri/ =404; }
+  }
+  server {
+    listen 127.0.0.1:${ports.http};
+    server_name ${WILDCARD};
+    server_tokens off;
+    location / { return 204; }
   }`;
 }
 

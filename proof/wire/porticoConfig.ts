@@ -1,12 +1,13 @@
 import { TerraformStack, Testing } from "cdktf";
 import {
+  Action,
   FileSyncFrontEnd,
   Mode as FrontEndMode,
   TlsMaterial,
   TlsPolicy,
 } from "../../src/constructs/index.js";
 import { proxyConfigText } from "../../src/render/index.js";
-import { HOST, logsOf, type Mode, type Ports, RESPONSE_HEADERS, type SitePaths } from "./site.js";
+import { HOST, logsOf, type Mode, type Ports, RESPONSE_HEADERS, type SitePaths, WILDCARD } from "./site.js";
 
 /** What FileSyncFrontEnd deploys, on the test's ports and paths. */
 export function porticoConfig(mode: Mode, site: SitePaths, ports: Ports): string {
@@ -25,6 +26,11 @@ export function porticoConfig(mode: Mode, site: SitePaths, ports: Ports): string
     paths: { defaultPageDirectory: site.defaultPage, logDirectory: logsOf(mode, site) },
     proxy: { workers: 1 },
   });
+  const wild = frontEnd.proxy.addVirtualServer("wild", {
+    serverNames: [WILDCARD],
+    listeners: [frontEnd.listeners.http!],
+  });
+  wild.addRoute("all", { path: "/", action: Action.respond(204) });
   return proxyConfigText(frontEnd.proxy.config);
 }
 

@@ -19,6 +19,8 @@ export type Mode = "plain" | "tls";
 
 /** Server name of the application's virtual server. */
 export const HOST = "sync.example";
+/** Server names besides, which answer 204. */
+export const WILDCARD = "*.wild.example";
 
 /** Fields that both set and remove in every answer of the application's server (decisions 5.5). */
 export const RESPONSE_HEADERS = {

@@ -142,7 +142,8 @@ const sectionOf = ({ tls, hsts, expect: _, ...fields }: VirtualServerProps & { r
 export interface VirtualServerProps {
   /**
    * Names, in lower case and without ports: domain names, IPv4 addresses, canonical IPv6 addresses without
-   * brackets, or `_`, which no client asks for. Each may be given only once on a listener
+   * brackets, or `_`, which no client asks for. `*.example.org` is every name with one label before `.example.org`; a
+   * name that is written out has priority. Each may be given only once on a listener
    * (`config.duplicate-server-name`).
    */
   readonly serverNames: readonly string[];

@@ -153,7 +153,7 @@ export interface WebFrontEndProps {
   /** The application: its URL, such as `http://127.0.0.1:3000`, or props of an `Upstream`. */
   readonly upstream: string | UpstreamProps;
   /**
-   * Further names of the application, in lower case.
+   * Further names of the application, in lower case; `*.example.org` is every name with one label before `.example.org`.
    * @default - none
    */
   readonly additionalServerNames?: readonly string[];

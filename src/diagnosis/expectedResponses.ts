@@ -17,6 +17,8 @@ import {
   redirectPort,
   type RouteConfig,
   Router,
+  sampleName,
+  sampleNames,
   unbracketed,
   upstreamsOf,
   urlAuthority,
@@ -118,7 +120,7 @@ export function namedHost(rows: readonly ExpectedRow[]): string | undefined {
 }
 
 const namesOf = ({ serverNames }: VirtualServerConfig): string[] =>
-  serverNames.filter((name) => name !== CATCH_ALL);
+  sampleNames(serverNames.filter((name) => name !== CATCH_ALL));
 
 const forwardedNames = ({ routes }: VirtualServerConfig): string[] =>
   routes.flatMap(({ action }) => (action.type === "proxy" ? (action.forwarded.host ?? []) : []));
@@ -214,12 +216,13 @@ class Site {
   private certificates(): ExpectedResponse[] {
     return this.listenersWith(this.config.listeners).flatMap((listener) =>
       this.certifiedNames(listener).map((name) => {
-        const request = this.request(listener, "/", name);
+        const asked = sampleName(name);
+        const request = this.request(listener, "/", asked);
         return {
           name: `certificate for ${name}${family(listener)}`,
           certificate: true as const,
           request,
-          expected: this.configured(request, listener, [certificateFor(name)]),
+          expected: this.configured(request, listener, [certificateFor(asked)]),
           causes: [{ evidence: {}, says: CERTIFICATE }],
           unversioned: false,
         };
@@ -239,7 +242,9 @@ class Site {
     const here = this.config.virtualServers.filter(({ listeners }) => listeners.includes(listener));
     const served = tls.certificates.length === 0 ? [] : here.flatMap(({ serverNames }) => serverNames);
     // Addresses do not choose a certificate (RFC 6066, 3), and no client asks for the catch-all.
-    const names = [...issued, ...served].filter((name) => isDomainName(name) && name !== CATCH_ALL);
+    const names = [...issued, ...served].filter(
+      (name) => isDomainName(sampleName(name)) && name !== CATCH_ALL,
+    );
     return [...new Set(names)].filter((name) => name !== (this.options.host ?? this.main));
   }
 

@@ -29,7 +29,7 @@ import { piecesText } from "../runtime/sockets/node/pieces.js";
 import { missingPieces } from "../runtime/sockets/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, NodeSeen, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
-import { expectedResponses, namedHost, type ProbeRequest } from "./expectedResponses.js";
+import { expectedResponses, mainName, namedHost, type ProbeRequest } from "./expectedResponses.js";
 import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { askRows, judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
@@ -135,13 +135,9 @@ function targetOf(
   config: ProxyConfig,
 ): Target {
   const host = options.host ?? namedHost(deployment?.expect ?? []);
-  const elsewhere = options.place === "elsewhere" ? (host ?? firstName(config)) : undefined;
+  const elsewhere = options.place === "elsewhere" ? (host ?? mainName(config)) : undefined;
   const connect = options.connect ?? elsewhere;
   return { ...(host === undefined ? {} : { host }), ...(connect === undefined ? {} : { connect }) };
-}
-
-function firstName(config: ProxyConfig): string | undefined {
-  return config.virtualServers.flatMap((server) => server.serverNames).find((name) => name !== "_");
 }
 
 async function seenResponses(

@@ -1,17 +1,23 @@
 import { isIP } from "node:net";
+import { isWildcardName } from "./nameTable.js";
 import { isDomainName } from "./serverName.js";
 
 /** What a certificate can be asked (Node's `X509Certificate`). */
 export interface NamedCertificate {
   checkHost(name: string, options: typeof AS_BROWSERS): string | undefined;
   checkIP(address: string): string | undefined;
+  readonly subjectAltName: string | undefined;
 }
 
 /** No common name counts, and in a wildcard `*` is a whole label (RFC 9525, 2 and 6.3): OpenSSL alone would take more. */
 const AS_BROWSERS = { subject: "never", partialWildcards: false } as const;
 
-/** Whether clients accept a certificate for a server name: a host name, also by wildcard, or an address. */
+/**
+ * Whether clients accept a certificate for a server name: a host name, also by wildcard, or an address; for all host
+ * names of a wildcard only by the same wildcard.
+ */
 export function coversName(certificate: NamedCertificate, serverName: string): boolean {
+  if (isWildcardName(serverName)) return sniNames(certificate.subjectAltName).includes(serverName);
   const found =
     isIP(serverName) === 0 ? certificate.checkHost(serverName, AS_BROWSERS) : certificate.checkIP(serverName);
   return found !== undefined;
@@ -27,30 +33,4 @@ export function coversName(certificate: NamedCertificate, serverName: string): b
 export function sniNames(subjectAltName: string | undefined): string[] {
   const dnsNames = (subjectAltName ?? "").split(", ").flatMap((entry) => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);
   return dnsNames.map((name) => name.toLowerCase()).filter((name) => isDomainName(name.replace(/^\*\./, "")));
-}
-
-/** Finds what belongs to a host name: by the name itself, or else by the wildcard that covers it (RFC 9525, 6.3). */
-export class CertificateNames<T> {
-  private readonly byName = new Map<string, T>();
-
-  /** Of several with one name the first has it. */
-  add(names: readonly string[], value: T): void {
-    for (const name of names) if (!this.byName.has(name)) this.byName.set(name, value);
-  }
-
-  /** @param name in lower case, without a dot at its end */
-  find(name: string): T | undefined {
-    return this.byName.get(name) ?? this.byName.get(wildcardFor(name));
-  }
-
-  /** Who has exactly this name, which may be a wildcard. */
-  holder(name: string): T | undefined {
-    return this.byName.get(name);
-  }
-}
-
-/** `*.example.org` for `www.example.org`: a wildcard replaces one label. */
-function wildcardFor(name: string): string {
-  const dot = name.indexOf(".");
-  return dot === -1 ? "" : `*${name.slice(dot)}`;
 }

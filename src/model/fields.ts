@@ -4,7 +4,7 @@ import { isCidr } from "./address.js";
 import { FILE_PATH } from "./filePath.js";
 import { HOP_BY_HOP, NOT_FORWARDED } from "./hopByHop.js";
 import type { ProblemCode } from "./problem.js";
-import { PUBLIC_NAME, SERVER_NAME } from "./serverName.js";
+import { PUBLIC_NAME, SERVED_NAME, SERVER_NAME } from "./serverName.js";
 import {
   accepting,
   DOMAIN_NAME_LENGTH_MAX,
@@ -96,6 +96,14 @@ export const serverName = (description: string, example?: string) =>
     "config.bad-server-name",
     "a lower-case host name, an IP address without brackets, or `_`",
     SERVER_NAME,
+  ).meta(described(description, example));
+
+/** A name by which requests reach a virtual server. */
+export const servedName = (description: string, example?: string) =>
+  text(
+    "config.bad-server-name",
+    "a lower-case host name, which may begin with `*.`, an IP address without brackets, or `_`",
+    SERVED_NAME,
   ).meta(described(description, example));
 
 /** Whom a certificate is for. */

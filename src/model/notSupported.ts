@@ -117,11 +117,12 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     ],
   },
   {
-    what: "a wildcard or pattern as a server name",
+    what: "a pattern as a server name",
     instead:
-      "Write each name, or `_` on the default server for all names that no other has. A certificate may have wildcards.",
+      "`*.example.org` is every name with one more label; or write each name, or `_` on the default server for all names " +
+      "that no other has.",
     names: ["hostRegexp", "serverNameRegex", "wildcard"],
-    values: { "config.bad-server-name": /^[*~.]|\*/ },
+    values: { "config.bad-server-name": /^[~.]|\*/ },
   },
   {
     what: "a fallback to one page for paths without a file",

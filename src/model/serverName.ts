@@ -1,5 +1,6 @@
 import { isIPv4 } from "node:net";
 import { canonicalIpv6, isIpv6 } from "./address.js";
+import { isWildcardName } from "./nameTable.js";
 import {
   accepting,
   DOMAIN_NAME_LENGTH_MAX,
@@ -20,7 +21,7 @@ export const isDomainName = accepting({
   lengthMax: DOMAIN_NAME_LENGTH_MAX,
 });
 
-/** True for what is allowed in `serverNames`: domain name, IPv4, canonical IPv6 without brackets, or `_`. */
+/** True for a domain name, IPv4, canonical IPv6 without brackets, or `_`. */
 function isServerName(name: string): boolean {
   return (
     name === CATCH_ALL || isIPv4(name) || (isIpv6(name) && canonicalIpv6(name) === name) || isDomainName(name)
@@ -34,6 +35,16 @@ export const SERVER_NAME: TextRule = {
   lengthMax: DOMAIN_NAME_LENGTH_MAX,
   canonicalIpv6: true,
   accepts: isServerName,
+};
+
+/** What is allowed in `serverNames`: as {@link isServerName}, or `*.` and a domain name. */
+export const SERVED_NAME: TextRule = {
+  ...SERVER_NAME,
+  pattern: `^(?:(?:\\*\\.)?${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|${LOWER_IPV6_PATTERN})$`,
+  accepts: (name) =>
+    isWildcardName(name)
+      ? name.length <= DOMAIN_NAME_LENGTH_MAX && isDomainName(name.slice(2))
+      : isServerName(name),
 };
 
 /** A server name that clients use: any but the catch-all. */

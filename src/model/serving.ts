@@ -17,6 +17,7 @@ export type * from "./config/certificates.js";
 export type * from "./config/config.js";
 export { forwardedClient } from "./forwardedClient.js";
 export * from "./hopByHop.js";
+export * from "./nameTable.js";
 export { onePiece } from "./onePiece.js";
 export * from "./problem.js";
 export * from "./refusals.js";

@@ -115,7 +115,8 @@ export const CONFIG_ERRORS = {
     example: withField("listeners[0].address", "localhost"),
   },
   "config.bad-server-name": {
-    means: "Names are compared with the host that clients ask for, in lower case and without its port.",
+    means:
+      "Names are compared with the host that clients ask for, in lower case and without its port. In `*.example.org`, which only server names may be, `*` stands for one label.",
     example: withField("virtualServers[1].serverNames", ["files.example.org:443"]),
   },
   "config.bad-url": {

@@ -1,5 +1,6 @@
 import { isIPv4 } from "node:net";
 import { defaultPort, type Scheme, urlAuthority } from "../authority.js";
+import { isWildcardName } from "../nameTable.js";
 import { CATCH_ALL } from "../serverName.js";
 
 /** Where a redirect leads: to another scheme, port, host or path. */
@@ -42,11 +43,11 @@ export function redirectLocation(goal: RedirectGoal, host: string, target: strin
 
 /**
  * The host without its port, which was the port of this listener. A client of HTTP/1.0 may have named none: then it is
- * the server's own first name or, if that is only the catch-all, the address that the client connected to.
+ * the server's own first name or, if it has only the catch-all and wildcards, the address that the client connected to.
  */
 export function hostAsked(serverName: string, serverNames: readonly string[], localAddress: string): string {
   if (serverName !== "") return serverName;
-  const name = serverNames.find((candidate) => candidate !== CATCH_ALL);
+  const name = serverNames.find((one) => one !== CATCH_ALL && !isWildcardName(one));
   // A zone id means something on this host only, and an IPv4 client on a mapped address asked for IPv4.
   const address = localAddress.split("%")[0]!;
   const unmapped = address.replace("::ffff:", "");

@@ -12,7 +12,7 @@ import {
   port,
   requestFieldName,
   routePath,
-  serverName,
+  servedName,
   upstreamUrl,
 } from "../fields.js";
 import { limits, timeouts } from "../limits.js";
@@ -192,10 +192,16 @@ const route = z.strictObject({
 const virtualServer = z.strictObject({
   name: name("Name of the virtual server.", "application"),
   serverNames: z
-    .array(serverName("A name that clients ask for; `_` alone matches no name.", "files.example.org"))
+    .array(
+      servedName(
+        "A name that clients ask for. `*.example.org` is every name with one label before `.example.org` that is not itself a name of a virtual server; `_` alone matches no name.",
+        "files.example.org",
+      ),
+    )
     .min(1)
     .meta({
-      description: "Names that clients ask for, the main one first; `_` alone matches no name.",
+      description:
+        "Names that clients ask for, the main one first. Of `*.example.org`, the `*` stands for one label; a name that is written out has priority. `_` alone matches no name.",
       examples: [["files.example.org"]],
     }),
   listeners: z

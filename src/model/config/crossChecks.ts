@@ -13,7 +13,7 @@ import { type Problem, problem } from "../problem.js";
 import { Router } from "./router.js";
 import { CATCH_ALL } from "../serverName.js";
 import { normalisePath } from "../target.js";
-import { listenerLedTo } from "./redirects.js";
+import { listenerLedTo, ownNames } from "./redirects.js";
 import { tlsPolicySettings } from "../tlsPolicy.js";
 import { trustProblems } from "./trustChecks.js";
 import { upstreamTlsProblems } from "./upstreamChecks.js";
@@ -272,19 +272,19 @@ function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteCo
  * Upstreams that are listeners of the proxy itself: by an address they listen on, or, for listeners of all addresses,
  * by loopback or any name of a virtual server.
  *
- * @param ownNames further addresses and names that lead to the host
+ * @param ownAddresses further addresses and names that lead to the host
  */
-export function proxyLoops(config: ProxyConfig, ownNames: readonly string[] = []): Problem[] {
-  const own = [...ownNames, ...config.virtualServers.flatMap((server) => server.serverNames)].map(
-    canonicalAddress,
-  );
+export function proxyLoops(config: ProxyConfig, ownAddresses: readonly string[] = []): Problem[] {
+  const own = ownNames(config);
+  own.add(ownAddresses.map(canonicalAddress), true);
   return config.upstreams.flatMap((upstream, i) => {
     const leads = upstreamAddress(upstream.url);
     if ("path" in leads) return [];
     const { port } = leads;
     const host = canonicalAddress(leads.host);
     const leadsTo = ({ address }: ListenerConfig): boolean =>
-      canonicalAddress(address) === host || (isWildcard(address) && (isLoopback(host) || own.includes(host)));
+      canonicalAddress(address) === host ||
+      (isWildcard(address) && (isLoopback(host) || own.find(host) !== undefined));
     const listener = config.listeners.find((l) => l.port === port && leadsTo(l));
     if (listener === undefined) return [];
     const message = `is this proxy's own listener ${listener.name}`;

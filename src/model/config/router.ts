@@ -1,4 +1,5 @@
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
+import { NameTable } from "../nameTable.js";
 import { CATCH_ALL } from "../serverName.js";
 import type { NormalisedPath } from "../target.js";
 
@@ -9,17 +10,19 @@ import type { NormalisedPath } from "../target.js";
 export class Router {
   private readonly byListener = new Map<
     string,
-    { byName: Map<string, VirtualServerConfig>; fallback: VirtualServerConfig }
+    { byName: NameTable<VirtualServerConfig>; fallback: VirtualServerConfig }
   >();
   private readonly tables = new Map<VirtualServerConfig, RouteTable>();
 
   constructor(config: ProxyConfig) {
     for (const listener of config.listeners) {
       const servers = config.virtualServers.filter((v) => v.listeners.includes(listener.name));
-      const byName = new Map<string, VirtualServerConfig>();
-      for (const server of servers) {
-        for (const name of server.serverNames) if (name !== CATCH_ALL) byName.set(name, server);
-      }
+      const byName = new NameTable<VirtualServerConfig>();
+      for (const server of servers)
+        byName.add(
+          server.serverNames.filter((name) => name !== CATCH_ALL),
+          server,
+        );
       this.byListener.set(listener.name, { byName, fallback: servers.find((v) => v.default)! });
     }
     for (const server of config.virtualServers) this.tables.set(server, new RouteTable(server.routes));
@@ -28,7 +31,7 @@ export class Router {
   /** The virtual server for a normalised host name on a listener; the listener's default for any other name. */
   virtualServer(listener: string, serverName: string): VirtualServerConfig {
     const servers = this.byListener.get(listener)!;
-    return servers.byName.get(serverName) ?? servers.fallback;
+    return servers.byName.find(serverName) ?? servers.fallback;
   }
 
   /** The listener's default server, which answers what fails before the host is known. */

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { redirectGoalOf } from "../../model/actions/table.js";
 import {
   CATCH_ALL,
-  CertificateNames,
+  NameTable,
   coversName,
   leadsTo,
   type ListenerConfig,
@@ -32,7 +32,7 @@ export function nameWarnings(
     const contents = certificates.find((one) => one.id === id);
     return contents === undefined ? [] : [named(label, contents.cert)];
   });
-  const byName = new CertificateNames<Named>();
+  const byName = new NameTable<Named>();
   const doubles = leaves.flatMap((one, i) => {
     const found = i === 0 ? [] : notChosen(one, byName);
     byName.add(one.names, one);
@@ -52,7 +52,7 @@ export function nameWarnings(
 
 interface Named {
   readonly label: string;
-  readonly leaf: NamedCertificate & { readonly subjectAltName: string | undefined };
+  readonly leaf: NamedCertificate;
   readonly names: readonly string[];
 }
 
@@ -63,13 +63,17 @@ function named(label: string, pem: string): Named {
 
 /** A certificate that an authority is to issue, as if it had: whatever serves in its place will not last. */
 function namedAs(label: string, names: readonly string[]): Named {
-  const check = (name: string): string | undefined => names.find((one) => one === name);
-  const leaf = { checkHost: check, checkIP: check, subjectAltName: names.join(", ") };
+  const table = new NameTable<string>();
+  for (const name of names) table.add([name], name);
+  const check = (name: string): string | undefined => table.find(name);
+  const leaf = { checkHost: check, checkIP: check, subjectAltName: names.map(alternative).join(", ") };
   return { label, leaf, names: names.filter((name) => isIP(name) === 0) };
 }
 
+const alternative = (name: string): string => (isIP(name) === 0 ? `DNS:${name}` : `IP Address:${name}`);
+
 /** Of a further certificate: SNI never chooses it, or not for some of its names, which an earlier one has. */
-function notChosen({ label, names }: Named, earlier: CertificateNames<Named>): Problem[] {
+function notChosen({ label, names }: Named, earlier: NameTable<Named>): Problem[] {
   const code = "files.certificate-not-chosen";
   if (names.length === 0) return [problem(code, label, "has no DNS name by which a client could ask for it")];
   const taken = names.filter((name) => earlier.holder(name) !== undefined);

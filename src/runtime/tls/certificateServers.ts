@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { Server as TlsServer } from "node:tls";
-import { CertificateNames, sniNames } from "../../model/serving.js";
+import { NameTable, sniNames } from "../../model/serving.js";
 import type { CertificateContents } from "./tlsContents.js";
 
 /** Whether a request for a host name may not be answered on a connection; see {@link CertificateServers}. */
@@ -23,7 +23,7 @@ export interface Secured {
  */
 export class CertificateServers {
   all: readonly CertificateServer[];
-  private byName = new CertificateNames<TlsServer>();
+  private byName = new NameTable<TlsServer>();
 
   /**
    * @param create makes the server of a certificate. What its handshakes mean comes along, with a check of the host
@@ -58,7 +58,7 @@ export class CertificateServers {
   }
 
   private index(): void {
-    this.byName = new CertificateNames();
+    this.byName = new NameTable();
     for (const { names, server } of this.all) this.byName.add(names, server);
     // By a set: with hundreds of names each renewal would compare each with each.
     const waiting = new Set(this.all.filter(isTemporary).flatMap(withNamesAbove));
@@ -72,7 +72,7 @@ export class CertificateServers {
     const covered = sniNames(new X509Certificate(certificate.cert).subjectAltName);
     // An authority may add names, and they may be those of another certificate.
     const names = covered.filter((name) => certificate.names?.includes(name) ?? true);
-    const own = new CertificateNames<true>();
+    const own = new NameTable<true>();
     own.add(names, true);
     const misdirected: Misdirected = (name) =>
       own.find(name) === undefined && this.byName.find(name) !== undefined;
