@@ -1,5 +1,7 @@
+import { TerraformStack } from "cdktf";
+import type { IConstruct } from "constructs";
 import { APPLICATIONS } from "../../src/applications/index.js";
-import { Application, FileSyncFrontEnd, FileSyncProxy, Mode, type Route } from "../../src/index.js";
+import { Action, Application, FileSyncFrontEnd, FileSyncProxy, Mode } from "../../src/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
 import { newStack, synthesize } from "../../proof/kit/stacks.js";
 
@@ -132,13 +134,64 @@ test.each(
     const asked = rows.map(({ request }) => request.path);
     const alive = Object.values(definition.parts).flatMap((part) => part?.liveness?.path ?? []);
     expect(alive.filter((path) => !asked.includes(path))).toEqual([]);
-    const { routes } = files as { routes: Readonly<Record<string, Route | undefined>> };
-    const moved = Object.entries(definition.clients.builtIn ?? {}).filter(
-      ([name, path]) => routes[name] !== undefined && !path.startsWith(routes[name].path),
-    );
-    expect(moved).toEqual([]);
+    expect(warningsOf(files)).toEqual([]);
   },
 );
+
+/** Warnings of the front end and all its parts. */
+const warningsOf = ({ node }: IConstruct): string[] =>
+  node
+    .findAll()
+    .flatMap((one) =>
+      one.node.metadata.filter(({ type }) => /warn/.test(type)).map(({ data }) => String(data)),
+    );
+
+test.each<[what: string, frontEnd: () => IConstruct, warns: string[]]>([
+  [
+    "another route below a path that clients have built in",
+    () => {
+      const files = seafile11();
+      files.routes.fileServer!.remove();
+      return files;
+    },
+    [
+      "No route goes to this upstream",
+      "Seafile 11 have the path /seafhttp built in, but here the route web answers it",
+    ],
+  ],
+  [
+    "a route of the stack at the same path",
+    () => {
+      const files = seafile11();
+      files.routes.fileServer!.remove();
+      files.application.addRoute("files", {
+        path: "/seafhttp",
+        action: Action.proxy(files.upstreams.fileServer!, { strip: "raw" }),
+      });
+      return files;
+    },
+    [],
+  ],
+  ["the word that gives Seafile's path", () => worded("seaf"), []],
+  ["another word of Seafile", () => worded("seafile"), ["/seafhttp built in, but here no route answers it"]],
+  ["no word of Seafile", () => worded("sync"), []],
+])("%s: warnings", (_what, frontEnd, warns) => {
+  const files = frontEnd();
+  synthesize(TerraformStack.of(files));
+  const seen = warningsOf(files);
+  expect(seen).toEqual(warns.map((text) => expect.stringContaining(text)));
+});
+
+const seafile11 = () =>
+  new FileSyncFrontEnd(newStack(), "files", { host: HOST, mode: Mode.tls(), application: SEAFILE_11 });
+
+const worded = (pathPrefix: string) =>
+  new FileSyncFrontEnd(newStack(), "files", {
+    host: HOST,
+    mode: Mode.tls(),
+    installDirectory: "/srv/sync",
+    pathPrefix,
+  });
 
 test("a public port other than the scheme's is in redirects, settings and what an office server is told", () => {
   const mode = Mode.tls({ publicPort: 8443 });

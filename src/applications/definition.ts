@@ -82,8 +82,8 @@ export interface SettingsCommand {
 
 /** What guards and single sign-on have to know of an application. */
 export interface ApplicationClients {
-  /** Paths that clients have built in, by the route that answers them. */
-  readonly builtIn?: Readonly<Record<string, string>>;
+  /** Paths that clients have built in: a stack in which another route answers one of them is warned. */
+  readonly builtIn?: readonly string[];
   /** Paths that sync clients ask for with credentials of their own, which a log-in page in front of them would break. */
   readonly withCredentials: readonly string[];
   /** Requests that log a user in, and the response to one that failed. */

@@ -40,6 +40,8 @@ export function fileSyncService(options: FileSyncOptions): FileSyncService {
     trees: fileSyncTrees(media, fixMedia),
     rows: FILE_SYNC_ROWS,
     clients: {
+      // The word of Seafile's manual, which gives no path of its clients.
+      ...(paths.web.startsWith("/seafile") ? { builtIn: ["/seafhttp"] } : {}),
       withCredentials: [paths.fileServer, paths.webdav, `${paths.web}/api2`],
       logIns: [
         { method: "POST", path: `${paths.web}/accounts/login/`, failed: [200] },

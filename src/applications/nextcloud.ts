@@ -49,7 +49,7 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
     }),
     commands: (place) => commandsAt(place, push),
     clients: {
-      builtIn: { carddav: "/.well-known/carddav", caldav: "/.well-known/caldav" },
+      builtIn: ["/.well-known/carddav", "/.well-known/caldav"],
       withCredentials: ["/remote.php", "/public.php", "/ocs", "/status.php", "/index.php/login/v2", "/push"],
       logIns: [
         { method: "POST", path: "/login", failed: [303] },

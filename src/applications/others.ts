@@ -56,7 +56,7 @@ export const immich = (): OneServer =>
         { says: "Administration, Settings, Server Settings, External Domain:", command: origin },
       ],
       clients: {
-        builtIn: { web: "/.well-known/immich" },
+        builtIn: ["/.well-known/immich"],
         withCredentials: ["/api", "/.well-known/immich"],
         logIns: [{ method: "POST", path: "/api/auth/login", failed: [401] }],
         sessionCookies: ["immich_access_token"],

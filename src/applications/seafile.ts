@@ -158,7 +158,7 @@ export function seafile(options: SeafileOptions): Seafile {
       { code: "public-urls", title: "Upload and view work after login" },
     ],
     clients: {
-      builtIn: { fileServer: "/seafhttp", notification: "/notification" },
+      builtIn: ["/seafhttp", ...(installation.components.notification === true ? ["/notification"] : [])],
       withCredentials: ["/seafhttp", "/seafdav", `${web}/api2`, `${web}/api/v2.1`, "/notification"],
       logIns: [
         { method: "POST", path: `${web}/accounts/login/`, failed: [200] },

@@ -75,7 +75,7 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
   trees: listOf(record),
   rows: listOf(record),
   clients: fields<ApplicationClients>({
-    builtIn: recordOf(text),
+    builtIn: listOf(text),
     withCredentials: required(listOf(text)),
     logIns: required(
       listOf(

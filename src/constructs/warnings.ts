@@ -40,6 +40,9 @@ export function warnOf(proxy: WarnedProxy): void {
   });
 }
 
+/** @internal Routes of an application's data, which says what it means: Seafile has `/:dir_browser`. */
+export const literalPaths = new WeakSet<Route>();
+
 function warnOfParts(proxy: WarnedProxy): void {
   const used = new Set(
     proxy.virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action.upstream)),
@@ -48,6 +51,7 @@ function warnOfParts(proxy: WarnedProxy): void {
     warn(upstream, "No route goes to this upstream: `Action.proxy(upstream)` in a route uses it.");
   }
   for (const route of proxy.virtualServers.flatMap(({ routes }) => routes)) {
+    if (literalPaths.has(route)) continue;
     const pattern = isKnown(route.path) ? /\*|\/[:{]/.exec(route.path)?.[0].replace("/", "") : undefined;
     if (pattern === undefined) continue;
     warn(

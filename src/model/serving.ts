@@ -21,7 +21,7 @@ export * from "./nameTable.js";
 export { onePiece } from "./onePiece.js";
 export * from "./problem.js";
 export * from "./refusals.js";
-export { Router } from "./config/router.js";
+export { Router, RouteTable } from "./config/router.js";
 export * from "./serverName.js";
 export * from "./status.js";
 export * from "./target.js";

@@ -6,12 +6,14 @@ import {
   frontEndExpectations,
   type PublicPlace,
 } from "../../applications/index.js";
+import { warnOfBuiltInPaths } from "./builtInPaths.js";
 import { placeOf } from "./place.js";
 import { problem } from "../../model/index.js";
 import { Action } from "../action.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
 import type { FrontEndListeners } from "../frontEndParts.js";
 import { warn } from "../warn.js";
+import { literalPaths } from "../warnings.js";
 import type { Mode } from "../mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
 import type { Listener } from "../listener.js";
@@ -78,6 +80,7 @@ export function addSite(proxy: ReverseProxyBase, input: SiteInput): Site {
   const all = { ...input, place, upstreams, expect };
   const servers = addServers(proxy, { ...all, page, root });
   const routes = addRoutes(servers.application, { ...all, page: root ?? page });
+  warnOfBuiltInPaths(servers.application, application);
   const url = `${place.origin}${path}`;
   return { ...servers, place, upstreams, routes, url, linked: root && url };
 }
@@ -177,7 +180,7 @@ function addRedirects(
     const isCovered = covered.some((above) => path === above || path.startsWith(`${above}/`));
     if (path.startsWith(main!.path) || isCovered) continue;
     covered.push(path);
-    redirect.addRoute(id, { path, match: "segment", action, expect: false });
+    literalPaths.add(redirect.addRoute(id, { path, match: "segment", action, expect: false }));
   }
   if (root !== undefined)
     redirect.addRoute("root", { path: "/", match: "exact", action: root, expect: expect.httpRoot });
@@ -209,6 +212,7 @@ function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<s
       }),
     ];
   });
+  for (const [, route] of made) literalPaths.add(route);
   if (given.some(([, { path }]) => path === "/")) return Object.fromEntries(made);
   const page = server.addRoute("page", {
     path: "/",

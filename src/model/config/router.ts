@@ -45,20 +45,19 @@ export class Router {
   }
 }
 
+type RouteKey = Pick<RouteConfig, "path" | "match">;
+
 /**
  * Routes of one virtual server. The longest literal path wins (decisions 1.3); of one length `exact` is before
  * `segment` is before `prefix`. A lookup walks the path's possible lengths, longest first, with one map
  * access where something of that length can match, so its cost does not depend on the number of routes.
  */
-class RouteTable {
-  private readonly byPath = new Map<
-    string,
-    { exact?: RouteConfig; segment?: RouteConfig; prefix?: RouteConfig }
-  >();
+export class RouteTable<Route extends RouteKey = RouteConfig> {
+  private readonly byPath = new Map<string, { exact?: Route; segment?: Route; prefix?: Route }>();
   /** Lengths that occur, longest first; `prefix` where a route of that length matches within a segment as well. */
   private readonly lengths: { readonly length: number; readonly prefix: boolean }[];
 
-  constructor(routes: readonly RouteConfig[]) {
+  constructor(routes: readonly Route[]) {
     for (const route of routes) {
       const entry = this.byPath.get(route.path) ?? {};
       entry[route.match] ??= route;
@@ -70,7 +69,7 @@ class RouteTable {
       .map((length) => ({ length, prefix: prefixes.has(length) }));
   }
 
-  find(path: NormalisedPath): RouteConfig | undefined {
+  find(path: NormalisedPath): Route | undefined {
     for (const { length, prefix } of this.lengths) {
       if (length > path.length || !(prefix || endsSegment(path, length))) continue;
       const entry = this.byPath.get(length === path.length ? path : path.slice(0, length));
