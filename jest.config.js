@@ -20,6 +20,7 @@ const NEEDS = [
   { tests: "proof/diagnosis/", programs: ["python3"], root: true },
   { tests: "proof/processes/container.test.ts", programs: ["unshare", "setpriv", "findmnt"], root: true },
   { tests: "proof/package/image.test.ts", programs: ["podman", "runc"], root: true },
+  { tests: "proof/package/compose.test.ts", programs: ["podman", "runc", "python3"], root: true },
   { tests: "proof/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
   { tests: "proof/terraform/", programs: ["terraform"], root: false },
   { tests: "proof/applicationSettings/", programs: ["python3", "mariadbd"], root: true },

@@ -4,6 +4,7 @@ import { ROOT } from "../build/paths.js";
 import { buildPebble } from "./acme/pebble/programs.js";
 import { prepareApplication } from "./application/application.js";
 import { prepareImages } from "./hosts/harness/image.js";
+import { prepareCompose } from "./package/podmanCompose.js";
 import { prepareNewProjects } from "./package/newProject.js";
 import { prepareProviders } from "./terraform/providers/providers.js";
 import { prepareServers } from "./upstreams/servers.js";
@@ -27,6 +28,7 @@ const PREPARATIONS: readonly Preparation[] = [
   { name: "Terraform's providers", tests: ["proof/terraform/", "proof/hosts/"], make: prepareProviders },
   { name: "Django", tests: ["proof/application/"], make: prepareApplication },
   { name: "packages of a new project", tests: ["proof/package/newProject."], make: prepareNewProjects },
+  { name: "podman-compose", tests: ["proof/package/compose."], make: prepareCompose },
   { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers },
   { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },
 ];

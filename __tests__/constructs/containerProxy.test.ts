@@ -90,3 +90,44 @@ test("a part outside of any proxy is refused with where it belongs", () => {
     /below a ReverseProxy or a ContainerProxy[^]*Use a ReverseProxy, a ContainerProxy, or a construct below/,
   );
 });
+
+test("files for Compose: the service, and what it mounts", () => {
+  const { proxy } = site();
+  const files = proxy.composeFiles({
+    image: "portico:1",
+    networks: ["files-net"],
+    volumes: ["./$a:/srv/a:ro"],
+  });
+  expect([...files.keys()]).toEqual([
+    "portico.yml",
+    "portico/etc/portico/portico.json",
+    "portico/etc/portico/dhparam2048.pem",
+  ]);
+  expect(files.get("portico.yml")!.replace(/[0-9a-f]{16}/, "HASH")).toMatchInlineSnapshot(`
+"# Written by Portico: docs/containers.md. Give it to \`docker compose\` after the application's own file.
+services:
+  portico:
+    image: "portico:1"
+    restart: "unless-stopped"
+    user: "65532:65532"
+    read_only: true
+    cap_drop: ["ALL"]
+    security_opt: ["no-new-privileges:true"]
+    # Transfers that run may end.
+    stop_grace_period: "36010s"
+    # Another one makes a new container: the engine does not look into files that are mounted.
+    labels: { "portico.files": "HASH" }
+    ports:
+      - "8443:8443"
+    volumes:
+      - "./portico/etc/portico/portico.json:/etc/portico/portico.json:ro"
+      - "./portico/etc/portico/dhparam2048.pem:/etc/portico/dhparam2048.pem:ro"
+      - "./portico/etc/portico/tls:/etc/portico/tls:ro"
+      - "./$$a:/srv/a:ro"
+    networks:
+      - "files-net"
+"
+`);
+  const again = (networks: unknown) => () => proxy.composeFiles({ image: "portico:1", networks } as never);
+  expect(again("files-net")).toThrow("stack/proxy.composeFiles.networks");
+});

@@ -1,31 +1,15 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { freePorts } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";
+import { buildImage, importNode, LIMITS, podman } from "./podman.js";
 
 /** The Containerfile of the package: an image is built by it, and runs. */
 
-const ROOT = join(__dirname, "../..");
-
-const podman = (...args: readonly string[]): string =>
-  execFileSync("podman", args, { encoding: "utf8", cwd: ROOT, stdio: ["ignore", "pipe", "ignore"] }).trim();
-
-/** In place of an image from a registry: the Node that runs the tests, and its libraries. */
-function importNode(name: string): void {
-  const linked = execFileSync("ldd", [process.execPath], { encoding: "utf8" });
-  const libraries = [...linked.matchAll(/(\/\S+) \(0x/g)].map(([, file]) => file!);
-  const moved = `--transform=s,^${process.execPath.slice(1)}$,usr/local/bin/node,`;
-  // A hundred megabytes: not written down in between.
-  const archive = ["tar", "-c", "--dereference", "--mode=755", moved, process.execPath, ...libraries];
-  const script = `"$@" 2>/dev/null | podman import --change "ENV PATH=/usr/local/bin" - ${name}`;
-  execFileSync("sh", ["-c", script, "sh", ...archive], { stdio: "ignore" });
-}
-
 const CONFINED = ["--read-only", "--cap-drop=all", "--security-opt=no-new-privileges", "--network=host"];
-const LIMITS = ["--runtime=runc", "--ulimit=nofile=20000:20000", "--ulimit=nproc=1000:1000"];
 
 test("an image is built by it, which serves as a user without any right, and stops when it is asked to", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portico-image-"));
@@ -34,7 +18,7 @@ test("an image is built by it, which serves as a user without any right, and sto
   );
   try {
     importNode(node!);
-    podman("build", "--isolation=chroot", "--build-arg", `NODE=localhost/${node}`, "--tag", image!, ROOT);
+    buildImage(image!, node!);
     const [{ Config: config }] = JSON.parse(podman("inspect", image!));
     expect(config).toMatchObject({
       User: "65532:65532",

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Construct } from "constructs";
-import { type Problem, problem } from "../model/index.js";
-import { CONTAINER_PATHS, dhParametersPem } from "../render/index.js";
+import { parseConfig, type Problem, problem, ProblemError } from "../model/index.js";
+import { CONTAINER_PATHS, dhParametersPem, proxyConfigText, renderComposeFile } from "../render/index.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
-import { refuseOptions, refuseProps, required, text } from "./props/propTable.js";
+import { listOf, type PropTable, refuseOptions, refuseProps, required, text } from "./props/propTable.js";
 import {
   PROXY_SETTINGS,
   type ProxySettings,
@@ -70,6 +70,25 @@ export class ContainerProxy extends ReverseProxyBase {
     return this.contents;
   }
 
+  /**
+   * What runs it by `docker compose` beside the application's own file, in place of that file's proxy: `portico.yml`, and
+   * below `portico/` the files that it mounts. By path, relative to the directory of the application's file; write them
+   * there. A certificate from files is expected in `portico/etc/portico/tls`.
+   */
+  composeFiles(options: ComposeFileOptions): ReadonlyMap<string, string> {
+    refuseOptions(`${this.node.path}.composeFiles`, options, COMPOSE_FILE_OPTIONS);
+    const { image, networks = [], volumes = [] } = options;
+    refuse(this.problems);
+    // As in the file, undefined fields are left out.
+    const parsed = parseConfig(JSON.parse(JSON.stringify(this.config)));
+    if (!parsed.ok) throw new ProblemError(parsed.problems);
+    const files = new Map([[CONTAINER_PATHS.config as string, proxyConfigText(this.config)], ...this.files]);
+    return new Map([
+      ["portico.yml", renderComposeFile({ image, config: parsed.value, networks, volumes, files })],
+      ...[...files].map(([path, content]) => [`portico${path}`, content] as const),
+    ]);
+  }
+
   /** @internal */
   protected override placeProblems(): readonly Problem[] {
     return this.directoryProblems([CONTAINER_PATHS.config, CONTAINER_PATHS.tlsDirectory]);
@@ -95,3 +114,25 @@ export class ContainerProxy extends ReverseProxyBase {
 
 /** Settings of a proxy that runs in containers. */
 export type ContainerProxyProps = ProxySettings;
+
+/** How a proxy runs beside the services of a Compose file. */
+export interface ComposeFileOptions {
+  /** Image of the proxy: that of the package's `Containerfile`. */
+  readonly image: string;
+  /**
+   * Networks of the application's file that its servers are on, by their keys there.
+   * @default - the network that Compose makes for all services without one
+   */
+  readonly networks?: readonly string[];
+  /**
+   * More mounts, as Compose writes them: `./media:/srv/media:ro`.
+   * @default - the config, what it names, and the certificate
+   */
+  readonly volumes?: readonly string[];
+}
+
+const COMPOSE_FILE_OPTIONS: PropTable<ComposeFileOptions> = {
+  image: required(text),
+  networks: listOf(text),
+  volumes: listOf(text),
+};

@@ -1,5 +1,6 @@
 export { envLine, pythonLiteral, renderSettings } from "./settingsText.js";
 export * from "./certificateCopies.js";
+export * from "./composeFile.js";
 export * from "./daemonUnits.js";
 export * from "./defaultPage.js";
 export * from "./dhParameters.js";
