@@ -1,5 +1,3 @@
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformOutput, TerraformStack } from "cdktf";
 import { Delivery, FileSyncFrontEnd, Mode } from "./src/index.js";
 
@@ -15,8 +13,6 @@ const {
 
 const app = new App();
 const stack = new TerraformStack(app, "portico");
-new LocalProvider(stack, "local");
-new TlsProvider(stack, "tls");
 
 const files = new FileSyncFrontEnd(stack, "files", {
   host: { address, delivery: Delivery.local({ root }) },

@@ -1,14 +1,25 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { LocalProvider } from "@cdktf/provider-local/lib/provider";
+import { TerraformStack, Testing } from "cdktf";
+import { FileSyncFrontEnd, Mode } from "../../src/index.js";
 
-/** Which provider packages a process loads that uses the built package. */
+/** Packages of providers that a process loads which uses the built package, and the providers that a stack has. */
 
 const PROGRAM = `
+const [entry, what, missing] = process.argv.slice(1);
+const Module = require("node:module");
+const find = Module._resolveFilename;
+Module._resolveFilename = function (name, ...more) {
+  const own = missing !== undefined && name.startsWith("@cdktf/" + missing + "/");
+  // A folder that has no packages.
+  return find.call(this, name, ...(own ? [{ ...more[0], paths: [] }] : more));
+};
 const { App, TerraformStack, Testing } = require("cdktf");
-const { Delivery, FileSyncFrontEnd, Mode, TlsMaterial } = require(process.argv[1]);
+const { Delivery, FileSyncFrontEnd, Mode, TlsMaterial } = require(entry);
 const ssh = Delivery.ssh({ hostKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB1Ys0xCkSTpFLUZbP0GZtGEBeSTyc1pfLaSZ2BdZzzz" });
 const files = TlsMaterial.fromFiles({ certificate: "/c.pem", key: "/k.pem" });
-const [delivery, material] = { none: [], ssh: [ssh, files], local: [Delivery.local(), files], tls: [ssh, TlsMaterial.selfSigned()] }[process.argv[2]];
+const [delivery, material] = { none: [], ssh: [ssh, files], local: [Delivery.local(), files], tls: [ssh, TlsMaterial.selfSigned()] }[what];
 if (delivery !== undefined) {
   const stack = new TerraformStack(Testing.app(), "stack");
   new FileSyncFrontEnd(stack, "files", {
@@ -20,13 +31,54 @@ const loaded = Object.keys(require.cache).map((file) => /provider-(local|tls)/.e
 console.log([...new Set(loaded)].filter(Boolean).join());
 `;
 
+function run(...args: string[]) {
+  const entry = join(__dirname, "../../dist/lib/index.js");
+  return spawnSync(process.execPath, ["-e", PROGRAM, entry, ...args], { encoding: "utf8" });
+}
+
 test.each([
   ["none", ""],
   ["ssh", ""],
   ["local", "local"],
   ["tls", "tls"],
-])("a stack loads the providers that it uses: %s", (what, loaded) => {
-  const entry = join(__dirname, "../../dist/lib/index.js");
-  const out = execFileSync(process.execPath, ["-e", PROGRAM, entry, what], { encoding: "utf8" });
-  expect(out.trim().split("\n").at(-1)).toBe(loaded);
+])("a stack loads the packages that it uses: %s", (what, loaded) => {
+  expect(run(what).stdout.trim().split("\n").at(-1)).toBe(loaded);
+});
+
+const providersOf = (stack: TerraformStack): unknown =>
+  (JSON.parse(Testing.synth(stack, true)) as { terraform: { required_providers: unknown } }).terraform
+    .required_providers;
+
+const stackOf = (mode: Mode): TerraformStack => {
+  const stack = new TerraformStack(Testing.app(), "stack");
+  new FileSyncFrontEnd(stack, "files", {
+    host: { address: "192.0.2.10" },
+    mode,
+    installDirectory: "/srv/sync",
+  });
+  return stack;
+};
+
+test("a stack gets the providers that it uses and does not have, when it is synthesized", () => {
+  const local = { source: "hashicorp/local", version: "~> 2.4" };
+  expect(providersOf(stackOf(Mode.plain()))).toEqual({ local });
+  const both = stackOf(Mode.tls());
+  expect(providersOf(both)).toEqual({ local, tls: { source: "hashicorp/tls", version: "~> 4.0" } });
+  expect(providersOf(both)).toEqual(providersOf(stackOf(Mode.tls())));
+  const own = stackOf(Mode.plain());
+  new LocalProvider(own, "later");
+  expect(providersOf(own)).toEqual({ local: { source: "hashicorp/local", version: "2.6.1" } });
+});
+
+test.each([
+  ["local", "provider-local", "stack/files"],
+  ["tls", "provider-tls", "stack/files/Proxy"],
+])("a package that is missing is named: %s", (what, missing, at) => {
+  const { status, stderr } = run(what, missing);
+  expect(status).toBe(1);
+  expect(stderr).toContain(
+    `has resources of @cdktf/${missing}, which is not installed [config.missing-package]`,
+  );
+  expect(stderr).toContain(`npm install @cdktf/${missing}`);
+  expect(stderr).toContain(`${at}`);
 });

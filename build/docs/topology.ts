@@ -1,7 +1,5 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { LocalProvider } from "@cdktf/provider-local/lib/provider/index.js";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider/index.js";
 import { App, TerraformStack } from "cdktf";
 import { FileSyncFrontEnd, Mode } from "../../src/index.js";
 import type { ProxyConfig } from "../../src/model/index.js";
@@ -14,8 +12,6 @@ const PLACE = /(<!-- topology -->\n)[^]*?(<!-- \/topology -->)/;
 /** README.md, with a picture of what its smallest deployment serves. */
 export function readmePage(): Promise<Page> {
   const stack = new TerraformStack(new App(), "portico");
-  new LocalProvider(stack, "local");
-  new TlsProvider(stack, "tls");
   new FileSyncFrontEnd(stack, "files", {
     host: { address: "192.0.2.10", publicName: "files.example.org" },
     mode: Mode.tls(),

@@ -46,7 +46,7 @@ test("the application is served by its names, with what Compose puts beside it",
     const done = spawnSync(PODMAN_COMPOSE, [`--podman-run-args=${LIMITS.join(" ")}`, ...files, ...args], {
       encoding: "utf8",
     });
-    if (done.status !== 0) throw new Error(done.stderr + done.stdout);
+    if (done.status !== 0) throw done.error ?? new Error(done.stderr + done.stdout);
   };
   importNode(node);
   buildImage(image, node);

@@ -17,8 +17,6 @@ beforeAll(() => {
 afterAll(() => consumer?.remove());
 
 const PROGRAM = `
-import { LocalProvider } from "@cdktf/provider-local/lib/providerEXTENSION";
-import { TlsProvider } from "@cdktf/provider-tls/lib/providerEXTENSION";
 import { App, TerraformStack } from "cdktf";
 import { FileSyncFrontEnd, Mode } from "cdktf-portico";
 import { VERSION } from "cdktf-portico/runtime";
@@ -26,8 +24,6 @@ import { renderProxyConfig } from "cdktf-portico/testing";
 
 const app = new App();
 const stack = new TerraformStack(app, "portico");
-new LocalProvider(stack, "local");
-new TlsProvider(stack, "tls");
 new FileSyncFrontEnd(stack, "files", {
   host: { address: "192.0.2.10" },
   mode: Mode.tls(),

@@ -72,8 +72,6 @@ function program(page: string, block: string): string {
   const exported = Object.keys(portico).filter((name) => new RegExp(`\\b${name}\\b`).test(code));
   const missing = exported.filter((name) => !imports.join("").includes(name));
   return `
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformOutput, TerraformStack, TerraformVariable } from "cdktf";
 import type { Construct } from "constructs";
 import { ${missing.join(", ")} } from "cdktf-portico";
@@ -81,8 +79,6 @@ ${imports.join("")}
 class Page extends TerraformStack {
   constructor(scope: Construct, id: string) {
     super(scope, id);
-    new LocalProvider(this, "local");
-    new TlsProvider(this, "tls");
 ${code}${code.includes("const https =") ? SITE : ""}
   }
 }

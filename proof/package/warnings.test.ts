@@ -12,15 +12,11 @@ const folder = mkdtempSync(join(root, "out", "warnings-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const program = (body: string): string => `
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformStack } from "cdktf";
 import { FileSyncFrontEnd, Mode } from "../../src/index.js";
 
 const app = new App({ outdir: ${JSON.stringify(mkdtempSync(join(tmpdir(), "portico-warnings-")))} });
 const stack = new TerraformStack(app, "portico");
-new LocalProvider(stack, "local");
-new TlsProvider(stack, "tls");
 const files = new FileSyncFrontEnd(stack, "files", {
   host: { address: "192.0.2.10", publicName: "files.example.org" },
   mode: Mode.tls(),

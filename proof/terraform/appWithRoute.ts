@@ -1,13 +1,9 @@
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformOutput, TerraformStack } from "cdktf";
 import { Action, Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
 
 /** `main.ts` with one more route: what a change of one route does to a plan. */
 const app = new App();
 const stack = new TerraformStack(app, "portico");
-new LocalProvider(stack, "local");
-new TlsProvider(stack, "tls");
 const files = new FileSyncFrontEnd(stack, "files", {
   host: {
     address: process.env.PORTICO_ADDRESS!,

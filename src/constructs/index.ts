@@ -73,6 +73,7 @@ export * from "./route.js";
 export type { SshBastion, SshDeliveryOptions, SshLogin } from "./delivery/connection.js";
 export type { SelfSignedOptions } from "./selfSignedOptions.js";
 export * from "./systemdUnit.js";
+export type { PrivateKey, SelfSignedCert } from "./providers/resources.js";
 export { SelfSignedTls, TlsMaterial, type TlsFilePaths, type TlsFiles } from "./tlsMaterial.js";
 export * from "./tlsPolicy.js";
 export * from "./upstream.js";

@@ -1,5 +1,3 @@
-import type { PrivateKey } from "@cdktf/provider-tls/lib/private-key";
-import type { SelfSignedCert } from "@cdktf/provider-tls/lib/self-signed-cert";
 import { Lazy } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
@@ -16,7 +14,8 @@ import { HostFile } from "./hostFile.js";
 import { addPreconditions, lateText } from "./props/lateChecks.js";
 import { choice, either, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
 import { isKnown } from "./props/tokens.js";
-import { tlsProvider } from "./providers/tls.js";
+import type { PrivateKey, SelfSignedCert } from "./providers/resources.js";
+import { privateKey, selfSignedCert } from "./providers/tls.js";
 import {
   DEFAULT_VALIDITY_DAYS,
   defaultRenewalDays,
@@ -166,8 +165,8 @@ export class SelfSignedTls extends Construct {
     const { host, directory } = context;
     const { validityDays = DEFAULT_VALIDITY_DAYS } = options;
     const { renewalDays = defaultRenewalDays(validityDays) } = options;
-    this.privateKey = new tlsProvider.PrivateKey(this, "PrivateKey", { algorithm: "RSA", rsaBits: 2048 });
-    this.certificate = new tlsProvider.SelfSignedCert(this, "Certificate", {
+    this.privateKey = privateKey(this, "PrivateKey", 2048);
+    this.certificate = selfSignedCert(this, "Certificate", {
       privateKeyPem: this.privateKey.privateKeyPem,
       ...subject(context, options),
       allowedUses: ["digital_signature", "key_encipherment", "server_auth"],

@@ -1,11 +1,13 @@
 import { warn } from "../constructs/warn.js";
 import { Construct } from "constructs";
-import { ConfigMapV1 } from "@cdktf/provider-kubernetes/lib/config-map-v1";
-import { DeploymentV1 } from "@cdktf/provider-kubernetes/lib/deployment-v1";
-import { HorizontalPodAutoscalerV2 } from "@cdktf/provider-kubernetes/lib/horizontal-pod-autoscaler-v2";
-import { NetworkPolicyV1 } from "@cdktf/provider-kubernetes/lib/network-policy-v1";
-import { PodDisruptionBudgetV1 } from "@cdktf/provider-kubernetes/lib/pod-disruption-budget-v1";
-import { ServiceV1 } from "@cdktf/provider-kubernetes/lib/service-v1";
+import {
+  ConfigMapV1,
+  DeploymentV1,
+  HorizontalPodAutoscalerV2,
+  NetworkPolicyV1,
+  PodDisruptionBudgetV1,
+  ServiceV1,
+} from "../constructs/providers/kubernetes.js";
 import { freeId } from "../constructs/constructIds.js";
 import { escapeTemplate } from "../constructs/props/tokens.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";

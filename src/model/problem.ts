@@ -60,6 +60,7 @@ export const PROBLEM_CODES = {
   "config.bad-text": "Remove control characters.",
   "config.duplicate-name": "Give each item of the same kind a different name.",
   "config.duplicate-id": "Choose another id.",
+  "config.missing-package": "Install the package.",
   "config.unknown-reference": "Name something that is defined, or define it.",
   "config.duplicate-listener": "Keep only one listener for each address and port.",
   "config.port-conflict":

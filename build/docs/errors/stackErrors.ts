@@ -4,6 +4,7 @@ import path from "node:path";
 import { App, TerraformStack, TerraformVariable } from "cdktf";
 import * as portico from "../../../src/index.js";
 import { KubernetesFrontEnd } from "../../../src/kubernetes/index.js";
+import { missingPackage } from "../../../src/constructs/providers/loaded.js";
 import type { ErrorEntry } from "./entry.js";
 
 /**
@@ -66,6 +67,12 @@ export const STACK_ERRORS = {
     'proxy.addUpstream("app", { url: "http://127.0.0.1:8001" });',
     "Two constructs in one scope have the same id. Listeners, virtual servers and upstreams of a proxy have a scope for each kind, so only two of one kind can do this.",
   ),
+  "config.missing-package": {
+    means:
+      "A package that only some stacks need is not there: `@cdktf/provider-local` for files on the machine that runs Terraform, `@cdktf/provider-tls` for self-signed certificates.",
+    cause: "Delivery.local(); // without `npm install @cdktf/provider-local`",
+    example: () => missingPackage("stack/files/DefaultPage", "@cdktf/provider-local"),
+  },
   "container.no-host": entry(
     'new ContainerProxy(stack, "files").addListener("https", { port: 8443, tls: { material: TlsMaterial.selfSigned() } });',
     "A container has no host that Terraform could put files on: it finds its certificate in a Secret, or on a volume.",

@@ -1,5 +1,3 @@
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformStack } from "cdktf";
 import {
   Action,
@@ -23,8 +21,6 @@ const given = JSON.parse(process.env.PORTICO_TEST!) as DeployedApp;
 
 const app = new App();
 const stack = new TerraformStack(app, "portico");
-new LocalProvider(stack, "local");
-new TlsProvider(stack, "tls");
 
 const host = new Host(stack, "Host", { address: given.address, delivery: Delivery.ssh(given.ssh) });
 const usual = given.health === true ? "unix:/run/sync-socket/web.sock" : "http://127.0.0.1:8082";

@@ -6,7 +6,7 @@ import { problem } from "../../model/index.js";
 import { quote } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
 import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
-import { localProvider } from "../providers/local.js";
+import { localFile } from "../providers/local.js";
 import { flag, type PropTable, text } from "../props/propTable.js";
 import { constructOf, deploymentOf } from "./identity.js";
 import { dependOn, onDestroy } from "./provisioning.js";
@@ -83,13 +83,13 @@ export class LocalDelivery implements DeliveryWay {
 
   deliver(scope: Construct, id: string, file: DeliveredFile): FileResource {
     const config = {
+      sensitive: file.sensitive,
       filename: this.below(file.host, file.path),
       filePermission: file.mode,
       directoryPermission: DIRECTORY_MODE,
       ...(file.source === undefined ? { content: file.content } : { source: file.source }),
     };
-    const Resource = file.sensitive ? localProvider.SensitiveFile : localProvider.File;
-    const resource = new Resource(scope, id, config);
+    const resource = localFile(scope, id, config);
     return { resource, sha256: resource.contentSha256 };
   }
 

@@ -1,14 +1,34 @@
-// Loading it late is the purpose; synthesis is synchronous, so `import()` cannot.
+// Loading it late is the purpose.
 /* oxlint-disable typescript/no-require-imports */
 import type * as keys from "@cdktf/provider-tls/lib/private-key";
 import type * as certificates from "@cdktf/provider-tls/lib/self-signed-cert";
+import type { Construct } from "constructs";
+import { provideFor } from "./defaultProvider.js";
+import { loaded } from "./loaded.js";
+import type { PrivateKey, SelfSignedCert, SelfSignedCertArguments } from "./resources.js";
 
-/** The tls provider's resources, loaded when they are first used: only self-signed materials have any. */
-export const tlsProvider = {
-  get PrivateKey() {
-    return (require("@cdktf/provider-tls/lib/private-key") as typeof keys).PrivateKey;
-  },
-  get SelfSignedCert() {
-    return (require("@cdktf/provider-tls/lib/self-signed-cert") as typeof certificates).SelfSignedCert;
-  },
-};
+const PACKAGE = "@cdktf/provider-tls";
+
+/** The tls provider's package is loaded when a stack has a self-signed material. */
+export function privateKey(scope: Construct, id: string, rsaBits: number): PrivateKey {
+  provideFor(scope, "tls");
+  const Resource = loaded(
+    scope,
+    PACKAGE,
+    () => (require("@cdktf/provider-tls/lib/private-key") as typeof keys).PrivateKey,
+  );
+  return new Resource(scope, id, { algorithm: "RSA", rsaBits });
+}
+
+export function selfSignedCert(
+  scope: Construct,
+  id: string,
+  config: SelfSignedCertArguments,
+): SelfSignedCert {
+  const Resource = loaded(
+    scope,
+    PACKAGE,
+    () => (require("@cdktf/provider-tls/lib/self-signed-cert") as typeof certificates).SelfSignedCert,
+  );
+  return new Resource(scope, id, config);
+}
