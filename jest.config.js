@@ -24,6 +24,11 @@ const NEEDS = [
   { tests: "proof/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
   { tests: "proof/terraform/", programs: ["terraform"], root: false },
   { tests: "proof/applicationSettings/", programs: ["python3", "mariadbd"], root: true },
+  {
+    tests: "proof/applications/real.test.ts",
+    programs: ["python3", "rclone", "chromedriver", "chromium"],
+    root: false,
+  },
   { tests: "proof/applications/samples.test.ts", programs: ["nginx"], root: false },
   { tests: "proof/upstreams/", programs: ["go", "python3", "apache2"], root: false },
 ];

@@ -3,6 +3,7 @@ import { relative } from "node:path";
 import { ROOT } from "../build/paths.js";
 import { buildPebble } from "./acme/pebble/programs.js";
 import { prepareApplication } from "./application/application.js";
+import { prepareCopyparty } from "./applications/copyparty.js";
 import { prepareImages } from "./hosts/harness/image.js";
 import { prepareCompose } from "./package/podmanCompose.js";
 import { prepareNewProjects } from "./package/newProject.js";
@@ -29,6 +30,7 @@ const PREPARATIONS: readonly Preparation[] = [
   { name: "Django", tests: ["proof/application/"], make: prepareApplication },
   { name: "packages of a new project", tests: ["proof/package/newProject."], make: prepareNewProjects },
   { name: "podman-compose", tests: ["proof/package/compose."], make: prepareCompose },
+  { name: "copyparty", tests: ["proof/applications/real."], make: prepareCopyparty },
   { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers },
   { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },
 ];

@@ -1,9 +1,10 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 
 /** What came of a request: the answer, and what the server saw that gave it. */
 export interface Seen {
   readonly status: number;
-  readonly location?: string;
+  readonly headers: IncomingHttpHeaders;
   /** Absent where no server of the application answered. */
   readonly server?: {
     readonly part: string;
@@ -15,7 +16,13 @@ export interface Seen {
 }
 
 /** Asks over TLS; `WS` begins a WebSocket. */
-export function ask(port: number, host: string, method: string, path: string): Promise<Seen> {
+export function ask(
+  port: number,
+  host: string,
+  method: string,
+  path: string,
+  { headers = {}, body = "" }: { headers?: Readonly<Record<string, string>>; body?: string } = {},
+): Promise<Seen> {
   const isSocket = method === "WS";
   const upgrade = {
     Connection: "Upgrade",
@@ -27,23 +34,27 @@ export function ask(port: number, host: string, method: string, path: string): P
     const asked = httpsRequest({
       host: "127.0.0.1",
       port,
-      servername: host,
+      servername: host.split(":")[0]!,
       rejectUnauthorized: false,
       method: isSocket ? "GET" : method,
       path,
       agent: false,
-      headers: { host, ...(isSocket ? upgrade : {}) },
+      headers: { host, ...(isSocket ? upgrade : {}), ...headers },
     });
-    const read = (stream: NodeJS.ReadableStream, status: number, location?: string, head?: Buffer): void => {
-      let body = head?.toString() ?? "";
-      stream.on("data", (piece: Buffer) => (body += piece.toString()));
+    const read = (stream: NodeJS.ReadableStream, answer: IncomingMessage, head = ""): void => {
+      const { statusCode: status = 0, headers: fields } = answer;
+      let text = head;
+      stream.on("data", (piece: Buffer) => (text += piece.toString()));
       stream.on("error", reject);
-      stream.on("end", () => resolve({ status, location, server: serverOf(body), body }));
+      stream.on("end", () => resolve({ status, headers: fields, server: serverOf(text), body: text }));
     };
-    asked.on("response", (answer) => read(answer, answer.statusCode!, answer.headers.location));
-    asked.on("upgrade", (answer, socket, head) => read(socket, answer.statusCode!, undefined, head));
+    asked.on("response", (answer) => read(answer, answer));
+    asked.on("upgrade", (answer, socket, head) => {
+      read(socket, answer, head.toString());
+      socket.end();
+    });
     asked.on("error", reject);
-    asked.end();
+    asked.end(body === "" ? undefined : body);
   });
 }
 

@@ -51,7 +51,7 @@ describe.each(Object.values(MANUALS).map((manual: Manual) => [manual.title, manu
   },
 );
 
-function whereTo({ server, location, body }: Seen): string {
+function whereTo({ server, headers: { location }, body }: Seen): string {
   if (server !== undefined) return `${server.part} ${server.target}`;
   return location === undefined ? `files ${body}` : `redirect ${new URL(location).pathname}`;
 }

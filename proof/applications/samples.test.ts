@@ -80,7 +80,10 @@ describe.each(SAMPLES.map(({ title }, i) => [title, i] as const))("%s", (title, 
 });
 
 /** What both can have in common. */
-function factsOf({ status, location, server, body }: Seen, port: number): Record<string, string | undefined> {
+function factsOf(
+  { status, headers: { location }, server, body }: Seen,
+  port: number,
+): Record<string, string | undefined> {
   const neutral = (text: string): string => text.replaceAll(`:${port}`, "");
   return {
     status: String(status),
