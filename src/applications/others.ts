@@ -88,7 +88,8 @@ const scale =
             "/signin",
           ],
           logIns: [{ method: "POST", path: "/signin/v1/identifier/_/logon", failed: [204] }],
-          sessionCookies: [],
+          // Of the log-in page; applications have tokens.
+          sessionCookies: ["__Secure-KKT"],
         },
       },
     );
