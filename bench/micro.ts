@@ -5,6 +5,7 @@ import {
   type ProxyConfig,
   type ProxyConfigInput,
   Router,
+  serverConfigsOf,
 } from "../src/model/index.js";
 import type { LoggedExchange } from "../src/runtime/exchange/exchange.js";
 import { ChunkDecoder } from "../src/runtime/codec/http1/chunkDecoder.js";
@@ -146,7 +147,7 @@ function requestFacts(head: string) {
 function forwarding(): { request: (head: string) => Case["run"]; answer: Case["run"] } {
   const { virtualServers, upstreams } = config(0);
   const route = virtualServers[0]!.routes[0]! as ConstructorParameters<typeof ForwardingRules>[0];
-  const rules = new ForwardingRules(route, upstreams[0]!);
+  const rules = new ForwardingRules(route, serverConfigsOf(upstreams[0]!)[0]!);
   const facts = (head: string) => ({
     ...requestFacts(head),
     scheme: client.scheme,

@@ -50,7 +50,8 @@ export function sitePaths(config: ProxyConfig): SitePaths {
 
 /** The ports where the proxy expects the daemons. */
 export function daemonPorts(config: ProxyConfig): Record<DaemonName, number> {
-  const port = (name: DaemonName): number => Number(/:(\d+)\/?$/.exec(upstream(config, name).url)?.[1] ?? 80);
+  const port = (name: DaemonName): number =>
+    Number(/:(\d+)\/?$/.exec(upstream(config, name).url ?? "")?.[1] ?? 80);
   return { web: port("web"), fileServer: port("fileServer"), webdav: port("webdav") };
 }
 

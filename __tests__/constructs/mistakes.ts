@@ -166,6 +166,7 @@ const listeners = of("a listener", [
   ],
 ]);
 
+const TWO = [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.8:8000" }];
 const upstream = (props: Wrong) => (s: Site) => s.proxy.addUpstream("u", props);
 const url = (value: unknown) => upstream({ url: value });
 const upstreams = of("an upstream", [
@@ -831,7 +832,13 @@ const shapes = of("", [
 const elsewhere = of("what other proxies do", [
   ["HTTP/2 to an upstream", upstream({ url: "h2c://app:8443" })],
   ["a Unix socket, as nginx writes it", upstream({ url: "http://unix:/run/app.sock" })],
-  ["several servers", upstream({ servers: ["a", "b"] })],
+  ["servers, as others write them", upstream({ servers: ["a", "b"] })],
+  ["servers beside a URL", upstream({ url: "http://10.0.0.7:8000", servers: [...TWO, ...TWO] })],
+  [
+    "sessions that two cookies bind",
+    upstream({ url: undefined, servers: TWO, sticky: { cookie: "a", applicationCookie: "b" } }),
+  ],
+  ["a number of failures", upstream({ maxFails: 3 })],
   ["a rewrite by a pattern", act((s) => Action.proxy(s.app, wrong({ replacePathRegex: "/x" })))],
   ["a rewrite with a query", act((s) => Action.proxy(s.app, { rewrite: "/x?y" }))],
   ["try_files", act(() => Action.staticFiles("/srv/page", wrong({ try_files: "/index.html" })))],

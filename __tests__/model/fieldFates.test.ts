@@ -8,7 +8,7 @@ import {
 } from "../../src/model/actions/fieldFates.js";
 import { ForwardingRules, type ForwardedRequest } from "../../src/model/actions/forwarding.js";
 import type { ActionOf } from "../../src/model/actions/table.js";
-import { parseConfig } from "../../src/model/index.js";
+import { parseConfig, serverConfigsOf } from "../../src/model/index.js";
 
 /** Which fields of a request reach an upstream, by who sends them. */
 
@@ -109,7 +109,7 @@ function rulesOf(action: object): ForwardingRules {
   const route = config.value.virtualServers[0]!.routes[0]!;
   return new ForwardingRules(
     { ...route, action: route.action as ActionOf<"proxy"> },
-    config.value.upstreams[0]!,
+    serverConfigsOf(config.value.upstreams[0]!)[0]!,
   );
 }
 

@@ -281,11 +281,7 @@ describe("parseConfig", () => {
     ["listeners", undefined, "a list"],
     ["listeners.0.port", undefined, "a whole number from 1 to 65535"],
     ["listeners.0.protocol", undefined, "http, https"],
-    [
-      "upstreams.0.url",
-      undefined,
-      "http://HOST:PORT or https://HOST:PORT, with nothing after the port, or unix:/PATH",
-    ],
+    ["upstreams.0.url", undefined, "`url` for one server, or `servers` for several"],
     [
       "virtualServers.0.routes.0.accessLog",
       "on",

@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import * as ts from "typescript";
-import { ForwardingRules, parseConfig, parseHost } from "../../src/model/index.js";
+import { ForwardingRules, parseConfig, parseHost, serverConfigsOf } from "../../src/model/index.js";
 import { evaluateConditions, parseHttpDate, rangeMaySend } from "../../src/runtime/actions/conditional.js";
 import { parseRange } from "../../src/runtime/actions/ranges.js";
 import { address } from "../../src/runtime/codec/request.js";
@@ -195,7 +195,7 @@ function rules(route: number): ForwardingRules {
   });
   if (!config.ok) throw new Error("not a config");
   const { virtualServers, upstreams } = config.value;
-  return new ForwardingRules(virtualServers[0]!.routes[route]! as never, upstreams[0]!);
+  return new ForwardingRules(virtualServers[0]!.routes[route]! as never, serverConfigsOf(upstreams[0]!)[0]!);
 }
 
 /** Everything that reads what a peer wrote, given one value. */

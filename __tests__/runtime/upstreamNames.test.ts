@@ -1,6 +1,6 @@
 import dns from "node:dns";
 import type { LookupAddress } from "node:dns";
-import type { UpstreamConfig } from "../../src/model/index.js";
+import type { ServerConfig } from "../../src/model/index.js";
 import { connect } from "node:net";
 import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { Faults } from "../../src/runtime/exchange/workerContext.js";
@@ -100,7 +100,7 @@ test("are looked up anew: a connection by name is used for ten seconds, and one 
     ["localhost", false],
     ["127.0.0.1", true],
   ] as const) {
-    const config = { name: "web", url: `http://${host}:${port}`, idleConnectionsMax: 3 } as UpstreamConfig;
+    const config = { name: "web", url: `http://${host}:${port}`, idleConnectionsMax: 3 } as ServerConfig;
     const faults = new Faults(fakeRoute({}, []).errorLog);
     const pool = new UpstreamPool(config, faults, () => undefined);
     const opened = (ago: number) => ({ openedAt: coarseNow() - ago, destroy: () => undefined }) as never;

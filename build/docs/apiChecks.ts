@@ -79,6 +79,7 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   StaticFilesOptions: action("staticFiles"),
   TlsPolicyOptions: objectAt("listeners", 0, "tls", "policy"),
   UpstreamProps: objectAt("upstreams", 0),
+  UpstreamServer: objectAt("upstreams", 0, "servers", 0),
   UpstreamTls: objectAt("upstreams", 0, "tls"),
   VirtualServerProps: objectAt("virtualServers", 0),
 };

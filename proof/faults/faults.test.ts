@@ -55,7 +55,7 @@ function stop(server: Server): Promise<unknown> {
 /** Daemons by a name that stands in the hosts file which a test writes. */
 const namedUpstreams: FrontEndOptions["change"] = (config) => ({
   ...config,
-  upstreams: config.upstreams!.map((u) => ({ ...u, url: u.url.replace("127.0.0.1", "backend.example") })),
+  upstreams: config.upstreams!.map((u) => ({ ...u, url: u.url?.replace("127.0.0.1", "backend.example") })),
 });
 
 const portOf = (server: net.Server): number => (server.address() as net.AddressInfo).port;

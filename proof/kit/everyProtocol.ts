@@ -65,7 +65,7 @@ export async function startEveryProtocol(options: {
   const logs = new LogFiles(config);
   logs.open();
   const { contents } = await loadUpstreamTls(config, "problem", () => Promise.resolve(undefined));
-  const serving = compileRoutes(config, logs, {}, contents);
+  const serving = compileRoutes(config, logs, {}, contents, "key");
   const http1 = new Http1Connections(serving);
   const http2 = new Http2Connections(serving);
   const [plainListener, secureListener] = config.listeners as [

@@ -185,6 +185,8 @@ describe("bytes of one connection never reach another", () => {
       {
         name: "web",
         url: `http://127.0.0.1:${upstream.port}`,
+        balance: "roundRobin",
+        slowStartMs: 0,
         connectTimeoutMs: 1_000,
         sendTimeoutMs: 1_000,
         readTimeoutMs: 1_000,

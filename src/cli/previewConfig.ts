@@ -40,7 +40,8 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     listeners,
     upstreams: config.upstreams.map((u) => {
       const url = options.upstreams?.[u.name];
-      return url === undefined ? u : { ...u, url, tls: undefined };
+      if (url === undefined) return u;
+      return { ...u, url, servers: undefined, sticky: undefined, tls: undefined };
     }),
     virtualServers: config.virtualServers.map((server) => ({
       ...server,

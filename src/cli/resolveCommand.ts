@@ -89,7 +89,10 @@ function answered(resolved: Resolution): readonly string[] {
     case "proxy": {
       const fields = Object.entries(resolved.headers).map(([name, value]) => `  ${name}: ${value}`);
       return [
-        `proxied to ${resolved.upstreamUrl} (${resolved.upstream})`,
+        ...(resolved.servers === undefined
+          ? [`proxied to ${resolved.upstreamUrl} (${resolved.upstream})`]
+          : [`proxied to a server of ${resolved.upstream}`]),
+        ...(resolved.servers ?? []).map(({ url, why }) => `  ${url}: ${why}`),
         `  ${resolved.requestLine}`,
         ...fields,
       ];

@@ -11,7 +11,7 @@ import { type ProxyServiceProps, serviceProblems } from "./proxyService.js";
 import type { ReverseProxy } from "./reverseProxy.js";
 import { type ProxySettings, settingsProblems } from "./reverseProxyBase.js";
 import { TlsMaterial } from "./tlsMaterial.js";
-import type { UpstreamProps } from "./upstream.js";
+import { type UpstreamProps, withChanges } from "./upstream.js";
 
 /** What front ends on a host have in common, whatever the application is. */
 
@@ -73,7 +73,10 @@ export function givenPartProblems({ node: { path } }: Construct, given: GivenPar
     ...(isProps ? hostPropProblems(`${path}/Host`, host as HostProps) : []),
     ...settingsProblems(`${path}/Proxy`, proxy),
     ...Object.entries(upstreams).flatMap(([name, upstream]) =>
-      upstreamProblems(`${path}/Proxy/Upstreams/${name}`, { url: "http://127.0.0.1:1", name, ...upstream }),
+      upstreamProblems(`${path}/Proxy/Upstreams/${name}`, {
+        ...withChanges({ url: "http://127.0.0.1:1" }, upstream),
+        name: upstream?.name ?? name,
+      }),
     ),
     ...serviceProblems(`${path}/Service`, service),
     ...firewallPropProblems(`${path}/Firewall`, firewall),
@@ -99,7 +102,7 @@ export function exposedPortsOf({ proxy, host }: FrontEnd): readonly number[] {
 /** @internal TCP ports that only the host itself may reach, ascending: the database's and the upstreams'. */
 export function loopbackPortsOf(frontEnd: FrontEnd): readonly number[] {
   const exposed = exposedPortsOf(frontEnd);
-  const urls = frontEnd.proxy.upstreams.map(({ url }) => url).filter((url) => !hasTokens(url));
+  const urls = frontEnd.proxy.upstreams.flatMap(({ urls: all }) => all).filter((url) => !hasTokens(url));
   return loopbackPorts(urls).filter((port) => !exposed.includes(port));
 }
 

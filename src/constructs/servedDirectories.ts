@@ -45,7 +45,7 @@ export function privateDirectoryProblems(served: readonly Served[], files: reado
 
 interface HostedProxy extends IConstruct {
   readonly paths: HostPaths;
-  readonly upstreams: readonly Pick<Upstream, "node" | "url">[];
+  readonly upstreams: readonly Pick<Upstream, "node" | "urls">[];
   readonly virtualServers: readonly VirtualServer[];
 }
 
@@ -73,7 +73,8 @@ export function unreachable(proxy: HostedProxy, logs: readonly string[]): Proble
 
 /** The unit sees none of these, unless files are served from a home (systemd.exec(5), PrivateTmp= and ProtectHome=). */
 function hiddenSocketProblems(upstreams: HostedProxy["upstreams"]): Problem[] {
-  return upstreams.flatMap(({ node, url }) => {
+  const urls = upstreams.flatMap(({ node, urls: all }) => all.map((url) => ({ node, url })));
+  return urls.flatMap(({ node, url }) => {
     if (!isKnown(url)) return [];
     const leads = upstreamAddress(url);
     const hidden = [...TEMPORARY, "/home", "/root", "/run/user"].find(

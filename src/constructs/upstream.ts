@@ -1,10 +1,10 @@
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { scopeOf } from "./proxyScope.js";
-import type { UpstreamInput } from "../model/index.js";
+import { type UpstreamInput, urlsOf } from "../model/index.js";
 import { upstreamProblems } from "./props/checks.js";
 import { warn } from "./warn.js";
-import { any, judged, type PropTable, refuseProps } from "./props/propTable.js";
+import { any, type PropTable, refuseProps } from "./props/propTable.js";
 
 /**
  * A backend that routes forward to. It does not belong to one proxy: every proxy whose routes use it renders
@@ -13,8 +13,10 @@ import { any, judged, type PropTable, refuseProps } from "./props/propTable.js";
 export class Upstream extends Construct {
   /** Name in the config and in logs. */
   readonly name: string;
-  /** Where it listens. */
+  /** Where it listens; the first of `urls`. */
   readonly url: string;
+  /** Where its servers listen. */
+  readonly urls: readonly string[];
   /** What its TLS needs, if its URL is `https`. */
   readonly tls?: UpstreamTls;
   private readonly input: UpstreamInput;
@@ -27,7 +29,8 @@ export class Upstream extends Construct {
     );
     this.input = { ...props, name: props.name ?? id };
     this.name = this.input.name;
-    this.url = this.input.url;
+    this.urls = urlsOf(this.input).map(({ url }) => url);
+    [this.url] = this.urls as [string];
     if (props.tls !== undefined) this.tls = props.tls;
     if (props.tls?.verify === false) warn(this, UNVERIFIED);
   }
@@ -45,6 +48,11 @@ export class Upstream extends Construct {
   }
 }
 
+/** @internal Props with changes to them: `servers` take the place of `url`. */
+export function withChanges(props: UpstreamProps, changes: Partial<UpstreamProps> = {}): UpstreamProps {
+  return { ...props, ...(changes.servers === undefined ? {} : { url: undefined }), ...changes };
+}
+
 const UNVERIFIED =
   "`verify: false` takes whoever answers for the upstream, who can read and change everything: give its root " +
   "certificate, or the certificate itself if it signed itself, as `caFile`.";
@@ -59,7 +67,7 @@ export interface UpstreamTls {
   readonly caFile?: string;
   /**
    * Name or address that the certificate has to be for; a name is also asked for (SNI).
-   * @default - the host of `url`
+   * @default - the host of the server's URL
    */
   readonly serverName?: string;
   /**
@@ -80,15 +88,75 @@ export interface UpstreamTls {
   readonly verify?: boolean;
 }
 
+/** One of the servers of an upstream. */
+export interface UpstreamServer {
+  /** Where it listens, as `url` of `UpstreamProps`. */
+  readonly url: string;
+  /**
+   * How many requests it gets in comparison, from 1 to 1000: one with 2 gets twice as many as one with 1.
+   * @default 1
+   */
+  readonly weight?: number;
+  /**
+   * Whether it gets requests only while all servers that are no backup are down or drained.
+   * @default false
+   */
+  readonly backup?: boolean;
+}
+
+/** What binds the requests of a session to one of several servers, as long as that is up: exactly one of the two. */
+export interface UpstreamSticky {
+  /**
+   * Cookie in which the application keeps a session: requests with the same value go to the same server, by a hash, so no
+   * cookie is added, hosts and pods agree without a word, and when a server goes, only its sessions move. The answer that
+   * sets the cookie may come from another server, so servers have to share their sessions; what they keep of one beside
+   * that (caches, uploads in parts) stays at one server.
+   * @default - none
+   */
+  readonly applicationCookie?: string;
+  /**
+   * Cookie of the proxy, which binds a client to the server that answered it first: for applications whose servers keep
+   * sessions for themselves. It is `HttpOnly`, `SameSite=Lax`, over TLS `Secure`, and names the server by a keyed hash.
+   * Several hosts or pods agree if they have `ticketKeys`.
+   * @default - none
+   */
+  readonly cookie?: string;
+}
+
 /** Where a backend listens, and how connections to it are used. */
 export interface UpstreamProps {
   /**
-   * `http://HOST:PORT`, with nothing after the port, `https://HOST:PORT` for TLS, or `unix:/PATH` for a Unix socket. A host
+   * One server: `http://HOST:PORT`, with nothing after the port, `https://HOST:PORT` for TLS, or `unix:/PATH` for a Unix socket. A host
    * that is not an address is looked up whenever a connection is made; several addresses of it are tried in turn. A URL that leads back to a listener of the same proxy is refused
    * (`config.proxy-loop`). The proxy's user must have the right to write to a socket: through others, or a group of
    * `service: { groups }`; a socket below /tmp, /home or /run/user is refused (`unit.no-access`).
+   * @default - `servers`, which is needed without it
    */
-  readonly url: string;
+  readonly url?: string;
+  /**
+   * Several servers, in place of `url`. A request that one of them did not take goes to another, and one that does not
+   * answer gets none for a while. Connections, and what limits them, are those of each server.
+   * @default - one server, at `url`
+   */
+  readonly servers?: readonly UpstreamServer[];
+  /**
+   * Which of several servers gets a request that no session binds to one. `"roundRobin"`: in turns, by weight.
+   * `"leastConnections"`: the one with the fewest requests in progress, by weight. `"clientAddress"`: all requests of one
+   * client (IPv4 address or IPv6 /48 network) the same one.
+   * @default "roundRobin"
+   */
+  readonly balance?: "roundRobin" | "leastConnections" | "clientAddress";
+  /**
+   * What binds the requests of a session to one of several servers.
+   * @default - nothing
+   */
+  readonly sticky?: UpstreamSticky;
+  /**
+   * How long one of several servers that came back gets a share that grows from a tenth to the whole, in milliseconds from
+   * 0 to 2147483647; 0 for the whole at once. Sessions that are bound to it come at once.
+   * @default 10000
+   */
+  readonly slowStartMs?: number;
   /**
    * Name in the config and in logs: letters, digits, `-`, `_`, `.`.
    * @default - the construct's id
@@ -101,7 +169,7 @@ export interface UpstreamProps {
   readonly tls?: UpstreamTls;
   /**
    * Time to establish a connection, with TLS if it has any, in milliseconds from 1 to 2147483647. A request that exceeds
-   * it gets 504.
+   * it gets 504. Where there is another server to try, no more than 3 s.
    * @default 5000 (the default application of a front end: 36000000)
    */
   readonly connectTimeoutMs?: number;
@@ -118,7 +186,7 @@ export interface UpstreamProps {
    */
   readonly readTimeoutMs?: number;
   /**
-   * Most connections to the upstream, per worker: 1 to 1000000. WebSocket tunnels count. With two workers the
+   * Most connections to the upstream, or to each of its servers, per worker: 1 to 1000000. WebSocket tunnels count. With two workers the
    * host opens up to twice as many, and while old workers finish after a reload, theirs come on top. When all
    * are in use, requests wait; the clients take turns. 1000000 in effect disables the limit.
    * @default 4096
@@ -164,7 +232,11 @@ export interface UpstreamProps {
 
 /** @internal */
 export const UPSTREAM_PROPS: PropTable<UpstreamProps> = {
-  url: judged,
+  url: any,
+  servers: any,
+  balance: any,
+  sticky: any,
+  slowStartMs: any,
   name: any,
   tls: any,
   connectTimeoutMs: any,

@@ -19,6 +19,7 @@ import {
   Router,
   sampleName,
   sampleNames,
+  serversOf,
   unbracketed,
   upstreamsOf,
   urlAuthority,
@@ -255,7 +256,13 @@ class Site {
 
   private upstreamOf({ action }: RouteConfig): string | undefined {
     const [named] = upstreamsOf(action);
-    return this.config.upstreams.find(({ name }) => name === named?.value)?.url;
+    const upstream = this.config.upstreams.find(({ name }) => name === named?.value);
+    return (
+      upstream &&
+      serversOf(upstream)
+        .map(({ url }) => url)
+        .join(", ")
+    );
   }
 
   /** A name by which the listener leads to the server; a catch-all server has none of its own. */

@@ -1,4 +1,11 @@
-import { canonicalAddress, clientPort, isLoopback, isWildcard, type ListenerConfig } from "../model/index.js";
+import {
+  canonicalAddress,
+  clientPort,
+  isLoopback,
+  isWildcard,
+  type ListenerConfig,
+  serversOf,
+} from "../model/index.js";
 import { loopbackPorts } from "../model/host.js";
 import type { ListeningSocket } from "../runtime/sockets/node/listeningSockets.js";
 import type { Evidence } from "./evidence.js";
@@ -9,7 +16,7 @@ export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdi
   const { config, deployment, sockets, openPorts } = evidence;
   const portOf = openPorts === undefined ? ({ port }: ListenerConfig): number => port : clientPort;
   const wanted = [...new Set(config.listeners.map(portOf))];
-  const upstreams = config.upstreams.map(({ url }) => url);
+  const upstreams = config.upstreams.flatMap(serversOf).map(({ url }) => url);
   const hidden = (deployment?.network?.loopbackPorts ?? loopbackPorts(upstreams)).filter(
     (port) => !wanted.includes(port),
   );

@@ -17,6 +17,7 @@ import {
   type ProxyConfigInput,
   upstreamAddress,
   workersWithin,
+  serversOf,
 } from "../model/index.js";
 import { limits } from "../model/limits.js";
 import { CONTAINER_PATHS, proxyConfigText } from "../render/index.js";
@@ -164,7 +165,7 @@ function servicePorts(
 }
 
 function egressPorts({ upstreams }: ProxyConfig, further: readonly number[]): readonly number[] {
-  const leads = upstreams.map(({ url }) => upstreamAddress(url));
+  const leads = upstreams.flatMap(serversOf).map(({ url }) => upstreamAddress(url));
   const all = [...leads.flatMap((one) => ("port" in one ? [one.port] : [])), ...further];
   return [...new Set(all)].sort((a, b) => a - b);
 }

@@ -5,6 +5,7 @@ import {
   problem,
   type ProxyConfig,
   upstreamAddress,
+  urlsOf,
 } from "../model/index.js";
 import { proxyConfigText } from "../render/index.js";
 import type { MountedSecret } from "../render/kubernetes/index.js";
@@ -104,18 +105,14 @@ function badAddress(path: string, received: string, fix?: string): Problem {
 
 /** On loopback, and in a pod's files, there is nothing but the proxy itself. */
 function upstreamProblems(plan: PodPlan): Problem[] {
-  return plan.config.upstreams.flatMap(({ url }, i) => {
+  const urls = plan.config.upstreams.flatMap((upstream, i) =>
+    urlsOf(upstream).map(({ url, at: where }) => ({ url, path: `${at(plan, "upstreams", i)}.${where}` })),
+  );
+  return urls.flatMap(({ url, path }) => {
     const leads = upstreamAddress(url);
     if ("host" in leads && !isLoopback(leads.host)) return [];
     const more = { received: url, allowed: "the URL of a Service, or of a host that pods reach" };
-    return [
-      problem(
-        "kubernetes.loopback-upstream",
-        `${at(plan, "upstreams", i)}.url`,
-        "leads to the pod itself",
-        more,
-      ),
-    ];
+    return [problem("kubernetes.loopback-upstream", path, "leads to the pod itself", more)];
   });
 }
 

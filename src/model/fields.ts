@@ -217,6 +217,12 @@ export const headerValue = text(
   HEADER_VALUE,
 );
 
+export const cookieName = (description: string, example?: string) =>
+  text("config.bad-cookie", "the name of a cookie: a token (RFC 6265, 4.1.1) of up to 128 characters", {
+    pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+    lengthMax: 128,
+  }).meta(described(description, example));
+
 export const cipherString = (description: string, example?: string) =>
   text("config.bad-cipher-string", "an OpenSSL cipher string", {
     pattern: "^[A-Za-z0-9!+@:=_-]+$",

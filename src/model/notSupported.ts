@@ -15,30 +15,23 @@ export interface NotSupported {
 }
 
 const UPSTREAM = ["connectTimeoutMs"];
-const ROUTE_OR_UPSTREAM = [...UPSTREAM, "strip", "match"];
 
 export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
-    what: "several servers for one upstream",
+    what: "health checks of an upstream",
     instead:
-      "Give the address of a load balancer, such as HAProxy or a service of the cluster, as the upstream's `url`, or an " +
-      "upstream to each route.",
+      "Requests show it: a failed connect, or three requests in a row without an answer, leave out one of several `servers` " +
+      "for one to ten seconds, and what may be sent again goes to another one.",
     names: [
-      ...[
-        "servers",
-        "urls",
-        "hosts",
-        "targets",
-        "backends",
-        "weight",
-        "backup",
-        "balance",
-        "lbPolicy",
-        "ipHash",
-      ],
-      ...["leastConn", "loadBalancing", "loadBalancer", "healthCheck", "maxFails", "failTimeout", "sticky"],
+      "health",
+      "healthCheck",
+      "healthChecks",
+      "maxFails",
+      "failTimeout",
+      "failDuration",
+      "outlierDetection",
     ],
-    beside: ROUTE_OR_UPSTREAM,
+    beside: UPSTREAM,
   },
   {
     what: "FastCGI, uWSGI, SCGI or gRPC to an upstream",
@@ -92,7 +85,7 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
       ...["allow", "deny", "allowList", "denyList", "whitelist", "blacklist", "ipAllowList", "ipWhitelist"],
       ...["sourceRange", "remoteIp", "geo", "geoip"],
     ],
-    beside: [...ROUTE_OR_UPSTREAM, "serverNames", "proxyProtocol"],
+    beside: [...UPSTREAM, "strip", "match", "serverNames", "proxyProtocol"],
   },
   {
     what: "limits of requests or bytes per second",

@@ -31,10 +31,12 @@ import {
   restBelow,
   type RouteConfig,
   Router,
+  serversOf,
   TRACE_REFUSAL,
   type VirtualServerConfig,
   withinRanges,
 } from "./index.js";
+import { type ServerChance, serverChances } from "./config/serverChances.js";
 
 /** A request as a client makes it. */
 export interface TestRequest {
@@ -68,7 +70,10 @@ export type Answered =
   | {
       readonly kind: "proxy";
       readonly upstream: string;
+      /** Where its server listens; of several servers the one that comes first. */
       readonly upstreamUrl: string;
+      /** Which of several servers may get it, and why, as long as all are up; only where there are several. */
+      readonly servers?: readonly ServerChance[];
       /** As it goes upstream: `GET /files/x HTTP/1.1`. */
       readonly requestLine: string;
       /** Fields that go upstream, by lower-case name; fields sent several times are joined with `, `. */
@@ -214,6 +219,10 @@ const ANSWERS: Answers = {
 function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"proxy">): Answered {
   const { config, asked, client, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;
+  const servers = serversOf(upstream);
+  const chances =
+    servers.length > 1 ? serverChances(upstream, headerList(asked), client.clientAddress) : undefined;
+  const { url: upstreamUrl } = (chances ?? servers)[0]!;
   const request = {
     method: asked.method,
     target: url.target,
@@ -227,7 +236,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
   };
   const rules = new ForwardingRules(
     { ...route, action: withFileValues(action, (file) => `(from ${file})`) },
-    upstream,
+    { url: upstreamUrl },
   );
   const refusal = rules.refusal(request);
   if (refusal !== undefined) return { kind: "error", status: refusal.status };
@@ -239,7 +248,8 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     const value = line.slice(line.indexOf(":") + 1).trim();
     headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
   }
-  return { kind: "proxy", upstream: upstream.name, upstreamUrl: upstream.url, requestLine, headers };
+  const several = chances === undefined ? {} : { servers: chances };
+  return { kind: "proxy", upstream: upstream.name, upstreamUrl, ...several, requestLine, headers };
 }
 
 /** The file that a path names; the first index file for a directory. */

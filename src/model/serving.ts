@@ -27,4 +27,6 @@ export * from "./status.js";
 export * from "./target.js";
 export * from "./tlsPolicy.js";
 export { requestedUpgrade } from "./upgrade.js";
+export * from "./sessionHash.js";
+export * from "./config/upstreamServers.js";
 export * from "./workerMemory.js";

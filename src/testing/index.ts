@@ -1,4 +1,5 @@
 export { type SynthesizedFile, synthesizedFile, synthesizedFiles } from "./files.js";
 export { renderProxyConfig } from "./proxyConfig.js";
+export type { ServerChance } from "../model/config/serverChances.js";
 export type { Answered, Answerer, Resolution, TestRequest } from "../model/resolution.js";
 export { resolve, resolveAs } from "./request.js";

@@ -316,6 +316,22 @@ export const CONFIG_ERRORS = {
     means: "HTTP has no body in an answer of this status (RFC 9110, 15).",
     example: withField("virtualServers[1].routes[0].action", { type: "respond", status: 204, body: "done" }),
   },
+  "config.bad-servers": {
+    means:
+      "The servers of an upstream do not go together: one is there twice, all are backups, `url` names another one, a session is bound by no cookie or by two, or there is one server and something that only several can have. A single server gets every request, whatever it answers, so nothing binds sessions to it.",
+    example: withField("upstreams[0]", {
+      name: "web",
+      servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.7:8000" }],
+    }),
+  },
+  "config.bad-cookie": {
+    means: "The name of a cookie is a token: no space, and none of `=;,()<>@` and the like.",
+    example: withField("upstreams[0]", {
+      name: "web",
+      servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.8:8000" }],
+      sticky: { applicationCookie: "session id" },
+    }),
+  },
   "config.no-trusted-proxies": {
     means:
       "The field says what is believed of a trusted proxy, and no proxy is trusted. Without one it has no effect, or a field that an application relies on never arrives.",

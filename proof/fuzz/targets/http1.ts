@@ -1,5 +1,5 @@
 import { disagreements, READERS } from "../../wire/readers.js";
-import { ForwardingRules, normalisePath, parseConfig } from "../../../src/model/index.js";
+import { ForwardingRules, normalisePath, parseConfig, serverConfigsOf } from "../../../src/model/index.js";
 import { ChunkDecoder, ChunkError } from "../../../src/runtime/codec/http1/chunkDecoder.js";
 import { type Head, HeadError } from "../../../src/runtime/codec/http1/fields.js";
 import { HeadReader } from "../../../src/runtime/codec/http1/headReader.js";
@@ -38,7 +38,9 @@ function forwardingRules(): ForwardingRules[] {
   );
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   const { routes } = parsed.value.virtualServers[0]!;
-  return routes.map((route) => new ForwardingRules(route as never, parsed.value.upstreams[0]!));
+  return routes.map(
+    (route) => new ForwardingRules(route as never, serverConfigsOf(parsed.value.upstreams[0]!)[0]!),
+  );
 }
 
 /** What goes upstream of a request: by every parser one request, or one and what is its body. */

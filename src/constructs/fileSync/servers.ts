@@ -20,7 +20,7 @@ import type { Listener } from "../listener.js";
 import { refuse } from "../props/checks.js";
 import type { ReverseProxyBase } from "../reverseProxyBase.js";
 import type { Route } from "../route.js";
-import type { Upstream, UpstreamProps } from "../upstream.js";
+import { type Upstream, type UpstreamProps, withChanges } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
 
 /** Upstreams, virtual servers and routes of a front end, from the data of its application. */
@@ -98,7 +98,7 @@ function addUpstreams(
 ): Readonly<Record<string, Upstream>> {
   const made = Object.entries(parts).map(([id, part]): [string, Upstream] => {
     const { title: _, liveness: __, ...props } = part!;
-    return [id, proxy.addUpstream(id, { ...props, ...changes[id] })];
+    return [id, proxy.addUpstream(id, withChanges(props, changes[id]))];
   });
   const all = made.map(([, upstream]) => upstream);
   for (const [i, upstream] of all.entries()) {

@@ -13,11 +13,11 @@ import {
   requestFieldName,
   routePath,
   servedName,
-  upstreamUrl,
 } from "../fields.js";
 import { limits, timeouts } from "../limits.js";
 import { hsts, responseHeaders } from "../responseHeaders.js";
-import { certificateAuthority, ticketKeys, tls, upstreamTls } from "./tls.js";
+import { certificateAuthority, ticketKeys, tls } from "./tls.js";
+import { upstream } from "./upstream.js";
 
 /**
  * The proxy config, version 1: the one table of fields. Types, checks, defaults, error texts, JSON Schema and
@@ -62,60 +62,6 @@ const listener = z.strictObject({
         "header is a malformed request. Without this, no header is accepted.",
     ),
   tls: tls.optional(),
-});
-
-const upstream = z.strictObject({
-  name: name("Name by which routes refer to the upstream.", "web"),
-  url: upstreamUrl(
-    "Where it listens: `http://HOST:PORT`, `https://HOST:PORT` for TLS, or `unix:/PATH` for a Unix socket, to which the " +
-      "proxy's user must have the right to write. A host name is looked up again at least every ten seconds of use; " +
-      "several addresses of it are tried one after the other.",
-    "http://127.0.0.1:8000",
-  ),
-  tls: upstreamTls.optional(),
-  connectTimeoutMs: milliseconds(5_000, "Time to establish a connection, with TLS if it has any; then 504."),
-  sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request; then 504."),
-  readTimeoutMs: milliseconds(
-    60_000,
-    "Idle time allowed between two reads of an answer; 504 if the answer has not begun.",
-  ),
-  connectionsMax: count(
-    4_096,
-    1,
-    1_000_000,
-    "connections",
-    "Most connections to it, per worker, tunnels included; the host opens up to that times `workers`, and for the " +
-      "time of a reload as many again. When all are in use, requests wait.",
-  ),
-  queuedRequestsMax: count(
-    1_024,
-    0,
-    1_000_000,
-    "requests",
-    "Most requests that wait for a connection, per worker; one more gets 503 at once. 0 lets none wait.",
-  ),
-  clientSharePercent: count(
-    75,
-    1,
-    100,
-    "percent",
-    "How many of `connectionsMax` and of `queuedRequestsMax` one client (IPv4 address or IPv6 /48 network) may have, " +
-      "rounded down, but at least one; its further requests wait for its own to end, or get 503. 100 disables the limit. " +
-      "Clients that wait take turns.",
-  ),
-  queueTimeoutMs: milliseconds(30_000, "How long a request waits for a connection; then 503."),
-  idleConnectionsMax: count(
-    512,
-    0,
-    65_535,
-    "connections",
-    "Idle connections kept for reuse, per worker; 0 disables reuse.",
-  ),
-  idleTimeoutMs: milliseconds(
-    1_500,
-    "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s).",
-  ),
-  headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest answer head; a longer one becomes a 502."),
 });
 
 const logFormat = z

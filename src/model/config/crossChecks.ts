@@ -1,6 +1,7 @@
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
 import { canonicalAddress, ipv4Scope, ipv6Scope, isIpv6, isWildcard } from "../address.js";
 import { endpoint, isLoopback, upstreamAddress } from "../authority.js";
+import { urlsOf } from "./upstreamServers.js";
 import { certificateProblems } from "./certificateChecks.js";
 import {
   type ListenerConfig,
@@ -16,7 +17,7 @@ import { normalisePath } from "../target.js";
 import { listenerLedTo, ownNames } from "./redirects.js";
 import { tlsPolicySettings } from "../tlsPolicy.js";
 import { trustProblems } from "./trustChecks.js";
-import { upstreamTlsProblems } from "./upstreamChecks.js";
+import { upstreamProblems } from "./upstreamChecks.js";
 
 /** Rules that span fields. Each field alone is valid when this runs. */
 export function crossCheck(config: ProxyConfig): Problem[] {
@@ -35,7 +36,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ),
     ...answerFieldProblems(config),
     ...trustProblems(config),
-    ...upstreamTlsProblems(config),
+    ...upstreamProblems(config),
     ...proxyLoops(config),
   ];
   // Following redirects needs a config that can be routed.
@@ -277,8 +278,11 @@ function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteCo
 export function proxyLoops(config: ProxyConfig, ownAddresses: readonly string[] = []): Problem[] {
   const own = ownNames(config);
   own.add(ownAddresses.map(canonicalAddress), true);
-  return config.upstreams.flatMap((upstream, i) => {
-    const leads = upstreamAddress(upstream.url);
+  const urls = config.upstreams.flatMap((upstream, i) =>
+    urlsOf(upstream).map(({ url, at }) => ({ url, path: `upstreams[${i}].${at}` })),
+  );
+  return urls.flatMap(({ url, path }) => {
+    const leads = upstreamAddress(url);
     if ("path" in leads) return [];
     const { port } = leads;
     const host = canonicalAddress(leads.host);
@@ -288,7 +292,7 @@ export function proxyLoops(config: ProxyConfig, ownAddresses: readonly string[] 
     const listener = config.listeners.find((l) => l.port === port && leadsTo(l));
     if (listener === undefined) return [];
     const message = `is this proxy's own listener ${listener.name}`;
-    return [problem("config.proxy-loop", `upstreams[${i}].url`, message, { received: upstream.url })];
+    return [problem("config.proxy-loop", path, message, { received: url })];
   });
 }
 

@@ -1,39 +1,123 @@
 import { upstreamScheme } from "../authority.js";
 import { type Problem, problem } from "../problem.js";
-import type { ProxyConfig } from "./config.js";
+import { serversOf, urlsOf } from "./upstreamServers.js";
+import type { ProxyConfig, UpstreamConfig } from "./config.js";
 
-/** Rules of TLS to upstreams. */
-export function upstreamTlsProblems({ upstreams }: ProxyConfig): Problem[] {
-  return upstreams.flatMap(({ url, tls }, i) => {
-    if (tls === undefined) return [];
-    const at = `upstreams[${i}].tls`;
-    if (upstreamScheme(url) !== "https")
-      return [
-        problem("config.tls-unexpected", `upstreams[${i}].url`, "is without TLS, and there is `tls`", {
-          received: url,
-          allowed: "https://HOST:PORT",
-          fix: "Give an `https` URL, or remove `tls`.",
-        }),
-      ];
-    const { caFile, certificateFile, privateKeyFile, verify } = tls;
-    const pair = { certificateFile, privateKeyFile };
-    const lacking = Object.entries(pair).filter(([, file]) => file === undefined);
+/** Rules of upstreams: their servers, and TLS to them. */
+export function upstreamProblems({ upstreams }: ProxyConfig): Problem[] {
+  return upstreams.flatMap((upstream, i) => {
+    const at = `upstreams[${i}]`;
     return [
-      ...(lacking.length !== 1
-        ? []
-        : [
-            problem("config.missing-field", `${at}.${lacking[0]![0]}`, "is missing", {
-              allowed: "the path of a file: a client certificate is `certificateFile` and `privateKeyFile`",
-            }),
-          ]),
-      ...(verify || caFile === undefined
-        ? []
-        : [
-            problem("config.tls-unexpected", `${at}.caFile`, "is not used with `verify: false`", {
-              received: caFile,
-              fix: "Remove `verify: false`: with `caFile` the upstream can prove who it is.",
-            }),
-          ]),
+      ...urlProblems(upstream, at),
+      ...serverProblems(upstream, at),
+      ...stickyProblems(upstream, at),
+      ...tlsProblems(upstream, at),
     ];
   });
+}
+
+function urlProblems({ url, servers }: UpstreamConfig, at: string): Problem[] {
+  const allowed = "`url` for one server, or `servers` for several";
+  if (url === undefined && servers === undefined)
+    return [problem("config.missing-field", `${at}.url`, "is missing", { allowed })];
+  if (url === undefined || servers === undefined) return [];
+  const fix = "Remove `url`, and name its server in `servers`.";
+  return [
+    problem("config.bad-servers", `${at}.url`, "is given, and so is `servers`", {
+      received: url,
+      allowed,
+      fix,
+    }),
+  ];
+}
+
+function serverProblems(upstream: UpstreamConfig, at: string): Problem[] {
+  const { servers = [] } = upstream;
+  const bad = (path: string, message: string, received: unknown, allowed: string): Problem =>
+    problem("config.bad-servers", `${at}.${path}`, message, { received, allowed });
+  const repeated = servers.flatMap(({ url }, i) => {
+    const first = servers.findIndex((other) => other.url === url);
+    const message = `is already that of servers[${first}]`;
+    return first === i ? [] : [bad(`servers[${i}].url`, message, url, "each server once")];
+  });
+  const only = servers.length > 0 && servers.every(({ backup }) => backup);
+  return only
+    ? [
+        ...repeated,
+        bad(
+          "servers",
+          "are all backups",
+          servers.map(({ url }) => url),
+          "one server that is no backup",
+        ),
+      ]
+    : repeated;
+}
+
+function stickyProblems(upstream: UpstreamConfig, at: string): Problem[] {
+  const { sticky } = upstream;
+  if (sticky === undefined) return [];
+  const given = Object.values(sticky).filter((cookie) => cookie !== undefined).length;
+  const allowed = "`applicationCookie` or `cookie`";
+  const fix = `Give ${allowed}, and not both.`;
+  return [
+    ...(given === 1
+      ? []
+      : [
+          problem(
+            "config.bad-servers",
+            `${at}.sticky`,
+            `names ${given === 0 ? "no cookie" : "two cookies"}`,
+            { allowed, fix },
+          ),
+        ]),
+    ...onlyForSeveral(upstream, `${at}.sticky`),
+  ];
+}
+
+/** A single server is never left out: its 502 is the truth. */
+function onlyForSeveral(upstream: UpstreamConfig, path: string): Problem[] {
+  if (serversOf(upstream).length > 1) return [];
+  const fix =
+    "Remove it, or give `servers` with two servers or more: a single one gets every request, whatever it answers.";
+  return [
+    problem("config.bad-servers", path, "is given, and there is one server", { allowed: "nothing", fix }),
+  ];
+}
+
+function tlsProblems(upstream: UpstreamConfig, at: string): Problem[] {
+  const { tls } = upstream;
+  const urls = urlsOf(upstream);
+  if (tls === undefined || urls.length === 0) return [];
+  const plain = urls.map((one) => one.url);
+  if (!plain.some((url) => upstreamScheme(url) === "https")) {
+    const [{ at: where }] = urls as [(typeof urls)[number]];
+    return [
+      problem("config.tls-unexpected", `${at}.${where}`, "is without TLS, and there is `tls`", {
+        received: plain[0],
+        allowed: "https://HOST:PORT",
+        fix: "Give an `https` URL, or remove `tls`.",
+      }),
+    ];
+  }
+  const { caFile, certificateFile, privateKeyFile, verify } = tls;
+  const pair = { certificateFile, privateKeyFile };
+  const lacking = Object.entries(pair).filter(([, file]) => file === undefined);
+  return [
+    ...(lacking.length !== 1
+      ? []
+      : [
+          problem("config.missing-field", `${at}.tls.${lacking[0]![0]}`, "is missing", {
+            allowed: "the path of a file: a client certificate is `certificateFile` and `privateKeyFile`",
+          }),
+        ]),
+    ...(verify || caFile === undefined
+      ? []
+      : [
+          problem("config.tls-unexpected", `${at}.tls.caFile`, "is not used with `verify: false`", {
+            received: caFile,
+            fix: "Remove `verify: false`: with `caFile` the upstream can prove who it is.",
+          }),
+        ]),
+  ];
 }

@@ -2,10 +2,13 @@ import type { Action, RouteRuntime } from "../exchange/exchange.js";
 import {
   type ProxyConfig,
   type RouteConfig,
+  serverConfigsOf,
+  serversOf,
   type UpstreamConfig,
   withFileValues,
   withinRanges,
 } from "../../model/serving.js";
+import { BalancedProxyAction } from "./balancedProxy.js";
 import { ProxyAction } from "./proxy.js";
 import { RedirectAction } from "./redirect.js";
 import { RespondAction } from "./respond.js";
@@ -16,6 +19,7 @@ import { Faults, type WorkerContext } from "../exchange/workerContext.js";
 import type { LogFiles } from "../logs/logFiles.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { UpstreamPool } from "../upstream/pool.js";
+import { type SeenServers, type ServerOrders, UpstreamServers } from "../upstream/upstreamServers.js";
 
 /** A config made ready to serve: actions compiled, pools opened. One owner closes it. */
 export interface CompiledRoutes extends WorkerContext {
@@ -27,6 +31,10 @@ export interface CompiledRoutes extends WorkerContext {
     readonly upstreamConnectionsInUse: number;
     readonly queuedRequests: number;
   };
+  /** What the master says of the servers of upstreams that have several: by upstream, then by URL. */
+  orderServers(orders: ServerOrders): void;
+  /** What requests have shown of them, by upstream. */
+  seenServers(): SeenServers;
 }
 
 /**
@@ -34,27 +42,37 @@ export interface CompiledRoutes extends WorkerContext {
  *
  * @param fieldValues values of request fields that are secrets, by their files
  * @param upstreamTls TLS material of upstreams, by their names
+ * @param cookieKey key of the cookies that bind clients to servers
  */
 export function compileRoutes(
   config: ProxyConfig,
   logs: LogFiles,
   fieldValues: Readonly<Record<string, string>> = {},
   upstreamTls: Readonly<Record<string, UpstreamTlsContents>> = {},
+  cookieKey = "",
 ): CompiledRoutes {
   const faults = new Faults(logs.mainError);
   const warn = (message: string): void => logs.mainError.write("warn", message);
-  const pools = new Map(
-    config.upstreams.map((upstream) => [
-      upstream.name,
-      new UpstreamPool(upstream, faults, warn, upstreamTls[upstream.name]),
-    ]),
+  const upstreams = new Map(
+    config.upstreams.map((upstream) => {
+      const contents = upstreamTls[upstream.name];
+      const several = serversOf(upstream).length > 1;
+      const made = several
+        ? new UpstreamServers(upstream, faults, warn, contents, cookieKey)
+        : new UpstreamPool(serverConfigsOf(upstream)[0]!, faults, warn, contents);
+      return [upstream.name, made];
+    }),
+  );
+  const balanced = [...upstreams.values()].filter((one) => one instanceof UpstreamServers);
+  const pools = [...upstreams.values()].flatMap((one) =>
+    one instanceof UpstreamServers ? one.pools : [one],
   );
   const routes = new Map<RouteConfig, RouteRuntime>();
   for (const server of config.virtualServers) {
     for (const route of server.routes) {
       const action = createAction(
         route,
-        (name) => pools.get(name)!,
+        (name) => upstreams.get(name)!,
         (file) => fieldValues[file]!,
       );
       routes.set(route, {
@@ -75,7 +93,9 @@ export function compileRoutes(
     dispatcher: new Dispatcher(config, routes, logs.mainAccess),
     trusted: withinRanges(config.trustedProxies),
     close: () => pools.forEach((pool) => pool.close()),
-    holdings: () => holdingsOf([...pools.values()]),
+    holdings: () => holdingsOf(pools),
+    orderServers: (orders) => balanced.forEach((one) => one.order(orders[one.config.name] ?? {})),
+    seenServers: () => Object.fromEntries(balanced.map((one) => [one.config.name, one.seen()])),
   };
 }
 
@@ -91,13 +111,18 @@ function holdingsOf(pools: readonly UpstreamPool[]): ReturnType<CompiledRoutes["
 
 function createAction(
   route: RouteConfig,
-  pool: (upstream: UpstreamConfig["name"]) => UpstreamPool,
+  upstream: (name: UpstreamConfig["name"]) => UpstreamPool | UpstreamServers,
   valueOf: (file: string) => string,
 ): Action {
   const { action } = route;
   switch (action.type) {
-    case "proxy":
-      return new ProxyAction({ ...route, action: withFileValues(action, valueOf) }, pool(action.upstream));
+    case "proxy": {
+      const proxied = { ...route, action: withFileValues(action, valueOf) };
+      const to = upstream(action.upstream);
+      return to instanceof UpstreamServers
+        ? new BalancedProxyAction(proxied, to)
+        : new ProxyAction(proxied, to);
+    }
     case "staticFiles":
       return new StaticFilesAction(route, action);
     case "redirect":

@@ -22,12 +22,16 @@ export class ProxyAction implements Action {
   }
 
   handle(exchange: Exchange): void {
-    const webSocket = this.webSocket && exchange.request.upgrade === "websocket";
+    const webSocket = asksForTunnel(exchange, this.webSocket);
     // Only a CONNECT that asks for a tunnel gets this far.
     if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
     new ProxiedExchange(exchange, this.rules, this.pool, webSocket).start();
   }
 }
+
+/** Whether it asks for an upgrade that its route allows. */
+export const asksForTunnel = ({ request }: Exchange, webSocket: boolean): boolean =>
+  webSocket && request.upgrade === "websocket";
 
 /** Methods that may be sent twice: RFC 9110, 9.2.2, and the safe ones of WebDAV (RFC 4918, 3253, 5323). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"]);
@@ -70,24 +74,24 @@ class Facts implements ForwardedRequest {
 }
 
 /** Most requests take far less than this, and a browser that tries again this late adds little to the load. */
-const RETRY_LATER = { headers: ["Retry-After", "5"] };
+export const RETRY_LATER = { headers: ["Retry-After", "5"] };
 
 /**
  * One request on its way through: the sink of its body and the reader of its answer. It holds a place in the upstream's
  * queue or a connection, for as long as its exchange is not released.
  */
-class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
+export class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   readonly wantsList: boolean;
-  private connection: UpstreamConnection | undefined = undefined;
-  private readonly facts: ForwardedRequest;
+  protected connection: UpstreamConnection | undefined = undefined;
+  protected readonly facts: ForwardedRequest;
   /** Whether body bytes come from the client. */
   private readonly uploading: boolean;
   private tunnel = false;
 
   constructor(
     readonly exchange: Exchange,
-    private readonly rules: ForwardingRules,
-    private readonly pool: UpstreamPool,
+    protected rules: ForwardingRules,
+    protected pool: UpstreamPool,
     webSocket: boolean,
   ) {
     const { request, client } = exchange;
@@ -103,6 +107,10 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
       this.logError(refusal.message);
       return respondError(exchange, refusal.status);
     }
+    this.connect();
+  }
+
+  protected connect(): void {
     this.pool.request(this);
   }
 
@@ -118,8 +126,12 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
 
   /** Begins the request: at once, when its turn has come, or a second time. */
   onConnection(connection: UpstreamConnection): void {
-    const { exchange } = this;
     this.connection = connection;
+    this.begin(connection);
+  }
+
+  protected begin(connection: UpstreamConnection): void {
+    const { exchange } = this;
     const { bodyLength, lengthDeclared } = exchange.request;
     const framing = connection.request.framing.beginRequest(bodyLength, lengthDeclared, this.facts.webSocket);
     connection.begin(this, this.facts.method, this.rules.requestHead(this.facts, framing));
@@ -170,16 +182,25 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   }
 
   onAnswerHead(head: ParsedResponse): void {
-    const { exchange, rules, facts } = this;
-    const { status, reason, fields } = head;
-    if (status === 101) return this.openTunnel(head, rules.responseHeaders(fields.list, facts));
+    const { exchange, facts } = this;
+    const { status } = head;
+    if (status === 101) return this.openTunnel(head);
     // It would grant the client a tunnel that leads nowhere (RFC 8441, 5).
     if (exchange.request.method === "CONNECT" && status < 300) return this.refuseAnswer(NOT_UPGRADED);
     const bodiless = facts.method === "HEAD" || status === 304;
-    const length = bodiless ? head.contentLength : Math.max(head.bodyLength, -1);
+    this.sendHead(head, bodiless ? head.contentLength : Math.max(head.bodyLength, -1));
+  }
+
+  protected sendHead(head: ParsedResponse, length: number): void {
+    const { exchange } = this;
+    const { status, reason, fields } = head;
     if (exchange.sendLines !== undefined && fields.plainLines !== undefined)
       exchange.sendLines(status, reason, fields.plainLines, length);
-    else exchange.sendHead(status, reason, rules.responseHeaders(fields.list, facts), length);
+    else exchange.sendHead(status, reason, this.answerFields(head), length);
+  }
+
+  protected answerFields({ fields }: ParsedResponse): HeaderList {
+    return this.rules.responseHeaders(fields.list, this.facts);
   }
 
   get pieceBytesMax(): number {
@@ -200,9 +221,14 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   }
 
   onAnswerError(failure: UpstreamFailure): void {
-    const { exchange, connection } = this;
+    const { connection } = this;
     this.connection = undefined;
     if (connection !== undefined && this.mayRetry(connection, failure)) return this.pool.replace(this);
+    this.fail(failure);
+  }
+
+  protected fail(failure: UpstreamFailure): void {
+    const { exchange } = this;
     this.logError(failure.message);
     if (exchange.headSent) exchange.abort();
     else respondError(exchange, failure.status);
@@ -213,23 +239,29 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
    * different: the upstream may be processing the request. The connection of the second attempt is a new one, so there
    * is no third.
    */
-  private mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {
+  protected mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {
     if (!connection.reused || failure.answered || failure.status !== 502) return false;
     if (this.facts.webSocket || this.exchange.request.bodyLength !== 0) return false;
-    return failure.unsent || IDEMPOTENT.has(this.facts.method);
+    return failure.unsent || this.repeatable;
   }
 
-  private logError(message: string): void {
+  /** Whether a server may get it after another got it. */
+  protected get repeatable(): boolean {
+    const { facts, exchange } = this;
+    return IDEMPOTENT.has(facts.method) && !facts.webSocket && exchange.request.bodyLength === 0;
+  }
+
+  protected logError(message: string): void {
     const { exchange } = this;
     exchange.route?.errorLog.write("error", message, exchange, this.pool.config.url);
   }
 
-  private openTunnel(head: ParsedResponse, headers: string[]): void {
+  private openTunnel(head: ParsedResponse): void {
     const { exchange } = this;
     if (!this.facts.webSocket || head.upgrade !== "websocket") return this.refuseAnswer(NOT_ASKED);
     this.tunnel = true;
     this.connection!.request.framing.openTunnel();
-    exchange.sendHead(101, head.reason, headers, -1);
+    exchange.sendHead(101, head.reason, this.answerFields(head), -1);
     exchange.flush();
     exchange.readBody(this);
   }

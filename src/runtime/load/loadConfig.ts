@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import type { CertificateContents, TlsContents, UpstreamTlsContents } from "../tls/tlsContents.js";
 import { authorityFileProblems } from "./authorityFiles.js";
+import { cookieKey } from "./cookieKey.js";
 import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
@@ -82,6 +83,11 @@ export interface LoadedConfig {
    * @default - none needs any
    */
   readonly upstreamTls?: Readonly<Record<string, UpstreamTlsContents>>;
+  /**
+   * Key of the cookies that bind clients to servers.
+   * @default - no upstream has any
+   */
+  readonly cookieKey?: string | undefined;
   /** Findings that do not keep it from serving. */
   readonly warnings: readonly Problem[];
 }
@@ -132,7 +138,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ok: true,
     value: {
       ...{ config, givenLimits, fieldValues: fields.values, tls: tls.files, upstreamTls: upstreams.contents },
-      ...{ warnings, ...secret },
+      ...{ cookieKey: await cookieKey(config, tickets?.secret), warnings, ...secret },
     },
   };
 }

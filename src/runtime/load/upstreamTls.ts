@@ -1,4 +1,10 @@
-import { type Problem, problem, type ProxyConfig, type UpstreamTlsConfig } from "../../model/serving.js";
+import {
+  type Problem,
+  problem,
+  type ProxyConfig,
+  serversOf,
+  type UpstreamTlsConfig,
+} from "../../model/serving.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { contextOf, upstreamContextOptions } from "../tls/tlsContexts.js";
 import { readRoots } from "./authorityFiles.js";
@@ -23,10 +29,14 @@ export async function loadUpstreamTls(
   const contents: Record<string, UpstreamTlsContents> = {};
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
-  for (const [i, { name, url, tls }] of upstreams.entries()) {
+  for (const [i, upstream] of upstreams.entries()) {
+    const { name, tls } = upstream;
     if (tls === undefined) continue;
     const at = `upstreams[${i}].tls`;
     if (!tls.verify) {
+      const url = serversOf(upstream)
+        .map((server) => server.url)
+        .join(", ");
       const message = `is false: whoever answers for ${url} can read and change what goes there`;
       warnings.push(problem("tls.unverified-upstream", `${at}.verify`, message, { received: false }));
     }

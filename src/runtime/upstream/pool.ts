@@ -3,7 +3,7 @@ import { guarded, type Guarded } from "../sockets/guarded.js";
 import {
   type UpstreamAddress,
   upstreamAddress,
-  type UpstreamConfig,
+  type ServerConfig,
   upstreamScheme,
 } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
@@ -50,7 +50,7 @@ export class UpstreamPool {
    * @param tlsContents what its TLS needs besides its config
    */
   constructor(
-    readonly config: UpstreamConfig,
+    readonly config: ServerConfig,
     readonly faults: Faults,
     private readonly warn: (message: string) => void,
     tlsContents?: UpstreamTlsContents,

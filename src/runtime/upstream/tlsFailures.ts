@@ -1,3 +1,8 @@
+/** `111: ECONNREFUSED`, as nginx names errors of the system. */
+export function systemError({ errno = 0, code }: { errno?: number; code?: string }): string {
+  return `${Math.abs(errno)}: ${code}`;
+}
+
 /**
  * Why TLS to an upstream failed and what to do about it, for the error log; undefined if it is not TLS that failed.
  *

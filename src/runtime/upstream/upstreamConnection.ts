@@ -1,8 +1,7 @@
-import type { LookupFunction, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { guarded } from "../sockets/guarded.js";
 import type { UpstreamAddress, UpstreamConfig } from "../../model/index.js";
 import { coarseNow } from "../sockets/deadlines.js";
-import { type Faults } from "../exchange/workerContext.js";
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../codec/http1/chunkDecoder.js";
 import { HeadError } from "../codec/http1/fields.js";
 import { HeadReader } from "../codec/http1/headReader.js";
@@ -14,9 +13,10 @@ import { countWork, rest, turnIsFull } from "../sockets/turn.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../codec/http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
 import type { ConnectionUser } from "./clientShares.js";
+import type { ConnectionOpener, ConnectionOwner } from "./connectionOwner.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
-import { tlsFailure } from "./tlsFailures.js";
-import { type Link, openLink, type UpstreamTls } from "./upstreamTls.js";
+import { systemError, tlsFailure } from "./tlsFailures.js";
+import { type Link, openLink } from "./upstreamTls.js";
 
 /** 1xx answers allowed before the final one: one a second reports the progress of an upload of a day (104). */
 const INFORMATIONAL_MAX = 100_000;
@@ -54,6 +54,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private requestSent = false;
   /** The answer is complete. */
   private done = false;
+  /** Waits for it to be established, with no request yet. */
+  private opener: ConnectionOpener | undefined = undefined;
   private connecting = true;
   /** The upstream is known to have reset the connection, and not to have ended it before. */
   private reset = false;
@@ -64,16 +66,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   constructor(
     private readonly config: UpstreamConfig,
     private readonly address: UpstreamAddress,
-    private readonly owner: {
-      idle(connection: UpstreamConnection): boolean;
-      onStrayBytes(): void;
-      /** How its host name is looked up; undefined for an address. */
-      readonly lookup: LookupFunction | undefined;
-      /** Undefined where it does not speak TLS. */
-      readonly tls: UpstreamTls | undefined;
-      closed(connection: UpstreamConnection): void;
-      readonly faults: Faults;
-    },
+    private readonly owner: ConnectionOwner<UpstreamConnection>,
   ) {
     this.reader = new HeadReader(config.headBytesMax, config.headBytesMax);
     const { tls, lookup } = owner;
@@ -92,6 +85,16 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** Whether it was not closed in the meantime. */
   get usable(): boolean {
     return !this.link.tcp.destroyed && !this.socket.destroyed;
+  }
+
+  /** Whether it is not established yet. */
+  get opening(): boolean {
+    return this.connecting;
+  }
+
+  /** Has it said when it is established, or why it will not be; until then no request begins. */
+  whenOpen(opener: ConnectionOpener): void {
+    this.answer = this.opener = opener;
   }
 
   /** Begins a request: everything up to `finish` belongs to it. */
@@ -188,6 +191,10 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       this.request.connected();
     }
     this.onWrite();
+    const { answer, opener } = this;
+    if (opener === undefined) return;
+    this.opener = undefined;
+    if (answer === opener) opener.onOpen();
   }
 
   /** While the request is being sent its own deadline runs, unless sending has failed. */
@@ -362,7 +369,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     else
       this.fail(
         502,
-        this.closeMessage(`${this.connecting ? "connect" : "recv"}() failed (${describe(error)})`),
+        this.closeMessage(`${this.connecting ? "connect" : "recv"}() failed (${systemError(error)})`),
       );
   }
 
@@ -383,14 +390,10 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** Nobody waits for an answer on an idle connection, nor on one that was given up: it only ends. */
   private fail(status: 502 | 504, message: string): void {
     const { answer, answered } = this;
-    const unsent = this.request.unsent;
+    const unsent = this.connecting || this.request.unsent;
     this.destroy();
     answer?.onAnswerError({ status, message, answered, unsent });
   }
-}
-
-function describe(error: { errno?: number; code?: string }): string {
-  return `${Math.abs(error.errno ?? 0)}: ${error.code}`;
 }
 
 /** Writes fail when the upstream is gone: an answer it sent before has arrived, and only has to be read. */

@@ -24,8 +24,8 @@ export class WorkerServer {
   constructor(private readonly start: StartMessage) {
     this.config = frozen(start.loaded.config);
     this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
-    const { fieldValues, upstreamTls } = start.loaded;
-    this.routes = compileRoutes(this.config, this.logs, fieldValues, upstreamTls);
+    const { fieldValues, upstreamTls, cookieKey } = start.loaded;
+    this.routes = compileRoutes(this.config, this.logs, fieldValues, upstreamTls, cookieKey);
     this.gate = new ConnectionGate(this.config.limits, this.routes.trusted, (message) =>
       this.logs.mainError.write("warn", message),
     );

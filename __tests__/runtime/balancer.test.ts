@@ -1,0 +1,137 @@
+import { parseConfig, type UpstreamConfig, type UpstreamInput } from "../../src/model/index.js";
+import { Balancer } from "../../src/runtime/upstream/balancer.js";
+import { Random } from "../../proof/kit/random.js";
+import { brokenRule } from "../../proof/kit/serverHistories.js";
+
+const SERVERS = [1, 2, 3, 1].map((weight, i) => ({ url: `http://10.0.0.${i}:80`, weight, backup: i === 3 }));
+
+function upstream(more: Partial<UpstreamInput> = {}): UpstreamConfig {
+  const parsed = parseConfig({
+    version: 1,
+    listeners: [{ name: "l", address: "0.0.0.0", port: 80, protocol: "http" }],
+    upstreams: [{ name: "web", servers: SERVERS, ...more }],
+    virtualServers: [{ name: "s", serverNames: ["_"], listeners: ["l"], default: true, routes: [] }],
+  });
+  if (!parsed.ok) throw new Error(parsed.problems[0]!.message);
+  return parsed.value.upstreams[0]!;
+}
+
+const BALANCES = ["roundRobin", "leastConnections", "clientAddress"] as const;
+const STEPS = 20_000;
+
+test.each(BALANCES)("%s: each request's server is one that the rules allow", (balance) => {
+  const config = upstream({ balance });
+  expect(brokenRule(config, new Balancer(config), new Random(), STEPS)).toBeUndefined();
+});
+
+type Faulty = (
+  balancer: Balancer,
+) => Partial<Pick<Balancer, "choose" | "order" | "begun" | "answered" | "failed">>;
+
+test.each<[rule: string, fault: Faulty]>([
+  [
+    "a drain",
+    (b) => ({
+      order: (all, now) =>
+        b.order(
+          all.map((one) => ({ ...one, drained: false })),
+          now,
+        ),
+    }),
+  ],
+  [
+    "checks",
+    (b) => ({
+      order: (all, now) =>
+        b.order(
+          all.map((one) => ({ ...one, down: false })),
+          now,
+        ),
+    }),
+  ],
+  [
+    "slow start",
+    (b) => ({
+      order: (all, now) =>
+        b.order(
+          all.map((one) => ({ ...one, backForMs: undefined })),
+          now,
+        ),
+    }),
+  ],
+  [
+    "a failed connect",
+    (b) => ({ failed: (i, connected, now) => (connected ? b.failed(i, connected, now) : 0) }),
+  ],
+  [
+    "requests without an answer",
+    (b) => ({ failed: (i, connected, now) => (connected ? 0 : b.failed(i, connected, now)) }),
+  ],
+  [
+    "how long a server is out",
+    (b) => ({ choose: (facts, passed, now) => b.choose(facts, passed, now + 500) }),
+  ],
+  ["that one request alone proves nothing", (b) => ({ failed: (i, _, now) => b.failed(i, false, now) })],
+  ["that it is back", (b) => ({ answered: () => b.seen(0).out })],
+  ["servers that failed it", (b) => ({ choose: (facts, _, now) => b.choose(facts, undefined, now) })],
+  [
+    "the proxy's cookie",
+    (b) => ({ choose: (facts, ...more) => b.choose({ ...facts, bound: undefined }, ...more) }),
+  ],
+  ["sessions", (b) => ({ choose: (facts, ...more) => b.choose({ ...facts, session: undefined }, ...more) })],
+  [
+    "what cannot be repeated",
+    (b) => ({ choose: (facts, ...more) => b.choose({ ...facts, repeatable: true }, ...more) }),
+  ],
+  ["requests in progress", () => ({ begun: () => undefined })],
+])("a fault is found: %s is not minded", (_, fault) => {
+  const config = upstream({ balance: "leastConnections" });
+  const balancer = new Balancer(config);
+  const whole = {
+    choose: balancer.choose.bind(balancer),
+    order: balancer.order.bind(balancer),
+    begun: balancer.begun.bind(balancer),
+    ended: balancer.ended.bind(balancer),
+    answered: balancer.answered.bind(balancer),
+    failed: balancer.failed.bind(balancer),
+  };
+  expect(brokenRule(config, { ...whole, ...fault(balancer) }, new Random(), STEPS)).toBeDefined();
+});
+
+test("a backup that counts as any other server is found", () => {
+  const servers = SERVERS.map((one) => ({ ...one, backup: false }));
+  const balancer = new Balancer(upstream({ servers }));
+  expect(brokenRule(upstream(), balancer, new Random(), STEPS)).toBeDefined();
+});
+
+const facts = (more: object = {}) => ({ client: "", repeatable: true, ...more });
+
+/** How many of 600 requests each server gets. */
+function shares(balancer: Balancer, now = 0): number[] {
+  const got = SERVERS.map(() => 0);
+  for (let i = 0; i < 600; i++) got[balancer.choose(facts(), undefined, now)]!++;
+  return got;
+}
+
+test("shares follow the weights; one that came back begins with a tenth of its own", () => {
+  const balancer = new Balancer(upstream());
+  expect(shares(balancer)).toEqual([100, 200, 300, 0]);
+  balancer.failed(2, false, 0);
+  expect(shares(balancer)).toEqual([200, 400, 0, 0]);
+  while (balancer.choose(facts(), undefined, 1_000) !== 2);
+  balancer.answered(2, 1_000);
+  expect(shares(balancer, 1_000)[2]).toBeCloseTo(600 * (0.3 / 3.3), -1);
+  expect(shares(balancer, 6_000)[2]).toBeCloseTo(600 * (1.5 / 4.5), -1);
+  expect(shares(balancer, 11_000)[2]).toBe(300);
+});
+
+test("when a server goes, its sessions move and no others; by weight each has its part", () => {
+  const balancer = new Balancer(upstream());
+  const of = (i: number): number => balancer.choose(facts({ session: `session ${i}` }), undefined, 0);
+  const before = Array.from({ length: 6_000 }, (_, i) => of(i));
+  [1_000, 2_000, 3_000].forEach((part, server) =>
+    expect(Math.abs(before.filter((one) => one === server).length - part)).toBeLessThan(200),
+  );
+  balancer.failed(1, false, 0);
+  before.forEach((server, i) => server === 1 || expect(of(i)).toBe(server));
+});

@@ -1,0 +1,128 @@
+import type { UpstreamInput } from "../../src/model/index.js";
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
+import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { freePort } from "../../proof/kit/ports.js";
+import { eventually } from "../../proof/kit/waiting.js";
+
+/** An upstream with several servers: where a request goes when one of them refuses it, breaks off, or is drained. */
+
+const answer = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+const request = (head: string, body = ""): string => `${head}\r\nHost: a\r\nConnection: close\r\n\r\n${body}`;
+
+let gone: string;
+let servers: RawUpstream[];
+let front: EveryProtocol;
+
+/** Servers that refuse come first, so that they get the first request. */
+async function start(
+  scripts: readonly (((peer: Accepted) => void) | "refuses")[],
+  more: Partial<UpstreamInput> = {},
+): Promise<void> {
+  servers = [];
+  const urls: string[] = [];
+  for (const script of scripts) {
+    if (script === "refuses") urls.push((gone = `http://127.0.0.1:${await freePort()}`));
+    else {
+      const server = await new RawUpstream(script).listen();
+      servers.push(server);
+      urls.push(`http://127.0.0.1:${server.port}`);
+    }
+  }
+  front = await startEveryProtocol({
+    routes: [{ name: "web", path: "/", action: { type: "proxy", upstream: "web" } }],
+    upstreams: [{ name: "web", servers: urls.map((url) => ({ url })), ...more }],
+  });
+}
+
+afterEach(async () => {
+  const faults = front.serving.faults.count;
+  const inProgress = (): number =>
+    front.serving.seenServers()["web"]!.reduce((sum, one) => sum + one.inProgress, 0);
+  await eventually(() => inProgress() === 0);
+  await front.close();
+  await Promise.all(servers.map((server) => server.close()));
+  expect(faults).toBe(0);
+});
+
+const resets = (peer: Accepted): void => void peer.socket.once("data", () => peer.socket.resetAndDestroy());
+const BODY = "0123456789".repeat(100_000);
+
+test("a request whose server refuses goes to the next one, an upload too, and the server is left out", async () => {
+  const taken = (peer: Accepted): void =>
+    void peer.socket.on("data", () => peer.received.endsWith(BODY) && peer.send(answer("b")));
+  await start(["refuses", taken]);
+  const upload = request(`PUT /a HTTP/1.1\r\nContent-Length: ${BODY.length}`, BODY);
+  expect(await exchange(front.plainPort, upload)).toMatchObject({ status: 200, body: "b" });
+  expect(await front.errorLog()).toContain(`its server ${gone} is left out for 1 s: connect() failed`);
+  const session = connectHttp2(front.securePort);
+  expect(
+    await ask(session, { ":path": "/a", ":method": "POST", "content-length": BODY.length }, BODY),
+  ).toMatchObject({
+    status: 200,
+    body: "b",
+  });
+  session.destroy();
+  expect((await front.errorLog()).match(/is left out/g)).toHaveLength(1);
+});
+
+test("a WebSocket is opened at the next server", async () => {
+  const opens = answering(
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+  );
+  await start(["refuses", opens]);
+  const upgrade =
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13";
+  const client = await connectTo(front.plainPort);
+  client.send(`GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}\r\n\r\n`);
+  await client.receives("101 Switching Protocols");
+  client.socket.destroy();
+  (await servers[0]!.connection()).socket.destroy();
+});
+
+test.each([
+  ["GET", 200],
+  ["POST", 502],
+])("%s that was sent and not answered: %d", async (method, status) => {
+  await start([resets, answering(answer("b"))]);
+  expect(await exchange(front.plainPort, request(`${method} /a HTTP/1.1`))).toMatchObject({ status });
+});
+
+test("with no server left, 503 and a time to come back", async () => {
+  await start(["refuses", "refuses"]);
+  for (let i = 0; i < 2; i++) {
+    const { status, headers } = await exchange(front.plainPort, request("GET /a HTTP/1.1"));
+    expect([status, headers["retry-after"]]).toEqual([503, "5"]);
+  }
+  expect(await front.errorLog()).toContain("no server of the upstream is left for the request");
+});
+
+test("the proxy's cookie binds a client to its server, and names it to nobody", async () => {
+  await start([answering(answer("a")), answering(answer("b"))], { sticky: { cookie: "portico_web" } });
+  const first = await exchange(front.plainPort, request("GET / HTTP/1.1"));
+  const set = first.headers["set-cookie"]!;
+  expect(set).toMatch(/^portico_web=[\w-]{22}; Path=\/; HttpOnly; SameSite=Lax$/);
+  const session = connectHttp2(front.securePort);
+  const { headers } = await ask(session, { ":path": "/" });
+  expect(String(headers["set-cookie"])).toMatch(/; SameSite=Lax; Secure$/);
+  for (let i = 0; i < 4; i++) {
+    const bound = await ask(session, { ":path": "/", cookie: `x=y; ${set.split(";")[0]}` });
+    expect([bound.body, bound.headers["set-cookie"]]).toEqual([first.body, undefined]);
+  }
+  session.destroy();
+});
+
+test("a session stays at its server until that is drained, and comes back", async () => {
+  await start([answering(answer("a")), answering(answer("b"))], {
+    sticky: { applicationCookie: "sessionid" },
+  });
+  const get = async (): Promise<string> =>
+    (await exchange(front.plainPort, request("GET / HTTP/1.1\r\nCookie: sessionid=7"))).body;
+  const before = await get();
+  expect([await get(), await get()]).toEqual([before, before]);
+  const url = `http://127.0.0.1:${servers[before === "a" ? 0 : 1]!.port}`;
+  front.serving.orderServers({ web: { [url]: { drained: true, down: false } } });
+  expect(await get()).toBe(before === "a" ? "b" : "a");
+  front.serving.orderServers({});
+  expect(await get()).toBe(before);
+});

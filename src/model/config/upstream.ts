@@ -1,0 +1,120 @@
+import * as z from "zod";
+import { cookieName, count, flag, MILLISECONDS_MAX, milliseconds, name, upstreamUrl } from "../fields.js";
+import { upstreamTls } from "./tls.js";
+
+/** Upstreams, and the servers that one may consist of. */
+
+const server = z.strictObject({
+  url: upstreamUrl("Where it listens, as `url` of an upstream.", "http://10.0.0.7:8000"),
+  weight: count(
+    1,
+    1,
+    1_000,
+    "shares",
+    "How many requests it gets in comparison: one with 2 gets twice as many as one with 1.",
+  ),
+  backup: flag(
+    false,
+    "Whether it gets requests only while all servers that are no backup are down or drained.",
+  ),
+});
+
+const sticky = z
+  .strictObject({
+    applicationCookie: cookieName(
+      "Cookie in which the application keeps a session: requests with the same value go to the same server, chosen by a hash, " +
+        "so hosts and pods agree without a word. The server that sets the cookie may be another one, so the servers have to " +
+        "share their sessions, or the session only its caches.",
+      "sessionid",
+    ).optional(),
+    cookie: cookieName(
+      "Cookie of the proxy, which binds a client to the server that answered it first, for applications whose servers do not " +
+        "share their sessions. It is `HttpOnly` and `SameSite=Lax`, over TLS `Secure`, and holds a keyed hash that names the " +
+        "server and no address.",
+      "portico_web",
+    ).optional(),
+  })
+  .describe(
+    "What binds the requests of a session to one of several servers, as long as that is up; exactly one.",
+  );
+
+export const upstream = z.strictObject({
+  name: name("Name by which routes refer to the upstream.", "web"),
+  url: upstreamUrl(
+    "Where it listens, if it is one server: `http://HOST:PORT`, `https://HOST:PORT` for TLS, or `unix:/PATH` for a Unix socket, to which the " +
+      "proxy's user must have the right to write. A host name is looked up again at least every ten seconds of use; " +
+      "several addresses of it are tried one after the other.",
+    "http://127.0.0.1:8000",
+  ).optional(),
+  servers: z
+    .array(server)
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        "Its servers, in place of `url`. A request that one of them did not take goes to another, and one that does not " +
+        "answer gets none for a while. Connections, and what limits them, are those of each server.",
+      examples: [[{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.8:8000", weight: 2 }]],
+    }),
+  balance: z
+    .enum(["roundRobin", "leastConnections", "clientAddress"])
+    .default("roundRobin")
+    .describe(
+      "Which of several servers gets a request that no session binds to one: `roundRobin`: in turns, by weight. " +
+        "`leastConnections`: the one with the fewest requests in progress, by weight. `clientAddress`: all requests of one " +
+        "client (IPv4 address or IPv6 /48 network) the same one.",
+    ),
+  sticky: sticky.optional(),
+  slowStartMs: count(
+    10_000,
+    0,
+    MILLISECONDS_MAX,
+    "milliseconds",
+    "How long a server that came back gets a share that grows from a tenth to the whole; 0 for the whole at once. Sessions " +
+      "that are bound to it come at once.",
+  ),
+  tls: upstreamTls.optional(),
+  connectTimeoutMs: milliseconds(5_000, "Time to establish a connection, with TLS if it has any; then 504."),
+  sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request; then 504."),
+  readTimeoutMs: milliseconds(
+    60_000,
+    "Idle time allowed between two reads of an answer; 504 if the answer has not begun.",
+  ),
+  connectionsMax: count(
+    4_096,
+    1,
+    1_000_000,
+    "connections",
+    "Most connections to it, or to each of its servers, per worker, tunnels included; the host opens up to that times `workers`, and for the " +
+      "time of a reload as many again. When all are in use, requests wait.",
+  ),
+  queuedRequestsMax: count(
+    1_024,
+    0,
+    1_000_000,
+    "requests",
+    "Most requests that wait for a connection, per worker; one more gets 503 at once. 0 lets none wait.",
+  ),
+  clientSharePercent: count(
+    75,
+    1,
+    100,
+    "percent",
+    "How many of `connectionsMax` and of `queuedRequestsMax` one client (IPv4 address or IPv6 /48 network) may have, " +
+      "rounded down, but at least one; its further requests wait for its own to end, or get 503. 100 disables the limit. " +
+      "Clients that wait take turns.",
+  ),
+  queueTimeoutMs: milliseconds(30_000, "How long a request waits for a connection; then 503."),
+  idleConnectionsMax: count(
+    512,
+    0,
+    65_535,
+    "connections",
+    "Idle connections kept for reuse, per worker; 0 disables reuse.",
+  ),
+  idleTimeoutMs: milliseconds(
+    1_500,
+    "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s).",
+  ),
+  headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest answer head; a longer one becomes a 502."),
+});

@@ -1,0 +1,148 @@
+import { ForwardingRules, type ProxiedRoute } from "../../model/serving.js";
+import { respondError } from "../exchange/errorPages.js";
+import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
+import type { ParsedResponse } from "../codec/http1/responseHead.js";
+import type { UpstreamFailure } from "../upstream/answerReader.js";
+import type { ConnectionOpener } from "../upstream/connectionOwner.js";
+import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
+import type { UpstreamServers } from "../upstream/upstreamServers.js";
+import { asksForTunnel, ProxiedExchange, RETRY_LATER } from "./proxy.js";
+
+/** Passes requests to one of several servers of an upstream. */
+export class BalancedProxyAction implements Action {
+  private readonly rules: readonly ForwardingRules[];
+  private readonly webSocket: boolean;
+
+  constructor(
+    route: ProxiedRoute,
+    private readonly servers: UpstreamServers,
+  ) {
+    this.rules = servers.pools.map(({ config }) => new ForwardingRules(route, config));
+    this.webSocket = route.action.webSocket;
+  }
+
+  handle(exchange: Exchange): void {
+    const webSocket = asksForTunnel(exchange, this.webSocket);
+    if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
+    new BalancedExchange(exchange, this.rules, this.servers, webSocket).start();
+  }
+}
+
+/**
+ * A request that may go to one server after another: any request as long as nothing of it was sent, and one that may be
+ * repeated until its answer begins. So nothing is sent before a connection is established.
+ */
+class BalancedExchange extends ProxiedExchange implements ConnectionOpener {
+  /** The one that has it; -1 before and after that. */
+  private server = -1;
+  private passedOver: Set<number> | undefined = undefined;
+  /** The server may have got something of it. */
+  private begun = false;
+
+  constructor(
+    exchange: Exchange,
+    private readonly allRules: readonly ForwardingRules[],
+    private readonly servers: UpstreamServers,
+    webSocket: boolean,
+  ) {
+    super(exchange, allRules[0]!, servers.pools[0]!, webSocket);
+  }
+
+  override onReleased(): void {
+    super.onReleased();
+    this.leaveServer();
+  }
+
+  override onConnection(connection: UpstreamConnection): void {
+    if (!connection.opening) return super.onConnection(connection);
+    this.connection = connection;
+    this.begun = false;
+    connection.whenOpen(this);
+  }
+
+  onOpen(): void {
+    this.begin(this.connection!);
+  }
+
+  override onBusy(reason: string): void {
+    if (!this.goOn(reason)) super.onBusy(reason);
+  }
+
+  override onAnswerHead(head: ParsedResponse): void {
+    this.servers.answered(this.server);
+    super.onAnswerHead(head);
+  }
+
+  protected override connect(): void {
+    const server = this.choose();
+    if (server !== -1) return this.connectTo(server);
+    this.logError(NONE_LEFT);
+    respondError(this.exchange, 503, RETRY_LATER);
+  }
+
+  protected override begin(connection: UpstreamConnection): void {
+    this.begun = true;
+    super.begin(connection);
+  }
+
+  protected override sendHead(head: ParsedResponse, length: number): void {
+    if (this.cookie === undefined) super.sendHead(head, length);
+    else this.exchange.sendHead(head.status, head.reason, this.answerFields(head), length);
+  }
+
+  protected override answerFields(head: ParsedResponse): HeaderList {
+    const { cookie } = this;
+    const fields = super.answerFields(head);
+    return cookie === undefined ? fields : [...fields, "Set-Cookie", cookie];
+  }
+
+  protected override fail(failure: UpstreamFailure): void {
+    const { message, answered, status } = failure;
+    const { begun, repeatable, server } = this;
+    if (!answered) this.servers.failed(server, begun, message);
+    const mayGoOn = !begun || (!answered && repeatable);
+    if (mayGoOn && this.goOn(message)) return;
+    if (begun) return super.fail(failure);
+    this.logError(`${message}; ${NONE_LEFT} (${status})`);
+    respondError(this.exchange, 503, RETRY_LATER);
+  }
+
+  private get cookie(): string | undefined {
+    const { request, client } = this.exchange;
+    return this.servers.cookieFor(this.server, request.headers, client.scheme);
+  }
+
+  private choose(): number {
+    const { repeatable } = this;
+    const { client, request } = this.exchange;
+    return this.servers.choose({ client, headers: request.headers, repeatable }, this.passedOver);
+  }
+
+  /** @returns false if there is no server left for it */
+  private goOn(reason: string): boolean {
+    (this.passedOver ??= new Set()).add(this.server);
+    const next = this.choose();
+    if (next === -1) return false;
+    this.logError(`${reason}; the request goes to another server`);
+    this.leaveServer();
+    this.connectTo(next);
+    return true;
+  }
+
+  private connectTo(server: number): void {
+    if (this.exchange.released) return;
+    this.server = server;
+    this.begun = false;
+    this.rules = this.allRules[server]!;
+    this.pool = this.servers.pools[server]!;
+    this.servers.begun(server);
+    this.pool.request(this);
+  }
+
+  private leaveServer(): void {
+    if (this.server !== -1) this.servers.ended(this.server);
+    this.server = -1;
+  }
+}
+
+const NONE_LEFT = "no server of the upstream is left for the request";

@@ -1,0 +1,227 @@
+import { hashOf, scoreOf, serversOf, type UpstreamConfig } from "../../model/serving.js";
+
+/** What matters of a request for the choice of its server. */
+export interface RequestFacts {
+  /** The client: IPv4 address or IPv6 /48 network. */
+  readonly client: string;
+  /** The application's session; undefined without one, or where sessions bind nothing. */
+  readonly session?: string | undefined;
+  /** The server that the proxy's cookie names. */
+  readonly bound?: number | undefined;
+  /** Whether nothing is lost if it is sent to a server in vain. */
+  readonly repeatable: boolean;
+}
+
+/** What the master knows of a server. */
+export interface ServerOrder {
+  readonly drained: boolean;
+  /** Its checks fail. */
+  readonly down: boolean;
+  /** How long ago it came back, from being down or drained; undefined if it never was. */
+  readonly backForMs?: number | undefined;
+}
+
+/** One server, as its state is seen from one worker. */
+interface ServerState {
+  readonly weight: number;
+  readonly backup: boolean;
+  readonly hash: number;
+  order: ServerOrder;
+  /** Requests that it has, tunnels among them. */
+  inProgress: number;
+  /** Requests in a row that it did not answer. */
+  failures: number;
+  /** Left out by what requests met, until one is answered. */
+  suspect: boolean;
+  /** A request tries whether it is back. */
+  tried: boolean;
+  /** While it is suspect: when the next request may try it. */
+  tryAt: number;
+  /** How long it was left out the last time. */
+  outMs: number;
+  /** Since when its share grows. */
+  backSince: number;
+  /** Its place in the turns (smooth weighted round robin). */
+  turn: number;
+}
+
+/**
+ * Chooses the server of each request of an upstream that has several, from what the master says of them and what requests
+ * have met. Pure: time comes in as a number, and nothing is sent.
+ *
+ *     up ──a failed connect, or 3 requests without an answer──> suspect: out for 1 s, 2 s, … 10 s
+ *                                                                  └──one request may try it: answered──> up, slow start
+ *     up ──order of the master: down, or drained──> out ──order──> up, slow start
+ *
+ * A backup is chosen only where no other server can be. A server that failed a request is not chosen for it again.
+ */
+export class Balancer {
+  private readonly servers: readonly ServerState[];
+
+  constructor(private readonly config: UpstreamConfig) {
+    this.servers = serversOf(config).map(({ url, weight, backup }) => ({
+      weight,
+      backup,
+      hash: hashOf(url),
+      order: UP,
+      inProgress: 0,
+      failures: 0,
+      suspect: false,
+      tried: false,
+      tryAt: 0,
+      outMs: 0,
+      backSince: -Infinity,
+      turn: 0,
+    }));
+  }
+
+  /** What the master says, in the order of the config. */
+  order(orders: readonly ServerOrder[], now: number): void {
+    for (const [i, server] of this.servers.entries()) {
+      const order = orders[i] ?? UP;
+      server.order = order;
+      if (order.backForMs === undefined) continue;
+      server.backSince = Math.max(server.backSince, now - order.backForMs);
+    }
+  }
+
+  /**
+   * The server of a request; -1 if there is none for it. The caller says `begun`, and `ended` for each that begun.
+   *
+   * @param passedOver those that it was sent to in vain
+   */
+  choose(facts: RequestFacts, passedOver: ReadonlySet<number> | undefined, now: number): number {
+    const { bound } = facts;
+    const may = (i: number, tries: boolean): boolean =>
+      passedOver?.has(i) !== true && this.isUsable(this.servers[i]!, tries, now);
+    let chosen = -1;
+    if (bound !== undefined && may(bound, facts.repeatable)) chosen = bound;
+    for (const tries of facts.repeatable ? [true] : [false, true]) {
+      for (const backup of [false, true]) {
+        if (chosen !== -1) break;
+        const candidates = this.servers.flatMap((server, i) =>
+          server.backup === backup && may(i, tries) ? [i] : [],
+        );
+        chosen = this.among(candidates, facts, now);
+      }
+    }
+    const server = this.servers[chosen];
+    if (server?.suspect === true) {
+      server.tried = true;
+      server.tryAt = now + TRIAL_MS;
+    }
+    return chosen;
+  }
+
+  begun(i: number): void {
+    this.servers[i]!.inProgress++;
+  }
+
+  ended(i: number): void {
+    this.servers[i]!.inProgress--;
+  }
+
+  /** @returns whether it was out until now */
+  answered(i: number, now: number): boolean {
+    const server = this.servers[i]!;
+    server.failures = 0;
+    // An answer to an older request says nothing of new ones: a server that stops still finishes what it has.
+    if (!server.suspect || !server.tried) return false;
+    server.suspect = server.tried = false;
+    server.outMs = 0;
+    server.backSince = now;
+    return true;
+  }
+
+  /**
+   * A request was sent to it in vain.
+   *
+   * @param connected whether a connection was made
+   * @returns for how long it is left out now; 0 if nothing changed
+   */
+  failed(i: number, connected: boolean, now: number): number {
+    const server = this.servers[i]!;
+    server.failures++;
+    // Requests that were under way when it failed are no further failures.
+    if (server.suspect && !server.tried) return 0;
+    if (connected && !server.suspect && server.failures < FAILURES_MAX) return 0;
+    server.suspect = true;
+    server.tried = false;
+    server.outMs = Math.min(Math.max(server.outMs * 2, OUT_MIN_MS), OUT_MAX_MS);
+    server.tryAt = now + server.outMs;
+    return server.outMs;
+  }
+
+  /** What it knows of a server, for people. */
+  seen(i: number): { readonly inProgress: number; readonly out: boolean } {
+    const { inProgress, suspect } = this.servers[i]!;
+    return { inProgress, out: suspect };
+  }
+
+  private isUsable({ order, suspect, tryAt }: ServerState, tries: boolean, now: number): boolean {
+    return !order.drained && !order.down && (!suspect || (tries && now >= tryAt));
+  }
+
+  private among(candidates: readonly number[], { client, session }: RequestFacts, now: number): number {
+    if (candidates.length < 2) return candidates[0] ?? -1;
+    if (session !== undefined) return this.byHash(candidates, session);
+    switch (this.config.balance) {
+      case "clientAddress":
+        return this.byHash(candidates, client);
+      case "roundRobin":
+        return this.inTurns(candidates, now);
+      case "leastConnections": {
+        const loads = candidates.map(
+          (i) => (this.servers[i]!.inProgress + 1) / this.share(this.servers[i]!, now),
+        );
+        const least = Math.min(...loads);
+        return this.inTurns(
+          candidates.filter((_, at) => loads[at] === least),
+          now,
+        );
+      }
+    }
+  }
+
+  /** The whole weight, also while a share grows: otherwise sessions would move there one by one. */
+  private byHash(candidates: readonly number[], key: string): number {
+    const hash = hashOf(key);
+    let [best, highest] = [-1, -Infinity];
+    for (const i of candidates) {
+      const server = this.servers[i]!;
+      const score = scoreOf(hash, server.hash, server.weight);
+      if (score > highest) [best, highest] = [i, score];
+    }
+    return best;
+  }
+
+  /** Smooth weighted round robin: 2 to 1 becomes a, b, a and not a, a, b. */
+  private inTurns(candidates: readonly number[], now: number): number {
+    let [best, highest, all] = [-1, -Infinity, 0];
+    for (const i of candidates) {
+      const server = this.servers[i]!;
+      const share = this.share(server, now);
+      server.turn += share;
+      all += share;
+      if (server.turn > highest) [best, highest] = [i, server.turn];
+    }
+    this.servers[best]!.turn -= all;
+    return best;
+  }
+
+  private share({ weight, backSince }: ServerState, now: number): number {
+    const { slowStartMs } = this.config;
+    const age = now - backSince;
+    return age >= slowStartMs ? weight : weight * Math.max(age / slowStartMs, SHARE_MIN);
+  }
+}
+
+const UP: ServerOrder = { drained: false, down: false };
+
+/** In a row; a failed connect is enough, since it costs no request anything: each goes on to the next server. */
+const FAILURES_MAX = 3;
+const OUT_MIN_MS = 1_000;
+const OUT_MAX_MS = 10_000;
+/** How long a request that tries a server keeps others from it. */
+const TRIAL_MS = 5_000;
+const SHARE_MIN = 0.1;

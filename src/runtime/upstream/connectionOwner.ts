@@ -1,0 +1,22 @@
+import type { LookupFunction } from "node:net";
+import type { Faults } from "../exchange/workerContext.js";
+import type { AnswerReader } from "./answerReader.js";
+import type { UpstreamTls } from "./upstreamTls.js";
+
+/** What a connection is one of several of. */
+export interface ConnectionOwner<C> {
+  /** Its answer is complete. @returns whether it will be used again */
+  idle(connection: C): boolean;
+  onStrayBytes(): void;
+  /** How its host name is looked up; undefined for an address. */
+  readonly lookup: LookupFunction | undefined;
+  /** Undefined where it does not speak TLS. */
+  readonly tls: UpstreamTls | undefined;
+  closed(connection: C): void;
+  readonly faults: Faults;
+}
+
+/** Wants a connection that is established before anything is sent. */
+export interface ConnectionOpener extends AnswerReader {
+  onOpen(): void;
+}
