@@ -12,6 +12,7 @@ if (process.env.PORTICO_TEST_HOSTS === undefined) delete process.env.NODE_EXTRA_
 /** Tests that need more than Node: programs of these names, and root for mounts, namespaces and other users' files. */
 const NEEDS = [
   { tests: "proof/acme/", programs: ["go", "openssl"], root: false },
+  { tests: "proof/acme/dns.test.ts", programs: ["named", "curl"], root: false },
   { tests: "proof/acme/holder.test.ts", programs: ["ip"], root: true },
   { tests: "proof/activation/", programs: ["strace", "flock", "chattr"], root: true },
   { tests: "proof/application/", programs: ["python3", "chromedriver", "chromium"], root: false },

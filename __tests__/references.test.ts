@@ -146,6 +146,8 @@ describe("the borders of privilege in SECURITY.md", () => {
         "service's user",
         "pair's other host",
         "authority",
+        "DNS server",
+        "DNS program",
         "upstream",
         "clients",
         "deployment's uploader",

@@ -134,6 +134,38 @@ test("a private authority is named after its host, and its files are passed to t
   ]);
 });
 
+const SERVER = { address: "192.0.2.53" };
+test.each<[string, object, string[]]>([
+  ["by updates", { type: "rfc2136", server: SERVER, zone: "example.org", keyFile: "/etc/k" }, ["k:/etc/k"]],
+  [
+    "by a program",
+    { type: "program", command: "/usr/bin/p", credentialFile: "/etc/token" },
+    ["token:/etc/token"],
+  ],
+  [
+    "by acme-dns",
+    { type: "acme-dns", url: "https://a.example.net", accountsFile: "/etc/a", roots: "/etc/r" },
+    ["a:/etc/a", "r:/etc/r"],
+  ],
+])("names are proved %s, whose secrets are passed to the service", (_, dns, credentials) => {
+  const files = frontEnd({ address: "10.0.0.1", publicName: "files.example.org" }, acme({ dns }), {
+    additionalServerNames: ["www.example.org"],
+  });
+  expect(renderProxyConfig(files).certificateAuthorities).toMatchObject([{ dns }]);
+  const { content } = synthesizedFile(files, "/etc/systemd/system/portico.service");
+  const lines = content!.split("\n").filter((line) => line.startsWith("LoadCredential"));
+  expect(lines.slice(1)).toEqual(credentials.map((one) => `LoadCredential=${one}`));
+});
+
+test("what is wrong with records is said of the option", () => {
+  expect(codesOf(() => acme({ dns: { type: "rfc2136", server: SERVER, zone: "a", keyFile: "k" } }))).toEqual([
+    "config.bad-file-path TlsMaterial.acme.dns.keyFile",
+  ]);
+  expect(codesOf(() => acme({ dns: { type: "dns" } }))).toEqual([
+    "config.not-one-of TlsMaterial.acme.dns.type",
+  ]);
+});
+
 test("no secret and no certificate is in the stack; a front end without ACME has no state directory", () => {
   const files = frontEnd({ address: "8.8.8.8", publicName: "files.example.org" });
   const { resource } = synthesize(files.node.root.node.children[0] as never);
@@ -158,7 +190,7 @@ test("names that are not public are refused where they come from", () => {
 
 test("other mistakes in the options are reported at the option", () => {
   expect(codesOf(() => acme({ names: ["*.example.org"] }))).toEqual([
-    "acme.bad-name TlsMaterial.acme.names[0]",
+    "acme.wildcard-challenge TlsMaterial.acme.names[0]",
   ]);
   expect(codesOf(() => acme({ email: "admin" }))).toEqual(["acme.bad-email TlsMaterial.acme.email"]);
   expect(codesOf(() => acme({ agreeToTerms: false }))).toEqual([

@@ -1,7 +1,10 @@
 import type {
   AccessLogFile,
   AccessLogStream,
+  AcmeDnsOptions,
   DatabaseConnection,
+  DnsProgramOptions,
+  DnsUpdateOptions,
   ErrorLogFile,
   ErrorLogStream,
   ExpectedResponse,
@@ -29,6 +32,7 @@ import type {
 } from "../../src/index.js";
 import type { DeploymentInput } from "../../src/model/deployment.js";
 import type {
+  CertificateAuthorityInput,
   ActionInput,
   ExpectationInput,
   ListenerInput,
@@ -79,6 +83,10 @@ const SAME: { readonly [pair: string]: true } = {
   logs: true satisfies Same<ProxyLogs, Config["logs"]>,
   accessLog: true satisfies Same<AccessLogFile | AccessLogStream, Log<"access">>,
   errorLog: true satisfies Same<ErrorLogFile | ErrorLogStream, Log<"error">>,
+  dns: true satisfies Same<
+    DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions,
+    NonNullable<CertificateAuthorityInput["dns"]>
+  >,
   healthListener: true satisfies Same<HealthListener, NonNullable<Config["healthListener"]>>,
   upstream: true satisfies Same<Omit<UpstreamProps, "name">, Omit<UpstreamInput, "name">>,
   route: true satisfies Same<Values<RouteProps, "action" | "expect">, Omit<RouteInput, "action" | "name">>,

@@ -262,7 +262,7 @@ describe("certificates", () => {
     ...["9.9.9.9", "2620:fe::fe", "a.org", "a.local.org", "localcorp.org"].map(
       (name): [string, object, string[]] => [`for ${name}`, { acme: acme({ names: [name] }) }, []],
     ),
-    ...["a_b.org", "*.a.org", "A.org", "[::1]", "a.org:80", "a..org"].map(
+    ...["a_b.org", "*", "w.*.org", "*.9.9.9.9", "A.org", "[::1]", "a.org:80", "a..org"].map(
       (name): [string, object, string[]] => [
         `for ${name}`,
         { acme: acme({ names: [name] }) },
@@ -272,6 +272,42 @@ describe("certificates", () => {
   ])("%s", (_, tls, said) => expect(places(config(tls))).toEqual(said));
 
   const CA_AT = "certificateAuthorities[0]";
+  const dns = (more: object = {}): object => ({
+    dns: { type: "rfc2136", server: { address: "192.0.2.53" }, zone: "a.org", keyFile: "/k", ...more },
+  });
+  const name = (i: number, code: string): string => `acme.${code} ${AT}.acme.names[${i}]`;
+  const program = { dns: { type: "program", command: "/p" } };
+
+  test.each<[string, string[], object, string[]]>([
+    ["by records of their zone", ["a.org", "*.a.org", "b.a.org", "*.b.a.org"], dns(), []],
+    ["by a record of another zone", ["b.org"], dns({ alias: "p.a.org" }), []],
+    ["by a zone of the record alone", ["b.org"], dns({ zone: "_acme-challenge.b.org" }), []],
+    ["by a program", ["b.org", "*.c.org"], program, []],
+    [
+      "of another zone",
+      ["a.org", "*.b.org", "ba.org"],
+      dns(),
+      [name(1, "outside-zone"), name(2, "outside-zone")],
+    ],
+    [
+      "by an alias of another zone",
+      ["b.org"],
+      dns({ alias: "p.b.org" }),
+      [`acme.outside-zone ${CA_AT}.dns.alias`],
+    ],
+    ["with a wildcard, without records", ["a.org", "*.a.org"], {}, [name(1, "wildcard-challenge")]],
+    ["with an address", ["9.9.9.9"], dns(), [name(0, "address-challenge")]],
+    ["by nobody", ["a.org"], { challenge: "dns-01" }, [`acme.dns-missing ${CA_AT}.dns`]],
+    [
+      "by what is not asked",
+      ["a.org"],
+      { ...program, challenge: "http-01" },
+      [`acme.dns-missing ${CA_AT}.challenge`],
+    ],
+  ])("names that are proved %s", (_, names, authority, said) => {
+    expect(places(config({ acme: acme({ names }) }, authority))).toEqual(said);
+  });
+
   const ONLY: object[] = [];
 
   test.each<[string, object, object[] | undefined, string[]]>([

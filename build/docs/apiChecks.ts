@@ -51,11 +51,20 @@ const objectsAt = (...path: readonly PropertyKey[]): SchemaNode[] =>
 const deployed = (...path: readonly PropertyKey[]): SchemaNode =>
   nodesAt(deploymentSchema, path).find(({ properties }) => properties !== undefined)!;
 
+const dns = ["certificateAuthorities", 0, "dns"] as const;
+const records = (type: string): SchemaNode =>
+  objectsAt(...dns).find(({ properties }) => properties!.type?.const === type)!;
+
 /** The object of a document that each interface becomes. */
 const FIELDS: Readonly<Record<string, SchemaNode>> = {
   AccessLogFile: objectAt("logs", "access"),
   AccessLogStream: objectsAt("logs", "access")[1]!,
+  AcmeDnsOptions: records("acme-dns"),
   CommandRule: deployed("services", "daemons", 0, "command"),
+  DnsProgramOptions: records("program"),
+  DnsServerOptions: objectAt(...dns, "server"),
+  DnsUpdateOptions: records("rfc2136"),
+  DnsWaitOptions: records("rfc2136"),
   DoctorRow: deployed("rows", 0),
   ExpectedNetwork: deployed("network"),
   ForwardedOptions: action("proxy").properties!.forwarded!,

@@ -20,6 +20,8 @@ import {
 /** An authority on this machine: Pebble, with a DNS server of its own that knows every name as 127.0.0.1. */
 
 export interface CaOptions {
+  /** Port of the DNS server that it asks; its own by default. */
+  readonly dnsPort?: number;
   /** Whether it says when to come again, in a second; else it is asked again when the client likes, which is sooner. */
   readonly saysWhen?: boolean;
   /** Percent of good nonces that are refused. */
@@ -97,7 +99,7 @@ export class TestCa {
 
   async startPebble(): Promise<void> {
     const { acme, management, http, tls, dns } = this.ports;
-    const { saysWhen = false, badNonces = 0, externalKeys, profiles } = this.options;
+    const { dnsPort = dns, saysWhen = false, badNonces = 0, externalKeys, profiles } = this.options;
     const seconds = saysWhen ? 1 : 0;
     const config = pebbleConfig(this.folder, {
       listenAddress: `127.0.0.1:${acme}`,
@@ -109,7 +111,7 @@ export class TestCa {
       externalAccountMACKeys: externalKeys ?? {},
       ...(profiles === undefined ? {} : { profiles }),
     });
-    const args = ["-config", config, "-dnsserver", `127.0.0.1:${dns}`];
+    const args = ["-config", config, "-dnsserver", `127.0.0.1:${dnsPort}`];
     const env = { ...process.env, ...PEBBLE_ENVIRONMENT, PEBBLE_WFE_NONCEREJECT: String(badNonces) };
     this.pebble = spawn(PEBBLE, args, { env, stdio: "ignore" });
     const answers = (port: number, path: string): Promise<void> =>
@@ -138,6 +140,20 @@ export class TestCa {
       ["add-a", { host, addresses: [address] }],
     ] as const)
       await this.askedOfDns("POST", `/${path}`, JSON.stringify(body));
+  }
+
+  get dnsManagementPort(): number {
+    return this.ports.dnsManagement;
+  }
+
+  /** A text record more of a name. */
+  async setText(name: string, value: string): Promise<void> {
+    await this.askedOfDns("POST", "/set-txt", JSON.stringify({ host: `${name}.`, value }));
+  }
+
+  /** Where a name leads from now on. */
+  async setAlias(name: string, target: string): Promise<void> {
+    await this.askedOfDns("POST", "/set-cname", JSON.stringify({ host: `${name}.`, target: `${target}.` }));
   }
 
   async stop(): Promise<void> {

@@ -64,6 +64,9 @@ test.each([
     "acme-dns",
     "a name has no address, or leads elsewhere, or its DNS forbids the authority",
   ],
+  ["dnsUpdate", "acme-record", "a name cannot be proved by a DNS record"],
+  ["dnsRecord", "acme-record", "a name cannot be proved by a DNS record"],
+  ["dnsProof", "acme-record", "a name cannot be proved by a DNS record"],
   ["tls", "acme-port", "the certificate authority cannot connect to this host"],
   ["connection", "acme-port", "the certificate authority cannot connect to this host"],
 ])("%s fails the row %s alone, which explains the certificate that is missing", (code, id, cause) => {

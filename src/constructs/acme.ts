@@ -2,7 +2,7 @@ import type { IConstruct } from "constructs";
 import { warn } from "./warn.js";
 import type { CertificateAuthorityInput, Problem, ProxyConfigInput } from "../model/index.js";
 import { KEY_TYPES, type KeyType } from "../model/tlsPolicy.js";
-import { DEFAULT_DIRECTORY } from "../model/config/tls.js";
+import { CHALLENGES, DEFAULT_DIRECTORY } from "../model/config/tls.js";
 import { partProblems } from "./props/checks.js";
 import {
   choice,
@@ -10,6 +10,7 @@ import {
   flag,
   listOf,
   type PropTable,
+  record,
   refuseOptions,
   required,
   text,
@@ -29,8 +30,7 @@ export interface AcmeOptions {
   readonly directory?: string;
   /**
    * Names and addresses that the certificate covers, in lower case. Public authorities certify only public ones
-   * (`acme.private-name`), and wildcard names cannot be proved (`acme.bad-name`): bring their certificate with
-   * `fromFiles`.
+   * (`acme.private-name`), and wildcard names are proved by `dns` only (`acme.wildcard-challenge`).
    * @default - the names of the virtual servers on the listeners of the material; without any, the host's name, or its addresses
    */
   readonly names?: readonly string[];
@@ -46,11 +46,17 @@ export interface AcmeOptions {
    */
   readonly profile?: string;
   /**
-   * How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443. The authority
-   * must reach that port by every name.
-   * @default - "http-01" if clients reach an http listener of the proxy on port 80, otherwise "tls-alpn-01"
+   * How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443; the authority must
+   * reach that port by every name. `dns-01` by a DNS record, which `dns` says who writes.
+   * @default - "dns-01" with `dns`, "http-01" if clients reach an http listener of the proxy on port 80, otherwise "tls-alpn-01"
    */
-  readonly challenge?: "http-01" | "tls-alpn-01";
+  readonly challenge?: "http-01" | "tls-alpn-01" | "dns-01";
+  /**
+   * Who writes DNS records that prove names: for wildcard names, and for names that nobody outside can reach. Secrets stay in
+   * files on the host.
+   * @default - names are proved by the proxy's own ports
+   */
+  readonly dns?: DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions;
   /**
    * A key that binds the account to one that you have at the authority (RFC 8555, 7.3.4).
    * @default - none
@@ -60,6 +66,98 @@ export interface AcmeOptions {
    * PEM file on the host: root certificates by which the authority's own server is trusted. An authority with roots is
    * considered private, and may certify any name.
    * @default - Node's roots; the authority is a public one
+   */
+  readonly roots?: string;
+}
+
+/** A server from which DNS records are asked, or which is told of them. */
+export interface DnsServerOptions {
+  /** Its IP address. */
+  readonly address: string;
+  /**
+   * Its port, for UDP and TCP: from 1 to 65535.
+   * @default 53
+   */
+  readonly port?: number;
+}
+
+/** What is waited for once a record is written. */
+export interface DnsWaitOptions {
+  /**
+   * Authoritative name servers, each of which has to show the record before the authority is asked.
+   * @default - of "rfc2136" its `server`, otherwise none
+   */
+  readonly nameServers?: readonly DnsServerOptions[];
+  /**
+   * How long they may take, from 1000 to 3600000 milliseconds. After that the authority is not asked, and all is tried again later.
+   * @default 120000
+   */
+  readonly waitMs?: number;
+}
+
+/** Records by a dynamic update of their zone (RFC 2136), signed with a key (TSIG). */
+export interface DnsUpdateOptions extends DnsWaitOptions {
+  /** The kind. */
+  readonly type: "rfc2136";
+  /** The primary server of the zone, which is asked over TCP. */
+  readonly server: DnsServerOptions;
+  /** The zone that the records are in. */
+  readonly zone: string;
+  /** File on the host with the key, as `tsig-keygen` writes it; only root has to read it. Absolute path. */
+  readonly keyFile: string;
+  /**
+   * Name that the CNAME records `_acme-challenge.NAME` of all names lead to, where another zone proves them.
+   * @default - the records are written to `_acme-challenge.NAME`
+   */
+  readonly alias?: string;
+  /**
+   * How long resolvers may keep a record, from 1 to 86400 seconds.
+   * @default 60
+   */
+  readonly ttlSeconds?: number;
+}
+
+/** Records by a program on the host. */
+export interface DnsProgramOptions extends DnsWaitOptions {
+  /** The kind. */
+  readonly type: "program";
+  /**
+   * The executable: called with `present` or `cleanup`, the record's name and its value, by the user that runs the proxy.
+   * Absolute path.
+   */
+  readonly command: string;
+  /**
+   * File on the host with its secret, which only root has to read. The program finds it by the environment variable
+   * `PORTICO_CREDENTIAL_FILE`. Absolute path.
+   * @default - none
+   */
+  readonly credentialFile?: string;
+  /**
+   * How long a call may take, from 1000 to 2147483647 milliseconds.
+   * @default 60000
+   */
+  readonly timeoutMs?: number;
+  /**
+   * Name that the CNAME records `_acme-challenge.NAME` of all names lead to, where another zone proves them.
+   * @default - the records are written to `_acme-challenge.NAME`
+   */
+  readonly alias?: string;
+}
+
+/** Records of an acme-dns server, which CNAME records of `_acme-challenge.NAME` lead to. */
+export interface AcmeDnsOptions extends DnsWaitOptions {
+  /** The kind. */
+  readonly type: "acme-dns";
+  /** URL of the server, `https` only. */
+  readonly url: string;
+  /**
+   * File on the host with the server's answer to a registration, or with several of them by name; only root has to read
+   * it. Absolute path.
+   */
+  readonly accountsFile: string;
+  /**
+   * PEM file on the host: root certificates by which the server is trusted.
+   * @default - Node's roots
    */
   readonly roots?: string;
 }
@@ -81,7 +179,8 @@ const ACME_OPTIONS: PropTable<AcmeOptions> = {
   names: listOf(text),
   keyType: choice(...KEY_TYPES),
   profile: text,
-  challenge: choice("http-01", "tls-alpn-01"),
+  challenge: choice(...CHALLENGES),
+  dns: record,
   externalAccountBinding: fields<ExternalAccountBinding>({ keyId: required(text), keyFile: required(text) }),
   roots: text,
 };
@@ -110,7 +209,8 @@ function acmeProblems(method: string, options: AcmeOptions): Problem[] {
   };
   return [
     ...partProblems(config, "certificateAuthorities[0]", method),
-    ...partProblems(config, "listeners[0].tls.acme", method),
+    // Names of virtual servers are checked with these.
+    ...(names === undefined ? [] : partProblems(config, "listeners[0].tls.acme", method)),
   ];
 }
 

@@ -1,4 +1,12 @@
-export type { AcmeOptions, ExternalAccountBinding } from "./acme.js";
+export type {
+  AcmeDnsOptions,
+  AcmeOptions,
+  DnsProgramOptions,
+  DnsServerOptions,
+  DnsUpdateOptions,
+  DnsWaitOptions,
+  ExternalAccountBinding,
+} from "./acme.js";
 export * from "./action.js";
 export * from "./activation.js";
 export type * from "./activationOptions.js";

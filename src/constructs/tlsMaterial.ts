@@ -3,7 +3,7 @@ import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { isIP } from "node:net";
 import { isFilePath } from "../model/filePath.js";
-import { type AcmeCertificateInput, type Problem, problem, ProblemError } from "../model/index.js";
+import { type AcmeCertificateInput, dnsFiles, type Problem, problem, ProblemError } from "../model/index.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import { CONTAINER_PATHS } from "../render/index.js";
 import { type AcmeOptions, refuseAcme, warnOfExampleAddress } from "./acme.js";
@@ -275,7 +275,7 @@ class AcmeMaterial extends TlsMaterial {
 
   override bind(scope: Construct, context: TlsContext): TlsFiles {
     warnOfExampleAddress(scope, this.options);
-    const { names, keyType, roots, externalAccountBinding } = this.options;
+    const { names, keyType, roots, externalAccountBinding, dns } = this.options;
     const authority = context.addAuthority(this.options);
     const served = (): string[] => context.serverNames().filter((name) => name !== CATCH_ALL);
     const wanted = (): readonly string[] => {
@@ -288,6 +288,7 @@ class AcmeMaterial extends TlsMaterial {
       authorityFiles: {
         ...(roots === undefined ? {} : { roots }),
         ...(externalAccountBinding === undefined ? {} : { keyFile: externalAccountBinding.keyFile }),
+        ...Object.fromEntries(Object.entries(dnsFiles(dns)).map(([field, file]) => [`dns.${field}`, file])),
       },
     };
   }

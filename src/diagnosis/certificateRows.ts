@@ -47,6 +47,12 @@ export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
     "a name has no address, or leads elsewhere, or its DNS forbids the authority",
   ),
   kind(
+    "acme-record",
+    "The DNS records that prove names are written, and show",
+    ["dnsUpdate", "dnsRecord", "dnsProof"],
+    "a name cannot be proved by a DNS record",
+  ),
+  kind(
     "acme-port",
     "The certificate authority reaches this host",
     ["connection", "tls"],

@@ -138,17 +138,25 @@ export const mailAddress = (description: string, example?: string) =>
     pattern: "^[A-Za-z0-9!#$&'*+./=^_`{|}~-]+@[A-Za-z0-9.-]+$",
   }).meta(described(description, example));
 
-/** A name that an authority can be asked to certify: no `_`, which is not in host names (RFC 952), and no wildcard. */
+/** A name that an authority can be asked to certify: no `_`, which is not in host names (RFC 952). */
 export const publicName = (description: string, example?: string) =>
   text(
     "acme.bad-name",
-    "a lower-case host name of letters, digits and `-`, without `*`, or an IP address without brackets",
+    "a lower-case host name of letters, digits and `-`, which may begin with `*.`, or an IP address without brackets",
     {
-      ...SERVER_NAME,
+      ...SERVED_NAME,
       never: `_|${LONG_LABEL_PATTERN}`,
-      accepts: (name) => !name.includes("_") && accepting(SERVER_NAME)(name),
+      accepts: (name) => !name.includes("_") && accepting(SERVED_NAME)(name),
     },
   ).meta(described(description, example));
+
+/** A name in the DNS, of whatever kind of record. */
+export const domainName = (description: string, example?: string) =>
+  text("acme.bad-name", "a lower-case domain name, without a dot at its end", {
+    pattern: `^${DOMAIN_NAME_PATTERN}$`,
+    never: LONG_LABEL_PATTERN,
+    lengthMax: DOMAIN_NAME_LENGTH_MAX,
+  }).meta(described(description, example));
 
 export const filePath = (description: string, example?: string) =>
   text(

@@ -87,13 +87,20 @@ export const PROBLEM_CODES = {
     "Leave the address out of `trustedProxies`: clients are named by the PROXY protocol header.",
   "config.ipv6-only": "Add an IPv4 listener: IPv6-only hosts are not supported.",
   "acme.bad-directory":
-    "Give the `https` URL of the authority's ACME directory, as the authority documents it.",
+    "Give the `https` URL of the authority's ACME directory, or of the acme-dns server, as it is documented there.",
   "acme.bad-name":
-    "Give a host name or an IP address. A wildcard name is not proved by the challenges: bring its certificate as files.",
+    "Give a lower-case host name, `*.` and a host name, or an IP address. The names of zones and records have no `*`.",
   "acme.bad-email": "Give one mail address.",
   "acme.terms-not-agreed": "Read the authority's terms of service, and set `agreeToTerms: true`.",
   "acme.private-name":
     "Give a name that the internet knows, use a private authority and give its `roots`, or a self-signed certificate.",
+  "acme.wildcard-challenge":
+    "Give `dns`, and leave `challenge` out or set it to `dns-01`: only a DNS record proves a wildcard. Or bring the certificate as files.",
+  "acme.address-challenge":
+    "Give the address an authority of its own with the challenge `http-01` or `tls-alpn-01`, or remove it.",
+  "acme.dns-missing": "Say in `dns` who writes the DNS records.",
+  "acme.outside-zone":
+    "Give the zone that the record is in; where a CNAME record leads to another zone, its target as `alias`.",
   "acme.key-type": "Leave `keyType` out, or use a policy whose ciphers take it.",
   "acme.unknown-name": "Name one of the names of `portico certificates`.",
   "acme.not-issued": "See what the authority says, in the message.",

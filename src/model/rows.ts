@@ -40,6 +40,7 @@ export const ENGINE_ROWS = [
   "acme-account",
   "acme-limit",
   "acme-dns",
+  "acme-record",
   "acme-port",
   "acme-certificates",
   "node-fixes",

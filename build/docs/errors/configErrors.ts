@@ -56,6 +56,14 @@ function withField(path: string, value: unknown): ErrorEntry["example"] {
 type Fields = Record<string, unknown> & { [step: string]: Fields | unknown };
 
 /** The config with a certificate by ACME, and one thing wrong about it. */
+/** An authority's `dns`. */
+const UPDATES = {
+  type: "rfc2136",
+  server: { address: "192.0.2.53" },
+  zone: "example.org",
+  keyFile: "/etc/portico/acme-update.key",
+};
+
 function withAcme(acme: object, authority: object = {}, more: object = {}): ErrorEntry["example"] {
   return () => {
     const { listeners, ...rest } = config();
@@ -229,8 +237,8 @@ export const CONFIG_ERRORS = {
   },
   "acme.bad-name": {
     means:
-      "An authority is asked for host names and addresses. A wildcard name such as `*.example.org` can be proved only by a DNS record, which the proxy does not make; [certificates.md](certificates.md#wildcard-names) says how to use such a certificate.",
-    example: withAcme({ names: ["*.example.org"] }),
+      "An authority is asked for host names and addresses. In a wildcard name such as `*.example.org`, `*` is the whole first label.",
+    example: withAcme({ names: ["www.*.example.com"] }),
   },
   "acme.bad-directory": {
     means: "An authority is given by the URL of its directory, which is always `https` (RFC 8555, 6.1).",
@@ -249,6 +257,25 @@ export const CONFIG_ERRORS = {
     means:
       "Public authorities certify only names and addresses that mean the same host for everyone. An authority with `roots` is considered private, and may certify any name.",
     example: withAcme({ names: ["192.168.1.10"] }),
+  },
+  "acme.wildcard-challenge": {
+    means:
+      "Authorities issue wildcard certificates only to those who can write a DNS record of the domain (RFC 8555, 8.4). [certificates.md](certificates.md#wildcard-names-and-names-that-nobody-can-reach) shows three ways to do that.",
+    example: withAcme({ names: ["*.example.com"] }),
+  },
+  "acme.address-challenge": {
+    means: "Addresses are not in the DNS, so no record proves them (RFC 8738, 7).",
+    example: withAcme({ names: ["192.0.2.10"] }, { roots: "/etc/portico/roots.pem", dns: UPDATES }),
+  },
+  "acme.dns-missing": {
+    means:
+      "With the challenge `dns-01` somebody has to write the records, and with another one nobody has to.",
+    example: withAcme({}, { challenge: "dns-01" }),
+  },
+  "acme.outside-zone": {
+    means:
+      "An update changes one zone of a DNS server. The record of a name is `_acme-challenge.` and the name, without `*.`; with `alias` it is that name.",
+    example: withAcme({ names: ["files.example.com"] }, { dns: UPDATES }),
   },
   "acme.key-type": {
     means:

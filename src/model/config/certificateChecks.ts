@@ -2,8 +2,11 @@ import { isIP } from "node:net";
 import { ipv4Scope, ipv6Scope, isWildcard } from "../address.js";
 import { type Problem, problem } from "../problem.js";
 import { keyTypeFor, takesKeyType } from "../tlsPolicy.js";
+import type { ChallengeType } from "./tls.js";
+import { isWildcardName } from "../nameTable.js";
 import { certificateFields, challengeOf } from "./certificates.js";
 import type { AcmeCertificateConfig, CertificateAuthorityConfig, ProxyConfig, TlsConfig } from "./config.js";
+import { challengeName } from "./dnsProofs.js";
 
 /** Rules of certificates and of the authorities that they come from. */
 export function certificateProblems(config: ProxyConfig): Problem[] {
@@ -70,7 +73,10 @@ function acmeProblems(
             },
           ),
         ]
-      : acme.names.flatMap((name, i) => nameProblems(name, authority, `${path}.names[${i}]`))),
+      : acme.names.flatMap((name, i) => [
+          ...nameProblems(name, authority, `${path}.names[${i}]`),
+          ...proofProblems(name, authority, challengeOf(config, authority), `${path}.names[${i}]`),
+        ])),
     ...acme.names.flatMap((name, i) =>
       acme.names.indexOf(name) === i
         ? []
@@ -101,6 +107,61 @@ function nameProblems(name: string, { roots }: CertificateAuthorityConfig, path:
   const why = roots === undefined ? whyPrivate(name) : undefined;
   if (why === undefined) return [];
   return [problem("acme.private-name", path, `${why}: no public authority certifies it`, { received: name })];
+}
+
+/** A wildcard is proved by the DNS only (RFC 8555, 8.4), and an address never (RFC 8738, 7). */
+function proofProblems(
+  name: string,
+  { dns }: CertificateAuthorityConfig,
+  challenge: ChallengeType,
+  path: string,
+): Problem[] {
+  const received = name;
+  if (isWildcardName(name) && challenge !== "dns-01")
+    return [
+      problem("acme.wildcard-challenge", path, `is a wildcard name, which ${challenge} cannot prove`, {
+        received,
+      }),
+    ];
+  if (challenge !== "dns-01") return [];
+  if (isIP(name) !== 0)
+    return [
+      problem("acme.address-challenge", path, "is an address, which dns-01 cannot prove", { received }),
+    ];
+  if (dns?.type !== "rfc2136" || dns.alias !== undefined) return [];
+  return inZone(challengeName(name), dns.zone)
+    ? []
+    : [problem("acme.outside-zone", path, `is not in the zone ${dns.zone} of its DNS records`, { received })];
+}
+
+const inZone = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`);
+
+/** Proofs by the DNS need somebody who writes the records. */
+function dnsProblems({ challenge, dns }: CertificateAuthorityConfig, path: string): Problem[] {
+  const chosen = challenge ?? (dns === undefined ? undefined : "dns-01");
+  if (chosen === "dns-01" && dns === undefined)
+    return [
+      problem(
+        "acme.dns-missing",
+        `${path}.dns`,
+        "is missing: nobody writes the records of the challenge dns-01",
+        {
+          allowed: "an object with `type`: rfc2136, program or acme-dns",
+        },
+      ),
+    ];
+  if (dns === undefined) return [];
+  if (chosen !== "dns-01")
+    return [
+      problem("acme.dns-missing", `${path}.challenge`, "is not dns-01, and `dns` is for no other", {
+        received: chosen,
+        allowed: "dns-01",
+        fix: "Leave `challenge` out, or `dns`.",
+      }),
+    ];
+  if (dns.type !== "rfc2136" || dns.alias === undefined || inZone(dns.alias, dns.zone)) return [];
+  const message = `is not in the zone ${dns.zone}`;
+  return [problem("acme.outside-zone", `${path}.dns.alias`, message, { received: dns.alias })];
 }
 
 function whyPrivate(name: string): string | undefined {
@@ -135,6 +196,7 @@ function authorityProblems(
         ),
       ];
   const { holderAddress } = authority;
+  const proofs = dnsProblems(authority, path);
   const holder =
     holderAddress === undefined || !isWildcard(holderAddress)
       ? []
@@ -145,8 +207,9 @@ function authorityProblems(
           }),
         ];
   const plain = config.listeners.some(({ protocol }) => protocol === "http");
-  if (!isUsed || plain || challengeOf(config, authority) !== "http-01") return [...terms, ...holder];
+  if (!isUsed || plain || challengeOf(config, authority) !== "http-01")
+    return [...terms, ...holder, ...proofs];
   const message = "needs an http listener, and there is none";
   const challenge = problem("acme.no-http-listener", `${path}.challenge`, message, { received: "http-01" });
-  return [...terms, ...holder, challenge];
+  return [...terms, ...holder, ...proofs, challenge];
 }

@@ -1,5 +1,6 @@
 import type { AcmeCertificateConfig, CertificateAuthorityConfig, ProxyConfig, TlsConfig } from "./config.js";
 import { clientPort } from "../actions/location.js";
+import type { ChallengeType } from "./tls.js";
 import type { KeyType } from "../tlsPolicy.js";
 
 /** Where a certificate of a listener comes from. */
@@ -31,14 +32,14 @@ export interface WantedCertificate {
   readonly names: readonly string[];
   readonly keyType: KeyType;
   readonly authority: CertificateAuthorityConfig;
-  readonly challenge: "http-01" | "tls-alpn-01";
+  readonly challenge: ChallengeType;
 }
 
-/** How the names of an authority's certificates are proved: on port 80 if a listener is reached there. */
+/** How the names of an authority's certificates are proved: by the DNS if that is set up, on port 80 if a listener is reached there. */
 export function challengeOf(
   { listeners }: ProxyConfig,
-  { challenge }: CertificateAuthorityConfig,
-): "http-01" | "tls-alpn-01" {
+  { challenge, dns }: CertificateAuthorityConfig,
+): ChallengeType {
   const plain = listeners.some((one) => one.protocol === "http" && clientPort(one) === 80);
-  return challenge ?? (plain ? "http-01" : "tls-alpn-01");
+  return challenge ?? (dns !== undefined ? "dns-01" : plain ? "http-01" : "tls-alpn-01");
 }

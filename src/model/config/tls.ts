@@ -13,6 +13,7 @@ import {
   name,
   publicName,
 } from "../fields.js";
+import { dnsProofs } from "./dns.js";
 import { KEY_TYPES, TLS_POLICIES, type TlsPolicyName } from "../tlsPolicy.js";
 
 /** Fields of TLS: what a listener negotiates, and where its certificates come from. */
@@ -50,7 +51,7 @@ const acmeCertificate = z
     names: z
       .array(
         publicName(
-          "A name or address that clients use. Names with `*` cannot be proved by the challenges; bring their certificate as files.",
+          "A name or address that clients use. A name with `*` is proved by the challenge `dns-01` only.",
           "files.example.org",
         ),
       )
@@ -146,6 +147,9 @@ export const ticketKeys = z
     "Keys of TLS session tickets that several hosts or pods share, so that a client resumes its session with any of them. Without it, every proxy makes its own keys.",
   );
 
+export const CHALLENGES = ["http-01", "tls-alpn-01", "dns-01"] as const;
+export type ChallengeType = (typeof CHALLENGES)[number];
+
 /** The default authority: its certificates are trusted everywhere and are free. */
 export const DEFAULT_DIRECTORY = "https://acme-v02.api.letsencrypt.org/directory";
 
@@ -161,11 +165,12 @@ export const certificateAuthority = z.strictObject({
     "shortlived",
   ).optional(),
   challenge: z
-    .enum(["http-01", "tls-alpn-01"])
+    .enum(CHALLENGES)
     .optional()
     .describe(
-      "How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443. By default `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
+      "How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443, `dns-01` by a DNS record, which also proves wildcard names, and names that nobody outside can reach. By default `dns-01` with `dns`, `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
     ),
+  dns: dnsProofs.optional(),
   externalAccountBinding: z
     .strictObject({
       keyId: line("The key's id, as the authority gave it.", "kid-1"),

@@ -1,15 +1,15 @@
 import { createHash, createPrivateKey, type KeyObject } from "node:crypto";
 import { join } from "node:path";
 import type { CertificateAuthorityConfig } from "../../model/serving.js";
-import { credentials } from "../load/credentials.js";
 import { isOwnAddress } from "../load/ownAddress.js";
 import { AcmeError } from "./acmeError.js";
+import { requiredFile } from "./authorityFile.js";
 import { Client, type Directory, type Resource, type Signer } from "./acmeClient.js";
 import type { Clock } from "./clock.js";
 import { externalBinding, keyAuthorization, publicJwk } from "./jws.js";
 import { RateLimits } from "./rateLimits.js";
 import { Queue } from "../queue.js";
-import { readJson, readState, removeDrafts, writeJson } from "./stateFiles.js";
+import { readJson, removeDrafts, writeJson } from "./stateFiles.js";
 import { type Answer, Transport } from "./transport.js";
 import { keyPem, newKey } from "./x509.js";
 
@@ -146,7 +146,7 @@ export class Authority {
 
   private async connect(): Promise<Client> {
     const { roots: path, directory } = this.config;
-    const roots = path === undefined ? undefined : await required(path);
+    const roots = path === undefined ? undefined : await requiredFile(path);
     return new Client(directory, new Transport({ roots, signal: this.signal }), this.clock);
   }
 
@@ -231,15 +231,7 @@ export function usableKey(pem: string): KeyObject | undefined {
 }
 
 async function macKey(path: string): Promise<Buffer> {
-  const text = (await required(path)).trim();
+  const text = (await requiredFile(path)).trim();
   if (text !== "" && /^[\w-]+=*$/.test(text)) return Buffer.from(text, "base64url");
   throw new AcmeError("file", `${path} is not a key in base64url`);
-}
-
-/** Where it is now: each reload hands credentials over in a directory of its own. */
-async function required(path: string): Promise<string> {
-  const find = await credentials();
-  const text = await readState((await find(path)) ?? path);
-  if (text === undefined) throw new AcmeError("file", `${path} does not exist`);
-  return text;
 }

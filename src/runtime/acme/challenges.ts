@@ -1,14 +1,17 @@
 import { isIP } from "node:net";
+import type { ChallengeType } from "../../model/serving.js";
 import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, SECOND_MS } from "./clock.js";
 import type { Challenge } from "../exchange/challenge.js";
-import type { AcmeHost } from "./acmeHost.js";
+import type { AcmeHost, WantedCertificate } from "./acmeHost.js";
+import { DnsProofs, proofOf } from "./dnsProofs.js";
+import type { Proof } from "./dnsProvider.js";
 import { addressBytes, tlsAlpnCertificate } from "./x509.js";
 
 /** A challenge as a pending order keeps it: enough to answer it again after a restart. */
 export interface OpenChallenge {
-  readonly type: "http-01" | "tls-alpn-01";
+  readonly type: ChallengeType;
   readonly name: string;
   readonly token: string;
   readonly keyAuthorization: string;
@@ -17,16 +20,39 @@ export interface OpenChallenge {
 /** What has to be answered for all orders at once. */
 export class OpenChallenges {
   private readonly byCertificate = new Map<string, readonly Challenge[]>();
+  /** Those that DNS records answer, by certificate. */
+  private readonly recorded = new Map<string, readonly Proof[]>();
+  private readonly dns: DnsProofs;
   /** The host has to end with the last state. */
   private readonly reports = new Queue();
 
   constructor(
     private readonly host: AcmeHost,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.dns = new DnsProofs(clock, (level, message) => host.log(level, message));
+  }
 
-  /** Resolves when they are answered. @throws AcmeError `timeout` if they are not */
-  async open(id: string, challenges: readonly OpenChallenge[], signal: AbortSignal): Promise<void> {
+  /** Resolves when they are answered. @throws AcmeError if they are not */
+  async open(
+    { id, authority: { dns } }: WantedCertificate,
+    challenges: readonly OpenChallenge[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const proofs = challenges.filter(isRecorded).map((one) => proofOf(one.name, one.keyAuthorization));
+    if (dns !== undefined && proofs.length > 0) {
+      this.recorded.set(id, proofs);
+      await this.dns.present(dns, proofs, signal);
+    }
+    const served = challenges.filter((one): one is ServedChallenge => !isRecorded(one));
+    if (served.length > 0) await this.serve(id, served, signal);
+  }
+
+  private async serve(
+    id: string,
+    challenges: readonly ServedChallenge[],
+    signal: AbortSignal,
+  ): Promise<void> {
     this.byCertificate.set(id, await Promise.all(challenges.map(ready)));
     const waiting = new AbortController();
     const stop = (): void => waiting.abort();
@@ -43,7 +69,10 @@ export class OpenChallenges {
     }
   }
 
-  async close(id: string): Promise<void> {
+  async close({ id, authority: { dns } }: WantedCertificate): Promise<void> {
+    const proofs = this.recorded.get(id);
+    this.recorded.delete(id);
+    if (dns !== undefined && proofs !== undefined) await this.dns.remove(dns, proofs);
     if (this.byCertificate.delete(id)) await this.report();
   }
 
@@ -52,9 +81,14 @@ export class OpenChallenges {
   }
 }
 
+/** One that the proxy's own listeners answer. */
+type ServedChallenge = OpenChallenge & { readonly type: Challenge["type"] };
+
+const isRecorded = ({ type }: OpenChallenge): boolean => type === "dns-01";
+
 const READY_MS = 30 * SECOND_MS;
 
-async function ready({ type, name, token, keyAuthorization }: OpenChallenge): Promise<Challenge> {
+async function ready({ type, name, token, keyAuthorization }: ServedChallenge): Promise<Challenge> {
   if (type === "http-01") return { type, token, keyAuthorization };
   return { type, name: serverNameOf(name), ...(await tlsAlpnCertificate(name, keyAuthorization)) };
 }

@@ -67,7 +67,7 @@ export class Order {
     const { challenges, wanted, signal } = this.options;
     const pending = await this.read();
     if (pending === undefined) return false;
-    if (pending.challenges.length > 0) await challenges.open(wanted.id, pending.challenges, signal);
+    if (pending.challenges.length > 0) await challenges.open(wanted, pending.challenges, signal);
     return true;
   }
 
@@ -76,7 +76,7 @@ export class Order {
     const { challenges, wanted } = this.options;
     this.pending = undefined;
     await removeState(this.path);
-    await challenges.close(wanted.id);
+    await challenges.close(wanted);
   }
 
   /** @throws AcmeError if the authority refuses; an order that can still become a certificate is kept */
@@ -200,7 +200,7 @@ export class Order {
     const open = await this.openAuthorizations(order);
     if (open.length > 0) {
       await this.save({ ...this.pending!, challenges: open.map(({ challenge }) => challenge) });
-      await challenges.open(wanted.id, this.pending!.challenges, signal);
+      await challenges.open(wanted, this.pending!.challenges, signal);
       for (const { url: at, asked } of open) if (!asked) await this.request(at, {});
       const refusals: AcmeProblem[] = [];
       for (const { authorization, challenge } of open) {
@@ -247,9 +247,11 @@ export class Order {
   }
 
   /** The name that an authorization is about, as the config writes it. @throws OrderOver if it is none of ours */
-  private nameOf({ identifier }: Resource["value"]): string {
+  private nameOf({ identifier, wildcard }: Resource["value"]): string {
     const { value } = (identifier ?? {}) as { value?: unknown };
-    const found = this.options.wanted.names.find((name) => canonical(name) === value);
+    // RFC 8555, 7.1.4: the identifier of a wildcard's is the domain.
+    const asked = wildcard === true ? `*.${String(value)}` : value;
+    const found = this.options.wanted.names.find((name) => canonical(name) === asked);
     if (found !== undefined) return found;
     throw new OrderOver(new AcmeError("badAnswer", "the authority wants a name proved that was not ordered"));
   }

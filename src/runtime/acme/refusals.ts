@@ -2,6 +2,8 @@ import { printableValue } from "../../model/printable.js";
 import type { AcmeError, AcmeProblem } from "./acmeError.js";
 import type { WantedCertificate as Wanted } from "../../model/serving.js";
 import type { AcmeFailure, WantedCertificate } from "./acmeHost.js";
+import { DNS_WORDS, dnsCode } from "./dnsWords.js";
+import { type About, RETRIED, type Words } from "./words.js";
 
 /** What an authority refused, in words that say what to do. */
 
@@ -13,7 +15,11 @@ export function failureOf(error: AcmeError, wanted: WantedCertificate, at: numbe
       : [{ code, detail, instance: more.instance }];
   // An authority may call a name by anything.
   const isOurs = ({ name }: AcmeProblem): boolean => name !== undefined && wanted.names.includes(name);
-  const parts = all.map((part) => (isOurs(part) ? part : { ...part, name: undefined }));
+  const parts = all.map((part) => ({
+    ...part,
+    code: dnsCode(part.code, wanted),
+    name: isOurs(part) ? part.name : undefined,
+  }));
   const messages = parts.map((part) => messageOf(part, wanted));
   const shown = messages.slice(0, PARTS_MAX);
   const hidden = messages.length - shown.length;
@@ -53,23 +59,9 @@ const wordsOf = (code: string): Words | undefined => (Object.hasOwn(WORDS, code)
 
 const portOf = ({ challenge }: Wanted): number => (challenge === "http-01" ? 80 : 443);
 
-interface About {
-  readonly wanted: Wanted;
-  readonly name: string;
-  readonly port: number;
-  readonly instance: string | undefined;
-}
-
-interface Words {
-  /** What happened; undefined where the authority's words are enough. */
-  what(port: number): string | undefined;
-  fix(about: About): string;
-}
-
-const RETRIED = "Portico tries again later.";
-
 /** By the types of RFC 8555, 6.7, RFC 9773, 7.4 and the profiles of draft-ietf-acme-profiles; the last are ours. */
 const WORDS: Readonly<Record<string, Words>> = {
+  ...DNS_WORDS,
   connection: {
     what: (port) => `the authority could not connect to port ${port}`,
     fix: ({ name, port }) =>

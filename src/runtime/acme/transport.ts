@@ -15,6 +15,10 @@ export interface Answer {
 export interface TransportOptions {
   /** PEM of the roots that are trusted; default: those that Node brings along. */
   readonly roots?: string | undefined;
+  /** Fields of every request besides. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whom it asks, for messages. */
+  readonly peer?: string;
   /** Ends it: nothing is sent after it, and what was sent is waited for only a moment. */
   readonly signal: AbortSignal;
 }
@@ -59,11 +63,12 @@ export class Transport {
   }
 
   private exchange(method: string, url: string, body: string | undefined): Promise<Answer> {
-    const { roots, signal } = this.options;
+    const { roots, signal, headers: more, peer = "the authority" } = this.options;
     const headers = {
       "user-agent": `portico/${VERSION}`,
       "accept-language": "en",
       ...(body === undefined ? {} : { "content-type": "application/jose+json" }),
+      ...more,
     };
     this.agent ??= new Agent({
       keepAlive: true,
@@ -81,9 +86,7 @@ export class Transport {
         response.on("error", reject);
         response.on("data", (chunk: Buffer) => {
           if (bytes + chunk.length > BODY_BYTES_MAX) {
-            reject(
-              new AcmeError("badAnswer", `the authority's answer from ${url} is longer than a megabyte`),
-            );
+            reject(new AcmeError("badAnswer", `the answer of ${peer} from ${url} is longer than a megabyte`));
             return void sent.destroy();
           }
           bytes += chunk.copy(content, bytes);

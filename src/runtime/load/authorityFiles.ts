@@ -1,18 +1,27 @@
 import { readFile } from "node:fs/promises";
-import type { CertificateAuthorityConfig, Problem, ProxyConfig } from "../../model/serving.js";
-import { problem } from "../../model/serving.js";
+import { access, constants } from "node:fs/promises";
+import type {
+  CertificateAuthorityConfig,
+  DnsProofsConfig,
+  Problem,
+  ProxyConfig,
+} from "../../model/serving.js";
+import { dnsFiles, problem, withDnsFiles } from "../../model/serving.js";
 import { certificatesOf } from "./certificateExpiry.js";
 import { credentials } from "./credentials.js";
+import { acmeDnsAccountsIn, tsigKeyIn } from "./dnsFiles.js";
 import { readText } from "./files.js";
 import { sha256 } from "./sha256.js";
+import { systemReason } from "./systemReason.js";
 
 /** Problems of the files that are needed to ask authorities. */
 export async function authorityFileProblems(config: ProxyConfig): Promise<Problem[]> {
   const problems: Problem[] = [];
   const authorities = await Promise.all(config.certificateAuthorities.map(withFilesFound));
-  for (const [i, { roots, externalAccountBinding }] of authorities.entries()) {
+  for (const [i, { roots, externalAccountBinding, dns }] of authorities.entries()) {
     const at = `certificateAuthorities[${i}]`;
     if (roots !== undefined) problems.push(...(await readRoots(roots, `${at}.roots (${roots})`)).problems);
+    if (dns !== undefined) problems.push(...(await dnsFileProblems(dns, `${at}.dns`)));
     if (externalAccountBinding === undefined) continue;
     const { keyFile } = externalAccountBinding;
     const label = `${at}.externalAccountBinding.keyFile (${keyFile})`;
@@ -23,6 +32,41 @@ export async function authorityFileProblems(config: ProxyConfig): Promise<Proble
   }
   return problems;
 }
+
+async function dnsFileProblems(dns: DnsProofsConfig, at: string): Promise<Problem[]> {
+  if (dns.type === "program") {
+    const run = access(dns.command, constants.X_OK);
+    const why = await run.then(() => undefined, systemReason);
+    if (why !== undefined)
+      return [
+        problem("files.unreadable", `${at}.command (${dns.command})`, `cannot be run ${why}`, {
+          fix: RUNNABLE,
+        }),
+      ];
+  }
+  const problems: Problem[] = [];
+  for (const [field, file] of Object.entries(dnsFiles(dns))) {
+    const label = `${at}.${field} (${file})`;
+    if (field === "roots") problems.push(...(await readRoots(file, label)).problems);
+    else {
+      const read = await readText(file, label, true);
+      if ("problem" in read) problems.push(read.problem);
+      else if (field === "keyFile" && tsigKeyIn(read.text) === undefined)
+        problems.push(
+          problem("files.bad-key", label, "is not a key of TSIG that can be used", { fix: TSIG_KEY }),
+        );
+      else if (field === "accountsFile" && acmeDnsAccountsIn(read.text) === undefined)
+        problems.push(problem("files.bad-key", label, "has no account of acme-dns", { fix: ACCOUNT }));
+    }
+  }
+  return problems;
+}
+
+const RUNNABLE = "Install the program, executable by the user that runs portico.";
+const TSIG_KEY =
+  'Write it as `tsig-keygen -a hmac-sha256 NAME` does: key "NAME" { algorithm hmac-sha256; secret "BASE64"; };';
+const ACCOUNT =
+  "Put the server's answer to a registration into the file (`username`, `password`, `fulldomain`, `subdomain`), or several by name.";
 
 const BASE64URL = "Put the MAC key into the file as the authority gave it, in base64url on one line.";
 
@@ -47,8 +91,8 @@ export async function readRoots(
  * A file that cannot be read counts as empty: the code that asks the authority reports its fault.
  */
 export async function filesMark(authority: CertificateAuthorityConfig): Promise<string | undefined> {
-  const { roots, externalAccountBinding } = await withFilesFound(authority);
-  const files = [roots, externalAccountBinding?.keyFile];
+  const { roots, externalAccountBinding, dns } = await withFilesFound(authority);
+  const files = [roots, externalAccountBinding?.keyFile, ...Object.values(dnsFiles(dns))];
   if (files.every((file) => file === undefined)) return undefined;
   const read = (file?: string) => (file === undefined ? "" : readFile(file, "utf8").catch(() => ""));
   return sha256(JSON.stringify(await Promise.all(files.map(read))));
@@ -57,11 +101,14 @@ export async function filesMark(authority: CertificateAuthorityConfig): Promise<
 /** The same authority with its files where this process can read them: as credentials, if they were handed over. */
 async function withFilesFound(authority: CertificateAuthorityConfig): Promise<CertificateAuthorityConfig> {
   const find = await credentials();
-  const { roots, externalAccountBinding: account } = authority;
+  const { roots, externalAccountBinding: account, dns } = authority;
+  const found = new Map<string, string>();
+  for (const file of Object.values(dnsFiles(dns))) found.set(file, (await find(file)) ?? file);
   const keyFile = account && ((await find(account.keyFile)) ?? account.keyFile);
   return {
     ...authority,
     ...(roots === undefined ? {} : { roots: (await find(roots)) ?? roots }),
     ...(account === undefined ? {} : { externalAccountBinding: { ...account, keyFile: keyFile! } }),
+    ...(dns === undefined ? {} : { dns: withDnsFiles(dns, (path) => found.get(path) ?? path) }),
   };
 }

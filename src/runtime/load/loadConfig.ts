@@ -16,6 +16,7 @@ import {
   type Result,
   type RouteConfig,
   type WantedCertificate,
+  withDnsFiles,
 } from "../../model/serving.js";
 import { directoryProblem, logProblem, readParsed, recoverLogs } from "./files.js";
 import { loadFieldValues } from "./fieldValues.js";
@@ -178,10 +179,11 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
     ...config,
     logs: { access: below(config.logs.access), error: below(config.logs.error) },
     certificateAuthorities: config.certificateAuthorities.map((authority) => {
-      const { externalAccountBinding: account } = authority;
+      const { externalAccountBinding: account, dns } = authority;
       return {
         ...pathsBelow(root, authority, "roots"),
         ...(account === undefined ? {} : { externalAccountBinding: pathsBelow(root, account, "keyFile") }),
+        ...(dns === undefined ? {} : { dns: withDnsFiles(dns, (path) => join(root, path)) }),
       };
     }),
     ...(config.ticketKeys === undefined ? {} : { ticketKeys: pathsBelow(root, config.ticketKeys, "file") }),

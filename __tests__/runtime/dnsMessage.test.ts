@@ -1,0 +1,120 @@
+import fc from "../../proof/kit/property.js";
+import { refusalIn, signed, updateMessage } from "../../src/runtime/acme/dnsMessage.js";
+import { acmeDnsAccountsIn, tsigKeyIn } from "../../src/runtime/load/dnsFiles.js";
+
+/** Updates of zones, as BIND 9.18 took them and answered. */
+
+const bytes = (hex: string): Buffer => Buffer.from(hex.replace(/\s/g, ""), "hex");
+const keyFile = (secret: string): string =>
+  `key "acme.key" {\n\talgorithm hmac-sha256;\n\tsecret "${secret}";\n};\n`;
+const KEY = tsigKeyIn(keyFile("YSBzZWNyZXQgb2Ygc29tZSB0aGlydHktdHdvIGNoYXJhY3RlcnM="))!;
+/** When BIND signed. */
+const SECONDS = 0x6b085cd4;
+const ZONE = "076578616d706c65036e65740000060001";
+const RECORD = "0f5f61636d652d6368616c6c656e67650161076578616d706c65036e657400";
+const TSIG = "0461636d65036b65790000fa00ff00000000";
+const ALGORITHM = "0b686d61632d73686132353600 00006b085cd4012c";
+const MAC = "bb5503cf71ed85a5f77f0c0b278db3cc2488f6b968cfa492ffb55863cea74043";
+const ANSWER = bytes(
+  `d6d8a8000001000000000001 ${ZONE} ${TSIG} 003d ${ALGORITHM} 0020
+  4ab326b5358e9895d9c078604d3e9f236f0582ef570f5283814d61babe42aa86 d6d800000000`,
+);
+
+const record = [{ name: "_acme-challenge.a.example.net", value: "v" }];
+
+/** With the number that was BIND's. */
+function numbered(message: Buffer): Buffer {
+  message.writeUInt16BE(0xd6d8);
+  return message;
+}
+const REQUEST = signed(numbered(updateMessage("example.net", "present", record, 60)), KEY, SECONDS);
+
+test("a record is added for a time, or removed by its value; a signature covers all of it", () => {
+  const update = (counts: string, change: string): Buffer =>
+    bytes(`d6d828000001 0000 0001 ${counts} ${ZONE} ${RECORD} 0010 ${change} 0002 0176`);
+  expect(numbered(updateMessage("example.net", "present", record, 60))).toEqual(
+    update("0000", "0001 0000003c"),
+  );
+  expect(numbered(updateMessage("example.net", "cleanup", record, 60))).toEqual(
+    update("0000", "00fe 00000000"),
+  );
+  expect(REQUEST.mac).toEqual(bytes(MAC));
+  const tsig = bytes(`${TSIG} 003d ${ALGORITHM} 0020 ${MAC} d6d800000000`);
+  expect(REQUEST.bytes).toEqual(Buffer.concat([update("0001", "0001 0000003c"), tsig]));
+});
+
+test("an answer counts if all of it is as the server signed it", () => {
+  expect(refusalIn(ANSWER, REQUEST, KEY)).toBeUndefined();
+  const other = tsigKeyIn(keyFile("YW5vdGhlciBzZWNyZXQgb2YgMzIgY2hhcmFjdGVycy4="))!;
+  expect(refusalIn(ANSWER, REQUEST, other)).toBe("its answer is not signed with the key");
+  for (let i = 0; i < ANSWER.length; i++) {
+    const changed = Buffer.from(ANSWER);
+    changed[i]! ^= 1;
+    // TTL and class of the signature's record, and the number that a forwarder may have changed, are not signed.
+    const unsigned = (i >= 41 && i < 47) || i === 104 || i === 105;
+    if (!unsigned) expect([i, typeof refusalIn(changed, REQUEST, KEY)]).toEqual([i, "string"]);
+    expect([i, typeof refusalIn(ANSWER.subarray(0, i), REQUEST, KEY)]).toEqual([i, "string"]);
+  }
+});
+
+test("whatever a server answers has an end, and is no success", () => {
+  const head = fc.constantFrom(
+    "d6d8a8000001000000000001",
+    "d6d8a800ffffffffffffffff",
+    "d6d8a809000100000000ffff",
+    "",
+  );
+  const names = fc.constantFrom("c00c", "c00e", "c000", "3f", "00", "ff", ZONE, TSIG);
+  fc.assert(
+    fc.property(
+      head,
+      fc.array(
+        fc.oneof(
+          names,
+          fc.uint8Array({ maxLength: 20 }).map((some) => Buffer.from(some).toString("hex")),
+        ),
+      ),
+      (start, rest) => {
+        expect(typeof refusalIn(bytes(start + rest.join("")), REQUEST, KEY)).toBe("string");
+      },
+    ),
+  );
+});
+
+test.each<[string, string]>([
+  ["a808 0001000000000000", "it refuses the update (code 8)"],
+  ["a805 0001000000000000", "it refuses the update (REFUSED): the key may not change this record"],
+  ["a800 0001000000000000", "its answer is not signed with the key"],
+  ["2800 0001000000000000", "its answer is to another message"],
+])("an answer of %s: %s", (rest, said) => {
+  expect(refusalIn(bytes(`d6d8 ${rest} ${ZONE}`), REQUEST, KEY)).toBe(said);
+});
+
+test.each([
+  ["", false],
+  [keyFile("c2hvcnQ="), false],
+  [keyFile("YSBzZWNyZXQgb2Ygc29tZSBieXRlcw=="), true],
+  [`\n key acme. { secret "YSBzZWNyZXQgb2Ygc29tZSBieXRlcw=="; algorithm hmac-sha512; } ;`, true],
+  [`key "a" { algorithm hmac-md5; secret "YSBzZWNyZXQgb2Ygc29tZSBieXRlcw=="; };`, false],
+  [`key "a b" { algorithm hmac-sha256; secret "YSBzZWNyZXQgb2Ygc29tZSBieXRlcw=="; };`, false],
+  [`${keyFile("YSBzZWNyZXQgb2Ygc29tZSBieXRlcw==")}${keyFile("YSBzZWNyZXQgb2Ygc29tZSBieXRlcw==")}`, false],
+])("a file with %j is a key: %s", (text, isKey) => {
+  expect(tsigKeyIn(text) !== undefined).toBe(isKey);
+});
+
+const ACCOUNT = { username: "u", password: "p", subdomain: "s", fulldomain: "s.auth.example" };
+test.each<[unknown, string[] | undefined]>([
+  [ACCOUNT, ["*"]],
+  [{ ...ACCOUNT, allowfrom: [] }, ["*"]],
+  [{ "example.org": ACCOUNT, "*.example.com": ACCOUNT }, ["example.org", "example.com"]],
+  [{ "example.org": ACCOUNT, "example.com": {} }, undefined],
+  [{ ...ACCOUNT, password: "a\nb" }, undefined],
+  [{ ...ACCOUNT, fulldomain: "a b" }, undefined],
+  [{}, undefined],
+  [[], undefined],
+  [null, undefined],
+  ["text", undefined],
+])("accounts of acme-dns in %j: %j", (value, names) => {
+  const accounts = acmeDnsAccountsIn(JSON.stringify(value));
+  expect(accounts && [...accounts.keys()]).toEqual(names);
+});

@@ -1,0 +1,122 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { printableValue } from "../../model/printable.js";
+import { challengeName, type DnsProofsOf } from "../../model/serving.js";
+import { credentials } from "../load/credentials.js";
+import { systemReason } from "../load/systemReason.js";
+import { AcmeError } from "./acmeError.js";
+import type { AcmeHost } from "./acmeHost.js";
+import type { Change, TxtRecord } from "./dnsMessage.js";
+import type { DnsProvider, Proof } from "./dnsProvider.js";
+
+type ProgramConfig = DnsProofsOf<"program">;
+
+/** Has a program of the administrator's write records, as the user that runs the proxy. */
+export class DnsProgram implements DnsProvider {
+  constructor(
+    private readonly config: ProgramConfig,
+    private readonly log: AcmeHost["log"],
+  ) {}
+
+  get nameServers() {
+    return this.config.nameServers;
+  }
+
+  records(proofs: readonly Proof[]): Promise<TxtRecord[]> {
+    const { alias } = this.config;
+    return Promise.resolve(proofs.map(({ name, value }) => ({ name: alias ?? challengeName(name), value })));
+  }
+
+  /** One after the other: a provider may read all records of a name, and write them back with one more. */
+  async write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
+    const { command, credentialFile } = this.config;
+    await refuseUnsafe(command);
+    const find = await credentials();
+    const secret = credentialFile && ((await find(credentialFile)) ?? credentialFile);
+    for (const { name, value } of records) await this.call([change, name, value], secret, signal);
+  }
+
+  private async call(
+    args: readonly string[],
+    secret: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    signal.throwIfAborted();
+    const { command } = this.config;
+    const began = performance.now();
+    const { why, output } = await run(this.config, args, secret, signal);
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    const said = output === "" ? "" : `: ${output}`;
+    const call = `${command} ${args.join(" ")}`;
+    if (why !== undefined) throw new AcmeError("dnsUpdate", `${call} ${why}${said}`);
+    this.log("info", `${call}: done after ${seconds} s, as user ${process.geteuid?.() ?? ""}${said}`);
+  }
+}
+
+/** Others could have this process run what they like; and what changes its user would be root where this is not. */
+async function refuseUnsafe(command: string): Promise<void> {
+  const refused = (why: string): AcmeError => new AcmeError("dnsUpdate", `${command} ${why}`);
+  const found = await stat(command).catch((error: Error) => {
+    throw refused(`cannot be run ${systemReason(error)}`);
+  });
+  if (!found.isFile()) throw refused("is not a file");
+  if ((found.mode & 0o022) !== 0) throw refused("can be changed by others than its owner: chmod go-w");
+  if ((found.mode & 0o6000) !== 0) throw refused("changes its user or group: chmod ug-s");
+  await access(command, constants.X_OK).catch((error: Error) => {
+    throw refused(`cannot be run ${systemReason(error)}`);
+  });
+}
+
+interface Outcome {
+  /** What went wrong; undefined if nothing did. */
+  readonly why: string | undefined;
+  /** The end of what it has written, on one line. */
+  readonly output: string;
+}
+
+function run(
+  { command, timeoutMs }: ProgramConfig,
+  args: readonly string[],
+  secret: string | undefined,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" } = process.env;
+  const env = { PATH, LANG: "C.UTF-8", ...(secret === undefined ? {} : { PORTICO_CREDENTIAL_FILE: secret }) };
+  return new Promise((resolve) => {
+    // A group, so that what it starts ends with it.
+    const child = spawn(command, args, { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"], detached: true });
+    let killed: string | undefined;
+    const kill = (why: string): void => {
+      killed ??= why;
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+      } catch {
+        // It has ended.
+      }
+      // Whoever has left the group may hold the pipes open.
+      child.stdout.destroy();
+      child.stderr.destroy();
+    };
+    const stop = (): void => kill("was killed, as portico stops");
+    const timer = setTimeout(() => kill(`was killed: it took longer than ${timeoutMs / 1000} s`), timeoutMs);
+    signal.addEventListener("abort", stop);
+    let output = "";
+    const read = (chunk: Buffer): void => void (output = (output + chunk.toString()).slice(-OUTPUT_MOST));
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    const end = (why: string | undefined): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stop);
+      resolve({ why: killed ?? why, output: printableValue(output.trim()) });
+    };
+    child.on("error", (error) => end(`cannot be run ${systemReason(error)}`));
+    child.on("exit", () => setTimeout(() => (child.stdout.destroy(), child.stderr.destroy()), LAST_WORDS_MS));
+    child.on("close", (code, by) =>
+      end(code === 0 ? undefined : `ended with ${by === null ? `status ${code}` : by}`),
+    );
+  });
+}
+
+const OUTPUT_MOST = 2000;
+const LAST_WORDS_MS = 500;

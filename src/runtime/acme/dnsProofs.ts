@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import { Resolver } from "node:dns/promises";
+import { isIPv6 } from "node:net";
+import type { DnsProofsConfig } from "../../model/serving.js";
+import { AcmeDns } from "./acmeDns.js";
+import { AcmeError } from "./acmeError.js";
+import type { AcmeHost } from "./acmeHost.js";
+import { type Clock, SECOND_MS } from "./clock.js";
+import type { TxtRecord } from "./dnsMessage.js";
+import { DnsProgram } from "./dnsProgram.js";
+import type { DnsProvider, NameServer, Proof } from "./dnsProvider.js";
+import { DnsUpdates } from "./dnsUpdate.js";
+
+/** RFC 8555, 8.4. */
+export const proofOf = (name: string, keyAuthorization: string): Proof => ({
+  name,
+  value: createHash("sha256").update(keyAuthorization).digest("base64url"),
+});
+
+function providerOf(dns: DnsProofsConfig, log: AcmeHost["log"]): DnsProvider {
+  switch (dns.type) {
+    case "rfc2136":
+      return new DnsUpdates(dns);
+    case "program":
+      return new DnsProgram(dns, log);
+    case "acme-dns":
+      return new AcmeDns(dns);
+  }
+}
+
+/** Writes the records that prove names, and removes them. */
+export class DnsProofs {
+  constructor(
+    private readonly clock: Clock,
+    private readonly log: AcmeHost["log"],
+  ) {}
+
+  /** Resolves when every name server shows the records. @throws AcmeError if one does not, or they cannot be written */
+  async present(dns: DnsProofsConfig, proofs: readonly Proof[], signal: AbortSignal): Promise<void> {
+    const provider = providerOf(dns, this.log);
+    const records = await provider.records(proofs);
+    await provider.write("present", records, signal);
+    await this.shown(provider.nameServers, records, dns.waitMs, signal);
+  }
+
+  /** What stays behind harms nothing but order: the log says so. */
+  async remove(dns: DnsProofsConfig, proofs: readonly Proof[]): Promise<void> {
+    try {
+      const provider = providerOf(dns, this.log);
+      const records = await provider.records(proofs);
+      await provider.write("cleanup", records, new AbortController().signal);
+    } catch (error) {
+      const why = error instanceof AcmeError ? error.detail : String(error);
+      this.log("warn", `a DNS record that has proved a name is not removed: ${why}`);
+    }
+  }
+
+  private async shown(
+    servers: readonly NameServer[],
+    records: readonly TxtRecord[],
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const end = this.clock.now() + waitMs;
+    let waiting = [...servers];
+    for (;;) {
+      const missing = await Promise.all(waiting.map((server) => missingAt(server, records)));
+      waiting = waiting.filter((_, i) => missing[i] !== undefined);
+      signal.throwIfAborted();
+      const [first] = missing.filter((one) => one !== undefined);
+      if (first === undefined) return;
+      if (this.clock.now() + PAUSE_MS > end)
+        throw new AcmeError("dnsRecord", `${first}, after ${waitMs / SECOND_MS} s`);
+      await this.clock.wait(PAUSE_MS, signal);
+    }
+  }
+}
+
+const PAUSE_MS = SECOND_MS;
+const ANSWER_MS = 5 * SECOND_MS;
+
+/** What a name server does not show yet; undefined if it shows all. */
+async function missingAt(server: NameServer, records: readonly TxtRecord[]): Promise<string | undefined> {
+  const { address, port } = server;
+  const resolver = new Resolver({ timeout: ANSWER_MS, tries: 1 });
+  resolver.setServers([`${isIPv6(address) ? `[${address}]` : address}:${port}`]);
+  for (const { name, value } of records) {
+    const found = await resolver.resolveTxt(name).catch((error: NodeJS.ErrnoException) => error.code ?? "");
+    if (typeof found === "string") return `${address} has no TXT record ${name} (${found})`;
+    if (!found.some((pieces) => pieces.join("") === value))
+      return `${address} has a TXT record ${name}, but not with ${value}`;
+  }
+  return undefined;
+}
