@@ -51,7 +51,8 @@ export function ask(
     asked.on("response", (answer) => read(answer, answer));
     asked.on("upgrade", (answer, socket, head) => {
       read(socket, answer, head.toString());
-      socket.end();
+      // A server that goes on has said that it does; nginx drops what a server says after the end of ours.
+      socket.setTimeout(1_000, () => socket.end());
     });
     asked.on("error", reject);
     asked.end(body === "" ? undefined : body);
