@@ -1,7 +1,5 @@
 const { join } = require("node:path");
 
-// Only of cdktf itself: its fork cdktn takes stacks in another way.
-const hasStackTraces = require("cdktf/package.json").name === "cdktf";
 const NO_STACK_TRACE = join(__dirname, "noStackTrace.js");
 
 /**
@@ -9,7 +7,7 @@ const NO_STACK_TRACE = join(__dirname, "noStackTrace.js");
  * import of every suite.
  */
 module.exports = (name, options) => {
-  if (hasStackTraces && /^\.{1,2}\/(?:.*\/)?stack-trace$/.test(name)) return NO_STACK_TRACE;
+  if (/^\.{1,2}\/(?:.*\/)?stack-trace$/.test(name)) return NO_STACK_TRACE;
   // Sources import with the extension they are compiled to.
   return options.defaultResolver(name.replace(/^(\.{1,2}\/.*)\.js$/, "$1"), options);
 };

@@ -7,11 +7,12 @@ import { DIST, NATIVE_TSC, NATIVE_TSC_ENVIRONMENT, ROOT } from "./paths.js";
 
 /**
  * `npm run build`: the bundle first (everything else waits for it), then the schema, the man page and the library.
- * With `--bundle [FILE]` the bundle alone.
+ * With `--bundle [FILE]` the bundle alone; with `--library` all but the bundle, which is there.
  */
 async function main(): Promise<void> {
   const [option, file] = process.argv.slice(2);
-  await step("dist/portico.mjs", async () => kilobytes((await buildBundle(file)).bytes));
+  if (option !== "--library")
+    await step("dist/portico.mjs", async () => kilobytes((await buildBundle(file)).bytes));
   if (option === "--bundle") return;
   await step("dist/portico.schema.json", () => kilobytes(buildSchema()));
   await step("dist/portico.1", buildManPage);

@@ -1,4 +1,3 @@
-import { KubernetesProvider } from "@cdktf/provider-kubernetes/lib/provider";
 import { type TerraformStack, TerraformResource } from "cdktf";
 import {
   Action,
@@ -15,7 +14,7 @@ import {
 } from "../../src/index.js";
 import { KubernetesFrontEnd } from "../../src/kubernetes/index.js";
 import { resolve } from "../../src/testing/index.js";
-import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { KubernetesProvider, frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 import { expectGolden } from "../render/golden.js";
 
 /**

@@ -1,5 +1,5 @@
 import { formatProblem, ProblemError } from "../../src/index.js";
-import { LEAKS, MISTAKES, OTHER_LIBRARY, site, type Site } from "./mistakes.js";
+import { LEAKS, MISTAKES, site, type Site } from "./mistakes.js";
 import { expectGolden } from "../render/golden.js";
 import { synthesize } from "../../proof/kit/stacks.js";
 
@@ -19,15 +19,6 @@ function said(make: (s: Site) => unknown): string {
   throw new Error("nothing was said");
 }
 
-/** On the fork the two libraries change their parts. */
-const asOnCdktf = (text: string): string =>
-  OTHER_LIBRARY === "cdktn"
-    ? text
-    : text
-        .replace("a stack of cdktf ", "a stack of cdktn ")
-        .replace('received: "cdktf"', 'received: "cdktn"')
-        .replace("constructs of cdktn\n", "constructs of cdktf\n");
-
 const LINK = /\n +see: +cdktf-portico\/docs\/errors\.md#(\S+)/g;
 
 /**
@@ -38,7 +29,7 @@ test("a mistake is reported with construct path, prop, what is wrong and the fix
   const before = new Set<string>();
   const lines = MISTAKES.flatMap(([what, make]) => {
     // Wherever the project is.
-    const text = asOnCdktf(said(make).replaceAll(__dirname, "/project/__tests__/constructs"));
+    const text = said(make).replaceAll(__dirname, "/project/__tests__/constructs");
     const links = [...text.matchAll(LINK)].map(([, anchor]) => anchor);
     const codes = [...text.matchAll(/ \[([a-z]+)\.([a-z0-9-]+)\]$/gm)];
     expect({ what, links }).toEqual({ what, links: codes.map(([, area, rest]) => `${area}${rest}`) });

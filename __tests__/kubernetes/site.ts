@@ -1,4 +1,3 @@
-import { KubernetesProvider } from "@cdktf/provider-kubernetes/lib/provider";
 import type { TerraformStack } from "cdktf";
 import {
   Action,
@@ -9,7 +8,7 @@ import {
   TlsMaterial,
 } from "../../src/index.js";
 import { KubernetesFrontEnd, type KubernetesFrontEndProps } from "../../src/kubernetes/index.js";
-import { newStack } from "../../proof/kit/stacks.js";
+import { KubernetesProvider, newStack } from "../../proof/kit/stacks.js";
 
 export const IMAGE = "registry.example/portico:0.1.0";
 

@@ -46,7 +46,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/model": [".", "actions", "config", "deployment.ts", "serving.ts", "index.ts", "resolution.ts"],
   "src/render": [".", "index.ts", "kubernetes"],
-  "src/constructs": ["props", "providers", "delivery", ".", "fileSync", "pair", "index.ts"],
+  "src/constructs": ["providers", "props", "delivery", ".", "fileSync", "pair", "index.ts"],
   "src/runtime": [
     ".",
     "sockets",

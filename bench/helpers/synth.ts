@@ -1,5 +1,3 @@
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformStack } from "cdktf";
 import { Action, FileSyncFrontEnd, Mode } from "../../src/constructs/index.js";
 
@@ -13,8 +11,6 @@ const outdir = process.argv[4]!;
 const before = process.cpuUsage();
 const app = new App({ outdir });
 const stack = new TerraformStack(app, "stack");
-new LocalProvider(stack, "local");
-new TlsProvider(stack, "tls");
 for (let i = 0; i < hosts; i++) {
   const frontEnd = new FileSyncFrontEnd(stack, `host-${i}`, {
     host: { address: `192.0.2.${i + 1}` },

@@ -2,8 +2,6 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformStack } from "cdktf";
 import { layOut } from "../../demo/layOut.js";
 import { Delivery, FileSyncFrontEnd, Mode } from "../../src/constructs/index.js";
@@ -91,8 +89,6 @@ export class FileSyncHost {
     const runtimeBundle = await copyOfBundle(join(folder, "portico.mjs"));
     const app = new App({ outdir: join(folder, "out") });
     const stack = new TerraformStack(app, "stack");
-    new LocalProvider(stack, "local");
-    new TlsProvider(stack, "tls");
     const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
       host: { address: host.address, ipv6Address: host.address6, delivery: Delivery.local({ root }) },
       mode: Mode.tls(),

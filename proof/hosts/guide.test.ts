@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PROVIDER_VERSIONS, terraformIsHere, Workspace } from "../terraform/workspace.js";
+import { terraformIsHere, Workspace } from "../terraform/workspace.js";
 import { Deployment } from "./deploy/deployment.js";
 import { bootHost, mustRun, type Namespace, type TestHost } from "./harness/index.js";
 
@@ -48,14 +48,6 @@ run("the guide for a deployment over ssh", () => {
     outside.must(`set -eu\n${withAddress(commands)}`, { cwd: folder, env, input, timeoutSeconds: 300 });
   const withAddress = (text: string): string => text.replaceAll("192.0.2.10", host.address);
 
-  /** Asks for the version that the tests have, of the one provider that the guide uses. */
-  function ofProviders(): string {
-    const { tls } = PROVIDER_VERSIONS;
-    return tls === undefined
-      ? ""
-      : `stack.addOverride("terraform.required_providers.tls.version", "${tls}");\n`;
-  }
-
   beforeAll(async () => {
     host = await bootHost({ name: "guide" });
     outside = await host.outside();
@@ -78,7 +70,7 @@ run("the guide for a deployment over ssh", () => {
 
   test("leads to a front end that answers, and to its removal", async () => {
     const [written] = blocks("1. ", "ts");
-    const program = written!.replace("app.synth();", `${ofProviders()}app.synth();`);
+    const program = written!;
     writeFileSync(join(folder, "main.ts"), withAddress(program));
     const [, trust] = blocks("1. ", "sh");
     env.HOST_KEY = (await follow(`${trust}\nprintf %s "$HOST_KEY"`)).trim();

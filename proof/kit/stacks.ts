@@ -1,9 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
-import { type App, TerraformStack, Testing } from "cdktf";
+import { type App, TerraformProvider, TerraformStack, Testing } from "cdktf";
 import {
   FileSyncFrontEnd,
   type FileSyncFrontEndProps,
@@ -18,13 +16,21 @@ afterAll(() => {
   if (outdir !== undefined) rmSync(outdir, { recursive: true });
 });
 
-/** A stack with both providers, in an app that leaves no folder behind. */
+/** A stack in an app that leaves no folder behind. */
 export function newStack(id = "stack", app?: App): TerraformStack {
   outdir ??= mkdtempSync(join(tmpdir(), "portico-constructs-"));
-  const stack = new TerraformStack(app ?? Testing.app({ outdir }), id);
-  new LocalProvider(stack, "local");
-  new TlsProvider(stack, "tls");
-  return stack;
+  return new TerraformStack(app ?? Testing.app({ outdir }), id);
+}
+
+/** The provider of a cluster, whose arguments no test looks at. */
+export class KubernetesProvider extends TerraformProvider {
+  constructor(stack: TerraformStack, id: string) {
+    super(stack, id, {
+      terraformResourceType: "kubernetes",
+      terraformGeneratorMetadata: { providerName: "kubernetes" },
+      terraformProviderSource: "hashicorp/kubernetes",
+    });
+  }
 }
 
 /** A front end with a stand-in for the runtime, which is large. */

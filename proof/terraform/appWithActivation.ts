@@ -1,13 +1,9 @@
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformStack } from "cdktf";
 import { Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
 
 /** A local delivery that ends with an activation, below a folder: the files and the state, but no service. */
 const app = new App();
 const stack = new TerraformStack(app, "portico");
-new LocalProvider(stack, "local");
-new TlsProvider(stack, "tls");
 new FileSyncFrontEnd(stack, "files", {
   host: {
     address: process.env.PORTICO_ADDRESS!,

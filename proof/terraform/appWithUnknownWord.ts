@@ -1,11 +1,9 @@
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
 import { App, TerraformStack, TerraformVariable } from "cdktf";
 import { ApplicationDaemons, Delivery, Host } from "../../src/index.js";
 
 /** A daemon whose command ends in a word that only Terraform knows. */
 const app = new App();
 const stack = new TerraformStack(app, "portico");
-new LocalProvider(stack, "local");
 const word = new TerraformVariable(stack, "word", { type: "string" }).stringValue;
 new ApplicationDaemons(stack, "daemons", {
   host: new Host(stack, "host", {

@@ -1,5 +1,3 @@
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { type App, DataResource, Fn, TerraformOutput, TerraformStack, TerraformVariable, Token } from "cdktf";
 import {
   Action,
@@ -20,8 +18,6 @@ import { LATE_VALUES, typeOf } from "./lateValues.js";
 /** A proxy whose every value comes from a variable, one also by way of a resource. */
 export function lateStack(app: App, root: string): TerraformStack {
   const stack = new TerraformStack(app, "portico");
-  new LocalProvider(stack, "local");
-  new TlsProvider(stack, "tls");
 
   const variables = new Map(
     LATE_VALUES.map(({ name, good }) => [

@@ -7,10 +7,6 @@ import { findProviders } from "./providers/providers.js";
 
 const providers = findProviders();
 
-/** Versions of providers that are here, where they differ from those that the constructs ask for. */
-export const PROVIDER_VERSIONS: Readonly<Record<string, string>> =
-  providers.from === undefined ? {} : providers.versions;
-
 /** Whether Terraform and its providers can be run here. In CI they must be; elsewhere what is left out is named. */
 export function terraformIsHere(): boolean {
   if (providers.from !== undefined) return true;
@@ -81,11 +77,6 @@ export class Workspace {
     const file = join(this.stack, "cdk.tf.json");
     const json = JSON.parse(readFileSync(file, "utf8"));
     json.terraform.backend.local.path = join(this.folder, "terraform.tfstate");
-    for (const [name, required] of Object.entries<{ version: string }>(
-      json.terraform.required_providers ?? {},
-    )) {
-      required.version = PROVIDER_VERSIONS[name] ?? required.version;
-    }
     writeFileSync(file, JSON.stringify(json, undefined, 2));
   }
 

@@ -7,7 +7,7 @@ import {
   NetworkPolicyV1,
   PodDisruptionBudgetV1,
   ServiceV1,
-} from "../constructs/providers/kubernetes.js";
+} from "./provider.js";
 import { freeId } from "../constructs/constructIds.js";
 import { escapeTemplate } from "../constructs/props/tokens.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";

@@ -1,5 +1,3 @@
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformOutput, TerraformStack } from "cdktf";
 import {
   Action,
@@ -41,8 +39,6 @@ const given = JSON.parse(process.env.PORTICO_TEST!) as DeployedApp;
 
 const app = new App();
 const stack = new TerraformStack(app, "portico");
-new LocalProvider(stack, "local");
-new TlsProvider(stack, "tls");
 
 const byAcme = ({ directory, roots }: Required<DeployedApp>["acme"]): TlsMaterial =>
   TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true, directory, roots });

@@ -12,8 +12,6 @@ export interface Providers {
   readonly from: "mirror" | "configuration" | "registry";
   /** File for `TF_CLI_CONFIG_FILE`; undefined for Terraform's own defaults. */
   readonly configFile?: string;
-  /** Versions that differ from those that the constructs ask for; see README.md. */
-  readonly versions: Readonly<Record<string, string>>;
 }
 
 /**
@@ -24,11 +22,12 @@ export interface Providers {
  */
 export function findProviders(): Providers | { readonly from: undefined; readonly reason: string } {
   if (!isInstalled("terraform")) return { from: undefined, reason: "terraform is missing" };
-  if (existsSync(join(MIRROR, "stamp"))) return mirror();
+  if (existsSync(join(MIRROR, "stamp")))
+    return { from: "mirror", configFile: join(MIRROR, "terraform.tfrc") };
   const { TF_CLI_CONFIG_FILE: named = "" } = process.env;
-  if (existsSync(named)) return { from: "configuration", configFile: named, versions: {} };
+  if (existsSync(named)) return { from: "configuration", configFile: named };
   const configFile = join(FETCHED, "terraform.tfrc");
-  if (existsSync(configFile)) return { from: "registry", configFile, versions: {} };
+  if (existsSync(configFile)) return { from: "registry", configFile };
   const reason =
     "Terraform's providers are not here: `npm test -- proof/` gets them first, or: `npx tsx proof/prepare.ts proof/`";
   return { from: undefined, reason };
@@ -48,7 +47,7 @@ export async function prepareProviders(): Promise<void> {
 }
 
 /**
- * Fetches the versions that the constructs ask for, unless they are there; whether they are now. Terraform itself does it,
+ * Fetches versions that stacks ask for, unless they are there; whether they are now. Terraform itself does it,
  * which knows the user's proxies and credentials. Where it unpacks them is what it takes for a mirror.
  */
 async function fetched(): Promise<boolean> {
@@ -73,19 +72,11 @@ async function fetched(): Promise<boolean> {
   return true;
 }
 
-/** Version of a provider that its constructs are made for. */
+/** Version of a provider that its package is made for, in the range that stacks ask for. */
 function askedFor(name: string): string {
   const file = join(ROOT, `node_modules/@cdktf/provider-${name}/package.json`);
   const { cdktf } = JSON.parse(readFileSync(file, "utf8")) as { cdktf: { provider: { version: string } } };
   return cdktf.provider.version;
-}
-
-function mirror(): Providers {
-  return {
-    from: "mirror",
-    configFile: join(MIRROR, "terraform.tfrc"),
-    versions: { local: "2.9.0", tls: "4.0.4" },
-  };
 }
 
 /** Looked for, not run: every suite asks, and Terraform takes a tenth of a second to say its version. */

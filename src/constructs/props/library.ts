@@ -14,7 +14,7 @@ export function libraryProblems(construct: IConstruct): Problem[] {
   const more = {
     received: other,
     allowed: `constructs of ${own}`,
-    fix: 'Import everything from "cdktf"; docs/versions.md says how cdktn takes its place under this name.',
+    fix: `Make the stack with ${own}, or import ${other}-portico in place of ${own}-portico.`,
   };
   return [problem("config.wrong-type", construct.node.path, `is in a stack of ${other}`, more)];
 }

@@ -1,6 +1,5 @@
 import type { Construct } from "constructs";
-import { type Problem, problem } from "../../model/index.js";
-import { refuse } from "../props/checks.js";
+import { type Problem, problem, ProblemError } from "../../model/index.js";
 
 /**
  * A module of a package that only some stacks need, loaded when they do.
@@ -14,7 +13,7 @@ export function loaded<M>(scope: Construct, name: string, load: () => M): M {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "MODULE_NOT_FOUND" && message.includes(`'${name}`))
-      refuse([missingPackage(scope.node.path, name)]);
+      throw new ProblemError([missingPackage(scope.node.path, name)]);
     throw error;
   }
 }
