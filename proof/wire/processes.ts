@@ -32,7 +32,7 @@ kill -TERM $child
   kill -KILL -- -$child 2>/dev/null ) &
 wait $child`;
 
-const START_MS = 15_000;
+const START_MS = 60_000;
 
 /** Starts a process and waits until it accepts connections. */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
