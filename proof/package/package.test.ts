@@ -33,7 +33,6 @@ app.synth();
 console.log(VERSION, renderProxyConfig(stack).listeners.length);
 `;
 
-const program = (extension = ""): string => PROGRAM.replaceAll("EXTENSION", extension);
 const STRICT = { strict: true, skipLibCheck: false, types: ["node"], noEmit: true };
 
 const blocks = (title: string, language: string): string[] => codeBlocks("README.md", language, title);
@@ -82,7 +81,7 @@ describe("the types", () => {
   ])("resolve in every kind of project that %s knows", (compiler, projects) => {
     for (const [name, text] of Object.entries(EXAMPLES)) consumer.write(name, text);
     for (const [folder, { compilerOptions, include = [] }] of Object.entries(projects)) {
-      consumer.write(`${folder}/main.ts`, program());
+      consumer.write(`${folder}/main.ts`, PROGRAM);
       const config = { compilerOptions, include: ["main.ts", ...include] };
       consumer.write(`${folder}/tsconfig.json`, JSON.stringify(config));
     }
@@ -147,13 +146,13 @@ test("the types describe every field of the config", () => {
 
 describe("the library", () => {
   test("runs as CommonJS", () => {
-    const required = program().replace(/^import (\{.*\}) from (".*");$/gm, "const $1 = require($2);");
+    const required = PROGRAM.replace(/^import (\{.*\}) from (".*");$/gm, "const $1 = require($2);");
     consumer.write("main.cjs", required);
     expect(consumer.run(process.execPath, ["main.cjs"])).toMatch(/^\d+\.\d+\.\d+ 2\n/m);
   });
 
   test("runs as an ECMAScript module", () => {
-    consumer.write("main.mjs", program("/index.js"));
+    consumer.write("main.mjs", PROGRAM);
     expect(consumer.run(process.execPath, ["main.mjs"])).toMatch(/^\d+\.\d+\.\d+ 2\n/m);
   });
 });
@@ -226,6 +225,21 @@ describe("the pages", () => {
     } finally {
       preview.kill();
     }
+  });
+
+  test("it has no module that no entry point needs, and 1.5 MB at most", () => {
+    expect(statSync(join(consumer.folder, "cdktf-portico.tgz")).size).toBeLessThan(1_500_000);
+    const library = join(consumer.folder, "node_modules/cdktf-portico/dist/lib");
+    const folders = readdirSync(library).filter((name) => !name.includes("."));
+    expect(folders).toEqual([
+      "applications",
+      "constructs",
+      "kubernetes",
+      "model",
+      "render",
+      "runtime",
+      "testing",
+    ]);
   });
 
   test("cdktf.json names the app", () => {
