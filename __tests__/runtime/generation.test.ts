@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/loadConfig.js";
 import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/generation.js";
+import type { ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
 import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { alive } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";
@@ -22,6 +23,7 @@ process.on("message", (message) => {
   }
   if (message.type === "start" && ["ready", "old"].includes(mode)) process.send({ type: "ready" });
   if (mode === "silent") return;
+  if (message.type === "servers") process.send({ type: "servers", turn: message.turn, seen: { web: [] } });
   if (message.type === "challenges") process.send({ type: "answering", turn: message.turn });
   if (message.type === "drain") process.send({ type: "draining" });
   if (message.type === "stop") process.exit(0);
@@ -32,12 +34,14 @@ process.on("SIGUSR2", () => process.exit(0));
 
 let folder: string;
 let lines: string[];
+let orders: ServerOrders;
 const generations: Generation[] = [];
 const files: number[] = [];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "portico-generation-"));
   lines = [];
+  orders = {};
   mode("ready");
   writeFileSync(
     join(folder, "worker.cjs"),
@@ -78,6 +82,7 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
     logToStderr: false,
     ticketKeys: "keys",
     challenges: [],
+    serverOrders: () => orders,
     log: (level, message) => void lines.push(`${level} ${message}`),
     ...more,
   });
@@ -117,7 +122,7 @@ test("workers get what they need, and those that start later what is newest", as
   const { loaded, ...rest } = sent(first)[0]!;
   expect(rest).toEqual({
     ...{ type: "start", fds: { a: 4, b: 5, c: 4 }, ticketKeys: "keys", challenges: [] },
-    ...{ logToStderr: false, without: [] },
+    ...{ serverOrders: {}, logToStderr: false, without: [] },
   });
   expect(loaded).toMatchObject({ tls: { one: { certificates: [CERTIFICATE] } } });
   generation.broadcast({ type: "ticketKeys", ticketKeys: "newer" });
@@ -125,17 +130,20 @@ test("workers get what they need, and those that start later what is newest", as
   generation.broadcast({ type: "renewed", renewal });
   const challenges = [{ type: "http-01", token: "t", keyAuthorization: "t.k" }] as const;
   await generation.answerChallenges(challenges);
+  orders = { web: { "http://a:1": { drained: true, down: false } } };
+  expect(await generation.orderServers(orders)).toEqual([{ web: [] }]);
   expect(sent(first).slice(1)).toEqual([
     { type: "ticketKeys", ticketKeys: "newer" },
     { type: "renewed", renewal },
     { type: "challenges", challenges, turn: 1 },
+    { type: "servers", orders, turn: 1 },
   ]);
   process.kill(first, "SIGKILL");
   await eventually(() => lines.length === 1);
   jest.advanceTimersByTime(100);
   await eventually(() => generation.accepts);
   expect(sent(only(generation))).toMatchObject([
-    { ticketKeys: "newer", challenges, loaded: { tls: { one: renewal } } },
+    { ticketKeys: "newer", challenges, serverOrders: orders, loaded: { tls: { one: renewal } } },
   ]);
 });
 

@@ -29,12 +29,16 @@ test("a worker that is not ready after 30 seconds", async () => {
   const failed: string[] = [];
   let gone: string | undefined;
   const worker = new WorkerHandle(
-    { ...spec, command: ["-e", 'process.on("disconnect", process.exit)'], ticketKeys: "", challenges: [] },
+    {
+      ...{ ...spec, command: ["-e", 'process.on("disconnect", process.exit)'] },
+      ...{ ticketKeys: "", challenges: [], serverOrders: () => ({}) },
+    },
     {
       onReady: () => undefined,
       onFailed: (_, problems) => failed.push(...problems.map(({ message }) => message)),
       onDraining: () => undefined,
       onAnswering: () => undefined,
+      onServers: () => undefined,
       onGone: (_, how) => (gone = how),
     },
   );

@@ -5,7 +5,7 @@ import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js"
 import { DEFAULT_FILE } from "./document.js";
 import { wholeNumber } from "./options.js";
 import type { ShareFlags } from "./shareCommand.js";
-import { EXIT, json, type Output } from "./output.js";
+import { EXIT, json, type Output, tableText } from "./output.js";
 
 interface ListFlags {
   control: string;
@@ -89,13 +89,8 @@ function listText(certificates: readonly ListedCertificate[], now: number): stri
     sourceText(one),
     nextText(one, now),
   ]);
-  const table = [["NAMES", "ISSUER", "DAYS LEFT", "SOURCE", "NEXT ATTEMPT"], ...rows];
-  const widths = table[0]!.map((_, i) => Math.max(...table.map((row) => row[i]!.length)));
-  const line = (row: readonly string[]): string =>
-    `${row.map((cell, i) => cell.padEnd(widths[i]!)).join("  ")}`.trimEnd();
-  return certificates
-    .map((one, i) => `${line(table[i + 1]!)}\n${failureText(one, now)}`)
-    .reduce((text, row) => text + row, `${line(table[0]!)}\n`);
+  const lines = tableText([["NAMES", "ISSUER", "DAYS LEFT", "SOURCE", "NEXT ATTEMPT"], ...rows]);
+  return lines[0]! + certificates.map((one, i) => lines[i + 1]! + failureText(one, now)).join("");
 }
 
 const DAY_MS = 24 * 3_600_000;

@@ -11,12 +11,14 @@ import { addReload } from "./reloadCommand.js";
 import { addResolve } from "./resolveCommand.js";
 import { addSettings } from "./settingsCommand.js";
 import { addUpgrade } from "./upgradeCommand.js";
+import { addUpstreams } from "./upstreamsCommand.js";
 
 /** Every command but `serve`, in the order of the help. A process that serves loads none of them. */
 export function addCommands(program: Command, output: Output, done: (code: number) => void): void {
   addReload(program, output, done);
   addUpgrade(program, output, done);
   addCertificates(program, output, done);
+  addUpstreams(program, output, done);
   addCheck(program, output, done);
   addResolve(program, output, done);
   addPreview(program, output, done);

@@ -71,6 +71,12 @@ export function summary(config: ProxyConfig): { listeners: number; virtualServer
   };
 }
 
+/** A line for each row, with columns as wide as their cells. */
+export function tableText(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = rows[0]!.map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
+  return rows.map((row) => `${row.map((cell, i) => cell.padEnd(widths[i]!)).join("  ")}`.trimEnd() + "\n");
+}
+
 export function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -190,6 +190,7 @@ export const PROBLEM_CODES = {
   "control.not-running": "Start portico, or name the socket of the running portico with `--control`.",
   "control.no-answer":
     "Check whether portico is running, and what it wrote to standard error and the error log.",
+  "control.unknown-server": "Give a name and a URL as `portico upstreams` has them.",
   "control.replaced": "Ask again: the new master answers.",
   "activation.busy": "Wait until the other activation has ended, then try again.",
   "activation.not-root": "Run it as root.",

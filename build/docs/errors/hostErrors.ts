@@ -187,6 +187,13 @@ export const HOST_ERRORS = {
     "no answer within 90 s",
   ),
   ...seen(
+    "control.unknown-server",
+    "`portico upstreams drain` and `undrain` take the name of an upstream and the URL of one of its servers. An upstream with a single server is not among them: that gets every request.",
+    "SERVER",
+    'is not the URL of a server of upstream "web"',
+    { received: '"http://10.0.0.6:8000"', allowed: "http://10.0.0.7:8000, http://10.0.0.8:8000" },
+  ),
+  ...seen(
     "control.replaced",
     "A new master has replaced the one that got the request.",
     "",

@@ -103,12 +103,26 @@ const WORKER = z.object({
   holdings: z.record(NAME, z.number()).optional(),
 });
 
+const UPSTREAM = z.object({
+  name: TEXT,
+  servers: z.array(
+    z.object({
+      url: TEXT,
+      backup: z.boolean(),
+      inProgress: z.number(),
+      drained: z.boolean(),
+      outIn: z.number(),
+    }),
+  ),
+});
+
 const DONE = z.object({
   message: TEXT,
   warnings: z.array(PROBLEM).default([]),
   loaded: z.object({ runtime: TEXT, config: TEXT, tls: TEXT }).optional(),
   workers: z.array(WORKER).optional(),
   certificates: z.array(CERTIFICATE).optional(),
+  upstreams: z.array(UPSTREAM).optional(),
 }) as unknown as z.ZodType<Done>;
 
 const OUTCOME: z.ZodType<ControlOutcome> = z.union([

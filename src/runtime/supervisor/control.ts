@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
+import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
 import type { LoadedState } from "../load/loadConfig.js";
 
 /** A request to a running master. */
@@ -16,6 +17,10 @@ export type ControlRequest =
   | { readonly command: "certificates" }
   /** Ask the authority for a new certificate now; of the one with that name, or of all that come by ACME. */
   | { readonly command: "renew"; readonly name?: string }
+  /** The servers of upstreams that have several; changes nothing. */
+  | { readonly command: "upstreams" }
+  /** A server gets no new request from now on, or some again. */
+  | ({ readonly command: "drain" | "undrain" } & NamedServer)
   /** Paths of the Node binary and the runtime to start; default: those that run now. */
   | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
 
@@ -33,6 +38,8 @@ export interface Done {
   readonly workers?: readonly WorkerHoldings[];
   /** The answer to `certificates`. */
   readonly certificates?: readonly ListedCertificate[];
+  /** The answer to `upstreams`. */
+  readonly upstreams?: readonly ListedUpstream[];
 }
 
 /**
@@ -105,14 +112,19 @@ export class ControlServer {
 const REQUEST_MS = 10_000;
 const REQUEST_CHARACTERS_MAX = 16_384;
 
+/** Commands without anything more. */
+const PLAIN = ["reload", "status", "certificates", "holdings", "upstreams"] as const;
+
 function parseRequest(text: string): ControlRequest | undefined {
   const request = parseJson(text) as
-    | { command?: unknown; node?: unknown; runtime?: unknown; name?: unknown }
+    | { command?: unknown; node?: unknown; runtime?: unknown; name?: unknown; server?: unknown }
     | null
     | undefined;
-  const { command, node, runtime, name } = request ?? {};
-  if (command === "reload" || command === "status" || command === "certificates" || command === "holdings")
-    return { command };
+  const { command, node, runtime, name, server } = request ?? {};
+  const plain = PLAIN.find((one) => one === command);
+  if (plain !== undefined) return { command: plain };
+  if (command === "drain" || command === "undrain")
+    return typeof name === "string" && typeof server === "string" ? { command, name, server } : undefined;
   if (command === "renew" && name === undefined) return { command };
   if (command === "renew") return typeof name === "string" ? { command, name } : undefined;
   const paths = [node, runtime].every((path) => path === undefined || typeof path === "string");

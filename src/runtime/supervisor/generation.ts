@@ -3,6 +3,7 @@ import type { Challenge } from "../exchange/challenge.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
+import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { MasterMessage } from "../worker/ipc.js";
 import { type WorkerEvents, WorkerHandle, type WorkerSpec } from "./workerHandle.js";
 
@@ -33,6 +34,7 @@ export class Generation implements WorkerEvents {
   /** Workers that were asked to drain and may still accept. */
   private readonly accepting = new Set<WorkerHandle>();
   private readonly acknowledgements = new Acknowledgements<WorkerHandle, Holdings>();
+  private readonly seen = new Acknowledgements<WorkerHandle, SeenServers>();
   private nobodyAccepts: () => void = () => undefined;
   private started: (problems: readonly Problem[]) => void = () => undefined;
   private allGone: () => void = () => undefined;
@@ -110,6 +112,14 @@ export class Generation implements WorkerEvents {
     );
   }
 
+  /** Has the workers act on these orders; resolves with what each of them sees of the servers. */
+  async orderServers(orders: ServerOrders): Promise<readonly SeenServers[]> {
+    const answers = await this.seen.ask(this.workers, HOLDINGS_MS, (turn) =>
+      this.broadcast({ type: "servers", orders, turn }),
+    );
+    return [...answers.values()];
+  }
+
   private isAccepting(worker: WorkerHandle): boolean {
     return this.state === "serving" && worker.ready && !this.leaving.has(worker);
   }
@@ -138,9 +148,14 @@ export class Generation implements WorkerEvents {
     this.acknowledgements.acknowledge(worker, turn, holdings);
   }
 
+  onServers(worker: WorkerHandle, turn: number, seen: SeenServers): void {
+    this.seen.acknowledge(worker, turn, seen);
+  }
+
   onGone(worker: WorkerHandle, how: string): void {
     this.workers.delete(worker);
     this.acknowledgements.gone(worker);
+    this.seen.gone(worker);
     this.acceptsNoMore(worker);
     if (this.state === "draining") return this.checkGone();
     if (this.leaving.delete(worker)) return;

@@ -7,6 +7,7 @@ import type { Challenge } from "../exchange/challenge.js";
 import type { HealthSocket } from "./health.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { MasterMessage } from "../worker/ipc.js";
+import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { PassedSocket } from "../listen/sockets.js";
 import { nodeOptions } from "./noDebugger.js";
 
@@ -37,6 +38,8 @@ export interface Handover {
   readonly ticketKeysUntil?: number;
   /** Where the health listener listens, if there is one. */
   readonly health?: HealthSocket | undefined;
+  /** About servers of upstreams that have several; older releases do not know it. */
+  readonly serverOrders?: ServerOrders;
   /** Number of the generation that serves. */
   readonly generation: number;
 }
@@ -69,6 +72,7 @@ export interface Supervised {
   /** Only where there are workers. */
   answerChallenges?(challenges: readonly Challenge[]): Promise<void>;
   holdings?(): Promise<readonly WorkerHoldings[]>;
+  orderServers?(orders: ServerOrders): Promise<readonly SeenServers[]>;
 }
 
 /** Which programs a new master is started with. */

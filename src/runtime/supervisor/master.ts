@@ -3,44 +3,26 @@ import { type Problem, problem, type Result } from "../../model/serving.js";
 import { heapOf, workerCount } from "./allowance.js";
 import type { ControlOutcome, ControlServer, Done } from "./control.js";
 import { Generation } from "./generation.js";
-import { cannotHandOver, type Predecessor, type Program, Successor } from "./handover.js";
+import { cannotHandOver, type Program, Successor } from "./handover.js";
 import type { NotReady } from "./health.js";
-import {
-  type FindIssued,
-  type LoadedConfig,
-  type LoadedForMaster,
-  loadedStateOf,
-  logPaths,
-} from "../load/loadConfig.js";
+import { type LoadedConfig, type LoadedForMaster, loadedStateOf, logPaths } from "../load/loadConfig.js";
 import { recoverLogs } from "../load/files.js";
 import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
 import { sha256 } from "../load/sha256.js";
 import { MasterLog } from "./masterLog.js";
 import { openControl } from "./masterRequests.js";
 import * as report from "./masterReport.js";
+import type { MasterOptions } from "./masterOptions.js";
 import { MasterSockets } from "./masterSockets.js";
 import { ServedCertificates } from "./servedCertificates.js";
+import type { NamedServer } from "./listedUpstreams.js";
+import { ServedUpstreams } from "./servedUpstreams.js";
 import { startNotes } from "./startNotes.js";
 import { Supervision } from "./supervision.js";
 import { SystemdNotify, type ServiceState } from "./systemdNotify.js";
 import { TicketKeys } from "./ticketKeys.js";
 import { Queue } from "../queue.js";
 import { VERSION } from "../../model/version.js";
-
-export interface MasterOptions {
-  /** Reads the config; called at the start and for every reload. */
-  load(expiry: "problem" | "warning", issued: FindIssued): Promise<Result<LoadedForMaster>>;
-  /** Arguments to Node that start a worker; default: this script with `worker`. */
-  readonly workerCommand?: readonly string[];
-  readonly logToStderr?: boolean;
-  readonly onReady?: () => void;
-  /** Path of the control socket (`control.ts`); default: none. */
-  readonly control?: string | undefined;
-  /** Where certificates by ACME are kept; default: none is asked for. */
-  readonly acmeDirectory?: string | undefined;
-  /** The master that this one takes over from. */
-  readonly predecessor?: Predecessor | undefined;
-}
 
 /**
  * Holds the listening sockets and looks after the workers, which accept connections and serve them.
@@ -67,6 +49,7 @@ export class Master {
   private loaded: LoadedConfig | undefined;
   private readonly logs: MasterLog;
   readonly certificates: ServedCertificates;
+  readonly upstreams: ServedUpstreams;
   private control: ControlServer | undefined;
   private readonly ticketKeys: TicketKeys;
   /** Reloads that were requested and have not begun are done as one. */
@@ -96,6 +79,8 @@ export class Master {
       install: (renewal) => this.install(renewal),
       answerChallenges: (challenges) => this.supervised.answerChallenges(challenges),
     });
+    const orderServers = this.supervised.orderServers.bind(this.supervised);
+    this.upstreams = new ServedUpstreams({ config: () => this.loaded!.config, orderServers }, this.logs);
     if (predecessor !== undefined)
       predecessor.orders = {
         drain: (delayed) => (delayed ? this.shutDown({ delayed }) : void this.end()),
@@ -149,6 +134,11 @@ export class Master {
     return this.changes.do(async () => this.notNow("upgrade") ?? this.tryUpgrade(program));
   }
 
+  /** Lets a server of an upstream get no new request, or some again. */
+  drain(server: NamedServer, drained: boolean): Promise<ControlOutcome> {
+    return this.changes.do(async () => this.notNow("drain") ?? this.upstreams.drain(server, drained));
+  }
+
   /**
    * Stops accepting and ends when running requests are done; a second call ends it at once.
    *
@@ -196,6 +186,7 @@ export class Master {
     if (handover !== undefined) {
       this.sockets.adopt(handover);
       this.ticketKeys.adopt(handover);
+      this.upstreams.adopt(handover.serverOrders);
       this.generation = handover.generation;
     }
     const loaded = await this.load("warning");
@@ -251,8 +242,9 @@ export class Master {
   private async tryUpgrade(program: Program): Promise<ControlOutcome> {
     const impossible = cannotHandOver();
     if (impossible.length > 0) return this.refuse(UPGRADE_REFUSED, impossible);
-    const { sockets, ticketKeys, generation } = this;
-    const handover = { ...sockets.passable, ...ticketKeys.passable, generation };
+    const { sockets, ticketKeys, upstreams, generation } = this;
+    const serverOrders = upstreams.orders;
+    const handover = { ...sockets.passable, ...ticketKeys.passable, serverOrders, generation };
     const successor: Successor = new Successor(program, handover, this.systemd.environment, {
       drain: () => void this.retire(successor),
       stop: () => void this.end(),
@@ -320,6 +312,7 @@ export class Master {
       ticketKeys: this.ticketKeys.for(all),
       command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
       challenges: this.supervised.challenges,
+      serverOrders: () => this.upstreams.orders,
       logToStderr: this.options.logToStderr === true,
       log: (level, message) => this.logs.write(level, message),
     });
@@ -333,6 +326,7 @@ export class Master {
     this.current = next;
     this.loaded = loaded;
     this.generation += 1;
+    this.upstreams.keepOnly(config);
     await this.sockets.keepOnly(config, this.isMain);
     // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
     await previous?.drain();

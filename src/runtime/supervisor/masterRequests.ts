@@ -3,6 +3,8 @@ import type { Program } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
 import { holdingsText } from "../worker/holdings.js";
 import type { ServedCertificates } from "./servedCertificates.js";
+import type { NamedServer } from "./listedUpstreams.js";
+import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
 
 /** What a master can be asked for. */
@@ -11,6 +13,8 @@ export interface AskedMaster {
   upgrade(program: Program): Promise<ControlOutcome>;
   status(): Done;
   readonly supervised: Pick<Supervision, "holdings">;
+  drain(server: NamedServer, drained: boolean): Promise<ControlOutcome>;
+  readonly upstreams: Pick<ServedUpstreams, "list">;
   readonly certificates: Pick<ServedCertificates, "list" | "renew">;
 }
 
@@ -39,6 +43,11 @@ async function answer(master: AskedMaster, request: ControlRequest): Promise<Con
       return { ok: true, value: master.certificates.list() };
     case "renew":
       return master.certificates.renew(request.name);
+    case "upstreams":
+      return { ok: true, value: await master.upstreams.list() };
+    case "drain":
+    case "undrain":
+      return master.drain(request, request.command === "drain");
     case "reload":
       return master.reload();
     case "upgrade":

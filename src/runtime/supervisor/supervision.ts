@@ -1,6 +1,7 @@
 import type { Challenge } from "../exchange/challenge.js";
 import type { Supervised } from "./handover.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
+import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { MasterMessage } from "../worker/ipc.js";
 
 /** Everything that runs for a master: generations that have workers, the previous master, the next master. */
@@ -49,6 +50,11 @@ export class Supervision {
   /** What the workers of this master hold, draining ones among them. */
   async holdings(): Promise<readonly WorkerHoldings[]> {
     return (await Promise.all([...this.all].map((each) => each.holdings?.() ?? []))).flat();
+  }
+
+  /** Has the workers of this master act on these orders; resolves with what each of them sees of the servers. */
+  async orderServers(orders: ServerOrders): Promise<readonly SeenServers[]> {
+    return (await Promise.all([...this.all].map((each) => each.orderServers?.(orders) ?? []))).flat();
   }
 
   async drain(): Promise<void> {

@@ -10,6 +10,7 @@ import type { LoadedConfig } from "../load/loadConfig.js";
 import type { Piece } from "../sockets/node/pieces.js";
 import { missingPieces } from "../sockets/node/probe.js";
 import { refusedOptions, workerOptions } from "../sockets/node/workerOptions.js";
+import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { ListenSocket } from "../listen/sockets.js";
 
 /** What a generation wants to know about a worker. */
@@ -19,6 +20,8 @@ export interface WorkerEvents {
   onDraining(worker: WorkerHandle): void;
   /** It did what it was asked for at that turn; with what it holds, if that was the question. */
   onAnswering(worker: WorkerHandle, turn: number, holdings?: Holdings): void;
+  /** It acts on the orders of that turn, and sees this of the servers. */
+  onServers(worker: WorkerHandle, turn: number, seen: SeenServers): void;
   /** It is gone, for whatever reason; called once. `how` completes the sentence "worker 123 …". */
   onGone(worker: WorkerHandle, how: string): void;
 }
@@ -36,6 +39,8 @@ export interface WorkerSpec {
   readonly ticketKeys: string;
   /** Those that are open, at any time. */
   readonly challenges: readonly Challenge[];
+  /** About servers of upstreams, as of now. */
+  readonly serverOrders: () => ServerOrders;
 }
 
 /** One worker process, seen from the master. */
@@ -94,6 +99,7 @@ export class WorkerHandle {
     if (message.type === "draining") return this.events.onDraining(this);
     if (message.type === "answering") return this.events.onAnswering(this, message.turn);
     if (message.type === "holdings") return this.events.onAnswering(this, message.turn, message.holdings);
+    if (message.type === "servers") return this.events.onServers(this, message.turn, message.seen);
     clearTimeout(this.startTimer);
     if (message.type === "failed") return this.events.onFailed(this, message.problems);
     this.ready = true;
@@ -136,6 +142,7 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonl
     fds: Object.fromEntries(places),
     ticketKeys,
     challenges,
+    serverOrders: spec.serverOrders(),
     logToStderr,
     without,
   };

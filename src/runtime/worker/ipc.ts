@@ -2,6 +2,7 @@ import type { Problem } from "../../model/index.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
+import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { Holdings } from "./holdings.js";
 import type { Piece } from "../sockets/node/pieces.js";
 
@@ -19,7 +20,9 @@ export type MasterMessage =
   /** Answer these challenges of authorities, and no others, from now on; then say `answering`. */
   | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number }
   /** Say what you hold. */
-  | { readonly type: "holdings"; readonly turn: number };
+  | { readonly type: "holdings"; readonly turn: number }
+  /** Act on these orders, and no others, from now on; then say what you see of the servers. */
+  | { readonly type: "servers"; readonly orders: ServerOrders; readonly turn: number };
 
 /** Everything a worker needs; its first message. */
 export interface StartMessage {
@@ -30,6 +33,8 @@ export interface StartMessage {
   /** 48 bytes in base64: workers that share them resume each other's TLS sessions. */
   readonly ticketKeys: string;
   readonly challenges: readonly Challenge[];
+  /** About servers of upstreams that have several; a master of an older release gives none. */
+  readonly serverOrders?: ServerOrders;
   readonly logToStderr: boolean;
   /** Pieces of Node that the master found missing. */
   readonly without: readonly Piece[];
@@ -42,7 +47,8 @@ export type WorkerMessage =
   /** It no longer accepts. If the master did not order that, a signal did, and the master starts another. */
   | { readonly type: "draining" }
   | { readonly type: "answering"; readonly turn: number }
-  | { readonly type: "holdings"; readonly turn: number; readonly holdings: Holdings };
+  | { readonly type: "holdings"; readonly turn: number; readonly holdings: Holdings }
+  | { readonly type: "servers"; readonly turn: number; readonly seen: SeenServers };
 
 /** Exit codes of workers; after sysexits(3). */
 export const WORKER_EXIT = { ok: 0, failed: 1, usage: 64, crashed: 70 } as const;

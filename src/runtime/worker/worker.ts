@@ -59,6 +59,10 @@ class Worker {
       case "holdings":
         if (this.service === undefined) return;
         return send({ type: "holdings", turn: message.turn, holdings: this.service.holdings() });
+      case "servers": {
+        const seen = this.service?.orderServers(message.orders) ?? {};
+        return send({ type: "servers", turn: message.turn, seen });
+      }
     }
   }
 

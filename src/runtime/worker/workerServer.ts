@@ -8,6 +8,7 @@ import { type Holdings, holdingsOf } from "./holdings.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
+import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import { LogFiles } from "../logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../actions/compileRoutes.js";
 
@@ -45,6 +46,7 @@ export class WorkerServer {
         }),
     );
     this.setChallenges(start.challenges);
+    this.routes.orderServers(start.serverOrders ?? {});
   }
 
   /** Answers these challenges, and no others, from now on. */
@@ -100,6 +102,12 @@ export class WorkerServer {
   holdings(): Holdings {
     const { gate, http2, routes } = this;
     return holdingsOf({ gate, http2, routes });
+  }
+
+  /** @returns what it sees of the servers */
+  orderServers(orders: ServerOrders): SeenServers {
+    this.routes.orderServers(orders);
+    return this.routes.seenServers();
   }
 
   setTicketKeys(ticketKeys: string): void {

@@ -1,0 +1,132 @@
+import { join } from "node:path";
+import { run } from "../../src/cli/program.js";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { KeepAliveClient } from "../kit/keepAliveClient.js";
+import { logsIn, loopback, oneServer } from "../kit/oneServer.js";
+import { type Accepted, exchange, RawUpstream } from "../kit/peers.js";
+import { alive, installedRuntime, killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
+import { freePort } from "../kit/ports.js";
+import { eventually } from "../kit/waiting.js";
+
+/** `portico upstreams` and what it orders, with master and workers as processes. */
+
+let folder: string;
+let port: number;
+let servers: RawUpstream[];
+let portico: Portico;
+
+beforeEach(async () => {
+  folder = openFolder();
+  port = await freePort();
+  servers = await Promise.all(["a", "b"].map((text) => new RawUpstream(serving(text)).listen()));
+});
+
+afterEach(async () => {
+  killAll();
+  await Promise.all(servers.map((server) => server.close()));
+  await eventually(() => processes("master").length === 0, "for the processes to go", SELDOM);
+});
+
+/** Requests for /held are not answered. */
+const serving =
+  (text: string) =>
+  (peer: Accepted): void =>
+    void peer.socket.on("data", (head) => {
+      if (!head.toString().includes(" /held "))
+        peer.send(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${text}`);
+    });
+
+const url = (i: number): string => `http://127.0.0.1:${servers[i]!.port}`;
+
+function config(): ProxyConfigInput {
+  const several = servers.map((_, i) => ({ url: url(i) }));
+  return oneServer({
+    workers: 2,
+    logs: logsIn(folder),
+    listeners: [loopback("http", port)],
+    upstreams: [
+      { name: "web", servers: several, idleConnectionsMax: 0, slowStartMs: 0 },
+      { name: "one", url: url(0) },
+    ],
+    routes: [{ name: "web", path: "/", match: "prefix", action: { type: "proxy", upstream: "web" } }],
+  });
+}
+
+const start = async (runtime?: string): Promise<void> => {
+  const env = { RUNTIME_DIRECTORY: folder };
+  portico = await Portico.start(config(), { env, ...(runtime === undefined ? {} : { runtime }) });
+};
+
+async function cli(...args: string[]): Promise<string> {
+  let text = "";
+  const add = (more: string): void => void (text += more);
+  const code = await run([...args, "--control", join(folder, "control.sock")], { out: add, err: add });
+  return `${code} ${text}`;
+}
+
+/** Who answers requests, one each on a connection of its own: either worker gets some. */
+async function answerers(): Promise<string> {
+  const answers: string[] = [];
+  for (let i = 0; i < 12; i++) {
+    const { status, body } = await exchange(port, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    answers.push(status === 200 ? body : String(status));
+  }
+  return [...new Set(answers)].toSorted().join();
+}
+
+test("a drained server keeps what it has and gets nothing new, over a worker's death, a reload and an upgrade", async () => {
+  await start(await installedRuntime());
+  const held = await KeepAliveClient.connect(port);
+  held.send("/held");
+  await eventually(async () => /up +1$/m.test(await cli("upstreams")), "for the request");
+  const at = new RegExp(`${url(0)} +up +1$`, "m").test(await cli("upstreams")) ? 0 : 1;
+  const other = at === 0 ? "b" : "a";
+  const said = `0 upstream "web": its server ${url(at)} is drained: it gets no new request, and has 1 in progress\n`;
+  expect(await cli("upstreams", "drain", "web", url(at))).toBe(said);
+  expect(await answerers()).toBe(other);
+  const listed = JSON.parse((await cli("upstreams", "--json")).slice(2)) as unknown;
+  const server = (i: number) => ({ url: url(i), backup: false, drained: i === at, outIn: 0 });
+  expect(listed).toMatchObject({ ok: true, upstreams: [{ name: "web", servers: [server(0), server(1)] }] });
+  held.socket.destroy();
+
+  const workers = portico.workers();
+  for (const pid of workers) process.kill(pid, "SIGKILL");
+  await eventually(() => portico.workers().filter((pid) => !workers.includes(pid)).length === 2);
+  expect(await cli("reload")).toMatch(/^0 /);
+  expect(await answerers()).toBe(other);
+  const first = portico.pid;
+  expect(await cli("upgrade")).toMatch(/^0 /);
+  await eventually(() => !alive(first), "for the old master to go");
+  expect(await answerers()).toBe(other);
+  expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(at)} +drained +0$`, "m"));
+  expect(await cli("upstreams", "undrain", "web", url(at))).toMatch(/^0 .* gets requests again\n$/);
+  expect(await answerers()).toBe("a,b");
+});
+
+test("with all of them drained there is 503; a server that leaves the config is forgotten; unknown ones are named", async () => {
+  await start();
+  await cli("upstreams", "drain", "web", url(0));
+  expect(await cli("upstreams", "drain", "web", url(1))).toContain(
+    "; no server is left, so requests get 503\n",
+  );
+  expect(await answerers()).toBe("503");
+  const { upstreams, ...rest } = config();
+  portico.rewrite({ ...rest, upstreams: [{ name: "web", url: url(0) }, upstreams![1]!] });
+  expect(await cli("reload")).toMatch(/^0 /);
+  expect(await cli("upstreams")).toBe("0 no upstream has several servers\n");
+  expect(await answerers()).toBe("a");
+  portico.rewrite(config());
+  expect(await cli("reload")).toMatch(/^0 /);
+  expect(await answerers()).toBe("a,b");
+  const wrong = await cli("upstreams", "drain", "one", url(0));
+  expect(wrong).toMatch(/^1 NAME: .*\[control\.unknown-server\]\n +received: "one"\n +allowed: +web\n/);
+  expect(await cli("upstreams", "undrain", "web", "http://127.0.0.1:1")).toContain(`${url(0)}, ${url(1)}`);
+});
+
+test("a server that requests found to fail is out, in the worker that saw it", async () => {
+  await start();
+  await servers[0]!.close();
+  expect(await answerers()).toBe("b");
+  expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(0)} +out in [12] workers? +0$`, "m"));
+  servers.shift();
+});

@@ -1,0 +1,74 @@
+import type { Command } from "commander";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
+import type { ListedServer, ListedUpstream } from "../runtime/supervisor/listedUpstreams.js";
+import { printOutcome, withControl } from "./controlOptions.js";
+import { EXIT, json, type Output, tableText } from "./output.js";
+
+interface Flags {
+  control: string;
+  timeout: number;
+  json?: boolean;
+}
+
+export function addUpstreams(program: Command, output: Output, done: (code: number) => void): void {
+  const upstreams = withControl(program.command("upstreams"))
+    .description("show the servers of each upstream of the running portico that has several")
+    .addHelpText(
+      "after",
+      `
+A server is up, drained by command, or out: requests got no answer from it, and the workers that saw this leave it out.
+Requests in progress are those of all workers, WebSockets and those of workers that drain among them.
+
+Examples:
+  portico upstreams
+  portico upstreams drain web http://10.0.0.7:8000     give it no new request: before it is stopped
+  portico upstreams undrain web http://10.0.0.7:8000`,
+    )
+    .action(async (flags: Flags) => done(await list(flags, output)));
+  const CHANGES = [
+    ["drain", "give a server no new request; those that it has go on, and sessions move to the others"],
+    ["undrain", "give a drained server requests again"],
+  ] as const;
+  for (const [command, description] of CHANGES) {
+    withControl(upstreams.command(command))
+      .argument("<NAME>", "name of the upstream")
+      .argument("<SERVER>", "URL of its server, as `portico upstreams` shows it")
+      .description(description)
+      .addHelpText(
+        "after",
+        `
+It is in force when the command ends, and stays over a reload and an upgrade, until it is undone or portico is stopped.
+
+Examples:
+  portico upstreams ${command} web http://10.0.0.7:8000
+  portico upstreams ${command} web unix:/run/sync/web.sock`,
+      )
+      .action(async (name: string, server: string, _flags: unknown, inner: Command) => {
+        // Both commands have these options, and commander gives a value to the outer one.
+        const { control, timeout, json: asJson } = inner.optsWithGlobals<Flags>();
+        const outcome = await askMaster(control, { command, name, server }, timeout * 1000);
+        done(printOutcome(outcome, command, output, asJson));
+      });
+  }
+}
+
+async function list({ control, timeout, json: asJson }: Flags, output: Output): Promise<number> {
+  const outcome = await askMaster(control, { command: "upstreams" }, timeout * 1000);
+  if (!outcome.ok) return printOutcome(outcome, "upstreams", output, asJson);
+  const { upstreams = [] } = outcome.value;
+  output.out(asJson === true ? json({ ok: true, upstreams }) : listText(upstreams));
+  return EXIT.ok;
+}
+
+function listText(upstreams: readonly ListedUpstream[]): string {
+  if (upstreams.length === 0) return "no upstream has several servers\n";
+  const rows = upstreams.flatMap(({ name, servers }) =>
+    servers.map((one) => [name, one.url, stateText(one), String(one.inProgress)]),
+  );
+  return tableText([["UPSTREAM", "SERVER", "STATE", "IN PROGRESS"], ...rows]).join("");
+}
+
+function stateText({ backup, drained, outIn }: ListedServer): string {
+  const out = outIn === 0 ? "up" : `out in ${outIn} worker${outIn === 1 ? "" : "s"}`;
+  return `${drained ? "drained" : out}${backup ? ", backup" : ""}`;
+}

@@ -1,0 +1,22 @@
+/** An upstream that has several servers, as the workers of a master see it together. */
+export interface ListedUpstream {
+  readonly name: string;
+  readonly servers: readonly ListedServer[];
+}
+
+export interface ListedServer {
+  readonly url: string;
+  readonly backup: boolean;
+  /** Requests that it has, tunnels among them; those of workers that drain, too. */
+  readonly inProgress: number;
+  /** By command: it gets no new request. */
+  readonly drained: boolean;
+  /** How many of the workers leave it out because of what requests met. */
+  readonly outIn: number;
+}
+
+/** Which server a request of a user's means. */
+export interface NamedServer {
+  readonly name: string;
+  readonly server: string;
+}

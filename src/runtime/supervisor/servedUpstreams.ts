@@ -1,0 +1,148 @@
+import { type Problem, problem, type ProxyConfig, serversOf } from "../../model/serving.js";
+import type { ServerOrder } from "../upstream/balancer.js";
+import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
+import type { ControlOutcome, Done } from "./control.js";
+import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
+import type { MasterLog } from "./masterLog.js";
+
+/** What orders of a master go through. */
+export interface UpstreamsHost {
+  config(): ProxyConfig;
+  /** Has every worker act on these orders; resolves with what each of them sees. */
+  orderServers(orders: ServerOrders): Promise<readonly SeenServers[]>;
+}
+
+/** What a master knows of a server that gets less than others. */
+interface ServerState {
+  drained: boolean;
+  /** When it came back, by the clock of `performance`. */
+  backAt: number | undefined;
+}
+
+/**
+ * The servers of upstreams that have several: what a master orders its workers about them, and what these see. Orders outlast
+ * a worker, a reload as far as the server stays, and an upgrade.
+ */
+export class ServedUpstreams {
+  /** By the upstream's name, then by URL. */
+  private readonly states = new Map<string, Map<string, ServerState>>();
+
+  constructor(
+    private readonly host: UpstreamsHost,
+    private readonly logs: Pick<MasterLog, "write">,
+  ) {}
+
+  /** As of now, since they say how long ago a server came back; what the next master goes on with, too. */
+  get orders(): ServerOrders {
+    const now = performance.now();
+    const order = ({ drained, backAt }: ServerState): ServerOrder => ({
+      drained,
+      down: false,
+      ...(backAt === undefined ? {} : { backForMs: now - backAt }),
+    });
+    return Object.fromEntries(
+      [...this.states].map(([name, states]) => [
+        name,
+        Object.fromEntries([...states].map(([url, state]) => [url, order(state)])),
+      ]),
+    );
+  }
+
+  /** Goes on with the orders of the master before this one; older releases have none. */
+  adopt(orders: ServerOrders = {}): void {
+    const now = performance.now();
+    for (const [name, servers] of Object.entries(orders)) {
+      for (const [url, { drained, backForMs }] of Object.entries(servers)) {
+        const state = this.stateOf(name, url);
+        state.drained = drained;
+        state.backAt = backForMs === undefined ? undefined : now - backForMs;
+      }
+    }
+  }
+
+  /** Forgets servers that the config no longer has. */
+  keepOnly(config: ProxyConfig): void {
+    const kept = new Map(severalOf(config).map(({ name, servers }) => [name, new Set(servers.map(urlOf))]));
+    for (const [name, states] of this.states) {
+      for (const url of states.keys()) if (kept.get(name)?.has(url) !== true) states.delete(url);
+      if (states.size === 0) this.states.delete(name);
+    }
+  }
+
+  async list(): Promise<Done> {
+    const upstreams = await this.listed();
+    const message = `${upstreams.length} upstream${upstreams.length === 1 ? "" : "s"} with several servers`;
+    return { message, warnings: [], upstreams };
+  }
+
+  /** From now on it gets no new request, or some again; resolves when every worker knows. */
+  async drain({ name, server: url }: NamedServer, drained: boolean): Promise<ControlOutcome> {
+    const unknown = unknownServer(this.host.config(), name, url);
+    if (unknown !== undefined) return { ok: false, problems: [unknown] };
+    const state = this.stateOf(name, url);
+    const changed = state.drained !== drained;
+    state.drained = drained;
+    if (changed) state.backAt = drained ? undefined : performance.now();
+    const { servers } = (await this.listed()).find((one) => one.name === name)!;
+    const { inProgress } = servers.find((one) => one.url === url)!;
+    const noneLeft = servers.every((one) => one.drained) ? `; no server is left, so requests get 503` : "";
+    const what = drained
+      ? `is drained: it gets no new request, and has ${inProgress} in progress${noneLeft}`
+      : "gets requests again";
+    const message = `upstream "${name}": its server ${url} ${what}`;
+    if (changed) this.logs.write("info", message);
+    return { ok: true, value: { message, warnings: [] } };
+  }
+
+  private async listed(): Promise<readonly ListedUpstream[]> {
+    const seen = await this.host.orderServers(this.orders);
+    return severalOf(this.host.config()).map(({ name, servers }) => ({
+      name,
+      servers: servers.map(({ url, backup }) => {
+        const each = seen.flatMap((one) => new Map(Object.entries(one)).get(name) ?? []);
+        const own = each.filter((one) => one.url === url);
+        return {
+          url,
+          backup,
+          inProgress: own.reduce((sum, { inProgress }) => sum + inProgress, 0),
+          drained: this.states.get(name)?.get(url)?.drained === true,
+          outIn: own.filter(({ out }) => out).length,
+        };
+      }),
+    }));
+  }
+
+  private stateOf(name: string, url: string): ServerState {
+    const states = this.states.get(name) ?? new Map<string, ServerState>();
+    this.states.set(name, states);
+    const state = states.get(url) ?? { drained: false, backAt: undefined };
+    states.set(url, state);
+    return state;
+  }
+}
+
+const urlOf = ({ url }: { readonly url: string }): string => url;
+
+function severalOf({ upstreams }: ProxyConfig) {
+  return upstreams
+    .map((upstream) => ({ name: upstream.name, servers: serversOf(upstream) }))
+    .filter(({ servers }) => servers.length > 1);
+}
+
+function unknownServer(config: ProxyConfig, name: string, url: string): Problem | undefined {
+  const several = severalOf(config);
+  const upstream = several.find((one) => one.name === name);
+  if (upstream === undefined) {
+    const allowed = several.map((one) => one.name).join(", ") || "none: no upstream has several servers";
+    return problem("control.unknown-server", "NAME", "is not the name of an upstream with several servers", {
+      received: name,
+      allowed,
+    });
+  }
+  const urls = upstream.servers.map(urlOf);
+  if (urls.includes(url)) return undefined;
+  return problem("control.unknown-server", "SERVER", `is not the URL of a server of upstream "${name}"`, {
+    received: url,
+    allowed: urls.join(", "),
+  });
+}
