@@ -1,5 +1,5 @@
 import { App, TerraformStack } from "cdktf";
-import { Action, Host, Mode, ProxyService, ReverseProxy, TlsMaterial } from "cdktf-portico";
+import { Action, Host, ProxyService, ReverseProxy, TlsMaterial } from "cdktf-portico";
 
 /** A proxy of single parts: two names, static files with encoded copies, several servers, a rewritten path. */
 

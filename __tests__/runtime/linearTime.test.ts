@@ -39,15 +39,15 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   "src/model/resolution.ts /^(https?):\\/\\/([^/?#]+)(.*)/s": {
     because: "a URL of a test, or of a command line",
   },
-  "src/runtime/load/dnsFiles.ts /^\\s*key\\s+\"?([A-Za-z0-9._-]+)\"?\\s*\\{([^{}]*)\\}\\s*;\\s*$/": {
+  'src/runtime/load/dnsFiles.ts /^\\s*key\\s+"?([A-Za-z0-9._-]+)"?\\s*\\{([^{}]*)\\}\\s*;\\s*$/': {
     because: "a key file of the administrator, cut to a length; each part ends where the next one begins",
     worst: ["key a {", " ", "{"],
   },
-  "src/runtime/load/dnsFiles.ts /(?:^|[;\\s])algorithm\\s+\"?([a-z0-9-]+)\"?\\s*;/": {
+  'src/runtime/load/dnsFiles.ts /(?:^|[;\\s])algorithm\\s+"?([a-z0-9-]+)"?\\s*;/': {
     because: "the same file: the word stands between its tries",
     worst: ["algorithm ", "a", "!"],
   },
-  "src/runtime/load/dnsFiles.ts /(?:^|[;\\s])secret\\s+\"([A-Za-z0-9+/]+={0,2})\"\\s*;/": {
+  'src/runtime/load/dnsFiles.ts /(?:^|[;\\s])secret\\s+"([A-Za-z0-9+/]+={0,2})"\\s*;/': {
     because: "the same file, the same way",
     worst: ['secret "', "a", "!"],
   },
