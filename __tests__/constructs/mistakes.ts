@@ -838,6 +838,15 @@ const elsewhere = of("what other proxies do", [
     "sessions that two cookies bind",
     upstream({ url: undefined, servers: TWO, sticky: { cookie: "a", applicationCookie: "b" } }),
   ],
+  ["checks of a single server", upstream({ url: "http://10.0.0.7:8000", health: { tcp: true } })],
+  [
+    "checks that connect and ask",
+    upstream({ url: undefined, servers: TWO, health: { tcp: true, path: "/ping" } }),
+  ],
+  [
+    "checks at a port of a Unix socket",
+    upstream({ url: undefined, servers: [...TWO, { url: "unix:/run/a.sock" }], health: { port: 80 } }),
+  ],
   ["a number of failures", upstream({ maxFails: 3 })],
   ["a rewrite by a pattern", act((s) => Action.proxy(s.app, wrong({ replacePathRegex: "/x" })))],
   ["a rewrite with a query", act((s) => Action.proxy(s.app, { rewrite: "/x?y" }))],

@@ -227,6 +227,14 @@ describe("a proxy that pods cannot run", () => {
       "kubernetes.loopback-upstream stack/proxy/Upstreams/local.url",
     ],
     [
+      "checks of servers",
+      (one) => {
+        const servers = [{ url: "http://a" }, { url: "http://b" }];
+        route(one, Action.proxy(one.addUpstream("far", { servers, health: { tcp: true } })));
+      },
+      "kubernetes.bad-value stack/proxy/Upstreams/far.health",
+    ],
+    [
       "roots for an upstream that no volume has",
       (one) => {
         const tls = { caFile: "/etc/secrets/a" };

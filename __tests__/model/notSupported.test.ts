@@ -54,7 +54,7 @@ test.each([
   ["addPrefix", { action: { addPrefix: "/x" } }, "a rewrite of paths"],
   ["try_files", { route: { try_files: "x" } }, "a fallback to one page"],
   ["gzip of a server", { server: { gzip: "on" } }, "compression"],
-  ["max_fails", { upstream: { max_fails: 3 } }, "health checks"],
+  ["max_fails", { upstream: { max_fails: 3 } }, "leaving out a server"],
   ["a base path", { upstream: { url: "http://app:8000/base" } }, "a rewrite of paths"],
   ["fastcgi", { upstream: { url: "fastcgi://127.0.0.1:9000" } }, "FastCGI"],
   ["*", { server: { serverNames: ["www.*"] } }, "a pattern as a server"],

@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
-import type { ProxyConfigInput } from "../../src/model/index.js";
+import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
 import { KeepAliveClient } from "../kit/keepAliveClient.js";
 import { logsIn, loopback, oneServer } from "../kit/oneServer.js";
 import { type Accepted, exchange, RawUpstream } from "../kit/peers.js";
@@ -13,11 +14,14 @@ import { eventually } from "../kit/waiting.js";
 let folder: string;
 let port: number;
 let servers: RawUpstream[];
+/** Statuses of the servers' answers to checks. */
+let health: Record<string, number>;
 let portico: Portico;
 
 beforeEach(async () => {
   folder = openFolder();
   port = await freePort();
+  health = {};
   servers = await Promise.all(["a", "b"].map((text) => new RawUpstream(serving(text)).listen()));
 });
 
@@ -32,29 +36,30 @@ const serving =
   (text: string) =>
   (peer: Accepted): void =>
     void peer.socket.on("data", (head) => {
-      if (!head.toString().includes(" /held "))
+      if (head.toString().includes(" /health ")) peer.send(`HTTP/1.1 ${health[text] ?? 200} A\r\n\r\n`);
+      else if (!head.toString().includes(" /held "))
         peer.send(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${text}`);
     });
 
 const url = (i: number): string => `http://127.0.0.1:${servers[i]!.port}`;
 
-function config(): ProxyConfigInput {
+function config(more: Partial<UpstreamInput> = {}): ProxyConfigInput {
   const several = servers.map((_, i) => ({ url: url(i) }));
   return oneServer({
     workers: 2,
     logs: logsIn(folder),
     listeners: [loopback("http", port)],
     upstreams: [
-      { name: "web", servers: several, idleConnectionsMax: 0, slowStartMs: 0 },
+      { name: "web", servers: several, idleConnectionsMax: 0, slowStartMs: 0, ...more },
       { name: "one", url: url(0) },
     ],
     routes: [{ name: "web", path: "/", match: "prefix", action: { type: "proxy", upstream: "web" } }],
   });
 }
 
-const start = async (runtime?: string): Promise<void> => {
+const start = async (runtime?: string, more?: Partial<UpstreamInput>): Promise<void> => {
   const env = { RUNTIME_DIRECTORY: folder };
-  portico = await Portico.start(config(), { env, ...(runtime === undefined ? {} : { runtime }) });
+  portico = await Portico.start(config(more), { env, ...(runtime === undefined ? {} : { runtime }) });
 };
 
 async function cli(...args: string[]): Promise<string> {
@@ -129,4 +134,27 @@ test("a server that requests found to fail is out, in the worker that saw it", a
   expect(await answerers()).toBe("b");
   expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(0)} +out in [12] workers? +0$`, "m"));
   servers.shift();
+});
+
+test("a server whose checks fail is down in all workers, over an upgrade too, until they succeed", async () => {
+  await start(await installedRuntime(), { health: { path: "/health", intervalMs: 100, fall: 2, rise: 2 } });
+  const log = (): string => readFileSync(join(folder, "error.log"), "utf8");
+  const down = `upstream "web": its server ${url(0)} is down, by its checks: status 500`;
+  health["a"] = 500;
+  await eventually(() => log().includes(down), "for it to be down");
+  await eventually(async () => (await answerers()) === "b", "for the workers to know");
+  expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(0)} +down +0$`, "m"));
+  const first = portico.pid;
+  expect(await cli("upgrade")).toMatch(/^0 /);
+  await eventually(() => !alive(first), "for the old master to go");
+  expect(await answerers()).toBe("b");
+  expect(log().split(down)).toHaveLength(2);
+  health = {};
+  await eventually(() => log().includes(`${url(0)} is up again, by its checks`), "for it to be up");
+  await eventually(async () => (await answerers()) === "a,b", "for the workers to know");
+  health["b"] = 500;
+  await eventually(async () => (await answerers()) === "a", "for the other to be down");
+  portico.rewrite(config());
+  expect(await cli("reload")).toMatch(/^0 /);
+  expect(await answerers()).toBe("a,b");
 });

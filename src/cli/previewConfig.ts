@@ -41,7 +41,7 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     upstreams: config.upstreams.map((u) => {
       const url = options.upstreams?.[u.name];
       if (url === undefined) return u;
-      return { ...u, url, servers: undefined, sticky: undefined, tls: undefined };
+      return { ...u, url, servers: undefined, sticky: undefined, health: undefined, tls: undefined };
     }),
     virtualServers: config.virtualServers.map((server) => ({
       ...server,

@@ -16,7 +16,7 @@ export function addUpstreams(program: Command, output: Output, done: (code: numb
     .addHelpText(
       "after",
       `
-A server is up, drained by command, or out: requests got no answer from it, and the workers that saw this leave it out.
+A server is up, drained by command, down by its checks (\`health\`), or out: requests got no answer from it, and the workers that saw this leave it out.
 Requests in progress are those of all workers, WebSockets and those of workers that drain among them.
 
 Examples:
@@ -68,7 +68,7 @@ function listText(upstreams: readonly ListedUpstream[]): string {
   return tableText([["UPSTREAM", "SERVER", "STATE", "IN PROGRESS"], ...rows]).join("");
 }
 
-function stateText({ backup, drained, outIn }: ListedServer): string {
-  const out = outIn === 0 ? "up" : `out in ${outIn} worker${outIn === 1 ? "" : "s"}`;
+function stateText({ backup, drained, down, outIn }: ListedServer): string {
+  const out = down === true ? "down" : outIn === 0 ? "up" : `out in ${outIn} worker${outIn === 1 ? "" : "s"}`;
   return `${drained ? "drained" : out}${backup ? ", backup" : ""}`;
 }

@@ -123,6 +123,46 @@ export interface UpstreamSticky {
   readonly cookie?: string;
 }
 
+/** Checks of each server of an upstream, which one process of the proxy makes. */
+export interface UpstreamHealth {
+  /**
+   * Path that is asked for with GET, a query if need be.
+   * @default "/"
+   */
+  readonly path?: string;
+  /**
+   * Port to ask, from 1 to 65535.
+   * @default - the server's own
+   */
+  readonly port?: number;
+  /**
+   * Statuses that mean that the server is up, each from 200 to 599.
+   * @default - 200
+   */
+  readonly expect?: readonly number[];
+  /**
+   * Whether an established connection is enough, with TLS if it has any. Nothing is asked then.
+   * @default false
+   */
+  readonly tcp?: boolean;
+  /**
+   * Time between two checks of a server, give or take a tenth, in milliseconds from 100 to 2147483647. A check that takes
+   * as long, or 10 s, has failed.
+   * @default 5000
+   */
+  readonly intervalMs?: number;
+  /**
+   * How many checks in a row have to fail until the server is down: 1 to 100.
+   * @default 3
+   */
+  readonly fall?: number;
+  /**
+   * How many checks in a row have to succeed until it is up again: 1 to 100.
+   * @default 2
+   */
+  readonly rise?: number;
+}
+
 /** Where a backend listens, and how connections to it are used. */
 export interface UpstreamProps {
   /**
@@ -151,6 +191,11 @@ export interface UpstreamProps {
    * @default - nothing
    */
   readonly sticky?: UpstreamSticky;
+  /**
+   * Checks of each of several servers.
+   * @default - servers are judged by the requests that they get
+   */
+  readonly health?: UpstreamHealth;
   /**
    * How long one of several servers that came back gets a share that grows from a tenth to the whole, in milliseconds from
    * 0 to 2147483647; 0 for the whole at once. Sessions that are bound to it come at once.
@@ -236,6 +281,7 @@ export const UPSTREAM_PROPS: PropTable<UpstreamProps> = {
   servers: any,
   balance: any,
   sticky: any,
+  health: any,
   slowStartMs: any,
   name: any,
   tls: any,

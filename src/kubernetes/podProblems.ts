@@ -108,12 +108,20 @@ function upstreamProblems(plan: PodPlan): Problem[] {
   const urls = plan.config.upstreams.flatMap((upstream, i) =>
     urlsOf(upstream).map(({ url, at: where }) => ({ url, path: `${at(plan, "upstreams", i)}.${where}` })),
   );
-  return urls.flatMap(({ url, path }) => {
+  const checked = plan.config.upstreams.flatMap(({ health }, i) => {
+    if (health === undefined) return [];
+    const fix =
+      "Remove it, and give the URL of a Service: the cluster asks each of its pods (`readinessProbe`).";
+    const where = `${at(plan, "upstreams", i)}.health`;
+    return [problem("kubernetes.bad-value", where, "is given, and the cluster makes checks", { fix })];
+  });
+  const unreachable = urls.flatMap(({ url, path }) => {
     const leads = upstreamAddress(url);
     if ("host" in leads && !isLoopback(leads.host)) return [];
     const more = { received: url, allowed: "the URL of a Service, or of a host that pods reach" };
     return [problem("kubernetes.loopback-upstream", path, "leads to the pod itself", more)];
   });
+  return [...checked, ...unreachable];
 }
 
 function certificateProblems(plan: PodPlan): Problem[] {

@@ -18,19 +18,11 @@ const UPSTREAM = ["connectTimeoutMs"];
 
 export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
-    what: "health checks of an upstream",
+    what: "leaving out a server by the statuses of its answers to requests, or the only one",
     instead:
-      "Requests show it: a failed connect, or three requests in a row without an answer, leave out one of several `servers` " +
-      "for one to ten seconds, and what may be sent again goes to another one.",
-    names: [
-      "health",
-      "healthCheck",
-      "healthChecks",
-      "maxFails",
-      "failTimeout",
-      "failDuration",
-      "outlierDetection",
-    ],
+      "`health` asks each of several `servers` at times, and one that does not answer requests is left out; a single server gets " +
+      "every request.",
+    names: ["healthCheck", "healthChecks", "maxFails", "failTimeout", "failDuration", "outlierDetection"],
     beside: UPSTREAM,
   },
   {

@@ -1,5 +1,15 @@
 import * as z from "zod";
-import { cookieName, count, flag, MILLISECONDS_MAX, milliseconds, name, upstreamUrl } from "../fields.js";
+import {
+  cookieName,
+  count,
+  flag,
+  MILLISECONDS_MAX,
+  milliseconds,
+  name,
+  port,
+  redirectPath,
+  upstreamUrl,
+} from "../fields.js";
 import { upstreamTls } from "./tls.js";
 
 /** Upstreams, and the servers that one may consist of. */
@@ -38,6 +48,37 @@ const sticky = z
     "What binds the requests of a session to one of several servers, as long as that is up; exactly one.",
   );
 
+const health = z
+  .strictObject({
+    path: redirectPath(
+      "Path that each server is asked for with GET, a query if need be.",
+      "/api2/ping/",
+    ).default("/"),
+    port: port("Port to ask, where it is not the server's own.", 11_001).optional(),
+    expect: z
+      .array(z.int().min(200).max(599))
+      .min(1)
+      .default([200])
+      .meta({ description: "Statuses that mean that it is up.", examples: [[200, 204]] }),
+    tcp: flag(
+      false,
+      "Whether an established connection is enough, with TLS if it has any: nothing is asked then.",
+    ),
+    intervalMs: count(
+      5_000,
+      100,
+      MILLISECONDS_MAX,
+      "milliseconds",
+      "Time between two checks of a server, give or take a tenth. A check that takes as long, or 10 s, has failed.",
+    ),
+    fall: count(3, 1, 100, "checks", "How many checks in a row have to fail until it is down."),
+    rise: count(2, 1, 100, "checks", "How many checks in a row have to succeed until it is up again."),
+  })
+  .describe(
+    "Checks of each server, by one process of the proxy. Without it, a server that does not answer is noticed by the requests " +
+      "that it does not answer, and by no others.",
+  );
+
 export const upstream = z.strictObject({
   name: name("Name by which routes refer to the upstream.", "web"),
   url: upstreamUrl(
@@ -65,6 +106,7 @@ export const upstream = z.strictObject({
         "client (IPv4 address or IPv6 /48 network) the same one.",
     ),
   sticky: sticky.optional(),
+  health: health.optional(),
   slowStartMs: count(
     10_000,
     0,

@@ -11,6 +11,7 @@ export function upstreamProblems({ upstreams }: ProxyConfig): Problem[] {
       ...urlProblems(upstream, at),
       ...serverProblems(upstream, at),
       ...stickyProblems(upstream, at),
+      ...healthProblems(upstream, at),
       ...tlsProblems(upstream, at),
     ];
   });
@@ -72,6 +73,43 @@ function stickyProblems(upstream: UpstreamConfig, at: string): Problem[] {
           ),
         ]),
     ...onlyForSeveral(upstream, `${at}.sticky`),
+  ];
+}
+
+function healthProblems(upstream: UpstreamConfig, at: string): Problem[] {
+  const { health } = upstream;
+  if (health === undefined) return [];
+  const asked = health.tcp && (health.path !== "/" || health.expect.join() !== "200");
+  return [
+    ...onlyForSeveral(upstream, `${at}.health`),
+    ...(asked
+      ? [
+          problem(
+            "config.bad-servers",
+            `${at}.health.tcp`,
+            "asks for nothing, and a path or a status is given",
+            {
+              received: true,
+              fix: "Remove `tcp`, or `path` and `expect`.",
+            },
+          ),
+        ]
+      : []),
+    ...serversOf(upstream).flatMap(({ url }, i) =>
+      health.port !== undefined && url.startsWith("unix:")
+        ? [
+            problem(
+              "config.bad-servers",
+              `${at}.health.port`,
+              `is given, and servers[${i}] is a socket without one`,
+              {
+                received: health.port,
+                fix: "Remove `port`: the socket itself is asked then.",
+              },
+            ),
+          ]
+        : [],
+    ),
   ];
 }
 

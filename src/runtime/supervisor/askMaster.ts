@@ -111,6 +111,7 @@ const UPSTREAM = z.object({
       backup: z.boolean(),
       inProgress: z.number(),
       drained: z.boolean(),
+      down: z.boolean().optional(),
       outIn: z.number(),
     }),
   ),

@@ -80,7 +80,7 @@ export class Master {
       answerChallenges: (challenges) => this.supervised.answerChallenges(challenges),
     });
     const orderServers = this.supervised.orderServers.bind(this.supervised);
-    this.upstreams = new ServedUpstreams({ config: () => this.loaded!.config, orderServers }, this.logs);
+    this.upstreams = new ServedUpstreams({ loaded: () => this.loaded!, orderServers }, this.logs);
     if (predecessor !== undefined)
       predecessor.orders = {
         drain: (delayed) => (delayed ? this.shutDown({ delayed }) : void this.end()),
@@ -214,6 +214,7 @@ export class Master {
     report.write(stream, `portico ${VERSION} ready: ${report.servingText(config)}\n`);
     onReady?.();
     this.certificates.lookAfter();
+    void this.upstreams.lookAfter();
   }
 
   status(): Done {
@@ -236,6 +237,7 @@ export class Master {
     await this.notify({ READY: 1 });
     this.logs.write("info", message);
     this.certificates.lookAfter();
+    void this.upstreams.lookAfter();
     return { ok: true, value: { message, warnings } };
   }
 
@@ -326,7 +328,7 @@ export class Master {
     this.current = next;
     this.loaded = loaded;
     this.generation += 1;
-    this.upstreams.keepOnly(config);
+    await this.upstreams.keepOnly(config);
     await this.sockets.keepOnly(config, this.isMain);
     // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
     await previous?.drain();
@@ -347,6 +349,7 @@ export class Master {
     // Otherwise clients would wait in the queue of a socket that no worker accepts from.
     this.sockets.listeners.closeAll();
     this.ticketKeys.stop();
+    this.upstreams.stop();
     await Promise.all([drained, this.certificates.stop()]);
   }
 

@@ -2,12 +2,15 @@ import { type Problem, problem, type ProxyConfig, serversOf } from "../../model/
 import type { ServerOrder } from "../upstream/balancer.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { ControlOutcome, Done } from "./control.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
+import type { ServerChecks } from "./serverChecks.js";
 import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
 
 /** What orders of a master go through. */
 export interface UpstreamsHost {
-  config(): ProxyConfig;
+  /** What is in service now. */
+  loaded(): LoadedConfig;
   /** Has every worker act on these orders; resolves with what each of them sees. */
   orderServers(orders: ServerOrders): Promise<readonly SeenServers[]>;
 }
@@ -15,6 +18,7 @@ export interface UpstreamsHost {
 /** What a master knows of a server that gets less than others. */
 interface ServerState {
   drained: boolean;
+  down: boolean;
   /** When it came back, by the clock of `performance`. */
   backAt: number | undefined;
 }
@@ -27,6 +31,9 @@ export class ServedUpstreams {
   /** By the upstream's name, then by URL. */
   private readonly states = new Map<string, Map<string, ServerState>>();
 
+  private checks: ServerChecks | undefined;
+  private stopped = false;
+
   constructor(
     private readonly host: UpstreamsHost,
     private readonly logs: Pick<MasterLog, "write">,
@@ -35,9 +42,9 @@ export class ServedUpstreams {
   /** As of now, since they say how long ago a server came back; what the next master goes on with, too. */
   get orders(): ServerOrders {
     const now = performance.now();
-    const order = ({ drained, backAt }: ServerState): ServerOrder => ({
+    const order = ({ drained, down, backAt }: ServerState): ServerOrder => ({
       drained,
-      down: false,
+      down,
       ...(backAt === undefined ? {} : { backForMs: now - backAt }),
     });
     return Object.fromEntries(
@@ -52,21 +59,46 @@ export class ServedUpstreams {
   adopt(orders: ServerOrders = {}): void {
     const now = performance.now();
     for (const [name, servers] of Object.entries(orders)) {
-      for (const [url, { drained, backForMs }] of Object.entries(servers)) {
+      for (const [url, { drained, down, backForMs }] of Object.entries(servers)) {
         const state = this.stateOf(name, url);
         state.drained = drained;
+        state.down = down;
         state.backAt = backForMs === undefined ? undefined : now - backForMs;
       }
     }
   }
 
-  /** Forgets servers that the config no longer has. */
-  keepOnly(config: ProxyConfig): void {
+  /** Forgets servers that the config no longer has, and findings of checks that it no longer has. */
+  async keepOnly(config: ProxyConfig): Promise<void> {
+    const unchecked = config.upstreams.filter(({ health }) => health === undefined);
+    const states = unchecked.flatMap(({ name }) => [...(this.states.get(name)?.values() ?? [])]);
+    const freed = states.filter(({ down }) => down);
+    for (const state of freed) setDown(state, false);
     const kept = new Map(severalOf(config).map(({ name, servers }) => [name, new Set(servers.map(urlOf))]));
     for (const [name, states] of this.states) {
       for (const url of states.keys()) if (kept.get(name)?.has(url) !== true) states.delete(url);
       if (states.size === 0) this.states.delete(name);
     }
+    // The workers of this config were started before.
+    if (freed.length > 0) await this.host.orderServers(this.orders);
+  }
+
+  /** Checks the servers of the current config, as it says. Only a main master does. */
+  async lookAfter(): Promise<void> {
+    const wanted = this.host.loaded().config.upstreams.some(({ health }) => health !== undefined);
+    const made = wanted ? await import("./serverChecks.js") : undefined;
+    this.checks?.stop();
+    this.checks = undefined;
+    if (made === undefined || this.stopped) return;
+    this.checks = new made.ServerChecks(this.host.loaded(), {
+      isDown: (name, url) => this.stateOf(name, url).down,
+      changed: (name, url, down, why) => this.found(name, url, down, why),
+    });
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.checks?.stop();
   }
 
   async list(): Promise<Done> {
@@ -77,7 +109,7 @@ export class ServedUpstreams {
 
   /** From now on it gets no new request, or some again; resolves when every worker knows. */
   async drain({ name, server: url }: NamedServer, drained: boolean): Promise<ControlOutcome> {
-    const unknown = unknownServer(this.host.config(), name, url);
+    const unknown = unknownServer(this.host.loaded().config, name, url);
     if (unknown !== undefined) return { ok: false, problems: [unknown] };
     const state = this.stateOf(name, url);
     const changed = state.drained !== drained;
@@ -85,7 +117,9 @@ export class ServedUpstreams {
     if (changed) state.backAt = drained ? undefined : performance.now();
     const { servers } = (await this.listed()).find((one) => one.name === name)!;
     const { inProgress } = servers.find((one) => one.url === url)!;
-    const noneLeft = servers.every((one) => one.drained) ? `; no server is left, so requests get 503` : "";
+    const noneLeft = servers.every((one) => one.drained || one.down)
+      ? `; no server is left, so requests get 503`
+      : "";
     const what = drained
       ? `is drained: it gets no new request, and has ${inProgress} in progress${noneLeft}`
       : "gets requests again";
@@ -94,9 +128,16 @@ export class ServedUpstreams {
     return { ok: true, value: { message, warnings: [] } };
   }
 
+  private found(name: string, url: string, down: boolean, why: string): void {
+    setDown(this.stateOf(name, url), down);
+    const what = down ? `is down, by its checks: ${why}` : "is up again, by its checks";
+    this.logs.write("warn", `upstream "${name}": its server ${url} ${what}`);
+    void this.host.orderServers(this.orders);
+  }
+
   private async listed(): Promise<readonly ListedUpstream[]> {
     const seen = await this.host.orderServers(this.orders);
-    return severalOf(this.host.config()).map(({ name, servers }) => ({
+    return severalOf(this.host.loaded().config).map(({ name, servers }) => ({
       name,
       servers: servers.map(({ url, backup }) => {
         const each = seen.flatMap((one) => new Map(Object.entries(one)).get(name) ?? []);
@@ -106,6 +147,7 @@ export class ServedUpstreams {
           backup,
           inProgress: own.reduce((sum, { inProgress }) => sum + inProgress, 0),
           drained: this.states.get(name)?.get(url)?.drained === true,
+          down: this.states.get(name)?.get(url)?.down === true,
           outIn: own.filter(({ out }) => out).length,
         };
       }),
@@ -115,10 +157,16 @@ export class ServedUpstreams {
   private stateOf(name: string, url: string): ServerState {
     const states = this.states.get(name) ?? new Map<string, ServerState>();
     this.states.set(name, states);
-    const state = states.get(url) ?? { drained: false, backAt: undefined };
+    const state = states.get(url) ?? { drained: false, down: false, backAt: undefined };
     states.set(url, state);
     return state;
   }
+}
+
+function setDown(state: ServerState, down: boolean): void {
+  if (state.down === down) return;
+  state.down = down;
+  state.backAt = down ? undefined : performance.now();
 }
 
 const urlOf = ({ url }: { readonly url: string }): string => url;

@@ -1,0 +1,60 @@
+import { serverConfigsOf } from "../../model/serving.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
+import { type HealthConfig, ServerCheck } from "./serverCheck.js";
+
+/** Gets what checks find. */
+export interface CheckedServers {
+  isDown(name: string, url: string): boolean;
+  /** Enough checks in a row say the other thing now. */
+  changed(name: string, url: string, down: boolean, why: string): void;
+}
+
+/** The checks of all servers of one config, until they are stopped. */
+export class ServerChecks {
+  private readonly ending = new AbortController();
+
+  constructor(
+    { config, upstreamTls = {} }: LoadedConfig,
+    private readonly servers: CheckedServers,
+  ) {
+    for (const upstream of config.upstreams) {
+      const { name, health } = upstream;
+      if (health === undefined) continue;
+      for (const server of serverConfigsOf(upstream))
+        this.begin(name, server.url, new ServerCheck(server, health, upstreamTls[name]), health);
+    }
+  }
+
+  stop(): void {
+    this.ending.abort();
+  }
+
+  /** All begin at different times, and stay apart by their jitter. */
+  private begin(name: string, url: string, check: ServerCheck, health: HealthConfig): void {
+    const { signal } = this.ending;
+    const { intervalMs, fall, rise } = health;
+    /** Checks in a row that contradict the state. */
+    let others = 0;
+    const look = async (): Promise<void> => {
+      const began = performance.now();
+      const why = await check.run(Math.min(intervalMs, CHECK_MS), signal);
+      if (signal.aborted) return;
+      const wasDown = this.servers.isDown(name, url);
+      others = (why !== undefined) === wasDown ? 0 : others + 1;
+      if (others >= (wasDown ? rise : fall)) {
+        others = 0;
+        this.servers.changed(name, url, !wasDown, why ?? "it answered");
+      }
+      later(intervalMs * (1 + (Math.random() - 0.5) * JITTER) - (performance.now() - began));
+    };
+    let timer: NodeJS.Timeout;
+    const later = (ms: number): void => void (timer = setTimeout(() => void look(), Math.max(ms, 0)));
+    signal.addEventListener("abort", () => clearTimeout(timer));
+    later(Math.random() * Math.min(intervalMs, SPREAD_MS));
+  }
+}
+
+const CHECK_MS = 10_000;
+/** A tenth, up or down. */
+const JITTER = 0.2;
+const SPREAD_MS = 1_000;
