@@ -1,7 +1,7 @@
 import { terraformIsHere } from "../terraform/workspace.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { Deployment } from "./deploy/deployment.js";
-import { HostCa } from "./deploy/hostCa.js";
+import { HostCa, TOKEN } from "./deploy/hostCa.js";
 import { differences, hostTree } from "./deploy/hostTree.js";
 import { startLoad } from "./deploy/load.js";
 import { eventually } from "../kit/waiting.js";
@@ -21,6 +21,7 @@ const PORTICO = "/var/lib/portico/deployment/command";
 const STATE = "/var/lib/private/portico-certificates";
 const OFFICE = "office.example.net";
 const LATE = "late.example.net";
+const WILD = "*.wild.example.net";
 
 run("certificates by ACME", () => {
   let host: TestHost;
@@ -45,6 +46,9 @@ run("certificates by ACME", () => {
     });
     await deployment.installApplication();
     await host.write(ROOTS, ca.roots);
+    await host.write("/usr/local/bin/dns-record", ca.dnsProgram);
+    await host.write("/etc/dns-token", `${TOKEN}\n`);
+    await host.must("chmod 755 /usr/local/bin/dns-record && chmod 600 /etc/dns-token");
     before = await hostTree(host);
     await deployment.buildRuntime();
     synthesize([OFFICE], true);
@@ -161,6 +165,24 @@ run("certificates by ACME", () => {
       expect([await mainPid(), await reloadCount()]).toEqual([pid, reloads]);
       expect((await portico("certificates")).code).toBe(0);
       expect(await failedRows(/./)).toEqual([]);
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "a wildcard is proved by a program, in the hardened unit, with a secret that only root can read",
+    async () => {
+      synthesize([OFFICE, LATE, WILD]);
+      expect((await apply()).code).toBe(0);
+      const name = WILD.replace("*", "any");
+      const isIssued = async () => (await served(name)).issuer.includes("Pebble");
+      await eventually(isIssued, "for the wildcard", { everyMs: 500 });
+      expect((await served(name)).names).toBe(`DNS:${WILD}`);
+      expect(await outside.must(`curl -sk --resolve ${name}:443:${host.address} https://${name}/`)).toBe(
+        `${WILD}\n`,
+      );
+      const log = await host.must("cat /var/log/portico/*; journalctl -u portico");
+      expect(log).not.toContain(TOKEN);
     },
     FIVE_MINUTES,
   );

@@ -35,13 +35,19 @@ export interface DeployedApp {
   };
 }
 
+/** Proves wildcards. */
+const DNS_PROGRAM = { command: "/usr/local/bin/dns-record", credentialFile: "/etc/dns-token" };
+
 const given = JSON.parse(process.env.PORTICO_TEST!) as DeployedApp;
 
 const app = new App();
 const stack = new TerraformStack(app, "portico");
 
-const byAcme = ({ directory, roots }: Required<DeployedApp>["acme"]): TlsMaterial =>
-  TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true, directory, roots });
+const byAcme = ({ directory, roots }: Required<DeployedApp>["acme"], name = ""): TlsMaterial =>
+  TlsMaterial.acme({
+    ...{ email: "admin@example.org", agreeToTerms: true, directory, roots },
+    ...(name.startsWith("*.") ? { dns: { type: "program", ...DNS_PROGRAM } } : {}),
+  });
 
 const files = new FileSyncFrontEnd(stack, given.construct ?? "files", {
   host: {
@@ -105,10 +111,10 @@ if (given.health === true) {
   });
 }
 for (const name of given.acme?.names ?? []) {
-  const server = files.proxy.addVirtualServer(name.split(".")[0]!, {
+  const server = files.proxy.addVirtualServer(name.replace("*.", "").split(".")[0]!, {
     serverNames: [name],
     listeners: [files.httpsListener, files.listeners.https6!],
-    tls: byAcme(given.acme!),
+    tls: byAcme(given.acme!, name),
   });
   server.addRoute("name", { path: "/", match: "prefix", action: Action.respond(200, { body: `${name}\n` }) });
 }

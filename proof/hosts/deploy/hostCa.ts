@@ -19,6 +19,7 @@ const ACME = 14_000;
 const MANAGEMENT = 15_000;
 const DNS = 8053;
 const DNS_MANAGEMENT = 8055;
+export const TOKEN = "the secret of the program";
 
 /** An authority in the network outside of a host, which proves names on the host's own ports 80 and 443. */
 export class HostCa {
@@ -42,11 +43,25 @@ export class HostCa {
     writeFileSync(join(folder, "key.pem"), key);
     const ca = new HostCa(outside, address, folder, cert);
     outside.start(
-      `exec ${DNS_SERVER} -dnsserver 127.0.0.1:${DNS} -management 127.0.0.1:${DNS_MANAGEMENT} ` +
+      `exec ${DNS_SERVER} -dnsserver 127.0.0.1:${DNS} -management ${address}:${DNS_MANAGEMENT} ` +
         SILENT.map((argument) => `'${argument}'`).join(" "),
     );
     await ca.startPebble();
     return ca;
+  }
+
+  /** A program that writes records, if it has its secret and does not run as root. */
+  get dnsProgram(): string {
+    return `#!/bin/bash
+[ "$(< "$PORTICO_CREDENTIAL_FILE")" = "${TOKEN}" ] || exit 4
+[ "$(id -u)" != 0 ] || exit 5
+[ "$1" = present ] || exit 0
+body="{\\"host\\": \\"$2.\\", \\"value\\": \\"$3\\"}"
+exec 3<> /dev/tcp/${this.address}/${DNS_MANAGEMENT}
+printf 'POST /set-txt HTTP/1.0\\r\\nContent-Length: %d\\r\\n\\r\\n%s' \${#body} "$body" >&3
+read -r _ status _ <&3
+[ "$status" = 200 ]
+`;
   }
 
   get directory(): string {
@@ -91,7 +106,7 @@ export class HostCa {
       ["add-a", { addresses: [address] }],
     ] as const) {
       const body = JSON.stringify({ host: `${name}.`, ...more });
-      const url = `http://127.0.0.1:${DNS_MANAGEMENT}/${path}`;
+      const url = `http://${this.address}:${DNS_MANAGEMENT}/${path}`;
       await this.outside.must(`curl -sSf --retry 5 --retry-connrefused -d '${body}' ${url}`);
     }
   }
