@@ -30,7 +30,7 @@ export interface HostOptions {
   readonly packages?: readonly string[];
   /**
    * Release of Debian.
-   * @default - that of the run
+   * @default - that of a suite which names none: `releaseOfSuite`
    */
   readonly release?: Release;
 }

@@ -70,6 +70,8 @@ export class ServedUpstreams {
 
   /** Forgets servers that the config no longer has, and findings of checks that it no longer has. */
   async keepOnly(config: ProxyConfig): Promise<void> {
+    // Checks of the config before would bring back what is forgotten here; `lookAfter` begins those of this one.
+    this.stopChecks();
     const unchecked = config.upstreams.filter(({ health }) => health === undefined);
     const states = unchecked.flatMap(({ name }) => [...(this.states.get(name)?.values() ?? [])]);
     const freed = states.filter(({ down }) => down);
@@ -87,8 +89,7 @@ export class ServedUpstreams {
   async lookAfter(): Promise<void> {
     const wanted = this.host.loaded().config.upstreams.some(({ health }) => health !== undefined);
     const made = wanted ? await import("./serverChecks.js") : undefined;
-    this.checks?.stop();
-    this.checks = undefined;
+    this.stopChecks();
     if (made === undefined || this.stopped) return;
     this.checks = new made.ServerChecks(this.host.loaded(), {
       isDown: (name, url) => this.stateOf(name, url).down,
@@ -98,7 +99,12 @@ export class ServedUpstreams {
 
   stop(): void {
     this.stopped = true;
+    this.stopChecks();
+  }
+
+  private stopChecks(): void {
     this.checks?.stop();
+    this.checks = undefined;
   }
 
   async list(): Promise<Done> {
