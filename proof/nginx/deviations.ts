@@ -157,7 +157,10 @@ export const RULES = {
     allowedBy: "decisions 4.1",
     why: "what came of a broken answer was passed on at once; nginx holds some back, and drops it",
     explains: ({ fact, nginx = "", portico = "" }, pair) =>
-      fact === "body" && pair.portico["complete"] === "false" && portico.startsWith(nginx),
+      fact === "body" &&
+      pair.portico["complete"] === "false" &&
+      // Over HTTP/2 the reset of a broken answer drops what is still queued, in either proxy.
+      (portico.startsWith(nginx) || nginx.startsWith(portico)),
   },
   informationalDropped: {
     allowedBy: "decisions 4.3",

@@ -29,7 +29,7 @@ type About = GeneratedRule["about"];
 /** Deviations of the table that generated requests show as well, and which. */
 const SHOWN = {
   upstreamReuse: always,
-  setFieldsOnce: isMedia,
+  setFieldsOnce: (generated) => isMedia(generated) || pathOf(generated) === "/",
   publicForwardedHost: always,
   hostNeverCatchAll: ({ host }) => host === undefined,
   hostAsAsked: ({ host }) => host !== HOST,
