@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { buildBundle } from "./bundle.js";
+import { bringPackages, withoutComments } from "./packages.js";
 import { buildSchema } from "./schema.js";
 import { DIST, NATIVE_TSC, NATIVE_TSC_ENVIRONMENT, ROOT } from "./paths.js";
 
@@ -50,6 +51,8 @@ async function buildLibrary(): Promise<string> {
   // The bundle alone is built where there is no compiler.
   const { writeOutDeclarations } = await import("./declarations.js");
   writeOutDeclarations(lib);
+  await withoutComments(lib);
+  await bringPackages(lib);
   return `${readdirSync(lib, { recursive: true }).filter((name) => String(name).endsWith(".js")).length} modules`;
 }
 

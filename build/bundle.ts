@@ -105,7 +105,7 @@ function packageFolders(metafile: Metafile): string[] {
 }
 
 /** The licences of what is bundled ask that their notices travel along. */
-function notice(folder: string): string {
+export function notice(folder: string): string {
   const { name, version } = manifestOf(path.join(ROOT, folder));
   const licence = ["LICENSE", "LICENSE.md", "license"]
     .map((name) => path.join(ROOT, folder, name))

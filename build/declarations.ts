@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
 import { configJsonSchema } from "../src/model/index.js";
@@ -11,10 +11,11 @@ import { type SchemaNode, variants } from "../src/model/config/schema.js";
  * the schema, so that editors show them.
  */
 
-/** Modules whose exported types are written out. */
+/** Modules whose exported types are written out, beside all that name the schema library. */
 const DOCUMENTS = ["model/actions/table", "model/config/config", "model/deployment"];
 /** Modules that only take schemas, which no user has. */
 const SCHEMA_USERS = ["model/config/parse", "model/config/schema"];
+const NAMES_SCHEMAS = 'from "zod";';
 
 /** Types that users import, by the schema that describes their fields. */
 const DESCRIBED: Readonly<Record<string, SchemaNode>> = {
@@ -23,7 +24,13 @@ const DESCRIBED: Readonly<Record<string, SchemaNode>> = {
 };
 
 export function writeOutDeclarations(lib: string): void {
-  const files = DOCUMENTS.map((name) => path.join(lib, `${name}.d.ts`));
+  const files = readdirSync(lib, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".d.ts") && !SCHEMA_USERS.includes(name.slice(0, -".d.ts".length)))
+    .filter((name) => {
+      const isDocument = DOCUMENTS.includes(name.slice(0, -".d.ts".length));
+      return isDocument || readFileSync(path.join(lib, name), "utf8").includes(NAMES_SCHEMAS);
+    })
+    .map((name) => path.join(lib, name));
   const program = ts.createProgram(files, { module: ts.ModuleKind.Node16, strict: true, types: [] });
   const texts = files.map((file) => written(program, program.getSourceFile(file)!));
   files.forEach((file, i) => writeFileSync(file, texts[i]!));
@@ -37,32 +44,32 @@ export function writeOutDeclarations(lib: string): void {
   }
 }
 
-/** The module's exports with their types in full; what is made of a schema alone is left out. */
+/** The module's declarations with their types in full; what is made of a schema alone is left out. */
 function written(program: ts.Program, file: ts.SourceFile): string {
   const checker = program.getTypeChecker();
-  const lines = checker.getExportsOfModule(checker.getSymbolAtLocation(file)!).flatMap((symbol) => {
+  const body = file.statements.flatMap((statement) => writtenStatement(checker, file, statement)).join("\n");
+  const used = file.statements
+    .filter((statement) => ts.isImportDeclaration(statement))
+    .map((statement) => statement.getText(file))
+    .filter((text) => !text.includes(NAMES_SCHEMAS) && names(text).some((name) => body.includes(name)));
+  return `${[...used, body, "export {};"].join("\n")}\n`;
+}
+
+function writtenStatement(checker: ts.TypeChecker, file: ts.SourceFile, statement: ts.Statement): string[] {
+  if (ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement)) return [];
+  if (ts.isTypeAliasDeclaration(statement) && statement.typeParameters === undefined) {
+    const symbol = checker.getSymbolAtLocation(statement.name)!;
     const docs = ts.displayPartsToString(symbol.getDocumentationComment(checker));
     const comment = docs === "" ? "" : `/** ${docs.replaceAll("\n", "\n * ")} */\n`;
-    const declaration = symbol.declarations![0]!;
-    if (ts.isTypeAliasDeclaration(declaration) && declaration.typeParameters === undefined) {
-      const described = DESCRIBED[symbol.name];
-      const nodes = described === undefined ? [] : [described];
-      return `${comment}export type ${symbol.name} = ${typeText(checker, checker.getDeclaredTypeOfSymbol(symbol), nodes)};`;
-    }
-    const text = declaration.getText(file);
-    if (text.includes("z.")) return [];
-    if (ts.isVariableDeclaration(declaration)) return `${comment}export declare const ${text};`;
-    return `${comment}${text}`;
-  });
-  const imports = file.statements.filter(
-    (statement) =>
-      ts.isImportDeclaration(statement) && !statement.moduleSpecifier.getText(file).includes("zod"),
-  );
-  const body = lines.join("\n");
-  const used = imports
-    .map((statement) => statement.getText(file))
-    .filter((text) => names(text).some((name) => body.includes(name)));
-  return `${[...used, body].join("\n")}\n`;
+    const described = DESCRIBED[symbol.name];
+    const nodes = described === undefined ? [] : [described];
+    const scope = statement.modifiers?.map((one) => `${one.getText(file)} `).join("") ?? "";
+    return [
+      `${comment}${scope}type ${symbol.name} = ${typeText(checker, checker.getDeclaredTypeOfSymbol(symbol), nodes)};`,
+    ];
+  }
+  const text = statement.getFullText(file).trim();
+  return /\bz\./.test(text) ? [] : [text];
 }
 
 const names = (importText: string): string[] =>

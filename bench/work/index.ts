@@ -8,6 +8,7 @@ import { smallHead, smallHttp1, smallHttp2, smallTls } from "./smallRequests.js"
 import { start } from "./start.js";
 import { staticFiles } from "./staticFiles.js";
 import { synthesis } from "./synthesis.js";
+import { importing, installing, packing } from "./weight.js";
 import type { Work } from "../lib/work.js";
 
 /** Every item, in the order of the table. */
@@ -26,6 +27,9 @@ export const WORK: readonly Work[] = [
   ...memory,
   start,
   synthesis,
+  importing,
+  packing,
+  installing,
   routeScaling,
   serverScaling,
   workerScaling,

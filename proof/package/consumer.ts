@@ -7,8 +7,8 @@ import { NATIVE_TSC, NATIVE_TSC_ENVIRONMENT } from "../../build/paths.js";
 const ROOT = resolve(__dirname, "../..");
 const INSTALLED = join(ROOT, "node_modules");
 const TSC = join(INSTALLED, "typescript/bin/tsc");
-/** Peers that only some users install. */
-const OPTIONAL = ["@cdktf/provider-kubernetes"];
+/** Peers that only some users install, and what is in the package, so that nobody has to install it. */
+const LEFT_OUT = ["@cdktf/provider-kubernetes", "commander", "mrmime", "zod"];
 
 /** A fresh project that has installed the packed tarball, with the packages of this repository beside it. */
 export class Consumer {
@@ -18,7 +18,7 @@ export class Consumer {
     if (!existsSync(join(ROOT, "dist/lib/index.js")))
       throw new Error("dist/lib is missing: run `npm run build` first");
     const modules = join(this.folder, "node_modules");
-    for (const name of packages().filter((one) => !OPTIONAL.includes(one))) this.install(name);
+    for (const name of packages().filter((one) => !LEFT_OUT.includes(one))) this.install(name);
     this.write("package.json", '{ "name": "consumer", "version": "1.0.0", "private": true }\n');
     const own = join(modules, "cdktf-portico");
     mkdirSync(own);

@@ -236,9 +236,28 @@ describe("the pages", () => {
       "constructs",
       "kubernetes",
       "model",
+      "packages",
       "render",
       "runtime",
       "testing",
+    ]);
+  });
+
+  test("an import loads nothing that is for the host, and no packages but cdktf and constructs", () => {
+    const program = `
+      require("cdktf");
+      const before = new Set(Object.keys(require.cache));
+      require("cdktf-portico");
+      const loaded = Object.keys(require.cache).filter((file) => !before.has(file));
+      const part = (file) => file.split("/dist/lib/")[1]?.split("/")[0] ?? file;
+      console.log(JSON.stringify([...new Set(loaded.map(part))].sort()));`;
+    expect(JSON.parse(consumer.run(process.execPath, ["-e", program]))).toEqual([
+      "applications",
+      "constructs",
+      "index.js",
+      "model",
+      "packages",
+      "render",
     ]);
   });
 
