@@ -135,3 +135,32 @@ test("when a server goes, its sessions move and no others; by weight each has it
   balancer.failed(1, false, 0);
   before.forEach((server, i) => server === 1 || expect(of(i)).toBe(server));
 });
+
+test("servers of a name come and go: who stays keeps what is known; a place is free when its last request is over", () => {
+  const server = (i: number) => ({ url: `http://10.0.1.${i}:80`, weight: 1, backup: false });
+  const balancer = new Balancer(
+    upstream({ servers: undefined, url: "http://web.internal:80", spread: true }),
+  );
+  const [a, b] = balancer.setServers([server(1), server(2)]) as [number, number];
+  balancer.failed(a, false, 0);
+  balancer.begun(b);
+  expect(balancer.choose(facts(), undefined, 0)).toBe(b);
+  const [c, again] = balancer.setServers([server(3), server(1)]) as [number, number];
+  expect(again).toBe(a);
+  expect(c).not.toBe(b);
+  expect(balancer.seen(a)).toEqual({ inProgress: 0, out: true });
+  for (let i = 0; i < 5; i++) expect(balancer.choose(facts(), undefined, 0)).toBe(c);
+  expect(balancer.choose(facts({ bound: b }), undefined, 0)).toBe(c);
+  balancer.ended(b);
+  expect(balancer.setServers([server(3), server(1), server(4)])[2]).toBe(b);
+});
+
+test("a server that is alone is never left out by what requests meet, but by a drain", () => {
+  const balancer = new Balancer(
+    upstream({ servers: undefined, url: "http://web.internal:80", spread: true }),
+  );
+  for (let i = 0; i < 5; i++) expect(balancer.failed(0, false, 0)).toBe(0);
+  expect(balancer.choose(facts({ repeatable: false }), undefined, 0)).toBe(0);
+  balancer.order([{ drained: true, down: false }], 0);
+  expect(balancer.choose(facts(), undefined, 0)).toBe(-1);
+});

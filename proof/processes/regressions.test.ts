@@ -186,6 +186,7 @@ describe("bytes of one connection never reach another", () => {
         name: "web",
         url: `http://127.0.0.1:${upstream.port}`,
         balance: "roundRobin",
+        spread: false,
         slowStartMs: 0,
         connectTimeoutMs: 1_000,
         sendTimeoutMs: 1_000,

@@ -192,6 +192,13 @@ export interface UpstreamProps {
    */
   readonly sticky?: UpstreamSticky;
   /**
+   * Whether each address of a host name is a server of its own. The names are looked up every 5 s: addresses that come are
+   * servers, and those that go get no new request. Without it, the addresses of a name are tried one after the other, as one
+   * server.
+   * @default false
+   */
+  readonly spread?: boolean;
+  /**
    * Checks of each of several servers.
    * @default - servers are judged by the requests that they get
    */
@@ -281,6 +288,7 @@ export const UPSTREAM_PROPS: PropTable<UpstreamProps> = {
   servers: any,
   balance: any,
   sticky: any,
+  spread: any,
   health: any,
   slowStartMs: any,
   name: any,

@@ -31,6 +31,7 @@ import {
   restBelow,
   type RouteConfig,
   Router,
+  hasSeveral,
   serversOf,
   TRACE_REFUSAL,
   type VirtualServerConfig,
@@ -220,8 +221,9 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
   const { config, asked, client, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;
   const servers = serversOf(upstream);
-  const chances =
-    servers.length > 1 ? serverChances(upstream, headerList(asked), client.clientAddress) : undefined;
+  const chances = hasSeveral(upstream)
+    ? serverChances(upstream, headerList(asked), client.clientAddress)
+    : undefined;
   const { url: upstreamUrl } = (chances ?? servers)[0]!;
   const request = {
     method: asked.method,

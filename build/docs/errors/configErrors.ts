@@ -345,7 +345,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-servers": {
     means:
-      "The servers of an upstream do not go together: one is there twice, all are backups, `url` names another one, a session is bound by no cookie or by two, or there is one server and something that only several can have. A single server gets every request, whatever it answers, so nothing binds sessions to it.",
+      "The servers of an upstream do not go together: one is there twice, all are backups, `url` names another one, a session is bound by no cookie or by two, there is one server and something that only several can have, or `spread` and no name. A single server gets every request, whatever it answers, so nothing binds sessions to it.",
     example: withField("upstreams[0]", {
       name: "web",
       servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.7:8000" }],

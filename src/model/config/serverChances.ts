@@ -1,7 +1,7 @@
 import { clientNetwork } from "../address.js";
 import type { UpstreamConfig } from "./config.js";
 import { cookieOf, hashOf, scoreOf } from "../sessionHash.js";
-import { serversOf, type UpstreamServer } from "./upstreamServers.js";
+import { serversOf, spreadUrls, type UpstreamServer } from "./upstreamServers.js";
 
 /** A server that may get a request. */
 export interface ServerChance {
@@ -24,31 +24,43 @@ export function serverChances(
   const servers = serversOf(upstream);
   const main = servers.filter(({ backup }) => !backup);
   const backups = servers.filter(({ backup }) => backup);
-  return [
+  const chances = [
     ...chancesOf(upstream, main, headers, clientAddress),
     ...backups.map(({ url }) => ({ url, why: "backup: gets it while all others are down or drained" })),
   ];
+  const spread = new Set(spreadUrls(upstream));
+  return chances.map((one) => (spread.has(one.url) ? { ...one, why: `${one.why}; ${SPREAD}` } : one));
 }
 
+const SPREAD = "each address of the name is a server of its own";
+
 function chancesOf(
-  { balance, sticky }: UpstreamConfig,
+  upstream: UpstreamConfig,
   main: readonly UpstreamServer[],
   headers: readonly string[],
   clientAddress: string,
 ): readonly ServerChance[] {
+  const { balance, sticky } = upstream;
+  const spread = new Set(spreadUrls(upstream));
   const { applicationCookie, cookie } = sticky ?? {};
   const session = applicationCookie === undefined ? undefined : cookieOf(headers, applicationCookie);
-  if (session !== undefined) return byHash(main, session, `the cookie ${applicationCookie}`);
+  const hashed = (key: string, what: string): readonly ServerChance[] =>
+    spread.size === 0
+      ? byHash(main, key, what, unless)
+      : reasoned(() => `may get it, by ${what}, which chooses among all addresses`);
   const own = cookie !== undefined && cookieOf(headers, cookie) !== undefined;
   const unless = own ? `unless the cookie ${cookie} names another server: ` : "";
   const reasoned = (why: (server: UpstreamServer) => string): readonly ServerChance[] =>
     main.map((server) => ({ url: server.url, why: unless + why(server) }));
+  if (session !== undefined) return hashed(session, `the cookie ${applicationCookie}`);
   switch (balance) {
     case "clientAddress":
-      return byHash(main, clientNetwork(clientAddress), "the client's address", unless);
+      return hashed(clientNetwork(clientAddress), "the client's address");
     case "leastConnections":
       return reasoned(({ weight }) => `has the fewest requests in progress, for its weight of ${weight}`);
     case "roundRobin": {
+      if (spread.size > 0)
+        return reasoned(({ weight }) => `gets requests in turns, by its weight of ${weight}`);
       const all = main.reduce((sum, { weight }) => sum + weight, 0);
       return reasoned(({ weight }) => `gets ${weight} of ${all} requests, in turns`);
     }
@@ -59,7 +71,7 @@ function byHash(
   main: readonly UpstreamServer[],
   key: string,
   what: string,
-  unless = "",
+  unless: string,
 ): readonly ServerChance[] {
   const hash = hashOf(key);
   const score = ({ url, weight }: UpstreamServer): number => scoreOf(hash, hashOf(url), weight);

@@ -106,6 +106,11 @@ export const upstream = z.strictObject({
         "client (IPv4 address or IPv6 /48 network) the same one.",
     ),
   sticky: sticky.optional(),
+  spread: flag(
+    false,
+    "Whether each address of a host name is a server of its own. The names are looked up every 5 s: addresses that come are " +
+      "servers, and those that go get no new request. Without it, the addresses of a name are tried one after the other, as one server.",
+  ),
   health: health.optional(),
   slowStartMs: count(
     10_000,

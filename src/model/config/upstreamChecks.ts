@@ -1,6 +1,6 @@
 import { upstreamScheme } from "../authority.js";
 import { type Problem, problem } from "../problem.js";
-import { serversOf, urlsOf } from "./upstreamServers.js";
+import { hasName, hasSeveral, serversOf, urlsOf } from "./upstreamServers.js";
 import type { ProxyConfig, UpstreamConfig } from "./config.js";
 
 /** Rules of upstreams: their servers, and TLS to them. */
@@ -10,6 +10,7 @@ export function upstreamProblems({ upstreams }: ProxyConfig): Problem[] {
     return [
       ...urlProblems(upstream, at),
       ...serverProblems(upstream, at),
+      ...spreadProblems(upstream, at),
       ...stickyProblems(upstream, at),
       ...healthProblems(upstream, at),
       ...tlsProblems(upstream, at),
@@ -53,6 +54,19 @@ function serverProblems(upstream: UpstreamConfig, at: string): Problem[] {
         ),
       ]
     : repeated;
+}
+
+function spreadProblems(upstream: UpstreamConfig, at: string): Problem[] {
+  const urls = urlsOf(upstream).map(({ url }) => url);
+  if (!upstream.spread || urls.length === 0 || urls.some(hasName)) return [];
+  const fix = "Remove `spread`, or give the host name whose addresses are the servers.";
+  return [
+    problem("config.bad-servers", `${at}.spread`, "is given, and no server has a host name", {
+      received: urls[0],
+      allowed: "http://NAME:PORT",
+      fix,
+    }),
+  ];
 }
 
 function stickyProblems(upstream: UpstreamConfig, at: string): Problem[] {
@@ -115,7 +129,7 @@ function healthProblems(upstream: UpstreamConfig, at: string): Problem[] {
 
 /** A single server is never left out: its 502 is the truth. */
 function onlyForSeveral(upstream: UpstreamConfig, path: string): Problem[] {
-  if (serversOf(upstream).length > 1) return [];
+  if (hasSeveral(upstream)) return [];
   const fix =
     "Remove it, or give `servers` with two servers or more: a single one gets every request, whatever it answers.";
   return [

@@ -5,26 +5,34 @@ import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { UpstreamFailure } from "../upstream/answerReader.js";
 import type { ConnectionOpener } from "../upstream/connectionOwner.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
+import type { UpstreamPool } from "../upstream/pool.js";
 import type { UpstreamServers } from "../upstream/upstreamServers.js";
 import { asksForTunnel, ProxiedExchange, RETRY_LATER } from "./proxy.js";
 
 /** Passes requests to one of several servers of an upstream. */
 export class BalancedProxyAction implements Action {
-  private readonly rules: readonly ForwardingRules[];
   private readonly webSocket: boolean;
+  /** By what servers are taken for, which is a URL of the config. */
+  private readonly byUrl = new Map<string, ForwardingRules>();
 
   constructor(
-    route: ProxiedRoute,
+    private readonly route: ProxiedRoute,
     private readonly servers: UpstreamServers,
   ) {
-    this.rules = servers.pools.map(({ config }) => new ForwardingRules(route, config));
     this.webSocket = route.action.webSocket;
   }
 
   handle(exchange: Exchange): void {
     const webSocket = asksForTunnel(exchange, this.webSocket);
     if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
-    new BalancedExchange(exchange, this.rules, this.servers, webSocket).start();
+    new BalancedExchange(exchange, this, this.servers, webSocket).start();
+  }
+
+  rulesFor({ config }: UpstreamPool): ForwardingRules {
+    const url = config.namedBy ?? config.url;
+    let rules = this.byUrl.get(url);
+    if (rules === undefined) this.byUrl.set(url, (rules = new ForwardingRules(this.route, { url })));
+    return rules;
   }
 }
 
@@ -41,11 +49,12 @@ class BalancedExchange extends ProxiedExchange implements ConnectionOpener {
 
   constructor(
     exchange: Exchange,
-    private readonly allRules: readonly ForwardingRules[],
+    private readonly action: BalancedProxyAction,
     private readonly servers: UpstreamServers,
     webSocket: boolean,
   ) {
-    super(exchange, allRules[0]!, servers.pools[0]!, webSocket);
+    const { first } = servers;
+    super(exchange, action.rulesFor(first), first, webSocket);
   }
 
   override onReleased(): void {
@@ -102,7 +111,7 @@ class BalancedExchange extends ProxiedExchange implements ConnectionOpener {
     if (!answered) this.servers.failed(server, begun, message);
     const mayGoOn = !begun || (!answered && repeatable);
     if (mayGoOn && this.goOn(message)) return;
-    if (begun) return super.fail(failure);
+    if (begun || this.servers.isSingle) return super.fail(failure);
     this.logError(`${message}; ${NONE_LEFT} (${status})`);
     respondError(this.exchange, 503, RETRY_LATER);
   }
@@ -133,8 +142,8 @@ class BalancedExchange extends ProxiedExchange implements ConnectionOpener {
     if (this.exchange.released) return;
     this.server = server;
     this.begun = false;
-    this.rules = this.allRules[server]!;
-    this.pool = this.servers.pools[server]!;
+    this.pool = this.servers.pool(server);
+    this.rules = this.action.rulesFor(this.pool);
     this.servers.begun(server);
     this.pool.request(this);
   }

@@ -1,9 +1,9 @@
 import type { Action, RouteRuntime } from "../exchange/exchange.js";
 import {
+  hasSeveral,
   type ProxyConfig,
   type RouteConfig,
   serverConfigsOf,
-  serversOf,
   type UpstreamConfig,
   withFileValues,
   withinRanges,
@@ -56,17 +56,15 @@ export function compileRoutes(
   const upstreams = new Map(
     config.upstreams.map((upstream) => {
       const contents = upstreamTls[upstream.name];
-      const several = serversOf(upstream).length > 1;
-      const made = several
+      const made = hasSeveral(upstream)
         ? new UpstreamServers(upstream, faults, warn, contents, cookieKey)
         : new UpstreamPool(serverConfigsOf(upstream)[0]!, faults, warn, contents);
       return [upstream.name, made];
     }),
   );
   const balanced = [...upstreams.values()].filter((one) => one instanceof UpstreamServers);
-  const pools = [...upstreams.values()].flatMap((one) =>
-    one instanceof UpstreamServers ? one.pools : [one],
-  );
+  const pools = (): readonly UpstreamPool[] =>
+    [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
   for (const server of config.virtualServers) {
     for (const route of server.routes) {
@@ -92,8 +90,8 @@ export function compileRoutes(
     showsTlsGroup: logs.showsTlsGroup,
     dispatcher: new Dispatcher(config, routes, logs.mainAccess),
     trusted: withinRanges(config.trustedProxies),
-    close: () => pools.forEach((pool) => pool.close()),
-    holdings: () => holdingsOf(pools),
+    close: () => pools().forEach((pool) => pool.close()),
+    holdings: () => holdingsOf(pools()),
     orderServers: (orders) => balanced.forEach((one) => one.order(orders[one.config.name] ?? {})),
     seenServers: () => Object.fromEntries(balanced.map((one) => [one.config.name, one.seen()])),
   };

@@ -319,6 +319,7 @@ export class Master {
       log: (level, message) => this.logs.write(level, message),
     });
     this.supervised.add(next);
+    await this.upstreams.lookUp(config);
     const problems = await next.start();
     if (problems.length > 0) {
       await this.sockets.keepOnly(this.loaded?.config, this.isMain);

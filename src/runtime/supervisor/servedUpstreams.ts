@@ -1,4 +1,16 @@
-import { type Problem, problem, type ProxyConfig, serversOf } from "../../model/serving.js";
+import {
+  addressUrl,
+  hasSeveral,
+  type KnownAddresses,
+  type KnownServer,
+  knownServers,
+  type Problem,
+  problem,
+  type ProxyConfig,
+  serversOf,
+  spreadUrls,
+  type UpstreamConfig,
+} from "../../model/serving.js";
 import type { ServerOrder } from "../upstream/balancer.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { ControlOutcome, Done } from "./control.js";
@@ -6,6 +18,7 @@ import type { LoadedConfig } from "../load/loadConfig.js";
 import type { ServerChecks } from "./serverChecks.js";
 import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
+import { type SpreadName, SpreadNames } from "./spreadNames.js";
 
 /** What orders of a master go through. */
 export interface UpstreamsHost {
@@ -21,6 +34,8 @@ interface ServerState {
   down: boolean;
   /** When it came back, by the clock of `performance`. */
   backAt: number | undefined;
+  /** For an address of a name: the URL of the config with the name. */
+  of: string | undefined;
 }
 
 /**
@@ -32,6 +47,7 @@ export class ServedUpstreams {
   private readonly states = new Map<string, Map<string, ServerState>>();
 
   private checks: ServerChecks | undefined;
+  private names: SpreadNames | undefined;
   private stopped = false;
 
   constructor(
@@ -42,9 +58,10 @@ export class ServedUpstreams {
   /** As of now, since they say how long ago a server came back; what the next master goes on with, too. */
   get orders(): ServerOrders {
     const now = performance.now();
-    const order = ({ drained, down, backAt }: ServerState): ServerOrder => ({
+    const order = ({ drained, down, backAt, of }: ServerState): ServerOrder => ({
       drained,
       down,
+      ...(of === undefined ? {} : { of }),
       ...(backAt === undefined ? {} : { backForMs: now - backAt }),
     });
     return Object.fromEntries(
@@ -59,10 +76,11 @@ export class ServedUpstreams {
   adopt(orders: ServerOrders = {}): void {
     const now = performance.now();
     for (const [name, servers] of Object.entries(orders)) {
-      for (const [url, { drained, down, backForMs }] of Object.entries(servers)) {
+      for (const [url, { drained, down, backForMs, of }] of Object.entries(servers)) {
         const state = this.stateOf(name, url);
         state.drained = drained;
         state.down = down;
+        state.of = of;
         state.backAt = backForMs === undefined ? undefined : now - backForMs;
       }
     }
@@ -70,41 +88,101 @@ export class ServedUpstreams {
 
   /** Forgets servers that the config no longer has, and findings of checks that it no longer has. */
   async keepOnly(config: ProxyConfig): Promise<void> {
-    // Checks of the config before would bring back what is forgotten here; `lookAfter` begins those of this one.
-    this.stopChecks();
+    // Those of the config before would bring back what is forgotten here; `lookAfter` begins those of this one.
+    this.stopLooking();
     const unchecked = config.upstreams.filter(({ health }) => health === undefined);
     const states = unchecked.flatMap(({ name }) => [...(this.states.get(name)?.values() ?? [])]);
     const freed = states.filter(({ down }) => down);
     for (const state of freed) setDown(state, false);
-    const kept = new Map(severalOf(config).map(({ name, servers }) => [name, new Set(servers.map(urlOf))]));
+    const several = config.upstreams.filter(hasSeveral);
+    const kept = new Map(several.map((one) => [one.name, new Set(serversOf(one).map(urlOf))]));
+    const spread = new Map(several.map((one) => [one.name, new Set(spreadUrls(one))]));
     for (const [name, states] of this.states) {
-      for (const url of states.keys()) if (kept.get(name)?.has(url) !== true) states.delete(url);
+      for (const [url, { of }] of states) {
+        const stays = of === undefined ? kept.get(name)?.has(url) : spread.get(name)?.has(of);
+        if (stays !== true) states.delete(url);
+      }
       if (states.size === 0) this.states.delete(name);
     }
     // The workers of this config were started before.
     if (freed.length > 0) await this.host.orderServers(this.orders);
   }
 
-  /** Checks the servers of the current config, as it says. Only a main master does. */
+  /** Looks up names of a config before its workers start: their first answers may bind clients to servers. */
+  async lookUp(config: ProxyConfig): Promise<void> {
+    const found = (name: SpreadName, addresses: readonly string[]): void => {
+      const upstream = config.upstreams.find((one) => one.name === name.upstream)!;
+      this.setAddresses(upstream, name.url, addresses);
+    };
+    const names = new SpreadNames(config, { found, failed: () => undefined });
+    await names.once();
+    names.stop();
+  }
+
+  /** Looks up names and checks servers of the current config, as it says. Only a main master does. */
   async lookAfter(): Promise<void> {
     const wanted = this.host.loaded().config.upstreams.some(({ health }) => health !== undefined);
     const made = wanted ? await import("./serverChecks.js") : undefined;
-    this.stopChecks();
-    if (made === undefined || this.stopped) return;
-    this.checks = new made.ServerChecks(this.host.loaded(), {
+    this.stopLooking();
+    if (this.stopped) return;
+    const loaded = this.host.loaded();
+    this.names = new SpreadNames(loaded.config, {
+      found: (name, addresses) => this.foundAddresses(name, addresses),
+      failed: ({ upstream, url }, why) =>
+        this.logs.write("warn", `upstream "${upstream}": the name in ${url} was not found: ${why}`),
+    });
+    this.names.begin();
+    if (made === undefined) return;
+    this.checks = new made.ServerChecks(loaded, {
       isDown: (name, url) => this.stateOf(name, url).down,
       changed: (name, url, down, why) => this.found(name, url, down, why),
     });
+    for (const upstream of loaded.config.upstreams) this.checks.use(upstream, this.serversOf(upstream));
   }
 
   stop(): void {
     this.stopped = true;
-    this.stopChecks();
+    this.stopLooking();
   }
 
-  private stopChecks(): void {
+  private stopLooking(): void {
     this.checks?.stop();
     this.checks = undefined;
+    this.names?.stop();
+    this.names = undefined;
+  }
+
+  private foundAddresses({ upstream: name, url }: SpreadName, addresses: readonly string[]): void {
+    const upstream = this.host.loaded().config.upstreams.find((one) => one.name === name)!;
+    if (!this.setAddresses(upstream, url, addresses)) return;
+    const servers = this.serversOf(upstream);
+    const own = servers.filter(({ of }) => of === url).map(urlOf);
+    this.logs.write("warn", `upstream "${name}": the servers of ${url} are now ${own.join(", ")}`);
+    this.checks?.use(upstream, servers);
+    void this.host.orderServers(this.orders);
+  }
+
+  /** @returns whether others are servers now */
+  private setAddresses(upstream: UpstreamConfig, url: string, addresses: readonly string[]): boolean {
+    const states = this.states.get(upstream.name) ?? new Map<string, ServerState>();
+    const before = [...states].filter(([, { of }]) => of === url).map(([known]) => known);
+    const taken = new Set(serversOf(upstream).map(urlOf));
+    // An address that another name has as well is one server.
+    const free = (one: string): boolean => !taken.has(one) && (states.get(one)?.of ?? url) === url;
+    const now = new Set(addresses.map((address) => addressUrl(url, address)).filter(free));
+    for (const gone of before) if (!now.has(gone)) states.delete(gone);
+    const come = [...now].filter((one) => !states.has(one));
+    for (const one of come) {
+      const state = this.stateOf(upstream.name, one);
+      state.of = url;
+      if (before.length > 0) state.backAt = performance.now();
+    }
+    return come.length > 0 || before.some((one) => !now.has(one));
+  }
+
+  private serversOf(upstream: UpstreamConfig): readonly KnownServer[] {
+    const known: KnownAddresses = Object.fromEntries(this.states.get(upstream.name) ?? []);
+    return knownServers(upstream, known);
   }
 
   async list(): Promise<Done> {
@@ -115,7 +193,7 @@ export class ServedUpstreams {
 
   /** From now on it gets no new request, or some again; resolves when every worker knows. */
   async drain({ name, server: url }: NamedServer, drained: boolean): Promise<ControlOutcome> {
-    const unknown = unknownServer(this.host.loaded().config, name, url);
+    const unknown = unknownServer(this.several, name, url);
     if (unknown !== undefined) return { ok: false, problems: [unknown] };
     const state = this.stateOf(name, url);
     const changed = state.drained !== drained;
@@ -143,7 +221,7 @@ export class ServedUpstreams {
 
   private async listed(): Promise<readonly ListedUpstream[]> {
     const seen = await this.host.orderServers(this.orders);
-    return severalOf(this.host.loaded().config).map(({ name, servers }) => ({
+    return this.several.map(({ name, servers }) => ({
       name,
       servers: servers.map(({ url, backup }) => {
         const each = seen.flatMap((one) => new Map(Object.entries(one)).get(name) ?? []);
@@ -160,10 +238,18 @@ export class ServedUpstreams {
     }));
   }
 
+  /** The current config's upstreams with several servers, and these. */
+  private get several(): readonly NamedServers[] {
+    const { upstreams } = this.host.loaded().config;
+    return upstreams
+      .filter(hasSeveral)
+      .map((upstream) => ({ name: upstream.name, servers: this.serversOf(upstream) }));
+  }
+
   private stateOf(name: string, url: string): ServerState {
     const states = this.states.get(name) ?? new Map<string, ServerState>();
     this.states.set(name, states);
-    const state = states.get(url) ?? { drained: false, down: false, backAt: undefined };
+    const state = states.get(url) ?? { drained: false, down: false, backAt: undefined, of: undefined };
     states.set(url, state);
     return state;
   }
@@ -177,14 +263,12 @@ function setDown(state: ServerState, down: boolean): void {
 
 const urlOf = ({ url }: { readonly url: string }): string => url;
 
-function severalOf({ upstreams }: ProxyConfig) {
-  return upstreams
-    .map((upstream) => ({ name: upstream.name, servers: serversOf(upstream) }))
-    .filter(({ servers }) => servers.length > 1);
+interface NamedServers {
+  readonly name: string;
+  readonly servers: readonly KnownServer[];
 }
 
-function unknownServer(config: ProxyConfig, name: string, url: string): Problem | undefined {
-  const several = severalOf(config);
+function unknownServer(several: readonly NamedServers[], name: string, url: string): Problem | undefined {
   const upstream = several.find((one) => one.name === name);
   if (upstream === undefined) {
     const allowed = several.map((one) => one.name).join(", ") || "none: no upstream has several servers";

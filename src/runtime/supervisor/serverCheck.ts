@@ -1,5 +1,4 @@
-import { isIP } from "node:net";
-import { type ServerConfig, upstreamAddress, upstreamScheme } from "../../model/serving.js";
+import { bracketed, type ServerConfig, upstreamAddress, upstreamScheme } from "../../model/serving.js";
 import { HeadError } from "../codec/http1/fields.js";
 import { HeadReader } from "../codec/http1/headReader.js";
 import { parseResponseHead } from "../codec/http1/responseHead.js";
@@ -27,7 +26,8 @@ export class ServerCheck {
     this.to = inNet && health.port !== undefined ? { ...address, port: health.port } : address;
     const secure = inNet && upstreamScheme(url) === "https";
     this.tls = secure ? new UpstreamTls(address.host, config.tls, tlsContents) : undefined;
-    const host = !inNet ? "localhost" : isIP(address.host) === 6 ? `[${address.host}]` : address.host;
+    const named = upstreamAddress(config.namedBy ?? url);
+    const host = "host" in named ? bracketed(named.host) : "localhost";
     const fields = `Host: ${host}\r\nUser-Agent: portico\r\nAccept: */*\r\nConnection: close`;
     this.request = `GET ${health.path} HTTP/1.1\r\n${fields}\r\n\r\n`;
   }

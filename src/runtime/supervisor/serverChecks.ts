@@ -1,4 +1,4 @@
-import { serverConfigsOf } from "../../model/serving.js";
+import { type KnownServer, serverConfig, type UpstreamConfig } from "../../model/serving.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { type HealthConfig, ServerCheck } from "./serverCheck.js";
 
@@ -9,29 +9,41 @@ export interface CheckedServers {
   changed(name: string, url: string, down: boolean, why: string): void;
 }
 
-/** The checks of all servers of one config, until they are stopped. */
+/** The checks of the servers of one config, until they are stopped. */
 export class ServerChecks {
-  private readonly ending = new AbortController();
+  /** Ends the checks of each server, by upstream and URL. */
+  private readonly running = new Map<string, Map<string, AbortController>>();
 
   constructor(
-    { config, upstreamTls = {} }: LoadedConfig,
+    private readonly loaded: Pick<LoadedConfig, "upstreamTls">,
     private readonly servers: CheckedServers,
-  ) {
-    for (const upstream of config.upstreams) {
-      const { name, health } = upstream;
-      if (health === undefined) continue;
-      for (const server of serverConfigsOf(upstream))
-        this.begin(name, server.url, new ServerCheck(server, health, upstreamTls[name]), health);
+  ) {}
+
+  /** From now on these are the servers of an upstream; checks of those that stay go on. */
+  use(upstream: UpstreamConfig, servers: readonly KnownServer[]): void {
+    const { name, health } = upstream;
+    if (health === undefined) return;
+    const before = this.running.get(name) ?? new Map<string, AbortController>();
+    const now = new Map<string, AbortController>();
+    this.running.set(name, now);
+    for (const server of servers) {
+      const { url } = server;
+      now.set(url, before.get(url) ?? new AbortController());
+      if (before.delete(url)) continue;
+      const config = serverConfig(upstream, server);
+      const check = new ServerCheck(config, health, this.loaded.upstreamTls?.[name]);
+      this.begin(name, url, check, health);
     }
+    for (const gone of before.values()) gone.abort();
   }
 
   stop(): void {
-    this.ending.abort();
+    for (const all of this.running.values()) for (const one of all.values()) one.abort();
   }
 
   /** All begin at different times, and stay apart by their jitter. */
   private begin(name: string, url: string, check: ServerCheck, health: HealthConfig): void {
-    const { signal } = this.ending;
+    const { signal } = this.running.get(name)!.get(url)!;
     const { intervalMs, fall, rise } = health;
     /** Checks in a row that contradict the state. */
     let others = 0;

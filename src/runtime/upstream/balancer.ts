@@ -1,4 +1,4 @@
-import { hashOf, scoreOf, serversOf, type UpstreamConfig } from "../../model/serving.js";
+import { hashOf, scoreOf, serversOf, type UpstreamConfig, type UpstreamServer } from "../../model/serving.js";
 
 /** What matters of a request for the choice of its server. */
 export interface RequestFacts {
@@ -19,13 +19,18 @@ export interface ServerOrder {
   readonly down: boolean;
   /** How long ago it came back, from being down or drained; undefined if it never was. */
   readonly backForMs?: number | undefined;
+  /** For an address of a name that is looked up: the URL of the config with the name. */
+  readonly of?: string | undefined;
 }
 
 /** One server, as its state is seen from one worker. */
 interface ServerState {
-  readonly weight: number;
-  readonly backup: boolean;
+  readonly url: string;
   readonly hash: number;
+  weight: number;
+  backup: boolean;
+  /** No longer one of the servers: it only has the requests that it had. */
+  gone: boolean;
   order: ServerOrder;
   /** Requests that it has, tunnels among them. */
   inProgress: number;
@@ -53,29 +58,50 @@ interface ServerState {
  *                                                                  └──one request may try it: answered──> up, slow start
  *     up ──order of the master: down, or drained──> out ──order──> up, slow start
  *
- * A backup is chosen only where no other server can be. A server that failed a request is not chosen for it again.
+ * A backup is chosen only where no other server can be. A server that failed a request is not chosen for it again. One that
+ * is alone is never left out by what requests meet.
  */
 export class Balancer {
-  private readonly servers: readonly ServerState[];
+  /** By their places, which those of a config have in its order. */
+  private readonly servers: ServerState[];
+  /** How many are not gone. */
+  private present: number;
 
   constructor(private readonly config: UpstreamConfig) {
-    this.servers = serversOf(config).map(({ url, weight, backup }) => ({
-      weight,
-      backup,
-      hash: hashOf(url),
-      order: UP,
-      inProgress: 0,
-      failures: 0,
-      suspect: false,
-      tried: false,
-      tryAt: 0,
-      outMs: 0,
-      backSince: -Infinity,
-      turn: 0,
-    }));
+    this.servers = serversOf(config).map(newState);
+    this.present = this.servers.length;
   }
 
-  /** What the master says, in the order of the config. */
+  /**
+   * From now on these are the servers. Of one that stays, or comes back before its last request ended, everything is
+   * known; a place whose server is gone, and has no request any more, is free for another.
+   *
+   * @returns the place of each
+   */
+  setServers(servers: readonly UpstreamServer[]): readonly number[] {
+    const urls = new Set(servers.map(({ url }) => url));
+    for (const state of this.servers) state.gone = !urls.has(state.url);
+    this.present = servers.length;
+    return servers.map((server) => {
+      const at = this.servers.findIndex(({ url, gone }) => !gone && url === server.url);
+      if (at !== -1) {
+        const { weight, backup } = server;
+        Object.assign(this.servers[at]!, { weight, backup });
+        return at;
+      }
+      const free = this.servers.findIndex(({ gone, inProgress }) => gone && inProgress === 0);
+      const place = free === -1 ? this.servers.length : free;
+      this.servers[place] = newState(server);
+      return place;
+    });
+  }
+
+  /** Whether there is no other server. */
+  get isAlone(): boolean {
+    return this.present === 1;
+  }
+
+  /** What the master says, by place. */
   order(orders: readonly ServerOrder[], now: number): void {
     for (const [i, server] of this.servers.entries()) {
       const order = orders[i] ?? UP;
@@ -143,7 +169,7 @@ export class Balancer {
     const server = this.servers[i]!;
     server.failures++;
     // Requests that were under way when it failed are no further failures.
-    if (server.suspect && !server.tried) return 0;
+    if (this.isAlone || (server.suspect && !server.tried)) return 0;
     if (connected && !server.suspect && server.failures < FAILURES_MAX) return 0;
     server.suspect = true;
     server.tried = false;
@@ -158,8 +184,9 @@ export class Balancer {
     return { inProgress, out: suspect };
   }
 
-  private isUsable({ order, suspect, tryAt }: ServerState, tries: boolean, now: number): boolean {
-    return !order.drained && !order.down && (!suspect || (tries && now >= tryAt));
+  private isUsable({ gone, order, suspect, tryAt }: ServerState, tries: boolean, now: number): boolean {
+    const isOut = suspect && !this.isAlone && !(tries && now >= tryAt);
+    return !gone && !order.drained && !order.down && !isOut;
   }
 
   private among(candidates: readonly number[], { client, session }: RequestFacts, now: number): number {
@@ -215,6 +242,23 @@ export class Balancer {
     return age >= slowStartMs ? weight : weight * Math.max(age / slowStartMs, SHARE_MIN);
   }
 }
+
+const newState = ({ url, weight, backup }: UpstreamServer): ServerState => ({
+  url,
+  hash: hashOf(url),
+  weight,
+  backup,
+  gone: false,
+  order: UP,
+  inProgress: 0,
+  failures: 0,
+  suspect: false,
+  tried: false,
+  tryAt: 0,
+  outMs: 0,
+  backSince: -Infinity,
+  turn: 0,
+});
 
 const UP: ServerOrder = { drained: false, down: false };
 

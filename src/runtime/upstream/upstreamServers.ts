@@ -1,5 +1,12 @@
 import { createHmac } from "node:crypto";
-import { clientNetwork, cookieOf, serverConfigsOf, type UpstreamConfig } from "../../model/serving.js";
+import {
+  clientNetwork,
+  cookieOf,
+  type KnownServer,
+  knownServers,
+  serverConfig,
+  type UpstreamConfig,
+} from "../../model/serving.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import type { ClientInfo, HeaderList } from "../exchange/exchange.js";
 import type { Faults } from "../exchange/workerContext.js";
@@ -29,12 +36,16 @@ export type SeenServers = Readonly<Record<string, readonly SeenServer[]>>;
 /** What the master says of them: by the upstream's name, then by the server's URL. */
 export type ServerOrders = Readonly<Record<string, Readonly<Record<string, ServerOrder>>>>;
 
-/** The servers of an upstream that has several, each with the connections to it. */
+/** The servers of an upstream that has several, each with the connections to it, by their places. */
 export class UpstreamServers {
-  readonly pools: readonly UpstreamPool[];
   private readonly balancer: Balancer;
-  /** The values of the proxy's cookie, in the order of the servers. */
-  private readonly tokens: readonly string[];
+  private readonly byPlace: UpstreamPool[] = [];
+  /** The values of the proxy's cookie, by place. */
+  private readonly tokens: string[] = [];
+  /** The places that are in use, in the order of the config. */
+  private places: readonly number[] = [];
+  /** Of servers that are gone, and may still have requests. */
+  private readonly leaving = new Set<UpstreamPool>();
 
   /**
    * @param warn writes to the error log what concerns the upstream as a whole
@@ -42,30 +53,49 @@ export class UpstreamServers {
    */
   constructor(
     readonly config: UpstreamConfig,
-    faults: Faults,
+    private readonly faults: Faults,
     private readonly warn: (message: string) => void,
-    tlsContents: UpstreamTlsContents | undefined,
-    key: string,
+    private readonly tlsContents: UpstreamTlsContents | undefined,
+    private readonly key: string,
   ) {
-    const servers = serverConfigsOf(config);
-    this.pools = servers.map((server) => new UpstreamPool(server, faults, warn, tlsContents));
     this.balancer = new Balancer(config);
-    this.tokens = servers.map(({ name, url }) =>
-      createHmac("sha256", key).update(`${name}\n${url}`).digest("base64url").slice(0, TOKEN_CHARACTERS),
-    );
+    this.setServers(knownServers(config, {}));
   }
 
-  /** @returns the index of a server; -1 if there is none */
+  /** All that may have connections. */
+  get pools(): readonly UpstreamPool[] {
+    for (const pool of this.leaving) {
+      const { connections, queued } = pool.holdings();
+      if (connections + queued === 0) this.leaving.delete(pool);
+    }
+    return [...this.places.map((place) => this.byPlace[place]!), ...this.leaving];
+  }
+
+  /** Whether there is one server only: what it answers, or does not, is the truth. */
+  get isSingle(): boolean {
+    return this.balancer.isAlone;
+  }
+
+  /** The first of the config. */
+  get first(): UpstreamPool {
+    return this.byPlace[this.places[0]!]!;
+  }
+
+  pool(i: number): UpstreamPool {
+    return this.byPlace[i]!;
+  }
+
+  /** @returns the place of a server; -1 if there is none */
   choose({ client, headers, repeatable }: Asking, passedOver?: ReadonlySet<number>): number {
     const { balance, sticky } = this.config;
     const { applicationCookie, cookie } = sticky ?? {};
     const session = applicationCookie === undefined ? undefined : cookieOf(headers, applicationCookie);
     const token = cookie === undefined ? undefined : cookieOf(headers, cookie);
-    const bound = token === undefined ? -1 : this.tokens.indexOf(token);
+    const bound = token === undefined ? undefined : this.places.find((i) => this.tokens[i] === token);
     const facts = {
       client: balance === "clientAddress" ? clientNetwork(client.address) : "",
       session,
-      bound: bound === -1 ? undefined : bound,
+      bound,
       repeatable,
     };
     return this.balancer.choose(facts, passedOver, coarseNow());
@@ -97,16 +127,42 @@ export class UpstreamServers {
   }
 
   order(orders: Readonly<Record<string, ServerOrder>>): void {
-    const inOrder = this.pools.map(({ config }) => orders[config.url] ?? { drained: false, down: false });
-    this.balancer.order(inOrder, coarseNow());
+    if (this.config.spread) this.setServers(knownServers(this.config, orders));
+    const byPlace = this.byPlace.map(({ config }) => orders[config.url] ?? { drained: false, down: false });
+    this.balancer.order(byPlace, coarseNow());
   }
 
   seen(): readonly SeenServer[] {
-    return this.pools.map(({ config }, i) => ({ url: config.url, ...this.balancer.seen(i) }));
+    return this.places.map((i) => ({ url: this.byPlace[i]!.config.url, ...this.balancer.seen(i) }));
+  }
+
+  private setServers(servers: readonly KnownServer[]): void {
+    const before = new Set(this.pools);
+    const places = this.balancer.setServers(servers);
+    for (const [at, server] of servers.entries()) {
+      const place = places[at]!;
+      const pool = this.byPlace[place];
+      if (pool?.config.url === server.url && before.has(pool) && !this.leaving.has(pool)) continue;
+      const config = serverConfig(this.config, server);
+      this.byPlace[place] = new UpstreamPool(config, this.faults, this.warn, this.tlsContents);
+      this.tokens[place] = this.tokenOf(server);
+    }
+    this.places = places;
+    const kept = new Set(places.map((place) => this.byPlace[place]!));
+    for (const pool of before) {
+      if (kept.has(pool) || this.leaving.has(pool)) continue;
+      pool.close();
+      this.leaving.add(pool);
+    }
+  }
+
+  private tokenOf({ url }: KnownServer): string {
+    const hmac = createHmac("sha256", this.key).update(`${this.config.name}\n${url}`);
+    return hmac.digest("base64url").slice(0, TOKEN_CHARACTERS);
   }
 
   private named(i: number): string {
-    return `upstream "${this.config.name}": its server ${this.pools[i]!.config.url}`;
+    return `upstream "${this.config.name}": its server ${this.byPlace[i]!.config.url}`;
   }
 }
 

@@ -1,0 +1,65 @@
+import {
+  knownServers,
+  parseConfig,
+  serverConfig,
+  type UpstreamConfig,
+  type UpstreamInput,
+} from "../../src/model/index.js";
+
+/** Rules of upstreams with several servers, and what connections to each of them need. */
+
+const parsed = (upstream: Partial<UpstreamInput>) =>
+  parseConfig({
+    version: 1,
+    listeners: [{ name: "l", address: "0.0.0.0", port: 80, protocol: "http" }],
+    upstreams: [{ name: "web", ...upstream }],
+    virtualServers: [{ name: "s", serverNames: ["_"], listeners: ["l"], default: true, routes: [] }],
+  });
+
+function valid(upstream: Partial<UpstreamInput>): UpstreamConfig {
+  const result = parsed(upstream);
+  if (!result.ok) throw new Error(result.problems[0]!.message);
+  return result.value.upstreams[0]!;
+}
+
+const URL = "http://10.0.0.7:8000";
+const TWO = [{ url: URL }, { url: "unix:/run/web.sock" }];
+
+test.each<[field: string, Partial<UpstreamInput>]>([
+  ["spread", { url: URL, spread: true }],
+  ["spread", { servers: TWO, spread: true }],
+  ["sticky", { url: "http://web.internal:8000", sticky: { cookie: "a" } }],
+  ["health", { url: "http://web.internal:8000", health: {} }],
+])("%s is refused where it has no effect", (field, upstream) => {
+  const result = parsed(upstream);
+  const problems = result.ok ? [] : result.problems.map(({ code, path }) => `${code} ${path}`);
+  expect(problems).toEqual([`config.bad-servers upstreams[0].${field}`]);
+});
+
+test("a name that is spread may have sessions and checks", () => {
+  const url = "http://web.internal:8000";
+  expect(parsed({ url, spread: true, sticky: { cookie: "a" }, health: { tcp: true } }).ok).toBe(true);
+});
+
+test("known addresses of a name are servers in its place, with its weight, port and name for TLS", () => {
+  const named = { url: "https://web.internal", weight: 2, backup: false };
+  const upstream = valid({ servers: [named, { url: URL }], spread: true });
+  expect(knownServers(upstream, {}).map(({ url }) => url)).toEqual([named.url, URL]);
+  const addresses = ["https://10.0.0.8:443", "https://[2001:db8::1]:443"];
+  const known = Object.fromEntries(
+    [...addresses, "http://10.0.0.9:1"].map((url) => [url, { of: named.url }]),
+  );
+  known["http://10.0.0.9:1"] = { of: "http://other.internal" };
+  const servers = knownServers(upstream, known);
+  expect(servers).toEqual([
+    ...addresses.map((url) => ({ ...named, url, of: named.url })),
+    { url: URL, weight: 1, backup: false },
+  ]);
+  expect(serverConfig(upstream, servers[1]!)).toMatchObject({
+    url: addresses[1],
+    namedBy: named.url,
+    connectTimeoutMs: 3_000,
+    tls: { verify: true, serverName: "web.internal" },
+  });
+  expect(serverConfig(upstream, servers[2]!).tls).toBeUndefined();
+});
