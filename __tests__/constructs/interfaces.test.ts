@@ -7,6 +7,7 @@ import type {
   DnsUpdateOptions,
   ErrorLogFile,
   ErrorLogStream,
+  ErrorPage,
   ExpectedResponse,
   HealthListener,
   HostDescription,
@@ -102,6 +103,7 @@ const SAME: { readonly [pair: string]: true } = {
   expect: true satisfies Same<ExpectedResponse, ExpectationInput>,
   // That a certificate is self-signed is known in the stack only.
   hsts: true satisfies Same<Omit<HstsOptions, "force">, NonNullable<VirtualServerInput["hsts"]>>,
+  errorPages: true satisfies Same<readonly ErrorPage[], NonNullable<VirtualServerInput["errorPages"]>>,
   responseHeaders: true satisfies Same<ResponseHeaders, NonNullable<RouteInput["responseHeaders"]>>,
   ...({
     proxy: true satisfies Same<ProxyOptions, Omit<Kind<"proxy">, "type" | "upstream">>,

@@ -66,6 +66,8 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   DnsUpdateOptions: records("rfc2136"),
   DnsWaitOptions: records("rfc2136"),
   DoctorRow: deployed("rows", 0),
+  ErrorPageFile: objectsAt("virtualServers", 0, "errorPages", 0)[1]!,
+  ErrorPageText: objectAt("virtualServers", 0, "errorPages", 0),
   ExpectedNetwork: deployed("network"),
   ForwardedOptions: action("proxy").properties!.forwarded!,
   HealthListener: objectAt("healthListener"),

@@ -37,13 +37,18 @@ export async function startEveryProtocol(options: {
   readonly routes: readonly RouteInput[];
   readonly upstreams?: readonly UpstreamInput[];
   readonly config?: Partial<ProxyConfigInput>;
+  /** Of the access log. */
+  readonly format?: "json";
 }): Promise<EveryProtocol> {
   const folder = mkdtempSync(join(tmpdir(), "portico-every-"));
   const { key, cert } = await (certificate ??= issue({ type: "ec" }));
   const files = { certificate: "/unused.pem", key: "/unused.pem" };
   const parsed = parseConfig({
     version: 1,
-    logs: { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } },
+    logs: {
+      access: { path: join(folder, "access.log"), format: options.format },
+      error: { path: join(folder, "error.log") },
+    },
     listeners: [
       { name: "http", address: "127.0.0.1", port: 80, protocol: "http" },
       { name: "https", address: "127.0.0.1", port: 443, protocol: "https", tls: files },

@@ -239,6 +239,7 @@ const SERVER: Partial<VirtualServerConfig> = {
   serverNames: ["sync.example"],
   versionTokens: false,
   responseHeaders: { set: {}, remove: [] },
+  errorPages: [],
 };
 
 function makeRequest(request: FakeRequest): LoggedRequest {

@@ -62,6 +62,7 @@ export * from "./pair/frontEndPair.js";
 export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
 export type { FileSyncFrontEndProps } from "./fileSync/frontEndProps.js";
 export type { FrontEndFirewallProps, FrontEndListeners } from "./frontEndParts.js";
+export type * from "./errorPage.js";
 export * from "./firewall.js";
 export * from "./host.js";
 export * from "./hostFile.js";

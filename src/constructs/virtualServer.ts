@@ -7,6 +7,7 @@ import {
   rowsOfServer,
   type VirtualServerInput,
 } from "../model/index.js";
+import type { ErrorPage } from "./errorPage.js";
 import { type ExpectedResponse, listOfExpected, expectedProblems } from "./expectation.js";
 import { refuse, virtualServerProblems } from "./props/checks.js";
 import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
@@ -173,6 +174,11 @@ export interface VirtualServerProps {
    */
   readonly responseHeaders?: ResponseHeaders;
   /**
+   * Pages in place of the proxy's own error pages, for browsers.
+   * @default - none: the proxy's own
+   */
+  readonly errorPages?: readonly ErrorPage[];
+  /**
    * HTTP Strict Transport Security; `{}` is enough. It is sent on https listeners only, and refused without one
    * (`config.hsts-without-tls`) and with a self-signed certificate (`config.hsts-self-signed`).
    * @default - not sent
@@ -212,6 +218,7 @@ const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
   default: flag,
   versionTokens: flag,
   responseHeaders: any,
+  errorPages: any,
   hsts: fields(HSTS_OPTIONS),
   name: any,
   expect: any,

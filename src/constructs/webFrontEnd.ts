@@ -37,6 +37,7 @@ import {
 } from "./props/propTable.js";
 import { PROXY_SERVICE_PROPS, ProxyService, type ProxyServiceProps } from "./proxyService.js";
 import { HOST_PATHS, REVERSE_PROXY_PROPS, ReverseProxy, type ReverseProxyProps } from "./reverseProxy.js";
+import type { ErrorPage } from "./errorPage.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
 import { type Route, type RouteProps } from "./route.js";
 import type { HostPaths } from "../render/index.js";
@@ -87,7 +88,7 @@ export class WebFrontEnd extends Construct {
         upstreams: { application: typeof application === "string" ? { url: application } : application },
       }),
     );
-    const { mode, upstream, firewall, activation, responseHeaders } = props;
+    const { mode, upstream, firewall, activation, responseHeaders, errorPages } = props;
     this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
     const { host } = this;
     this.mode = mode;
@@ -123,6 +124,7 @@ export class WebFrontEnd extends Construct {
       serverNames,
       listeners: secure.length > 0 ? secure : plain,
       responseHeaders,
+      errorPages,
       hsts: mode.https?.hsts,
     });
     const forwarded = { realIp: true, for: true, proto: true, ...props.proxyOptions?.forwarded };
@@ -173,6 +175,11 @@ export interface WebFrontEndProps {
    * @default - none
    */
   readonly responseHeaders?: ResponseHeaders;
+  /**
+   * Pages in place of the proxy's own error pages of the application's virtual server, for browsers.
+   * @default - none: the proxy's own
+   */
+  readonly errorPages?: readonly ErrorPage[];
   /**
    * Settings of the proxy as a whole.
    * @default - see ReverseProxy
@@ -243,6 +250,7 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
   proxyOptions: record,
   route: record,
   responseHeaders: any,
+  errorPages: any,
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
   paths: fields(HOST_PATHS),

@@ -87,19 +87,11 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     names: ["limitReq", "limitRate", "limitConn", "rateLimit", "throttle"],
   },
   {
-    what: "error pages of your own",
+    what: "pages of your own for errors of an upstream",
     instead:
-      "Those of an upstream pass as they are. A route for `/` with `Action.respond`, `Action.staticFiles` or " +
-      "`Action.proxy` answers what would be 404.",
-    names: [
-      "errorPage",
-      "errorPages",
-      "handleErrors",
-      "errorFile",
-      "errors",
-      "proxyInterceptErrors",
-      "interceptErrors",
-    ],
+      "What an upstream answers passes as it is. `errorPages` of a virtual server are for what the proxy answers itself, " +
+      "such as 404, 413, 502 and 503.",
+    names: ["handleErrors", "errorFile", "errors", "proxyInterceptErrors", "interceptErrors"],
   },
   {
     what: "a pattern as a server name",

@@ -46,6 +46,8 @@ export const PROBLEM_CODES = {
   "config.bad-header": "Give a field name that is a token and a value without control bytes.",
   "config.reserved-response-field": "Leave the field to the application and the proxy.",
   "config.duplicate-response-field": "Name each field once.",
+  "config.bad-error-page": "Change the page as the problem says.",
+  "config.duplicate-error-page": "Give each status one page.",
   "config.hsts-without-tls": "Remove `hsts`, or give the virtual server an https listener.",
   "config.hsts-preload":
     "Set `includeSubDomains: true` and a `maxAge` of at least 31536000, or leave `preload` out.",

@@ -18,6 +18,7 @@ export type * from "./config/config.js";
 export type { DnsProofsConfig, DnsProofsOf } from "./config/dns.js";
 export type { ChallengeType } from "./config/tls.js";
 export * from "./config/dnsProofs.js";
+export * from "./errorPage.js";
 export { forwardedClient } from "./forwardedClient.js";
 export * from "./hopByHop.js";
 export * from "./nameTable.js";

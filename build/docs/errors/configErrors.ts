@@ -169,6 +169,18 @@ export const CONFIG_ERRORS = {
       remove: ["x-frame-options"],
     }),
   },
+  "config.bad-error-page": {
+    means:
+      "A page of `errorPages` is empty, longer than 32 KiB, or has something in double braces that is not a placeholder: it would be shown as it is, to somebody who has a problem already. A page that needs double braces itself can write the first as `&#123;`.",
+    example: withField("virtualServers[1].errorPages", [{ statuses: [502], html: "<p>Error {{code}}</p>" }]),
+  },
+  "config.duplicate-error-page": {
+    means: "A status has two pages in one virtual server, or is listed twice.",
+    example: withField("virtualServers[1].errorPages", [
+      { statuses: [502, 503], html: "<p>Back soon.</p>" },
+      { statuses: [503], file: "/etc/portico/pages/busy.html" },
+    ]),
+  },
   "config.hsts-without-tls": {
     means: "HSTS must not be sent over plain HTTP (RFC 6797, 7.2), so here it would never be sent.",
     example: withField("virtualServers[0].hsts", {}),

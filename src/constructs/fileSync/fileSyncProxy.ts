@@ -27,6 +27,7 @@ import {
 } from "../props/propTable.js";
 import { PROXY_SETTINGS } from "../reverseProxyBase.js";
 import type { Listener } from "../listener.js";
+import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
 import { TlsMaterial } from "../tlsMaterial.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
@@ -162,6 +163,11 @@ export interface FileSyncProxyProps<
    */
   readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
   /**
+   * Pages in place of the proxy's own error pages of the application's virtual server, for browsers.
+   * @default - none: the proxy's own
+   */
+  readonly errorPages?: readonly ErrorPage[];
+  /**
    * Whether `/` leads to the application, over http and https: a 302, so that browsers forget it when this is turned off.
    * The default server still answers for other names, and its page links to the application.
    * @default false - `/` of the application's names is a page over its own scheme, and 404 over http in TLS mode
@@ -197,6 +203,7 @@ const FILE_SYNC_PROXY_PROPS: PropTable<AnyProxyProps> = {
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
   responseHeaders: any,
+  errorPages: any,
   routeResponseHeaders: ROUTE_FIELDS,
   rootRedirect: flag,
   defaultPage: text,

@@ -11,6 +11,7 @@ import type { Mode } from "../mode.js";
 import type { StaticNetworkProps } from "../network.js";
 import type { ProxyServiceProps } from "../proxyService.js";
 import type { ReverseProxyProps } from "../reverseProxy.js";
+import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
 
 /** What a front end is made of. The host, the mode, and a directory of the application are required. */
@@ -89,6 +90,11 @@ export interface FileSyncFrontEndProps<
    * @default - none
    */
   readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
+  /**
+   * Pages in place of the proxy's own error pages of the application's virtual server, for browsers.
+   * @default - none: the proxy's own
+   */
+  readonly errorPages?: readonly ErrorPage[];
   /**
    * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts. If a main log is a stream,
    * the routes have no log files of their own.

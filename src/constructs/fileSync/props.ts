@@ -72,6 +72,7 @@ export const FRONT_END_PROPS: PropTable<AnyFrontEndProps> = {
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
   responseHeaders: any,
+  errorPages: any,
   routeResponseHeaders: ROUTE_FIELDS,
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
@@ -136,6 +137,7 @@ type RouteOptions = Pick<
   | "avatarDirectory"
   | "requestBodyTimeoutMs"
   | "responseHeaders"
+  | "errorPages"
   | "routeResponseHeaders"
 >;
 
@@ -146,6 +148,7 @@ export function routeProblems(props: RouteOptions, at: At): Problem[] {
     ...directoryProblems(props, at),
     ...timeoutProblems(props, at),
     ...serverOptionProblems(at("responseHeaders"), "responseHeaders", props.responseHeaders),
+    ...serverOptionProblems(at("errorPages"), "errorPages", props.errorPages),
     ...routeFieldProblems(props, at),
   ];
 }

@@ -10,6 +10,7 @@ import { warnOfBuiltInPaths } from "./builtInPaths.js";
 import { placeOf } from "./place.js";
 import { problem } from "../../model/index.js";
 import { Action } from "../action.js";
+import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
 import type { FrontEndListeners } from "../frontEndParts.js";
 import { warn } from "../warn.js";
@@ -50,6 +51,7 @@ export interface SiteInput {
   readonly pageDirectory: string;
   readonly rootRedirect?: boolean;
   readonly responseHeaders?: ResponseHeaders;
+  readonly errorPages?: readonly ErrorPage[];
   readonly routeResponseHeaders?: RouteFields;
   readonly requestBodyTimeoutMs?: number;
   readonly logDirectory?: string;
@@ -140,7 +142,8 @@ interface Servers {
 
 /** The default server, and the application's; in TLS mode HTTP leads to HTTPS. */
 function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
-  const { mode, serverNames, responseHeaders, expect } = input;
+  const { mode, serverNames, expect } = input;
+  const { responseHeaders, errorPages } = input;
   const { http, http6, https, https6 } = input.listeners;
   const listeners = http6 === undefined ? [http] : [http, http6];
   const defaultServer = proxy.addVirtualServer("default", {
@@ -151,8 +154,8 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   });
   defaultServer.addRoute("page", { path: "/", action: input.page, expect: expect.default });
   if (https === undefined) {
-    const application = proxy.addVirtualServer("application", { serverNames, listeners, responseHeaders });
-    return { defaultServer, application };
+    const all = { serverNames, listeners, responseHeaders, errorPages };
+    return { defaultServer, application: proxy.addVirtualServer("application", all) };
   }
   const redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
   addRedirects(redirect, input);
@@ -161,6 +164,7 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
     listeners: https6 === undefined ? [https] : [https, https6],
     default: true,
     responseHeaders,
+    errorPages,
     hsts: mode.https?.hsts,
   });
   return { defaultServer, redirect, application };

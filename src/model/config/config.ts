@@ -16,6 +16,7 @@ import {
 } from "../fields.js";
 import { limits, timeouts } from "../limits.js";
 import { hsts, responseHeaders } from "../responseHeaders.js";
+import { errorPages } from "./errorPages.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
 import { upstream } from "./upstream.js";
 
@@ -68,7 +69,7 @@ const logFormat = z
   .enum(["combined", "json"])
   .default("combined")
   .describe(
-    "Line format: nginx's `combined`, or one JSON object per line. JSON has in `tls_group` the key exchange group of the TLS connection, such as `X25519MLKEM768`; null if there is none.",
+    "Line format: nginx's `combined`, or one JSON object per line. JSON has in `tls_group` the key exchange group of the TLS connection, such as `X25519MLKEM768`; null if there is none. `request_id` is the id of an error page (`errorPages`), where there is one.",
   );
 
 const logStream = z.enum(["stdout", "stderr"]).meta({
@@ -164,6 +165,7 @@ const virtualServer = z.strictObject({
   ),
   responseHeaders,
   hsts,
+  errorPages,
   routes: z.array(route).describe("Its routes; a path that matches none of them gets 404."),
 });
 

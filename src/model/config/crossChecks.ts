@@ -10,6 +10,7 @@ import {
   type VirtualServerConfig,
 } from "./config.js";
 import { answerFieldProblems } from "./answerFieldChecks.js";
+import { errorPageProblems } from "./errorPageChecks.js";
 import { type Problem, problem } from "../problem.js";
 import { Router } from "./router.js";
 import { CATCH_ALL } from "../serverName.js";
@@ -35,6 +36,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
       ),
     ),
     ...answerFieldProblems(config),
+    ...errorPageProblems(config),
     ...trustProblems(config),
     ...upstreamProblems(config),
     ...proxyLoops(config),

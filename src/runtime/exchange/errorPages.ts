@@ -1,6 +1,13 @@
-import type { VirtualServerConfig } from "../../model/index.js";
-import type { Exchange, HeaderList } from "./exchange.js";
+import {
+  acceptsHtml,
+  escapeHtml,
+  PageTemplate,
+  type Placeholder,
+  type VirtualServerConfig,
+} from "../../model/serving.js";
+import { type Exchange, headerValue, type HeaderList } from "./exchange.js";
 import { reasonPhrase } from "./reasonPhrases.js";
+import { requestIdOf } from "./requestId.js";
 import { VERSION } from "../../model/version.js";
 
 export interface ErrorOptions {
@@ -20,14 +27,49 @@ export interface ErrorOptions {
 export function respondError(exchange: Exchange, status: number, options: ErrorOptions = {}): void {
   if (exchange.headSent) return exchange.abort();
   if (CLOSING_STATUS.has(status)) exchange.closes = true;
-  sendPage(exchange, status, options.headers, options.reason);
+  const { errorPages } = exchange.server;
+  const page = errorPages.length === 0 ? undefined : ownPages(exchange.server).get(status);
+  if (page === undefined) sendPage(exchange, status, options.headers, options.reason);
+  else sendOwnPage(exchange, status, page, options);
+}
+
+/**
+ * Answers with a page of the administrator's where the client asks for HTML, as browsers do. Programs get what they get
+ * without one, so that both fit into what they show and keep.
+ */
+export function sendOwnPage(
+  exchange: Exchange,
+  status: number,
+  page: PageTemplate,
+  { headers = [], reason }: ErrorOptions,
+): void {
+  const { headers: asked } = exchange.request;
+  if (!acceptsHtml(asked)) return sendPage(exchange, status, [...OWN_PAGE_HEADERS, ...headers], reason);
+  const html = Buffer.from(page.fill(valuesFor(exchange, status, headers)));
+  send(exchange, status, [...HTML_HEADERS, ...OWN_PAGE_HEADERS, ...headers], html);
+}
+
+function valuesFor(exchange: Exchange, status: number, headers: HeaderList): Record<Placeholder, string> {
+  const { request, server } = exchange;
+  return {
+    status: String(status),
+    reason: reasonPhrase(status),
+    requestId: requestIdOf(exchange),
+    time: new Date().toISOString().replace(/\.\d+/, ""),
+    // A client may send a longer one that no name in the DNS has.
+    serverName: (request.serverName === "" ? server.serverNames[0]! : request.serverName).slice(0, 255),
+    retryAfter: headerValue(headers, "retry-after") ?? "",
+  };
 }
 
 /** Answers with the small page for a status, as nginx does for errors and redirects; HEAD gets its length only. */
 export function sendPage(exchange: Exchange, status: number, headers?: HeaderList, detail?: string): void {
   const page = pageFor(exchange.server, status, detail);
-  const fields = headers === undefined ? PAGE_HEADERS : [...PAGE_HEADERS, ...headers];
-  exchange.sendHead(status, reasonPhrase(status), fields, page.length);
+  send(exchange, status, headers === undefined ? PAGE_HEADERS : [...PAGE_HEADERS, ...headers], page);
+}
+
+function send(exchange: Exchange, status: number, headers: HeaderList, page: Buffer): void {
+  exchange.sendHead(status, reasonPhrase(status), headers, page.length);
   if (exchange.request.method !== "HEAD") exchange.sendData(page);
   exchange.end();
 }
@@ -42,6 +84,44 @@ const CLOSING_STATUS = new Set([400, 408, 413, 414, 431, 500, 501, 505]);
 
 /** Shared by every page: the list must not be changed. */
 const PAGE_HEADERS = Object.freeze(["Content-Type", "text/html"]) as HeaderList;
+
+/** Of a status with a page of the administrator's, whoever gets it: what comes depends on who asks, and is for now. */
+const OWN_PAGE_HEADERS = Object.freeze(["Vary", "Accept", "Cache-Control", "no-store"]) as HeaderList;
+
+/**
+ * A page is looked at while things fail: it runs no script and loads nothing from elsewhere, whatever is in it. A field
+ * of the config with this name takes its place (decisions 5.5).
+ */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
+const HTML_HEADERS = Object.freeze([
+  "Content-Type",
+  "text/html; charset=utf-8",
+  "Content-Security-Policy",
+  CONTENT_SECURITY_POLICY,
+]) as HeaderList;
+
+/** The administrator's pages of a virtual server, by status. */
+function ownPages(server: VirtualServerConfig): ReadonlyMap<number, PageTemplate> {
+  let own = compiled.get(server);
+  if (own === undefined) compiled.set(server, (own = compile(server)));
+  return own;
+}
+
+const compiled = new WeakMap<VirtualServerConfig, ReadonlyMap<number, PageTemplate>>();
+
+function compile({ errorPages }: VirtualServerConfig): ReadonlyMap<number, PageTemplate> {
+  const own = new Map<number, PageTemplate>();
+  for (const page of errorPages) {
+    // What is in files was put here when the config was loaded.
+    if (!("html" in page)) continue;
+    const template = new PageTemplate(page.html);
+    for (const status of page.statuses) own.set(status, template);
+  }
+  return own;
+}
 
 const pages = new Map<string, Buffer>();
 
@@ -70,8 +150,4 @@ function html(status: number, by: string, detail?: string): string {
     "</html>",
     "",
   ].join("\r\n");
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`);
 }

@@ -96,6 +96,9 @@ export interface Exchange extends Guarded, Holdable {
    * The status does not show this: an upstream's own 400 closes nothing.
    */
   closes?: boolean;
+
+  /** The id by which its log lines are found (`requestId.ts`); undefined unless an error page or a line has one. */
+  requestId?: string | undefined;
 }
 
 /** What may be held for: what was acquired for it is given back when it ends, whichever side ends it. */

@@ -29,6 +29,7 @@ const enum Stage {
 export abstract class Lifetime implements Holdable, Guarded {
   /** The request body, and after an upgrade the tunnel's bytes; undefined for a request without one. */
   abstract readonly body: RequestBody | undefined;
+  requestId: string | undefined = undefined;
   private stage = Stage.Open;
   private holder: Holder | undefined = undefined;
 

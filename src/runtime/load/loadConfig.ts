@@ -18,6 +18,7 @@ import {
   type WantedCertificate,
   withDnsFiles,
 } from "../../model/serving.js";
+import { loadErrorPages } from "./errorPageFiles.js";
 import { directoryProblem, logProblem, readParsed, recoverLogs } from "./files.js";
 import { loadFieldValues } from "./fieldValues.js";
 import { loadTicketSecret } from "./ticketSecret.js";
@@ -65,7 +66,7 @@ export type FindIssued = (wanted: readonly WantedCertificate[]) => Promise<reado
 
 /** A config and everything needed to serve it; plain JSON, so that it can be sent to workers. */
 export interface LoadedConfig {
-  /** The config, with the paths that were used. */
+  /** The config, with the paths that were used, and error pages in place of the files that have them. */
   readonly config: ProxyConfig;
   /**
    * Names of the limits that the file sets itself.
@@ -108,11 +109,12 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
   const { expiry = "problem" } = options;
   const find = await credentials();
-  const [tls, upstreams, tickets, fields, authorities, directories, logs] = await Promise.all([
+  const [tls, upstreams, tickets, fields, pages, authorities, directories, logs] = await Promise.all([
     loadTlsFiles(config, expiry, issued),
     loadUpstreamTls(config, expiry, find),
     config.ticketKeys === undefined ? undefined : loadTicketSecret(config.ticketKeys, find),
     loadFieldValues(config, find),
+    loadErrorPages(config),
     authorityFileProblems(config),
     directoryProblems(config),
     options.logToStderr === true ? [] : logProblems(config, tolerant),
@@ -122,6 +124,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...upstreams.problems,
     ...(tickets?.problems ?? []),
     ...fields.problems,
+    ...pages.problems,
     ...authorities,
     ...directories,
     ...(tolerant ? [] : logs),
@@ -138,7 +141,8 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   return {
     ok: true,
     value: {
-      ...{ config, givenLimits, fieldValues: fields.values, tls: tls.files, upstreamTls: upstreams.contents },
+      ...{ config: pages.config, givenLimits, fieldValues: fields.values },
+      ...{ tls: tls.files, upstreamTls: upstreams.contents },
       ...{ cookieKey: await cookieKey(config, tickets?.secret), warnings, ...secret },
     },
   };
@@ -205,6 +209,7 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
     ),
     virtualServers: config.virtualServers.map((server) => ({
       ...server,
+      errorPages: server.errorPages.map((page) => ("file" in page ? pathsBelow(root, page, "file") : page)),
       routes: server.routes.map(routeBelow),
     })),
   };

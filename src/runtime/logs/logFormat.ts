@@ -1,6 +1,7 @@
 import { onePiece } from "../../model/serving.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ErrorLevel, Exchange, LoggedExchange } from "../exchange/exchange.js";
+import { requestIdOf } from "../exchange/requestId.js";
 
 /**
  * Log lines. Whatever a client sent ends up as printable ASCII inside its field, so that no request can forge a
@@ -52,12 +53,14 @@ export function jsonLine(exchange: LoggedExchange): string {
     `,"status":${statusOf(exchange)},"body_bytes_sent":${exchange.bodyBytesSent}` +
     `,"request_time_ms":${Math.max(0, Math.round(now.at - request.receivedAt))}` +
     `,"server":${json(exchange.server.name)},"route":${jsonOrNull(exchange.route?.config.name)}` +
-    `,"referer":${jsonOrNull(fields.referer)},"user_agent":${jsonOrNull(fields.userAgent)}}\n`
+    `,"referer":${jsonOrNull(fields.referer)},"user_agent":${jsonOrNull(fields.userAgent)}` +
+    (exchange.requestId === undefined ? "}\n" : `,"request_id":"${exchange.requestId}"}\n`)
   );
 }
 
 /**
- * nginx's error format: time, level, process, connection, message, then client and request.
+ * nginx's error format: time, level, process, connection, message, then client and request; and the id that the error page
+ * of the request shows, if it may have one.
  *
  * @param upstream URL requested from the upstream, if it is about one
  */
@@ -74,6 +77,7 @@ export function errorLine(
   const referer = loggedFields(request).referer;
   return (
     `${start}*${client.connectionId} ${text}, client: ${client.address}, server: ${server.serverNames[0]}` +
+    (server.errorPages.length === 0 ? "" : `, request id: ${requestIdOf(exchange)}`) +
     (request.requestLine === "" ? "" : `, request: "${escape(request.requestLine)}"`) +
     (upstream === undefined ? "" : `, upstream: "${escape(upstream)}"`) +
     (request.host === "" ? "" : `, host: "${escape(request.host)}"`) +

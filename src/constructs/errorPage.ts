@@ -1,0 +1,35 @@
+import type { ERROR_PAGE_STATUSES } from "../model/index.js";
+
+/**
+ * A page of your own in place of the proxy's error pages: in the config (`html`), or in a file on the host (`file`). It is
+ * for what the proxy answers itself; what upstreams answer, and `Action.respond`, passes as it is.
+ *
+ * Who asks for `text/html` by its name gets it, as browsers do; programs get the proxy's own short page. In it these are
+ * filled in, escaped: `{{status}}`, `{{reason}}`, `{{requestId}}`, which the logs have too, `{{time}}` in UTC,
+ * `{{serverName}}`, and `{{retryAfter}}`, the seconds of `Retry-After`, or nothing. Any other name in double braces is
+ * refused (`config.bad-error-page`). See docs/pauses.md.
+ */
+export type ErrorPage = ErrorPageText | ErrorPageFile;
+
+/** A status that may have a page. */
+export type ErrorPageStatus = (typeof ERROR_PAGE_STATUSES)[number];
+
+/** A page that is in the config. */
+export interface ErrorPageText {
+  /** Statuses that it is for; each has one page at most in a virtual server (`config.duplicate-error-page`). */
+  readonly statuses: readonly ErrorPageStatus[];
+  /** The page, in UTF-8 up to 32 KiB. Of a file of the project: `readFileSync("pages/down.html", "utf8")`. */
+  readonly html: string;
+}
+
+/** A page that is in a file. */
+export interface ErrorPageFile {
+  /** Statuses that it is for; each has one page at most in a virtual server (`config.duplicate-error-page`). */
+  readonly statuses: readonly ErrorPageStatus[];
+  /**
+   * Absolute path of the file where the proxy runs, in UTF-8 up to 32 KiB. It is read when the config is loaded; one that is
+   * missing, or not a page, keeps the config from being loaded. A `HostFile` with `role: "page"` brings it, and has the proxy
+   * reload when it changes.
+   */
+  readonly file: string;
+}

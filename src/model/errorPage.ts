@@ -1,0 +1,82 @@
+/**
+ * Pages of the administrator's in place of the proxy's own error pages: when they are sent, what may be in them, and how
+ * they are filled in.
+ */
+
+/** Statuses of the proxy's own answers that a person may see in a browser. */
+export const ERROR_PAGE_STATUSES = [403, 404, 405, 408, 413, 421, 500, 502, 503, 504] as const;
+
+/** Of one page: each stream of a client that reads nothing holds one, filled in (docs/limits.md). */
+export const ERROR_PAGE_BYTES_MAX = 32_768;
+
+/** What `{{name}}` in a page may name. */
+export const PLACEHOLDERS = ["status", "reason", "requestId", "time", "serverName", "retryAfter"] as const;
+
+export type Placeholder = (typeof PLACEHOLDERS)[number];
+
+/** Each may become as long as a host name. */
+const PLACEHOLDER_COUNT_MAX = 64;
+
+/** What is wrong with a page, to follow its path, and what is allowed; undefined if nothing is. */
+export function errorPageFault(
+  html: string,
+): { readonly message: string; readonly received?: unknown; readonly allowed: string } | undefined {
+  const bytes = Buffer.byteLength(html);
+  if (bytes === 0) return { message: "is empty", allowed: "HTML" };
+  if (bytes > ERROR_PAGE_BYTES_MAX)
+    return {
+      message: `has ${bytes} bytes`,
+      allowed: `up to ${ERROR_PAGE_BYTES_MAX} bytes, images in it included`,
+    };
+  const names = namesIn(html);
+  const unknown = names.find((name) => !PLACEHOLDERS.includes(name as Placeholder));
+  const known = PLACEHOLDERS.map((name) => `{{${name}}}`).join(", ");
+  if (unknown !== undefined)
+    return { message: "has a placeholder that does not exist", received: `{{${unknown}}}`, allowed: known };
+  if (names.length <= PLACEHOLDER_COUNT_MAX) return undefined;
+  return { message: `has ${names.length} placeholders`, allowed: `up to ${PLACEHOLDER_COUNT_MAX}` };
+}
+
+/** Text and names of placeholders in turn: what `split` makes of an expression with a group. */
+const PLACEHOLDER = /\{\{([^{}]*)\}\}/;
+
+const namesIn = (html: string): string[] => html.split(PLACEHOLDER).filter((_, i) => i % 2 === 1);
+
+/** A page, ready to be filled in. */
+export class PageTemplate {
+  private readonly parts: readonly string[];
+
+  /** @param html without a {@link errorPageFault} */
+  constructor(html: string) {
+    this.parts = html.split(PLACEHOLDER);
+  }
+
+  fill(values: Readonly<Record<Placeholder, string>>): string {
+    return this.parts
+      .map((part, i) => (i % 2 === 0 ? part : escapeHtml(values[part as Placeholder])))
+      .join("");
+  }
+}
+
+/** Text that stays text wherever HTML may have some, quoted attributes included. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+}
+
+/**
+ * Whether a client asks for HTML by its name, as browsers do for what they show (RFC 9110, 12.5.1). Programs send any
+ * type, or no field, and would have to read a person's page.
+ */
+export function acceptsHtml(headers: readonly string[]): boolean {
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i]!.toLowerCase() !== "accept") continue;
+    for (const range of headers[i + 1]!.split(",")) {
+      const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
+      if (type.toLowerCase() === "text/html" && !parameters.some((one) => NONE.test(one))) return true;
+    }
+  }
+  return false;
+}
+
+/** The weight of what a client does not accept (RFC 9110, 12.4.2). */
+const NONE = /^q=0(?:\.0{0,3})?$/i;
