@@ -217,6 +217,31 @@ const servers = of("a virtual server", [
   ["with IPv6 in brackets", server({ serverNames: ["[::1]"] })],
   ["with HSTS and no TLS", server({ serverNames: ["a"], hsts: {} })],
   [
+    "with an error page that is no list",
+    server({ serverNames: ["a"], errorPages: { statuses: [502], html: "" } }),
+  ],
+  [
+    "with an error page for no error, and a placeholder of its own",
+    server({ serverNames: ["a"], errorPages: [{ statuses: [502, 200], html: "{{code}}" }] }),
+  ],
+  [
+    "with error pages from the project and from nowhere",
+    server({
+      serverNames: ["a"],
+      errorPages: [{ statuses: [502], file: "pages/down.html" }, { statuses: [404] }],
+    }),
+  ],
+  [
+    "with two error pages for one status, one with a placeholder of its own",
+    server({
+      serverNames: ["a"],
+      errorPages: [
+        { statuses: [502], html: "{{code}}" },
+        { statuses: [502], html: "<p>{{status}}" },
+      ],
+    }),
+  ],
+  [
     "with HSTS and a self-signed certificate",
     (s) => {
       const https = s.proxy.addListener("https", { port: 443, tls: { material: TlsMaterial.selfSigned() } });

@@ -250,7 +250,7 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
   proxyOptions: record,
   route: record,
   responseHeaders: any,
-  errorPages: any,
+  errorPages: listOf(record),
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
   paths: fields(HOST_PATHS),

@@ -72,7 +72,7 @@ export const FRONT_END_PROPS: PropTable<AnyFrontEndProps> = {
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
   responseHeaders: any,
-  errorPages: any,
+  errorPages: listOf(record),
   routeResponseHeaders: ROUTE_FIELDS,
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
