@@ -11,12 +11,12 @@ import {
   required,
   text,
 } from "./props/propTable.js";
-import type { Upstream } from "./upstream.js";
+import type { IUpstream } from "./upstream.js";
 
 /** What answers the requests of a route. A closed choice: take one of the static methods. */
 export abstract class Action {
   /** The upstream that requests go to; undefined for actions that answer themselves. */
-  readonly upstream?: Upstream;
+  readonly upstream?: IUpstream;
   /** The directory that files are served from; undefined for other actions. */
   readonly directory?: string;
   /** @internal Files on the host that request fields are taken from, by field. */
@@ -25,7 +25,7 @@ export abstract class Action {
   }
 
   /** Forwards requests to an upstream; bodies stream both ways, unbuffered. */
-  static proxy(upstream: Upstream, options: ProxyOptions = {}): Action {
+  static proxy(upstream: IUpstream, options: ProxyOptions = {}): Action {
     refuseArgument("Action.proxy", { upstream }, { upstream: required(UPSTREAM) }, options, PROXY_OPTIONS);
     return new ProxyAction(upstream, options);
   }
@@ -222,7 +222,7 @@ export interface RespondOptions {
 
 class ProxyAction extends Action {
   constructor(
-    override readonly upstream: Upstream,
+    override readonly upstream: IUpstream,
     private readonly options: ProxyOptions,
   ) {
     super();

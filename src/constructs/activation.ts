@@ -11,7 +11,7 @@ import type {
   HostDescription,
 } from "./activationOptions.js";
 import { deploymentOf, deploymentText, filesOf, isDescription } from "./deploymentDocument.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import type { HostFile } from "./hostFile.js";
 import { addDoctor, DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
 import { refuse } from "./props/checks.js";
@@ -39,7 +39,7 @@ import { checkAroundTokens, escapeTemplate } from "./props/tokens.js";
  */
 export class Activation extends Construct {
   /** The host that is activated. */
-  readonly host: Host;
+  readonly host: IHost;
   /** The resource that runs it: depend on it to come after a host that serves. */
   readonly resource: TerraformResource;
   private readonly props: ActivationProps;

@@ -2,7 +2,7 @@ import { TerraformStack } from "cdktf";
 import type { IConstruct } from "constructs";
 import { DEPLOYMENT_FILE, type DeploymentInput, DEPLOYMENT_VERSION } from "../model/deployment.js";
 import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
 import type { ProxyService } from "./proxyService.js";
@@ -44,7 +44,7 @@ export const deploymentText = (deployment: DeploymentInput): string =>
   renderJsonAroundTokens(deployment, (value) => `${JSON.stringify(value, undefined, 2)}\n`);
 
 /** @internal Every file of a host in the stack, sorted by path. */
-export function filesOf(scope: IConstruct, host: Host): HostFile[] {
+export function filesOf(scope: IConstruct, host: IHost): HostFile[] {
   const constructs = TerraformStack.of(scope).node.findAll();
   const files = constructs.filter((c): c is HostFile => c instanceof HostFile && c.host === host);
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));

@@ -1,10 +1,10 @@
 import type { Construct } from "constructs";
 import { dhParametersPem } from "../render/index.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 
 /** The parameters are not secret and the same for everyone, so the materials of a proxy share them. */
-export function dhParametersFile(scope: Construct, place: { host: Host; directory: string }): HostFile {
+export function dhParametersFile(scope: Construct, place: { host: IHost; directory: string }): HostFile {
   const id = "DhParameters";
   const existing = scope.node.tryFindChild(id);
   if (existing !== undefined) return existing as HostFile;

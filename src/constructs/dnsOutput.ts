@@ -1,13 +1,13 @@
 import { Fn, Op } from "cdktf";
 import { IPV4_SPECIAL_RANGES, IPV6_RANGES } from "../model/address.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { hasTokens } from "./props/tokens.js";
 
 /**
  * DNS records of a host as the value of an output. If an address is known only at apply, Terraform decides then whether
  * it is public: an empty list would say that no record is needed.
  */
-export function dnsRecordsOutput(host: Host): unknown {
+export function dnsRecordsOutput(host: IHost): unknown {
   const { publicName: name, address, ipv6Address } = host;
   if (name === undefined || !hasTokens([address, ipv6Address])) return host.dnsRecords;
   const whenPublic = (isPublic: unknown, type: string, value: string): unknown =>

@@ -23,7 +23,7 @@ import {
   type Source,
 } from "../render/index.js";
 import { hostPathProblems } from "./props/checks.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { type LateCheck, latePort, lateText } from "./props/lateChecks.js";
@@ -202,8 +202,8 @@ function warnOfClosedListeners(firewall: Firewall, { host, ports, allowed = [] }
   Aspects.of(firewall).add({ visit });
 }
 
-const listensOn = (listener: Listener, host: Host): boolean =>
-  (proxyOf(listener) as { readonly host?: Host }).host === host;
+const listensOn = (listener: Listener, host: IHost): boolean =>
+  (proxyOf(listener) as { readonly host?: IHost }).host === host;
 
 /** Rules that shut out the host's administrator. */
 function sshPortProblems(at: string, props: Partial<FirewallProps>): Problem[] {
@@ -228,7 +228,7 @@ export type Ports = readonly number[] | (() => readonly number[]);
 /** What a packet filter lets through. */
 export interface FirewallProps {
   /** The host to protect. */
-  readonly host: Host;
+  readonly host: IHost;
   /**
    * TCP ports that are open to everyone. Rules that leave out the SSH server's port, here and in `allowed`, are refused
    * without `acceptLockOut` (`firewall.locks-out`).

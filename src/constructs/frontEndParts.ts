@@ -2,7 +2,7 @@ import { Construct } from "constructs";
 import { isLoopback, isWildcard, type Problem } from "../model/index.js";
 import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../model/host.js";
 import { Firewall, firewallPropProblems, type FirewallProps } from "./firewall.js";
-import { type Host, hostPropProblems, type HostProps } from "./host.js";
+import { type IHost, hostPropProblems, type HostProps } from "./host.js";
 import type { Listener, ListenerProps } from "./listener.js";
 import type { Mode } from "./mode.js";
 import { upstreamProblems } from "./props/checks.js";
@@ -58,7 +58,7 @@ export function addListeners(
 
 /** What parts of a front end are made from. */
 interface GivenParts {
-  readonly host?: Host | HostProps;
+  readonly host?: IHost | HostProps;
   readonly proxy?: ProxySettings;
   readonly service?: Partial<ProxyServiceProps>;
   readonly firewall?: FrontEndFirewallProps;
@@ -85,7 +85,7 @@ export function givenPartProblems({ node: { path } }: Construct, given: GivenPar
 
 /** What the ports of a front end follow from. */
 interface FrontEnd {
-  readonly host: Host;
+  readonly host: IHost;
   readonly mode: Mode;
   readonly proxy: ReverseProxy;
 }

@@ -1,5 +1,5 @@
 import { Fn } from "cdktf";
-import { Construct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { canonicalIpv6, formatProblem, isPort, type Problem, problem } from "../model/index.js";
 import {
@@ -28,8 +28,8 @@ import {
 import { hasTokens, isKnown } from "./props/tokens.js";
 import type { DeliveryHost } from "./delivery/way.js";
 
-/** The machine that serves: its addresses, its public name, and how files get onto it. */
-export class Host extends Construct implements DeliveryHost {
+/** The machine that serves, as props take it. */
+export interface IHost extends IConstruct {
   /** Static IPv4 address. */
   readonly address: string;
   /** Address that clients are sent to: the virtual address if there is one, otherwise the host's own. */
@@ -44,6 +44,47 @@ export class Host extends Construct implements DeliveryHost {
   readonly delivery: Delivery;
   /** What was given. */
   readonly props: HostProps;
+  /** Names that clients ask for, the main one first. */
+  readonly serverNames: readonly [string, ...string[]];
+  /** DNS records that lead to the host. */
+  readonly dnsRecords: readonly DnsRecord[];
+  /** Port forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
+  portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[];
+  /** @internal */
+  lateChecks(): LateCheck[];
+}
+
+/** The machine that serves: its addresses, its public name, and how files get onto it. */
+export class Host extends Construct implements IHost, DeliveryHost {
+  /** Static IPv4 address. */
+  readonly address: string;
+  /** Address that clients are sent to: the virtual address if there is one, otherwise the host's own. */
+  readonly clientAddress: string;
+  /** Global IPv6 address in canonical form (RFC 5952), if the host has one. */
+  readonly ipv6Address?: string;
+  /** Domain name, if the host has one. */
+  readonly publicName?: string;
+  /** TCP port of the SSH server; undefined if there is none. */
+  readonly sshPort?: number;
+  /** How files get onto the host. */
+  readonly delivery: Delivery;
+  /** What was given. */
+  readonly props: HostProps;
+
+  /**
+   * A host that somebody else made, by the address that is known of it: an attribute of a resource, an output of another
+   * stack. Its network stays as it is; files get onto it as `delivery` says, if it is given.
+   *
+   * @param address as `address` of `HostProps`
+   */
+  static fromAddress(
+    scope: Construct,
+    id: string,
+    address: string,
+    props: Omit<HostProps, "address"> = {},
+  ): IHost {
+    return new Host(scope, id, { ...props, address });
+  }
 
   constructor(scope: Construct, id: string, props: HostProps) {
     super(scope, freeId(scope, id));

@@ -8,7 +8,7 @@ import { FILE_PATH, isFilePath } from "../model/filePath.js";
 import { type Problem, problem } from "../model/index.js";
 import { refuse } from "./props/checks.js";
 import { machineOf } from "./binaryMachine.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { HOST } from "./props/instances.js";
 import { checkBefore } from "./lateFiles.js";
 import { type LateCheck, lateCheck, textNode } from "./props/lateChecks.js";
@@ -24,7 +24,7 @@ export class HostFile extends Construct {
   /** What the file is; decides what activation does when it changes. */
   readonly role: FileRole;
   /** The host that gets it. */
-  readonly host: Host;
+  readonly host: IHost;
   /** Whether plans and logs must not show the content. */
   readonly sensitive: boolean;
   /** The resource that delivers the file: depend on it, or change it (escape hatch). */
@@ -73,7 +73,7 @@ export type FileMode = "0600" | "0640" | "0644" | "0755";
 /** A file: where it is and what is in it. */
 export interface HostFileProps {
   /** The host that gets the file. */
-  readonly host: Host;
+  readonly host: IHost;
   /** Absolute path on the host. */
   readonly path: string;
   /**

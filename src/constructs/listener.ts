@@ -1,4 +1,4 @@
-import { Construct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { canonicalAddress, isIpv6, isWildcard, type ListenerInput } from "../model/index.js";
 import { listenerProblems } from "./props/checks.js";
@@ -20,8 +20,22 @@ import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
 import { TlsPolicy } from "./tlsPolicy.js";
 
+/** A listener of the proxy, as props take it. */
+export interface IListener extends IConstruct {
+  /** Name by which the config refers to it. */
+  readonly name: string;
+  /** Local address. */
+  readonly address: string;
+  /** TCP port. */
+  readonly port: number;
+  /** `https` if there is TLS material, else `http`. */
+  readonly protocol: "http" | "https";
+  /** What was given for TLS; undefined for http. */
+  readonly tls?: ListenerTls;
+}
+
 /** An address and a port where connections are accepted. Its scope is the proxy, or a construct below it. */
-export class Listener extends Construct {
+export class Listener extends Construct implements IListener {
   /** Name by which the config refers to it. */
   readonly name: string;
   /** Local address. */
@@ -64,7 +78,7 @@ export class Listener extends Construct {
   }
 
   /** @internal Whether only one of the two can have the port, as far as is known. */
-  clashesWith({ address, port }: Listener): boolean {
+  clashesWith({ address, port }: IListener): boolean {
     if (port !== this.port || !isKnown([port, address, this.address])) return false;
     if (isIpv6(address) !== isIpv6(this.address)) return false;
     return (

@@ -13,7 +13,7 @@ import {
 } from "../render/index.js";
 import { netmaskLength, type Problem, problem } from "../model/index.js";
 import { formatProblem } from "../model/problem.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { type LateCheck, lateNumber, lateText } from "./props/lateChecks.js";
@@ -38,7 +38,7 @@ import {
  */
 export class StaticNetwork extends Construct {
   /** The host. */
-  readonly host: Host;
+  readonly host: IHost;
   /** The `.network` file. */
   readonly networkFile: HostFile;
   /** `/etc/resolv.conf`; undefined unless asked for. */
@@ -89,7 +89,7 @@ function networkProblems(at: string, given: Partial<StaticNetworkProps>): Proble
 }
 
 /** Fields of the file as the props that they come from. */
-function atProp(p: Problem, at: string, host: Host): Problem {
+function atProp(p: Problem, at: string, host: IHost): Problem {
   if (p.path === "netmask") return { ...p, path: `${host.node.path}.netmask` };
   const prop = p.path.replace("ipv6.prefixLength", "ipv6PrefixLength").replace("ipv6.gateway", "ipv6Gateway");
   return { ...p, path: `${at}.${prop}` };
@@ -149,7 +149,7 @@ function lateNetworkChecks(at: string, props: StaticNetworkProps): LateCheck[] {
 }
 
 /** The file reaches a gateway outside the subnet in another way, so this must be known at synthesis. */
-function lateGatewayChecks({ node, address, props: { netmask, gateway } }: Host): LateCheck[] {
+function lateGatewayChecks({ node, address, props: { netmask, gateway } }: IHost): LateCheck[] {
   const length = netmask === undefined ? undefined : netmaskLength(netmask);
   if (gateway === undefined || length === undefined || length === 32) return [];
   if (!hasTokens([address, gateway])) return [];
@@ -183,7 +183,7 @@ function networkInput(props: StaticNetworkProps): NetworkFileInput {
 /** The interface that gets the host's address, and what else belongs to it. */
 export interface StaticNetworkProps {
   /** The host; it must have a `netmask` (`network.bad-address`). */
-  readonly host: Host;
+  readonly host: IHost;
   /**
    * The interface that gets the address: its name as the kernel has it, up to 15 characters, or its MAC address, which
    * stays when names change (`network.bad-interface`).

@@ -20,7 +20,7 @@ import {
   UNIT_MEMORY,
   UNIT_PATH,
 } from "../render/index.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { NODE_RUNTIME, REVERSE_PROXY } from "./props/instances.js";
 import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./props/lateChecks.js";
@@ -35,7 +35,7 @@ import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from 
 /** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
 export class ProxyService extends Construct {
   /** The host it runs on. */
-  readonly host: Host;
+  readonly host: IHost;
   /** The proxy. */
   readonly proxy: ReverseProxy;
   /** Config of the proxy. */

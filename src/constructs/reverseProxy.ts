@@ -3,7 +3,7 @@ import { type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
 import { hostPathProblems } from "./props/checks.js";
 import { dhParametersFile } from "./dhParametersFile.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
@@ -23,7 +23,7 @@ import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
  */
 export class ReverseProxy extends ReverseProxyBase {
   /** The host it runs on. */
-  readonly host: Host;
+  readonly host: IHost;
   /** Where its files are on the host. */
   readonly paths: HostPaths;
   /** @internal Files and directories on the host that no route may serve, besides the proxy's own. */
@@ -129,7 +129,7 @@ export class ReverseProxy extends ReverseProxyBase {
 /** Where a proxy runs, and its settings as a whole. */
 export interface ReverseProxyProps extends ProxySettings {
   /** The host it runs on. */
-  readonly host: Host;
+  readonly host: IHost;
   /**
    * Paths on the host that differ from the defaults.
    * @default DEFAULT_HOST_PATHS

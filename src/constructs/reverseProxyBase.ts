@@ -20,7 +20,7 @@ import {
 import { configProblems, proxyProblems, refuse } from "./props/checks.js";
 import { atConstructs } from "./constructPaths.js";
 import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
-import { Listener, type ListenerProps } from "./listener.js";
+import { type IListener, Listener, type ListenerProps } from "./listener.js";
 import { any, flag, type PropTable, refuseId, refuseOptions, required, text } from "./props/propTable.js";
 import type {
   HealthListener,
@@ -34,7 +34,7 @@ import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
 import { everyoneProblems, trustedEveryoneProblems } from "./trustedEveryone.js";
 import { settleTokens } from "./props/tokens.js";
-import { Upstream, type UpstreamProps } from "./upstream.js";
+import { type IUpstream, tlsFilesOf, Upstream, type UpstreamProps } from "./upstream.js";
 import { warnOf } from "./warnings.js";
 import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
 
@@ -112,8 +112,8 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   }
 
   /** Upstreams below this proxy, then those elsewhere that its routes use. */
-  get upstreams(): readonly Upstream[] {
-    const own = this.node.findAll().filter((child) => child instanceof Upstream);
+  get upstreams(): readonly IUpstream[] {
+    const own: IUpstream[] = this.node.findAll().filter((child) => child instanceof Upstream);
     const named = this.virtualServers.flatMap((server) =>
       server.routes.flatMap((route) => route.action.upstream ?? []),
     );
@@ -188,7 +188,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
    * Names that clients use on a listener, as far as they are known: its own, and those of its virtual servers without
    * a certificate of their own.
    */
-  namesOn(listener: Listener): readonly string[] {
+  namesOn(listener: IListener): readonly string[] {
     const servers = this.virtualServers.filter(
       ({ listeners, tls }) => listeners.includes(listener) && tls === undefined,
     );
@@ -212,7 +212,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
           below(`${node.path}.action.setHeadersFromCredential`, action.credentials),
         ),
       ),
-      ...this.upstreams.flatMap(({ node, tlsFiles }) => below(`${node.path}.tls`, tlsFiles)),
+      ...this.upstreams.flatMap((one) => below(`${one.node.path}.tls`, tlsFilesOf(one))),
     ];
   }
 

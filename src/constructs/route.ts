@@ -11,6 +11,7 @@ import type { AccessLogFile, AccessLogStream, ErrorLogFile, ErrorLogStream } fro
 import type { ResponseHeaders } from "./responseHeaders.js";
 import { isKnown } from "./props/tokens.js";
 import { any, judged, type PropTable, refuseOptions, refuseProps, required } from "./props/propTable.js";
+import { tlsFilesOf } from "./upstream.js";
 
 /**
  * A path of a virtual server and the action that answers for it. Its scope is the virtual server, or a construct
@@ -61,7 +62,7 @@ export class Route extends Construct {
     const { credentials, upstream } = this.action;
     proxyOf(this).useCredentialFiles([
       ...Object.values(credentials),
-      ...Object.values(upstream?.tlsFiles ?? {}),
+      ...(upstream === undefined ? [] : Object.values(tlsFilesOf(upstream))),
     ]);
   }
 

@@ -4,7 +4,7 @@ import { type Problem, problem, upstreamAddress } from "../model/index.js";
 import { isKnown } from "./props/tokens.js";
 import type { HostPaths } from "../render/index.js";
 import type { Route } from "./route.js";
-import type { Upstream } from "./upstream.js";
+import type { IUpstream } from "./upstream.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 /** A directory of a route. */
@@ -45,7 +45,7 @@ export function privateDirectoryProblems(served: readonly Served[], files: reado
 
 interface HostedProxy extends IConstruct {
   readonly paths: HostPaths;
-  readonly upstreams: readonly Pick<Upstream, "node" | "urls">[];
+  readonly upstreams: readonly Pick<IUpstream, "node" | "urls">[];
   readonly virtualServers: readonly VirtualServer[];
 }
 

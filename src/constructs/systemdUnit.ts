@@ -9,7 +9,7 @@ import {
   type UnitDocument,
   unitProblems,
 } from "../render/index.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { type LateCheck, lateText } from "./props/lateChecks.js";
@@ -120,7 +120,7 @@ export const UNIT_NAME =
 /** A unit: its name and what is in it. */
 export interface SystemdUnitProps {
   /** The host that gets the unit. */
-  readonly host: Host;
+  readonly host: IHost;
   /** File name with its type: `app.service`, or `app.service.d/name.conf` for a drop-in. */
   readonly name: string;
   /**

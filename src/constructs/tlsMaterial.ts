@@ -9,7 +9,7 @@ import { CONTAINER_PATHS } from "../render/index.js";
 import { type AcmeOptions, refuseAcme, warnOfExampleAddress } from "./acme.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
 import { dhParametersFile } from "./dhParametersFile.js";
-import type { Host } from "./host.js";
+import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { addPreconditions, lateText } from "./props/lateChecks.js";
 import { choice, either, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
@@ -119,7 +119,7 @@ export interface TlsFilePaths {
 /** @internal Where a proxy runs, as far as materials are concerned. */
 export interface TlsPlace {
   /** The host; undefined where Terraform puts no files. */
-  readonly host?: Host;
+  readonly host?: IHost;
   readonly directory: string;
   /** Path of the Diffie-Hellman parameters, which the materials of a proxy share. */
   readonly dhParameters: () => string;
@@ -223,7 +223,7 @@ function subject({ host, serverNames, forHost }: HostContext, options: SelfSigne
   };
 }
 
-type HostContext = TlsContext & { readonly host: Host };
+type HostContext = TlsContext & { readonly host: IHost };
 
 class SelfSignedMaterial extends TlsMaterial {
   override readonly selfSigned = true;

@@ -1,4 +1,4 @@
-import { Construct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { scopeOf } from "./proxyScope.js";
 import { type UpstreamInput, urlsOf } from "../model/index.js";
@@ -6,11 +6,25 @@ import { upstreamProblems } from "./props/checks.js";
 import { warn } from "./warn.js";
 import { any, type PropTable, refuseProps } from "./props/propTable.js";
 
+/** What routes forward to: an `Upstream`, also one of another stack, or a construct of your own that is one. */
+export interface IUpstream extends IConstruct {
+  /** Name in the config and in logs. */
+  readonly name: string;
+  /** Where it listens; the first of `urls`. */
+  readonly url: string;
+  /** Where its servers listen. */
+  readonly urls: readonly string[];
+  /** What its TLS needs, if its URL is `https`. */
+  readonly tls?: UpstreamTls;
+  /** Its section of the config. One of your own gives that of an `Upstream` that it has, or makes it. */
+  render(): UpstreamInput;
+}
+
 /**
  * A backend that routes forward to. It does not belong to one proxy: every proxy whose routes use it renders
  * it.
  */
-export class Upstream extends Construct {
+export class Upstream extends Construct implements IUpstream {
   /** Name in the config and in logs. */
   readonly name: string;
   /** Where it listens; the first of `urls`. */
@@ -20,6 +34,17 @@ export class Upstream extends Construct {
   /** What its TLS needs, if its URL is `https`. */
   readonly tls?: UpstreamTls;
   private readonly input: UpstreamInput;
+
+  /**
+   * An upstream that exists already, at the URL that its maker gives: an output of another stack, an attribute of a
+   * resource. Everything else is as by default. One of another stack of the same app needs none of it: it can be used as
+   * it is.
+   *
+   * @param url as `url` of `UpstreamProps`
+   */
+  static fromUrl(scope: Construct, id: string, url: string): IUpstream {
+    return new Upstream(scope, id, { url });
+  }
 
   constructor(scope: Construct, id: string, props: UpstreamProps) {
     const place = scopeOf(scope, "Upstreams");
@@ -35,17 +60,17 @@ export class Upstream extends Construct {
     if (props.tls?.verify === false) warn(this, UNVERIFIED);
   }
 
-  /** @internal Files of the host that its TLS takes, by the names of their fields. */
-  get tlsFiles(): Readonly<Record<string, string>> {
-    const { caFile, certificateFile, privateKeyFile } = this.tls ?? {};
-    const files = Object.entries({ caFile, certificateFile, privateKeyFile });
-    return Object.fromEntries(files.filter((file): file is [string, string] => file[1] !== undefined));
-  }
-
-  /** @internal Its section of the config. */
+  /** Its section of the config. */
   render(): UpstreamInput {
     return this.input;
   }
+}
+
+/** @internal Files of the host that an upstream's TLS takes, by the names of their fields. */
+export function tlsFilesOf({ tls = {} }: IUpstream): Readonly<Record<string, string>> {
+  const { caFile, certificateFile, privateKeyFile } = tls;
+  const files = Object.entries({ caFile, certificateFile, privateKeyFile });
+  return Object.fromEntries(files.filter((file): file is [string, string] => file[1] !== undefined));
 }
 
 /** @internal Props with changes to them: `servers` take the place of `url`. */

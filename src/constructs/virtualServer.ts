@@ -1,4 +1,4 @@
-import { Construct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import {
   type ExpectedRow,
@@ -11,7 +11,7 @@ import type { ErrorPage } from "./errorPage.js";
 import { type ExpectedResponse, listOfExpected, expectedProblems } from "./expectation.js";
 import { refuse, virtualServerProblems } from "./props/checks.js";
 import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
-import type { Listener } from "./listener.js";
+import type { IListener } from "./listener.js";
 import {
   any,
   fields,
@@ -36,8 +36,22 @@ import {
 import { Route, type RouteProps } from "./route.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
+/** A virtual server, as functions take it that add routes to any: of a front end, or of a proxy of your own. */
+export interface IVirtualServer extends IConstruct {
+  /** Name in the config. */
+  readonly name: string;
+  /** Names that clients ask for, the main one first. */
+  readonly serverNames: readonly string[];
+  /** Listeners that it is reached through. */
+  readonly listeners: readonly IListener[];
+  /** Routes below it, in the order they were added. */
+  readonly routes: readonly Route[];
+  /** Adds a route and returns it. */
+  addRoute(id: string, props: RouteProps): Route;
+}
+
 /** A set of server names on listeners, with routes. Its scope is the proxy, or a construct below it. */
-export class VirtualServer extends Construct {
+export class VirtualServer extends Construct implements IVirtualServer {
   /** Name in the config. */
   readonly name: string;
   /** Names that clients ask for, the main one first. */
@@ -47,7 +61,7 @@ export class VirtualServer extends Construct {
   /** Files of its own certificate. */
   readonly tlsFiles?: TlsFiles;
   private readonly props: VirtualServerProps;
-  private reachedThrough: readonly Listener[];
+  private reachedThrough: readonly IListener[];
 
   constructor(scope: Construct, id: string, props: VirtualServerProps) {
     const place = scopeOf(scope, "VirtualServers");
@@ -67,7 +81,7 @@ export class VirtualServer extends Construct {
   }
 
   /** Listeners that it is reached through. */
-  get listeners(): readonly Listener[] {
+  get listeners(): readonly IListener[] {
     return this.reachedThrough;
   }
 
@@ -75,7 +89,7 @@ export class VirtualServer extends Construct {
    * Has it answer on further listeners as well, also if a `FileSyncFrontEnd` made it: a port for the network inside. One
    * that it has already changes nothing, and so do refused ones.
    */
-  addListeners(...listeners: readonly Listener[]): void {
+  addListeners(...listeners: readonly IListener[]): void {
     refuseOptions(`${this.node.path}.addListeners`, { listeners }, { listeners: LISTENERS });
     const all = [...new Set([...this.reachedThrough, ...listeners])];
     refuse(problemsOn(this.node.path, { ...this.props, name: this.name }, all));
@@ -122,7 +136,7 @@ export class VirtualServer extends Construct {
 function problemsOn(
   path: string,
   props: VirtualServerProps & { readonly name: string },
-  listeners: readonly Listener[] = [],
+  listeners: readonly IListener[] = [],
 ): Problem[] {
   const { tls, hsts } = props;
   const secure = listeners.length === 0 || listeners.some(({ protocol }) => protocol === "https");
@@ -150,7 +164,7 @@ export interface VirtualServerProps {
    */
   readonly serverNames: readonly string[];
   /** Listeners that it is reached through; at least one. */
-  readonly listeners: readonly Listener[];
+  readonly listeners: readonly IListener[];
   /**
    * A certificate for its names, in addition to the one of its listeners, of which at least one must be `https`.
    * Clients get it when they ask for a name that it covers (SNI); of the material, only key and certificate are used.

@@ -5,19 +5,19 @@ import type { IConstruct } from "constructs";
 import { coversName } from "../model/certificateName.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import { certificateHere } from "./certificatesHere.js";
-import type { Listener } from "./listener.js";
+import type { IListener, Listener } from "./listener.js";
 import { isKnown } from "./props/tokens.js";
 import { warn } from "./warn.js";
-import type { Upstream } from "./upstream.js";
+import type { IUpstream } from "./upstream.js";
 import type { Route } from "./route.js";
 import type { TlsFiles } from "./tlsMaterial.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 interface WarnedProxy extends IConstruct {
   readonly listeners: readonly Listener[];
-  readonly upstreams: readonly Upstream[];
+  readonly upstreams: readonly IUpstream[];
   readonly virtualServers: readonly VirtualServer[];
-  namesOn(listener: Listener): readonly string[];
+  namesOn(listener: IListener): readonly string[];
   onThisMachine(path: string): string | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
-import { MODE, HOST } from "./props/instances.js";
+import { MODE, HOST, UPSTREAM } from "./props/instances.js";
 import { renderOrigin } from "../render/index.js";
 import { Action, type ProxyOptions } from "./action.js";
 import { Activation, DAEMON_UNITS, DESCRIBED_SETTINGS } from "./activation.js";
@@ -20,7 +20,7 @@ import {
   givenPartProblems,
   networkOf,
 } from "./frontEndParts.js";
-import { Host, HOST_PROPS, type HostProps } from "./host.js";
+import { Host, type IHost, HOST_PROPS, type HostProps } from "./host.js";
 import type { Mode } from "./mode.js";
 import {
   any,
@@ -41,7 +41,7 @@ import type { ErrorPage } from "./errorPage.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
 import { type Route, type RouteProps } from "./route.js";
 import type { HostPaths } from "../render/index.js";
-import { type Upstream, UPSTREAM_PROPS, type UpstreamProps } from "./upstream.js";
+import { type IUpstream, UPSTREAM_PROPS, type UpstreamProps } from "./upstream.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 /**
@@ -52,7 +52,7 @@ import type { VirtualServer } from "./virtualServer.js";
  */
 export class WebFrontEnd extends Construct {
   /** The host it runs on. */
-  readonly host: Host;
+  readonly host: IHost;
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
   /** The proxy. */
@@ -60,7 +60,7 @@ export class WebFrontEnd extends Construct {
   /** The listeners. */
   readonly listeners: FrontEndListeners;
   /** The application. */
-  readonly upstream: Upstream;
+  readonly upstream: IUpstream;
   /** Answers 404 for names that are not the application's. */
   readonly defaultServer: VirtualServer;
   /** Leads from HTTP to HTTPS; undefined in plain mode. */
@@ -85,7 +85,7 @@ export class WebFrontEnd extends Construct {
     refuseProps(this, props, WEB_FRONT_END_PROPS, ({ upstream: application, ...fit }) =>
       givenPartProblems(this, {
         ...fit,
-        upstreams: { application: typeof application === "string" ? { url: application } : application },
+        upstreams: { application: Construct.isConstruct(application) ? undefined : propsOf(application) },
       }),
     );
     const { mode, upstream, firewall, activation, responseHeaders, errorPages } = props;
@@ -97,10 +97,9 @@ export class WebFrontEnd extends Construct {
     this.url = `${renderOrigin({ scheme: mode.scheme, host: serverNames[0], port: mode.publicPort })}/`;
     this.proxy = new ReverseProxy(this, "Proxy", { ...props.proxy, host, paths: props.paths });
     this.listeners = addListeners(this.proxy, mode, serverNames);
-    this.upstream = this.proxy.addUpstream(
-      "application",
-      typeof upstream === "string" ? { url: upstream } : upstream,
-    );
+    this.upstream = Construct.isConstruct(upstream)
+      ? upstream
+      : this.proxy.addUpstream("application", propsOf(upstream));
     const { http, http6, https, https6 } = this.listeners;
     const plain = [http, http6].filter((one) => one !== undefined);
     const secure = [https, https6].filter((one) => one !== undefined);
@@ -146,14 +145,17 @@ export class WebFrontEnd extends Construct {
   }
 }
 
+const propsOf = <P extends Partial<UpstreamProps> | undefined>(given: string | P): P | UpstreamProps =>
+  typeof given === "string" ? { url: given } : given;
+
 /** What a front end is made of. */
 export interface WebFrontEndProps {
   /** The host, or props to make one. */
-  readonly host: Host | HostProps;
+  readonly host: IHost | HostProps;
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
-  /** The application: its URL, such as `http://127.0.0.1:3000`, or props of an `Upstream`. */
-  readonly upstream: string | UpstreamProps;
+  /** The application: its URL, such as `http://127.0.0.1:3000`, props of an `Upstream`, or one that is there already. */
+  readonly upstream: string | UpstreamProps | IUpstream;
   /**
    * Further names of the application, in lower case; `*.example.org` is every name with one label before `.example.org`.
    * @default - none
@@ -245,7 +247,7 @@ export interface WebActivationProps {
 export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
   host: required(either(HOST, fields(HOST_PROPS))),
   mode: required(MODE),
-  upstream: required(either(text, fields(UPSTREAM_PROPS))),
+  upstream: required(either(UPSTREAM, either(text, fields(UPSTREAM_PROPS)))),
   additionalServerNames: listOf(text),
   proxyOptions: record,
   route: record,

@@ -6,7 +6,7 @@ import { deploymentOf, deploymentText } from "../deploymentDocument.js";
 import type { HostDescription } from "../activationOptions.js";
 import type { Firewall } from "../firewall.js";
 import { networkOf } from "../frontEndParts.js";
-import type { Host } from "../host.js";
+import type { IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import type { Mode } from "../mode.js";
 import type { ProxyService } from "../proxyService.js";
@@ -15,7 +15,7 @@ import type { FileSyncActivationProps } from "./activationProps.js";
 
 /** What an activation takes from its front end. */
 interface ActivatedFrontEnd extends Construct {
-  readonly host: Host;
+  readonly host: IHost;
   readonly service: ProxyService;
   readonly firewall?: Firewall;
   readonly mode: Mode;

@@ -2,14 +2,14 @@ import { Aspects } from "cdktf";
 import type { ApplicationDefinition } from "../../applications/index.js";
 import { type NormalisedPath, RouteTable } from "../../model/serving.js";
 import type { Route } from "../route.js";
-import type { VirtualServer } from "../virtualServer.js";
+import type { IVirtualServer } from "../virtualServer.js";
 import { warn } from "../warn.js";
 
 /**
  * Warns, when the app is synthesized, where a path that the application's clients have built in does not lead where the
  * application has it: checks ask for the paths of the stack, so they pass while every such client fails.
  */
-export function warnOfBuiltInPaths(server: VirtualServer, { clients, title }: ApplicationDefinition): void {
+export function warnOfBuiltInPaths(server: IVirtualServer, { clients, title }: ApplicationDefinition): void {
   const paths = clients.builtIn ?? [];
   const original = paths.map((path) => routeOf(server, path));
   let warned = false;
@@ -31,7 +31,7 @@ export function warnOfBuiltInPaths(server: VirtualServer, { clients, title }: Ap
   });
 }
 
-function routeOf(server: VirtualServer, asked: string): Route | undefined {
+function routeOf(server: IVirtualServer, asked: string): Route | undefined {
   const table = new RouteTable(
     server.routes.map((route) => ({ match: "segment" as const, ...route.render(), route })),
   );

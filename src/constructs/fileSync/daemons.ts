@@ -9,7 +9,7 @@ import {
   daemonProblems,
   daemonUnit,
 } from "../../render/index.js";
-import type { Host } from "../host.js";
+import type { IHost } from "../host.js";
 import { HOST } from "../props/instances.js";
 import { type LateCheck, lateNumber, lateText } from "../props/lateChecks.js";
 import {
@@ -141,7 +141,7 @@ export function unitNames(props: Omit<ApplicationDaemonsProps, "host">): Partial
 /** Which of the application's daemons get a unit. */
 export interface ApplicationDaemonsProps {
   /** The host that the application runs on. */
-  readonly host: Host;
+  readonly host: IHost;
   /**
    * Upload and download.
    * @default - no unit

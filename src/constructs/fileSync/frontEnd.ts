@@ -44,7 +44,7 @@ import {
   loopbackPortsOf,
   portForwardsOf,
 } from "../frontEndParts.js";
-import { Host } from "../host.js";
+import { Host, type IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import type { Mode } from "../mode.js";
 import type { Listener } from "../listener.js";
@@ -54,7 +54,7 @@ import { ReverseProxy } from "../reverseProxy.js";
 import type { TlsFiles } from "../tlsMaterial.js";
 import { refuse } from "../props/checks.js";
 import { hasTokens, isKnown } from "../props/tokens.js";
-import type { Upstream } from "../upstream.js";
+import type { IUpstream } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
 
 /**
@@ -66,7 +66,7 @@ export class FileSyncFrontEnd<
   Routes extends object = FileSyncRoutes,
 > extends Construct {
   /** The host it runs on. */
-  readonly host: Host;
+  readonly host: IHost;
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
   /** The proxy; further listeners, virtual servers and upstreams are added to it. */
@@ -233,7 +233,7 @@ export class FileSyncFrontEnd<
     return settings?.files && applicationSettingsFiles(this.settings.values, settings.files);
   }
 
-  private addSettings(props: AnyFrontEndProps, fileServer: Upstream): ApplicationSettings {
+  private addSettings(props: AnyFrontEndProps, fileServer: IUpstream): ApplicationSettings {
     return new ApplicationSettings(this, "Settings", {
       ...props.settings,
       fileServer: props.settings?.fileServer ?? this.fileServerAddress(fileServer),
@@ -248,7 +248,7 @@ export class FileSyncFrontEnd<
   }
 
   /** The file server listens where its upstream says. */
-  private fileServerAddress({ url }: Upstream): { host: string; port: number } {
+  private fileServerAddress({ url }: IUpstream): { host: string; port: number } {
     const leads = hasTokens(url) ? undefined : upstreamAddress(url);
     if (leads !== undefined && "port" in leads) {
       const { host, port } = leads;

@@ -5,7 +5,7 @@ import type { ApplicationDaemonsProps } from "./daemons.js";
 import type { ApplicationSettingsProps } from "./settings.js";
 import type { FileSyncRoutes, FileSyncUpstreams, RouteResponseFields, UpstreamOverrides } from "./members.js";
 import type { FrontEndFirewallProps } from "../frontEndParts.js";
-import type { Host, HostProps } from "../host.js";
+import type { IHost, HostProps } from "../host.js";
 import type { Application } from "../application.js";
 import type { Mode } from "../mode.js";
 import type { StaticNetworkProps } from "../network.js";
@@ -20,7 +20,7 @@ export interface FileSyncFrontEndProps<
   Routes extends object = FileSyncRoutes,
 > {
   /** The host, or props to make one. */
-  readonly host: Host | HostProps;
+  readonly host: IHost | HostProps;
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
   /**

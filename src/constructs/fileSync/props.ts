@@ -16,7 +16,7 @@ import type { FileSyncRoutes, FileSyncUpstreams, RouteResponseFields, UpstreamOv
 import { FIREWALL_PROPS } from "../firewall.js";
 import { pathProblems, ROUTE_PATHS } from "./paths.js";
 import { givenPartProblems } from "../frontEndParts.js";
-import { type Host, HOST_PROPS } from "../host.js";
+import { type IHost, HOST_PROPS } from "../host.js";
 import { APPLICATION, HOST, MODE } from "../props/instances.js";
 import { applicationProblems, propsFor } from "./applicationProps.js";
 import type { Mode } from "../mode.js";
@@ -181,7 +181,7 @@ export function namesProblems(path: string, names: readonly string[]): Problem[]
 
 /** @internal Refuses a further name that is one of the host's, or is repeated. */
 export function refuseSameNames(
-  { node, host }: Construct & { readonly host: Host },
+  { node, host }: Construct & { readonly host: IHost },
   { additionalServerNames: names = [] }: AnyFrontEndProps,
 ): void {
   const same = names.map((name, i) => [...host.serverNames, ...names.slice(0, i)].includes(name));
@@ -202,7 +202,7 @@ export function refuseLostAddress({
   node,
   host,
   mode,
-}: Construct & { readonly host: Host; readonly mode: Mode }): void {
+}: Construct & { readonly host: IHost; readonly mode: Mode }): void {
   const { ipv6Address } = mode;
   if (host.ipv6Address !== undefined || isWildcard(ipv6Address)) return;
   const message = "is to listen on an IPv6 address, and the host has none";

@@ -15,7 +15,7 @@ import {
 } from "../../applications/index.js";
 import { DEFAULT_HOST_PATHS, type PublicOrigin } from "../../render/index.js";
 import { hostPathProblems } from "../props/checks.js";
-import type { Host } from "../host.js";
+import type { IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import { ROUTE_PATHS } from "./paths.js";
 import { HOST } from "../props/instances.js";
@@ -159,7 +159,7 @@ function textIfToken(value: number): number | string {
 /** What the application's settings follow from. */
 export interface ApplicationSettingsProps {
   /** The host that the application runs on. */
-  readonly host: Host;
+  readonly host: IHost;
   /** Scheme that clients use. */
   readonly scheme: "http" | "https";
   /**

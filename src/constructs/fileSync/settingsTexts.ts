@@ -1,7 +1,7 @@
 import { Construct } from "constructs";
 import type { ApplicationDefinition, PublicPlace } from "../../applications/index.js";
 import { renderSettings } from "../../render/index.js";
-import type { Host } from "../host.js";
+import type { IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import { renderAroundTokens } from "../props/tokens.js";
 
@@ -32,7 +32,7 @@ export class SettingsTexts extends Construct {
 }
 
 interface SettingsTextsProps {
-  readonly host: Host;
+  readonly host: IHost;
   readonly application: ApplicationDefinition;
   readonly place: PublicPlace;
   /** Directory on the host for the texts. */

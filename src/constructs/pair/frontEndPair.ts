@@ -1,4 +1,4 @@
-import { Annotations, DataResource, type TerraformResource } from "cdktf";
+import { DataResource, type TerraformResource } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { reachableAt } from "../../model/index.js";
@@ -14,11 +14,12 @@ import {
 } from "../../render/index.js";
 import { FileSyncFrontEnd } from "../fileSync/frontEnd.js";
 import { Mode } from "../mode.js";
-import { Host } from "../host.js";
+import { Host, type IHost } from "../host.js";
 import type { ProxySettings } from "../reverseProxyBase.js";
 import { HostFile } from "../hostFile.js";
 import { escapeTemplate } from "../props/tokens.js";
 import { SystemdUnit } from "../systemdUnit.js";
+import { warn } from "../warn.js";
 import { type FrontEndPairProps, type PairHostProps, refusePair } from "./props.js";
 import { SharedMaterial } from "./sharedMaterial.js";
 
@@ -61,7 +62,8 @@ export class FrontEndPair extends Construct {
     };
     this.hosts = [hostOf("FirstHost", a, without === "first"), hostOf("SecondHost", b, without === "second")];
     if (without !== undefined) {
-      Annotations.of(this).addWarning(
+      warn(
+        this,
         `The ${without} host is left out: nothing is delivered to it. Remove \`without\` once it answers again.`,
       );
     }
@@ -98,7 +100,7 @@ export class FrontEndPair extends Construct {
   private addFrontEnd(
     id: string,
     { network, firewall, proxy, ...more }: CommonProps,
-    host: Host,
+    host: IHost,
     { interface: name }: PairHostProps,
     peer: string,
     open: AllowedPort[],
@@ -243,7 +245,7 @@ function addCopies(frontEnd: FileSyncFrontEnd, address: string, peer: string, po
 }
 
 /** Clients that have accepted the certificate of one host meet no other one. */
-function sameCertificate({ mode, tls }: FileSyncFrontEnd, host: Host): Mode {
+function sameCertificate({ mode, tls }: FileSyncFrontEnd, host: IHost): Mode {
   if (mode.https === undefined || tls?.selfSigned === undefined) return mode;
   const { address, ipv6Address } = mode;
   return Mode.tls({

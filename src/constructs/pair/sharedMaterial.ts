@@ -1,5 +1,5 @@
 import type { Construct } from "constructs";
-import type { Host } from "../host.js";
+import type { IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import { type SelfSignedTls, type TlsContext, type TlsFiles, TlsMaterial } from "../tlsMaterial.js";
 
@@ -9,7 +9,7 @@ export class SharedMaterial extends TlsMaterial {
 
   constructor(
     private readonly tls: SelfSignedTls,
-    private readonly host: Host,
+    private readonly host: IHost,
   ) {
     super();
   }

@@ -1,4 +1,4 @@
-import { instance } from "./propTable.js";
+import { implementing, instance } from "./propTable.js";
 
 /** The classes of this package as kinds of props: what a wrong value should have been, and how one is made. */
 export const ACTION = instance(
@@ -17,7 +17,10 @@ export const CONTAINER_PROXY = instance(
   "Make one: `new ContainerProxy(stack, id)`, or `new FileSyncProxy(stack, id, …).proxy`.",
 );
 export const DELIVERY = instance("Delivery", "a Delivery", "Use `Delivery.local(…)` or `Delivery.ssh(…)`.");
-export const HOST = instance("Host", "a Host", "Make one: `new Host(stack, id, { address })`.");
+export const HOST = implementing(
+  ["address", "clientAddress", "delivery", "props", "lateChecks"],
+  instance("Host", "a Host", "Make one: `new Host(stack, id, { address })`."),
+);
 export const LISTENER = instance("Listener", "a Listener", "Make one: `proxy.addListener(id, { port })`.");
 export const MODE = instance("Mode", "a Mode", "Use `Mode.tls()` or `Mode.plain()`.");
 export const NODE_RUNTIME = instance(
@@ -45,7 +48,10 @@ export const TLS_POLICY = instance(
   "a TlsPolicy",
   "Use `TlsPolicy.fileSync()`, `TlsPolicy.mozillaIntermediate()`, `TlsPolicy.mozillaModern()` or `TlsPolicy.custom(…)`.",
 );
-export const UPSTREAM = instance("Upstream", "an Upstream", "Make one: `proxy.addUpstream(id, { url })`.");
+export const UPSTREAM = implementing(
+  ["name", "url", "urls", "render"],
+  instance("Upstream", "an Upstream", "Make one: `proxy.addUpstream(id, { url })`."),
+);
 export const VIRTUAL_SERVER = instance(
   "VirtualServer",
   "a VirtualServer",

@@ -301,6 +301,13 @@ export function instance(className: string, allowed: string, fix?: string): Prop
   };
 }
 
+/** An instance of a class, or a construct of the user's that implements the interface of the class, by its members. */
+export function implementing(members: readonly string[], kind: PropKind): PropKind {
+  const hasMembers = (value: unknown): boolean =>
+    Construct.isConstruct(value) && members.every((name) => name in value);
+  return { ...kind, accepts: (value) => kind.accepts(value) || hasMembers(value) };
+}
+
 function classNames(value: unknown): string[] {
   const names: string[] = [];
   for (

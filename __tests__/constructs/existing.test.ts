@@ -1,0 +1,147 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { App, DataResource, DataTerraformRemoteStateLocal, type TerraformStack } from "cdktf";
+import { Construct } from "constructs";
+import {
+  Action,
+  Host,
+  type IHost,
+  type IUpstream,
+  type IVirtualServer,
+  ReverseProxy,
+  Upstream,
+  type UpstreamInput,
+  WebFrontEnd,
+  Mode,
+  type VirtualServer,
+} from "../../src/index.js";
+import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+
+/** What is there already, or is somebody else's: parts that props take by their interfaces. */
+
+const folders: string[] = [];
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
+
+function newApp(): App {
+  const outdir = mkdtempSync(join(tmpdir(), "portico-existing-"));
+  folders.push(outdir);
+  return new App({ outdir });
+}
+
+/** What Terraform gets of each stack, as text without the backslashes of texts in texts. */
+function synthesized(app: App): (stack: TerraformStack) => string {
+  app.synth();
+  return ({ node }) => {
+    const file = join(app.outdir, "stacks", node.id, "cdk.tf.json");
+    return readFileSync(file, "utf8").replaceAll("\\", "");
+  };
+}
+
+function serverOn(host: IHost, stack: TerraformStack): VirtualServer {
+  const proxy = new ReverseProxy(stack, "proxy", { host });
+  const listeners = [proxy.addListener("http", { port: 80 })];
+  return proxy.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
+}
+
+describe("an upstream", () => {
+  test("of another stack of the app goes into the config of this one", () => {
+    const app = newApp();
+    const [services, edge] = [newStack("services", app), newStack("edge", app)];
+    const machine = new DataResource(services, "machine");
+    const office = new Upstream(services, "office", { url: machine.id });
+    const host = new Host(edge, "host", { address: "192.0.2.10" });
+    serverOn(host, edge).addRoute("office", { path: "/", action: Action.proxy(office) });
+    const read = synthesized(app);
+    const name = "cross-stack-output-terraform_datamachineid";
+    const output = `data.terraform_remote_state.cross-stack-reference-input-services.outputs.${name}`;
+    expect(read(services)).toContain(`"${name}"`);
+    expect(read(edge)).toContain(`"url": \${jsonencode(${output})}`);
+  });
+
+  test("that somebody else runs is known by its URL, such as an output of another app", () => {
+    const stack = newStack();
+    const theirs = new DataTerraformRemoteStateLocal(stack, "theirs", { path: "../theirs.tfstate" });
+    const office = Upstream.fromUrl(stack, "office", theirs.getString("office_url"));
+    const host = new Host(stack, "host", { address: "192.0.2.10" });
+    serverOn(host, stack).addRoute("office", { path: "/", action: Action.proxy(office) });
+    const resources = JSON.stringify(synthesize(stack).resource);
+    expect(resources).toContain("${jsonencode(data.terraform_remote_state.theirs.outputs.office_url)}");
+    // A URL that is none fails Terraform's plan, as one that is known fails synth.
+    expect(resources).toContain("config.bad-url");
+    expect(problemsOf(() => Upstream.fromUrl(stack, "bad", "office:80"))).toMatchObject([
+      { code: "config.bad-url", path: "stack/bad.url", received: '"office:80"' },
+    ]);
+  });
+
+  test("can be a construct of one's own", () => {
+    class Office extends Construct implements IUpstream {
+      readonly name = "office";
+      readonly urls = ["http://10.0.0.7:8000"];
+      readonly url = "http://10.0.0.7:8000";
+
+      render(): UpstreamInput {
+        return { name: this.name, url: this.url, readTimeoutMs: 1000 };
+      }
+    }
+    const stack = newStack();
+    const office = new Office(stack, "office");
+    const server = serverOn(new Host(stack, "host", { address: "192.0.2.10" }), stack);
+    server.addRoute("office", { path: "/", action: Action.proxy(office) });
+    const { upstreams } = renderProxyConfig(stack);
+    expect(upstreams).toEqual([expect.objectContaining({ name: "office", readTimeoutMs: 1000 })]);
+  });
+
+  test("is the application of a front end", () => {
+    const stack = newStack();
+    const upstream = Upstream.fromUrl(stack, "wiki", "http://10.0.0.7:8000");
+    const host = { address: "192.0.2.10" };
+    const app = new WebFrontEnd(stack, "app", { host, mode: Mode.plain(), upstream });
+    expect(app.upstream).toBe(upstream);
+    expect(renderProxyConfig(stack).upstreams).toEqual([expect.objectContaining({ name: "wiki" })]);
+  });
+
+  test("is no other construct", () => {
+    const other = new Host(newStack(), "host", { address: "192.0.2.10" });
+    expect(problemsOf(() => Action.proxy(other as never))).toMatchObject([
+      { code: "config.wrong-type", path: "Action.proxy.upstream", received: '"an instance of Host"' },
+    ]);
+  });
+});
+
+describe("a host", () => {
+  test("that somebody else made is known by its address, which another resource has", () => {
+    const stack = newStack();
+    const machine = new DataResource(stack, "machine");
+    const host = Host.fromAddress(stack, "host", machine.id, {
+      publicName: "app.example.org",
+    });
+    const { url } = new WebFrontEnd(stack, "app", {
+      host,
+      mode: Mode.plain(),
+      upstream: "http://127.0.0.1:3000",
+    });
+    expect(url).toBe("http://app.example.org/");
+    expect(host.serverNames).toEqual(["app.example.org"]);
+    // The address is checked when Terraform knows it.
+    expect(JSON.stringify(synthesize(stack).resource)).toContain("terraform_data.machine.id))]), false)}");
+    expect(problemsOf(() => Host.fromAddress(stack, "bad", "host.example"))).toMatchObject([
+      { code: "host.bad-ipv4", path: "stack/bad.address" },
+    ]);
+  });
+});
+
+test("a function adds routes to any virtual server", () => {
+  const addOffice = (server: IVirtualServer, upstream: IUpstream): void => {
+    server.addRoute("office", { path: "/office", action: Action.proxy(upstream) });
+  };
+  const stack = newStack();
+  const { application, proxy } = new WebFrontEnd(stack, "app", {
+    host: Host.fromAddress(stack, "host", "192.0.2.10"),
+    mode: Mode.plain(),
+    upstream: "http://127.0.0.1:3000",
+  });
+  addOffice(application, proxy.addUpstream("office", { url: "http://10.0.0.7:8000" }));
+  expect(resolve(stack, "http://192.0.2.10/office/x")).toMatchObject({ route: "office" });
+});
