@@ -672,6 +672,25 @@ const harmful = of("harm", [
   ["files below /tmp", served("/tmp/files")],
   ["/var/tmp as files", served("/var/tmp")],
   [
+    "an error page in a home",
+    (s) => {
+      const errorPages = [{ statuses: [502], file: "/home/sync/down.html" }] as const;
+      s.proxy.addVirtualServer("v", { serverNames: ["v.example"], listeners: [s.http], errorPages });
+      new ProxyService(s.stack, "service", { proxy: s.proxy, runtimeBundle: __filename });
+    },
+  ],
+  [
+    "an error page that the proxy would not read again",
+    (s) => {
+      const path = "/etc/portico/pages/down.html";
+      new HostFile(s.stack, "page", { host: s.host, path, content: "<p>{{status}}" });
+      const errorPages = [{ statuses: [502], file: path }] as const;
+      s.proxy.addVirtualServer("v", { serverNames: ["v.example"], listeners: [s.http], errorPages });
+      const service = new ProxyService(s.stack, "service", { proxy: s.proxy, runtimeBundle: __filename });
+      new Activation(s.stack, "activation", { service });
+    },
+  ],
+  [
     "a log where the unit may not write",
     (s) => {
       const accessLog = { path: "/srv/log/a.log" };

@@ -252,6 +252,11 @@ describe("a proxy that pods cannot run", () => {
       "kubernetes.no-volume stack/proxy/VirtualServers/site/more.action.setHeadersFromCredential.X-A",
     ],
     [
+      "an error page that no volume has",
+      (one) => withErrorPage(one, "/etc/pages/down.html"),
+      "kubernetes.no-volume stack/proxy/VirtualServers/paged.errorPages[0].file",
+    ],
+    [
       "a log file",
       (one) => one.addConfigOverride("logs.access", { path: "/var/log/portico/access.log" }),
       "kubernetes.no-volume stack/proxy.logs.access",
@@ -263,6 +268,17 @@ describe("a proxy that pods cannot run", () => {
     ],
   ])("%s", (_, change, problem) => {
     expect(refused({}, change)).toEqual([problem]);
+  });
+
+  test("an error page may be in a volume, a file of the proxy's, or the config", () => {
+    const file = "/etc/pages/down.html";
+    const volumes = [{ mountPath: "/etc/pages", claimName: "pages" }];
+    expect(refused({ volumes }, (one) => withErrorPage(one, file))).toEqual([]);
+    const withFile = (one: ContainerProxy): void => {
+      one.addFile(file, "<p>{{status}}");
+      withErrorPage(one, file);
+    };
+    expect(refused({}, withFile)).toEqual([]);
   });
 
   test("a port is free from 1024 on", () => {
@@ -305,6 +321,16 @@ const addServer = (
   const listeners = [one.addListener(id, listener)];
   one.addVirtualServer(`${id}-server`, { serverNames: ["_"], listeners, default: true });
 };
+
+const withErrorPage = (one: ContainerProxy, file: string) =>
+  one.addVirtualServer("paged", {
+    serverNames: ["paged.example"],
+    listeners: [one.listeners[0]!],
+    errorPages: [
+      { statuses: [502], file },
+      { statuses: [404], html: "<p>Not here." },
+    ],
+  });
 
 const route = (one: ContainerProxy, action: Action) =>
   one.virtualServers[0]!.addRoute("more", { path: "/more", action });

@@ -261,6 +261,20 @@ describe("upstream headers", () => {
     });
   });
 
+  test("have an error page of the config where a browser asks", () => {
+    const page = { statuses: [404, 413], html: "<p>{{status}}" } as const;
+    const paged = frontEnd({ mode: Mode.plain(), errorPages: [page] });
+    const url = "http://192.0.2.10/none";
+    const browser = { Accept: "text/html,*/*;q=0.8" };
+    expect(resolveAs("error", paged, { url, headers: browser })).toMatchObject({
+      status: 404,
+      page: { html: page.html },
+    });
+    expect(resolveAs("error", paged, url)).not.toHaveProperty("page");
+    const put = { url: "http://192.0.2.10/syncmedia/a", method: "PUT", headers: browser };
+    expect(resolveAs("error", paged, put)).not.toHaveProperty("page");
+  });
+
   test("carry a WebSocket upgrade, and a WebDAV Destination as the upstream sees it", () => {
     const upgrade = { Connection: "Upgrade", Upgrade: "websocket" };
     expect(headers({ url: "https://files.example.org/sync/ws", headers: upgrade })).toMatchObject({

@@ -113,8 +113,13 @@ function answered(resolved: Resolution): readonly string[] {
           .map((line) => `  ${line}`),
       ];
     case "error":
-      return [`${resolved.status}, an error page`];
+      return [`${resolved.status}, ${pageNamed(resolved)}`];
   }
+}
+
+function pageNamed({ page }: Resolution & { readonly kind: "error" }): string {
+  if (page === undefined) return "an error page";
+  return "file" in page ? `the error page ${page.file}` : "an error page of the config";
 }
 
 /** What `--header` says, given several times. */

@@ -13,6 +13,7 @@ import type {
 import { deploymentOf, deploymentText, filesOf, isDescription } from "./deploymentDocument.js";
 import type { IHost } from "./host.js";
 import type { HostFile } from "./hostFile.js";
+import type { VirtualServer } from "./virtualServer.js";
 import { addDoctor, DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
 import { refuse } from "./props/checks.js";
 import { PROXY_SERVICE } from "./props/instances.js";
@@ -114,8 +115,23 @@ export class Activation extends Construct {
       const parsed = parseDeployment(deployment);
       return parsed.ok ? [] : parsed.problems;
     });
-    return problems.map((p) => ({ ...p, path: `${this.node.path}.${p.path}` }));
+    const own = problems.map((p) => ({ ...p, path: `${this.node.path}.${p.path}` }));
+    return [...own, ...unreadPageProblems(this.props.service.proxy.virtualServers, this.files)];
   }
+}
+
+/** Files with error pages that come with the deployment, and of which the proxy would hear nothing when they change. */
+function unreadPageProblems(servers: readonly VirtualServer[], files: readonly HostFile[]): Problem[] {
+  const pages = new Set(servers.flatMap(({ errorPageFiles }) => errorPageFiles.map(([, file]) => file)));
+  return files
+    .filter(({ path, role }) => role !== "page" && pages.has(path))
+    .map(({ node, role }) =>
+      problem("config.not-one-of", `${node.path}.role`, "is not the role of an error page", {
+        received: role,
+        allowed: '"page"',
+        fix: 'Give `role: "page"`: then it is checked before it is there, and the proxy reloads when it changes.',
+      }),
+    );
 }
 
 /** Activations of an app by the place they activate. */

@@ -68,18 +68,28 @@ export function unreachable(proxy: HostedProxy, logs: readonly string[]): Proble
     ),
     ...hiddenDirectoryProblems(servedBy(proxy.virtualServers.flatMap(({ routes }) => routes))),
     ...hiddenSocketProblems(proxy.upstreams),
+    ...hiddenPageProblems(proxy.virtualServers),
   ];
 }
 
-/** The unit sees none of these, unless files are served from a home (systemd.exec(5), PrivateTmp= and ProtectHome=). */
+function hiddenPageProblems(servers: readonly VirtualServer[]): Problem[] {
+  return servers.flatMap(({ errorPageFiles }) =>
+    errorPageFiles.flatMap(([at, received]) => {
+      const hidden = isKnown(received) ? HIDDEN.find((path) => isWithin(received, path)) : undefined;
+      if (hidden === undefined) return [];
+      const message = `is below ${hidden}, which the service does not see`;
+      const more = { received, allowed: "a file elsewhere, such as /etc/portico/pages/down.html" };
+      return [problem("unit.no-access", at, message, more)];
+    }),
+  );
+}
+
 function hiddenSocketProblems(upstreams: HostedProxy["upstreams"]): Problem[] {
   const urls = upstreams.flatMap(({ node, urls: all }) => all.map((url) => ({ node, url })));
   return urls.flatMap(({ node, url }) => {
     if (!isKnown(url)) return [];
     const leads = upstreamAddress(url);
-    const hidden = [...TEMPORARY, "/home", "/root", "/run/user"].find(
-      (path) => "path" in leads && isWithin(leads.path, path),
-    );
+    const hidden = "path" in leads ? HIDDEN.find((path) => isWithin(leads.path, path)) : undefined;
     if (hidden === undefined) return [];
     const message = `is below ${hidden}, which the service does not see`;
     const more = { received: url, allowed: "a socket elsewhere, such as unix:/run/app/web.sock" };
@@ -89,6 +99,8 @@ function hiddenSocketProblems(upstreams: HostedProxy["upstreams"]): Problem[] {
 
 /** Directories that the unit of the proxy sees as empty (systemd.exec(5), PrivateTmp=). */
 const TEMPORARY = ["/tmp", "/var/tmp"];
+/** It sees none of these, unless files are served from a home (ProtectHome=). */
+const HIDDEN = [...TEMPORARY, "/home", "/root", "/run/user"];
 
 function hiddenDirectoryProblems(served: readonly Served[]): Problem[] {
   return served.flatMap(({ route, directory }) => {

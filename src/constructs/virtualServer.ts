@@ -112,6 +112,13 @@ export class VirtualServer extends Construct implements IVirtualServer {
     return this.props.hsts !== undefined;
   }
 
+  /** @internal Files with its error pages, each with the prop that names it. */
+  get errorPageFiles(): readonly (readonly [at: string, file: string])[] {
+    return (this.props.errorPages ?? []).flatMap((page, i) =>
+      "file" in page ? [[`${this.node.path}.errorPages[${i}].file`, page.file] as const] : [],
+    );
+  }
+
   /** @internal Its section of the config. */
   render(): VirtualServerInput {
     return {

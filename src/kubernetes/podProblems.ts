@@ -179,6 +179,16 @@ function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
           }),
         ],
   );
+  const pages = servers
+    .flatMap(({ errorPageFiles }) => errorPageFiles)
+    .filter(([, file]) => !isMounted(file) && !proxy.files.has(file))
+    .map(([path, received]) =>
+      problem("kubernetes.no-volume", path, "is a file that no volume brings", {
+        received,
+        allowed: "a file on one of the `volumes`, or of `addFile`",
+        fix: "Give the page itself as `html`.",
+      }),
+    );
   const logs = [
     ...(["access", "error"] as const).map((name) => ({
       at: `${proxy.node.path}.logs.${name}`,
@@ -199,7 +209,7 @@ function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
           }),
         ],
   );
-  return [...served, ...fields, ...written];
+  return [...served, ...fields, ...pages, ...written];
 }
 
 /** The API refuses two volumes at one place. */

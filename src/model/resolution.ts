@@ -1,6 +1,7 @@
 import { isIP, isIPv6 } from "node:net";
 import {
   acceptedCodings,
+  acceptsHtml,
   type ActionConfig,
   type ActionOf,
   answerFieldRules,
@@ -88,7 +89,12 @@ export type Answered =
     }
   | { readonly kind: "redirect"; readonly status: number; readonly location: string }
   | { readonly kind: "respond"; readonly status: number; readonly body: string }
-  | { readonly kind: "error"; readonly status: number };
+  | {
+      readonly kind: "error";
+      readonly status: number;
+      /** The virtual server's own page, not filled in, or its file; only where the client gets one. */
+      readonly page?: { readonly html: string } | { readonly file: string };
+    };
 
 /** What answers a request: fields of every resolution. */
 export interface Answerer {
@@ -166,15 +172,32 @@ interface Routed {
 }
 
 function answer(routed: Routed): Resolution {
-  const { route, asked } = routed;
   const { clientAddress } = routed.client;
-  const answerer = { ...answererOf(routed.listener, routed.server, route), clientAddress };
-  const fail = (status: number): Resolution => ({ ...answerer, kind: "error", status });
+  const answerer = { ...answererOf(routed.listener, routed.server, routed.route), clientAddress };
+  const found = unpaged(routed);
+  const page = found.kind === "error" ? pageOf(routed, found.status) : undefined;
+  return { ...answerer, ...found, ...(page === undefined ? {} : { page }) };
+}
+
+/** What answers, whichever page an error has. */
+function unpaged(routed: Routed): Answered {
+  const { route, asked } = routed;
+  const fail = (status: number): Answered => ({ kind: "error", status });
   if (asked.method === "CONNECT") return fail(CONNECT_REFUSAL.status);
   if (asked.method === "TRACE") return fail(TRACE_REFUSAL.status);
   if (route === undefined) return fail(404);
   if (isBodyTooLong(bodyLength(asked), route.requestBodyBytesMax)) return fail(413);
-  return { ...answerer, ...answered(routed, route, route.action) };
+  return answered(routed, route, route.action);
+}
+
+type Page = Extract<Answered, { readonly kind: "error" }>["page"];
+
+/** The page of the virtual server's that the client gets instead of the proxy's own. */
+function pageOf({ server, asked }: Routed, status: number): Page {
+  if (!acceptsHtml(headerList(asked))) return undefined;
+  const page = server.errorPages.find(({ statuses }) => statuses.some((one) => one === status));
+  if (page === undefined) return undefined;
+  return "file" in page ? { file: page.file } : { html: page.html };
 }
 
 function answererOf(
