@@ -19,6 +19,7 @@ const CONFIG = JSON.stringify({
       serverNames: ["_"],
       default: true,
       listeners: ["http"],
+      errorPages: [{ statuses: [404], file: "/etc/portico/pages/gone.html" }],
       routes: [
         { name: "page", path: "/page", action: { type: "staticFiles", directory: "/srv/page" } },
         { name: "away", path: "/away", action: { type: "redirect", host: "files.example.org" } },
@@ -46,6 +47,7 @@ describe("resolve", () => {
     ["/away/x?y", [], "301 to https://files.example.org/away/x?y"],
     ["/fixed", [], "200, fixed"],
     ["/none", [], "404, an error page"],
+    ["/none", ["--header", "Accept: text/html"], "404, the error page /etc/portico/pages/gone.html"],
     ["/dav//x%2F", ["--method", "PUT"], "PUT /dav//x%2F HTTP/1.1"],
     ["/dav/x", ["--header", "X-Site: a", "--header", "X-Site: b"], "x-site: a, b"],
     ["/dav/x", ["--client", "203.0.113.9"], "x-real-ip: 203.0.113.9"],
