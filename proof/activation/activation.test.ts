@@ -19,7 +19,12 @@ import {
 import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ActivationFailed, editByHand, planByHand, recoverHost } from "../../src/activation/index.js";
-import { type DeploymentInput, type Problem, ProblemError } from "../../src/model/index.js";
+import {
+  type DeploymentInput,
+  type Problem,
+  ProblemError,
+  type ProxyConfigInput,
+} from "../../src/model/index.js";
 import { applicationSettingsFiles, applicationSettingsValues } from "../../src/applications/index.js";
 import type { SettingsSource } from "../../src/applicationSettings/index.js";
 import { siteConfig } from "../kit/siteConfig.js";
@@ -159,6 +164,22 @@ test("a deactivation removes the link that systemd leaves of a unit's runtime di
   expect(readdirSync(path.dirname(link))).toEqual([]);
 });
 
+const PAGE = "/etc/portico/pages/down.html";
+
+/** The same with an error page, whose file is not among them. */
+function withErrorPage(files: SiteFiles): SiteFiles {
+  const config = JSON.parse(files[CONFIG]!.content) as ProxyConfigInput;
+  const errorPages = [{ statuses: [502 as const], file: PAGE }];
+  const virtualServers = config.virtualServers.map((server) => ({ ...server, errorPages }));
+  return { ...files, [CONFIG]: { role: "config", content: JSON.stringify({ ...config, virtualServers }) } };
+}
+
+test("an error page comes with the deployment", async () => {
+  site.deliver({ ...withErrorPage(one), [PAGE]: { role: "page", content: "<p>{{status}}" } });
+  await site.activate();
+  expect(site.read(PAGE)).toBe("<p>{{status}}");
+});
+
 describe("nothing is touched when", () => {
   test.each<[string, (s: Site) => void, string[]]>([
     [
@@ -198,6 +219,12 @@ describe("nothing is touched when", () => {
       (s) => void s.deliver({ ...two, [KEY]: { ...two[KEY]!, content: "no key" } }),
       ["files.bad-key"],
     ],
+    [
+      "an error page that comes with it has a placeholder of its own",
+      (s) => void s.deliver({ ...withErrorPage(two), [PAGE]: { role: "page", content: "{{error}}" } }),
+      ["config.bad-error-page"],
+    ],
+    ["an error page is nowhere", (s) => void s.deliver(withErrorPage(two)), ["files.unreadable"]],
     [
       "a file would replace a directory",
       (s) => void s.deliver({ ...two, "/opt/sync": { role: "other", content: "x" } }),
