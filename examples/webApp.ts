@@ -3,6 +3,13 @@ import { Delivery, Mode, NodeRuntime, TlsMaterial, WebFrontEnd } from "cdktf-por
 
 /** One ordinary application behind TLS, on a Unix socket that its group may write to. */
 
+const DOWN = `<!doctype html>
+<title>{{status}}</title>
+<meta http-equiv="refresh" content="10">
+<h1>Back in a moment</h1>
+<p>{{serverName}}, {{time}}. If this lasts, tell us {{requestId}}.</p>
+`;
+
 const app = new App();
 const stack = new TerraformStack(app, "web");
 
@@ -14,6 +21,8 @@ new WebFrontEnd(stack, "app", {
   },
   mode: Mode.tls({ material: TlsMaterial.acme({ email: "admin@app.example.org", agreeToTerms: true }) }),
   upstream: "unix:/run/app/web.sock",
+  // Browsers see this while the application is away; programs get the proxy's own short page.
+  errorPages: [{ statuses: [502, 503, 504], html: DOWN }],
   service: { groups: ["app"], nodeRuntime: NodeRuntime.pinned() },
 });
 

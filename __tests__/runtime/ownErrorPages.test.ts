@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
 import { type Accepted, answering, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import type { ProxyConfigInput } from "../../src/model/index.js";
+import { eventually } from "../../proof/kit/waiting.js";
+import { ERROR_PAGE_BYTES_MAX, type ProxyConfigInput } from "../../src/model/index.js";
+import type { Http2Connection } from "../../src/runtime/server/http2Connection.js";
 
 /** Pages of the administrator's in place of the proxy's own error pages, over every protocol. */
 
@@ -13,6 +15,9 @@ let upstream: RawUpstream;
 let front: EveryProtocol;
 /** What the upstream does with each connection; a test sets it. */
 let script: (peer: Accepted) => void;
+
+const NAMES = "{{serverName}}".repeat(32);
+const LARGEST = NAMES + "x".repeat(ERROR_PAGE_BYTES_MAX - NAMES.length);
 
 const DOWN = '<!doctype html><p title="{{serverName}}">{{status}} {{reason}} {{requestId}} {{time}} é';
 
@@ -26,6 +31,7 @@ const virtualServer = (): ProxyConfigInput["virtualServers"][number] => ({
     { statuses: [404, 502, 504], html: DOWN },
     { statuses: [503], html: '<meta http-equiv="refresh" content="{{retryAfter}}">' },
     { statuses: [413, 408], html: "<p>{{status}}" },
+    { statuses: [405], html: LARGEST },
   ],
   routes: [
     { name: "up", path: "/up", action: { type: "proxy", upstream: "up" } },
@@ -86,6 +92,7 @@ interface Seen {
 interface Asked {
   readonly method?: string;
   readonly accept?: string;
+  readonly range?: string;
   readonly body?: string;
 }
 
@@ -95,12 +102,12 @@ const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
 
 const overHttp1 =
   (secure: boolean): Ask =>
-  async (path, { method = "GET", accept = BROWSER, body = "" } = {}) => {
+  async (path, { method = "GET", accept = BROWSER, range, body = "" } = {}) => {
     const length = body === "" ? "" : `Content-Length: ${body.length}\r\n`;
     const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
     client.send(
       `${method} ${path} HTTP/1.1\r\nHost: Sync.example:81\r\nConnection: close\r\nAccept: ${accept}\r\n` +
-        `${length}\r\n${body}`,
+        `${range === undefined ? "" : `Range: ${range}\r\n`}${length}\r\n${body}`,
     );
     await client.until((peer) => peer.closed || peer.ended);
     client.socket.destroy();
@@ -113,10 +120,11 @@ const overHttp1 =
     return { status: Number(line.split(" ")[1]), fields: new Map(fields), body: rest.join("\r\n\r\n") };
   };
 
-const overHttp2: Ask = async (path, { method = "GET", accept = BROWSER, body: sent } = {}) => {
+const overHttp2: Ask = async (path, { method = "GET", accept = BROWSER, range, body: sent } = {}) => {
   const session = connectHttp2(front.securePort);
   const length = sent === undefined ? {} : { "content-length": String(sent.length) };
   const head = { ":method": method, ":path": path, ":authority": "sync.example", accept, ...length };
+  if (range !== undefined) Object.assign(head, { range });
   const { status, raw, body } = await ask(session, head, sent);
   session.destroy();
   const pairs = Array.from({ length: raw.length / 2 }, (_, i) => [raw[2 * i]!, raw[2 * i + 1]!] as const);
@@ -194,9 +202,9 @@ describe.each([
   });
 
   test("a status without a page has the proxy's own", async () => {
-    const { status, fields, body } = await request("/files/a.txt", { method: "PUT" });
-    expect([status, fields.get("content-type"), fields.has("vary")]).toEqual([405, "text/html", false]);
-    expect(body).toContain("<center><h1>405 Not Allowed</h1></center>");
+    const { status, fields, body } = await request("/files/a.txt", { range: "bytes=99-" });
+    expect([status, fields.get("content-type"), fields.has("vary")]).toEqual([416, "text/html", false]);
+    expect(body).toContain("<center><h1>416 Requested Range Not Satisfiable</h1></center>");
   });
 
   test("fields of the config take the place of the page's", async () => {
@@ -244,4 +252,27 @@ test("a request that cannot be read gets the proxy's own page: what it accepts i
   client.socket.destroy();
   expect(client.received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
   expect(client.received).not.toContain("Vary");
+});
+
+test("what a stream holds of the largest page that is not read", async () => {
+  const STREAMS = 4;
+  const session = connectHttp2(front.securePort, { initialWindowSize: 0 });
+  session.on("error", () => undefined);
+  const asked = {
+    ":method": "PUT",
+    ":path": "/files/a.txt",
+    ":authority": "h".repeat(1_000),
+    accept: BROWSER,
+  };
+  for (let i = 0; i < STREAMS; i++) session.request(asked).on("error", () => undefined);
+  const { all } = front.http2 as unknown as { all: ReadonlySet<Http2Connection> };
+  const held = (): number[] =>
+    [...all].flatMap(({ streams }) =>
+      [...streams.values()].map(({ waiting }) => waiting.reduce((sum, { length }) => sum + length, 0)),
+    );
+  await eventually(() => held().filter((bytes) => bytes > 0).length === STREAMS);
+  const most = Math.max(...held());
+  session.destroy();
+  expect(most).toBeGreaterThan(ERROR_PAGE_BYTES_MAX);
+  expect(most).toBeLessThanOrEqual(ERROR_PAGE_BYTES_MAX + 8_192);
 });

@@ -14,8 +14,8 @@ export const PLACEHOLDERS = ["status", "reason", "requestId", "time", "serverNam
 
 export type Placeholder = (typeof PLACEHOLDERS)[number];
 
-/** Each may become as long as a host name. */
-const PLACEHOLDER_COUNT_MAX = 64;
+/** Each may become as long as a host name: 8 KiB in all. */
+const PLACEHOLDER_COUNT_MAX = 32;
 
 /** What is wrong with a page, to follow its path, and what is allowed; undefined if nothing is. */
 export function errorPageFault(
