@@ -36,6 +36,16 @@ test.each<[field: string, Partial<UpstreamInput>]>([
   expect(problems).toEqual([`config.bad-servers upstreams[0].${field}`]);
 });
 
+test("connections with a PROXY protocol header are not kept, and how many are is refused", () => {
+  const result = parsed({ url: URL, proxyProtocol: "v2", idleTimeoutMs: 1_000, idleConnectionsMax: 9 });
+  const paths = result.ok ? [] : result.problems.map(({ code, path }) => `${code} ${path}`);
+  expect(paths).toEqual([
+    "config.used-once upstreams[0].idleConnectionsMax",
+    "config.used-once upstreams[0].idleTimeoutMs",
+  ]);
+  expect(parsed({ url: URL, proxyProtocol: "v1", idleConnectionsMax: 0 }).ok).toBe(true);
+});
+
 test("a name that is spread may have sessions and checks", () => {
   const url = "http://web.internal:8000";
   expect(parsed({ url, spread: true, sticky: { cookie: "a" }, health: { tcp: true } }).ok).toBe(true);

@@ -56,7 +56,7 @@ afterEach(() => {
 
 const BALANCER = "127.0.0.2";
 const V1 = "PROXY TCP4 192.0.2.1 198.51.100.2 55555 443\r\n";
-const CLIENT = { address: "192.0.2.1", port: 55_555, localAddress: "198.51.100.2" };
+const CLIENT = { address: "192.0.2.1", port: 55_555, localAddress: "198.51.100.2", localPort: 443 };
 
 async function start(options: Options = {}): Promise<Started> {
   const { certificates = 0, announced = false, tlsHandshakeMs = 10_000, requestHeadMs = 10_000 } = options;

@@ -1,4 +1,4 @@
-import { proxyHeaderOf } from "../../src/runtime/listen/proxyHeader.js";
+import { proxyHeaderFor, proxyHeaderOf } from "../../src/runtime/listen/proxyHeader.js";
 import { seeded } from "../../proof/kit/random.js";
 
 /** Headers of the PROXY protocol, as bytes, and what they say. */
@@ -37,7 +37,7 @@ const noop = (bytes: number): (number | string)[] => [4, bytes >> 8, bytes & 255
 /** As haproxy's `proxy-v2-options crc32c` writes it for the addresses of FROM_IPV4; by another implementation. */
 const CHECKSUM = [3, 0, 4, 0x9a, 0xf9, 0xdf, 0xf7];
 
-/** What a header says: `ADDRESS PORT > ADDRESS`, `own`, or what is wrong with it. */
+/** What a header says: `ADDRESS PORT > ADDRESS PORT`, `own`, or what is wrong with it. */
 function said(bytes: Buffer): string | undefined {
   const header = proxyHeaderOf(bytes);
   if (header === undefined) return undefined;
@@ -45,11 +45,11 @@ function said(bytes: Buffer): string | undefined {
   const { endpoints } = header;
   return endpoints === undefined
     ? "own"
-    : `${endpoints.address} ${endpoints.port} > ${endpoints.localAddress}`;
+    : `${endpoints.address} ${endpoints.port} > ${endpoints.localAddress} ${endpoints.localPort}`;
 }
 
-const IPV4 = "192.0.2.1 55555 > 198.51.100.2";
-const IPV6 = "2001:db8::7 55555 > 2001:db8::8";
+const IPV4 = "192.0.2.1 55555 > 198.51.100.2 443";
+const IPV6 = "2001:db8::7 55555 > 2001:db8::8 443";
 const VALID: readonly [what: string, header: Buffer, says: string][] = [
   ["IPv4", latin1("PROXY TCP4 192.0.2.1 198.51.100.2 55555 443\r\n"), IPV4],
   ["IPv6", latin1("PROXY TCP6 2001:db8::7 2001:db8::8 55555 443\r\n"), IPV6],
@@ -60,7 +60,7 @@ const VALID: readonly [what: string, header: Buffer, says: string][] = [
   ],
   ["IPv4 written as IPv6", latin1("PROXY TCP6 ::ffff:192.0.2.1 ::ffff:198.51.100.2 55555 443\r\n"), IPV4],
   ["the same in groups", latin1("PROXY TCP6 ::FFFF:c000:201 ::ffff:c633:6402 55555 443\r\n"), IPV4],
-  ["port 0", latin1("PROXY TCP4 192.0.2.1 198.51.100.2 0 0\r\n"), "192.0.2.1 0 > 198.51.100.2"],
+  ["port 0", latin1("PROXY TCP4 192.0.2.1 198.51.100.2 0 0\r\n"), "192.0.2.1 0 > 198.51.100.2 0"],
   ["unknown", latin1("PROXY UNKNOWN\r\n"), "own"],
   ["unknown with addresses", latin1("PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n"), "own"],
   ["unknown with anything", latin1("PROXY UNKNOWN \n\r\0  x\r\n"), "own"],
@@ -215,3 +215,36 @@ test(
     }
   }),
 );
+
+const ends = (address: string, localAddress: string, port = 55_555) => ({
+  address,
+  port,
+  localAddress,
+  localPort: 443,
+});
+
+test.each<[what: string, from: string, to: string, says: string]>([
+  ["IPv4", "192.0.2.1", "198.51.100.2", IPV4],
+  ["IPv6", "2001:db8::7", "2001:db8::8", IPV6],
+  ["a zone", "fe80::7%eth0", "fe80::8", "fe80::7 55555 > fe80::8 443"],
+  // Behind a proxy that names its clients, the two can be of different families.
+  ["both", "192.0.2.1", "2001:db8::8", "192.0.2.1 55555 > 2001:db8::8 443"],
+  ["a peer that is gone", "", "", "own"],
+])("what is sent is what is read: %s", (_, from, to, says) => {
+  for (const version of ["v1", "v2"] as const)
+    expect(said(proxyHeaderFor(version, ends(from, to)))).toBe(says);
+});
+
+test("headers are those of the specification, of a connection of its own too", () => {
+  expect(proxyHeaderFor("v1", ends("192.0.2.1", "198.51.100.2")).toString()).toBe(
+    "PROXY TCP4 192.0.2.1 198.51.100.2 55555 443\r\n",
+  );
+  expect(proxyHeaderFor("v2", ends("192.0.2.1", "198.51.100.2"))).toEqual(binary(PROXY, 0x11, FROM_IPV4));
+  expect(proxyHeaderFor("v2", ends("2001:db8::7", "2001:db8::8"))).toEqual(binary(PROXY, 0x21, FROM_IPV6));
+  expect(proxyHeaderFor("v1", undefined).toString()).toBe("PROXY UNKNOWN\r\n");
+  expect(proxyHeaderFor("v2", undefined)).toEqual(binary(0x20, 0));
+  // A client that a trusted proxy named.
+  expect(said(proxyHeaderFor("v1", ends("192.0.2.1", "198.51.100.2", 0)))).toBe(
+    "192.0.2.1 0 > 198.51.100.2 443",
+  );
+});

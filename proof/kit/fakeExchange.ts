@@ -229,6 +229,7 @@ const CLIENT: ClientInfo = {
   answerRules: "http",
   listener: "plain",
   localAddress: "192.0.2.1",
+  localPort: 80,
   connectionId: 12,
   trusted: false,
   misdirected: undefined,

@@ -245,6 +245,13 @@ export interface UpstreamProps {
    */
   readonly tls?: UpstreamTls;
   /**
+   * Version of the PROXY protocol in whose header each connection says who the client is: its address, and the one that it
+   * connected to. The upstream has to expect it. No connection is used for a second request, so `idleConnectionsMax` and
+   * `idleTimeoutMs` are refused beside it (`config.used-once`).
+   * @default - no header
+   */
+  readonly proxyProtocol?: "v1" | "v2";
+  /**
    * Time to establish a connection, with TLS if it has any, in milliseconds from 1 to 2147483647. A request that exceeds
    * it gets 504. Where there is another server to try, no more than 3 s.
    * @default 5000 (the default application of a front end: 36000000)
@@ -318,6 +325,7 @@ export const UPSTREAM_PROPS: PropTable<UpstreamProps> = {
   slowStartMs: any,
   name: any,
   tls: any,
+  proxyProtocol: any,
   connectTimeoutMs: any,
   sendTimeoutMs: any,
   readTimeoutMs: any,

@@ -82,6 +82,7 @@ export const PROBLEM_CODES = {
   "config.body-not-allowed": "Leave the body out, or answer with another status.",
   "config.proxy-loop": "Point the upstream at the application, not at a listener of this proxy.",
   "config.bad-servers": "Give each server of the upstream once, and one at least that is no backup.",
+  "config.used-once": "Remove the field, or `proxyProtocol`.",
   "config.bad-cookie": "Give the name of a cookie: letters, digits, `-` and `_`.",
   "config.no-trusted-proxies":
     "Name the proxies that send the field in `trustedProxies`, or leave it out: nobody else is believed.",

@@ -363,6 +363,16 @@ export const CONFIG_ERRORS = {
       servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.7:8000" }],
     }),
   },
+  "config.used-once": {
+    means:
+      "A header of the PROXY protocol names one client for all of a connection, so each is used for one request. Fields that say how many connections are kept, and for how long, have no effect then.",
+    example: withField("upstreams[0]", {
+      name: "web",
+      url: "http://10.0.0.7:8000",
+      proxyProtocol: "v2",
+      idleTimeoutMs: 5_000,
+    }),
+  },
   "config.bad-cookie": {
     means: "The name of a cookie is a token: no space, and none of `=;,()<>@` and the like.",
     example: withField("upstreams[0]", {

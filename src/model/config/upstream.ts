@@ -79,6 +79,9 @@ const health = z
       "that it does not answer, and by no others.",
   );
 
+/** How connections are kept where nothing is said. */
+export const KEPT = { idleConnectionsMax: 512, idleTimeoutMs: 1_500 };
+
 export const upstream = z.strictObject({
   name: name("Name by which routes refer to the upstream.", "web"),
   url: upstreamUrl(
@@ -121,6 +124,15 @@ export const upstream = z.strictObject({
       "that are bound to it come at once.",
   ),
   tls: upstreamTls.optional(),
+  proxyProtocol: z
+    .enum(["v1", "v2"])
+    .optional()
+    .meta({
+      description:
+        "Version of the PROXY protocol in whose header each connection to it says who the client is, before TLS if it has any. " +
+        "It has to expect one. Each connection is used for one request.",
+      examples: ["v2"],
+    }),
   connectTimeoutMs: milliseconds(5_000, "Time to establish a connection, with TLS if it has any; then 504."),
   sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request; then 504."),
   readTimeoutMs: milliseconds(
@@ -153,14 +165,14 @@ export const upstream = z.strictObject({
   ),
   queueTimeoutMs: milliseconds(30_000, "How long a request waits for a connection; then 503."),
   idleConnectionsMax: count(
-    512,
+    KEPT.idleConnectionsMax,
     0,
     65_535,
     "connections",
     "Idle connections kept for reuse, per worker; 0 disables reuse.",
   ),
   idleTimeoutMs: milliseconds(
-    1_500,
+    KEPT.idleTimeoutMs,
     "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s).",
   ),
   headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest answer head; a longer one becomes a 502."),

@@ -1,5 +1,6 @@
 import { upstreamScheme } from "../authority.js";
 import { type Problem, problem } from "../problem.js";
+import { KEPT } from "./upstream.js";
 import { hasName, hasSeveral, serversOf, urlsOf } from "./upstreamServers.js";
 import type { ProxyConfig, UpstreamConfig } from "./config.js";
 
@@ -13,6 +14,7 @@ export function upstreamProblems({ upstreams }: ProxyConfig): Problem[] {
       ...spreadProblems(upstream, at),
       ...stickyProblems(upstream, at),
       ...healthProblems(upstream, at),
+      ...reuseProblems(upstream, at),
       ...tlsProblems(upstream, at),
     ];
   });
@@ -125,6 +127,24 @@ function healthProblems(upstream: UpstreamConfig, at: string): Problem[] {
         : [],
     ),
   ];
+}
+
+/** Other values than the defaults are meant to have an effect. */
+function reuseProblems(upstream: UpstreamConfig, at: string): Problem[] {
+  const { proxyProtocol, idleConnectionsMax, idleTimeoutMs } = upstream;
+  if (proxyProtocol === undefined) return [];
+  const given = Object.entries({
+    ...([KEPT.idleConnectionsMax, 0].includes(idleConnectionsMax) ? {} : { idleConnectionsMax }),
+    ...(idleTimeoutMs === KEPT.idleTimeoutMs ? {} : { idleTimeoutMs }),
+  });
+  return given.map(([field, received]) =>
+    problem(
+      "config.used-once",
+      `${at}.${field}`,
+      "is given, and connections with `proxyProtocol` are not kept",
+      { received, allowed: "nothing" },
+    ),
+  );
 }
 
 /** A single server is never left out: its 502 is the truth. */

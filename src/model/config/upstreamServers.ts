@@ -25,6 +25,9 @@ export function serversOf({ url, servers }: UpstreamConfig): readonly UpstreamSe
   return servers ?? (url === undefined ? [] : [{ url, weight: 1, backup: false }]);
 }
 
+/** Version of the PROXY protocol that an upstream expects. */
+export type ProxyVersion = NonNullable<UpstreamConfig["proxyProtocol"]>;
+
 /** Whether requests are shared out; a single server gets all of them, and is never left out. */
 export const hasSeveral = (upstream: UpstreamConfig): boolean =>
   upstream.spread || serversOf(upstream).length > 1;

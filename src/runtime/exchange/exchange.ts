@@ -149,6 +149,7 @@ export interface ClientInfo {
   readonly listener: string;
   /** Address that the client connected to. */
   readonly localAddress: string;
+  readonly localPort: number;
   /** Serial number of the connection in this worker, for the error log. */
   readonly connectionId: number;
   /** Whether the peer is in `trustedProxies`. */

@@ -11,6 +11,7 @@ export interface Endpoints {
   readonly address: string;
   readonly port: number;
   readonly localAddress: string;
+  readonly localPort: number;
   /** It is the peer that announces clients, and named none. */
   readonly unnamed?: true;
 }
@@ -20,6 +21,7 @@ export const endpointsOf = (socket: Socket): Endpoints => ({
   address: plainAddress(socket.remoteAddress ?? ""),
   port: socket.remotePort ?? 0,
   localAddress: plainAddress(socket.localAddress ?? ""),
+  localPort: socket.localPort ?? 0,
 });
 
 /**
@@ -34,7 +36,7 @@ export function clientInfo(
   secured: Secured | undefined,
   announced: Endpoints | undefined,
 ): ClientInfo {
-  const { address, port, localAddress } = announced ?? endpointsOf(socket);
+  const { address, port, localAddress, localPort } = announced ?? endpointsOf(socket);
   // A client behind a balancer that names nobody is not believed, even if the balancer is a trusted proxy elsewhere.
   const trusted = announced?.unnamed !== true && context.trusted(address);
   return {
@@ -47,6 +49,7 @@ export function clientInfo(
     answerRules: secured?.temporary === true ? "http" : listener.protocol,
     listener: listener.name,
     localAddress,
+    localPort,
     connectionId: ++lastConnectionId,
     trusted,
     // A gateway need not connect by the name that it asks for (RFC 9110, 7.4).

@@ -1,5 +1,5 @@
-import { isIPv4 } from "node:net";
-import { canonicalIpv6, ipv6Groups, isPort } from "../../model/serving.js";
+import { isIP, isIPv4 } from "node:net";
+import { canonicalIpv6, ipv6Groups, isPort, type ProxyVersion } from "../../model/serving.js";
 import type { Endpoints } from "./clientInfo.js";
 
 /** The PROXY protocol, versions 1 and 2 (haproxy's proxy-protocol.txt): how a proxy of TCP says whose connection it is. */
@@ -26,6 +26,34 @@ export function proxyHeaderOf(bytes: Buffer): ProxyHeader | undefined {
 /** A connection that the sender opened for itself: a check of its own (version 2, LOCAL). */
 export const LOCAL_HEADER = Buffer.from("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0");
 
+/**
+ * What a connection to a server begins with.
+ *
+ * @param endpoints whose connection it is; undefined for one of the sender's own
+ */
+export function proxyHeaderFor(version: ProxyVersion, endpoints: Endpoints | undefined): Buffer {
+  const ends = endpoints && plainEnds(endpoints);
+  if (endpoints === undefined || ends === undefined) return version === "v1" ? UNKNOWN_HEADER : LOCAL_HEADER;
+  const { port, localPort } = endpoints;
+  const ipv4 = ends.every(isIPv4);
+  // Both have to be of one family: an IPv4 address beside an IPv6 one is written as IPv6.
+  const [from, to] = ipv4 ? ends : ends.map((one) => (isIPv4(one) ? `::ffff:${one}` : one));
+  if (version === "v1")
+    return Buffer.from(`PROXY ${ipv4 ? "TCP4" : "TCP6"} ${from!} ${to!} ${port} ${localPort}\r\n`);
+  const bytes = [from!, to!].flatMap((one) =>
+    ipv4 ? one.split(".").map(Number) : ipv6Groups(one)!.flatMap((group) => [group >> 8, group & 255]),
+  );
+  const after = [...bytes, port >> 8, port & 255, localPort >> 8, localPort & 255];
+  const family = ((ipv4 ? 1 : 2) << 4) | STREAM;
+  return Buffer.concat([SIGNATURE, Buffer.from([PROXY, family, 0, after.length, ...after])]);
+}
+
+/** Without zones; undefined if a peer is gone, and its address with it. */
+function plainEnds({ address, localAddress }: Endpoints): readonly string[] | undefined {
+  const ends = [address, localAddress].map((one) => one.split("%")[0]!);
+  return ends.every((one) => isIP(one) !== 0) ? ends : undefined;
+}
+
 /** Whether the two are the same as far as both go. */
 function agree(bytes: Buffer, start: Buffer): boolean {
   const length = Math.min(bytes.length, start.length);
@@ -49,7 +77,7 @@ function textHeader(bytes: Buffer): ProxyHeader | undefined {
   const valid = fields.length === 4 && address !== undefined && localAddress !== undefined;
   if (!valid || !isPortText(from) || !isPortText(to))
     return { malformed: "has malformed addresses or ports" };
-  return { length, endpoints: { address, port: Number(from), localAddress } };
+  return { length, endpoints: { address, port: Number(from), localAddress, localPort: Number(to) } };
 }
 
 /** Without zeros in front: they may mean octal numbers elsewhere. */
@@ -87,8 +115,11 @@ function binaryHeader(bytes: Buffer): ProxyHeader | undefined {
   const [address, localAddress] = [0, addressBytes].map((at) =>
     addressIn(header, FIXED_BYTES + at, addressBytes),
   );
-  const port = header.readUInt16BE(FIXED_BYTES + 2 * addressBytes);
-  return { length, endpoints: { address: address!, port, localAddress: localAddress! } };
+  const [port, localPort] = [0, 2].map((at) => header.readUInt16BE(FIXED_BYTES + 2 * addressBytes + at));
+  return {
+    length,
+    endpoints: { address: address!, port: port!, localAddress: localAddress!, localPort: localPort! },
+  };
 }
 
 const isInternet = (family: number): boolean => family >> 4 === 1 || family >> 4 === 2;
@@ -136,6 +167,8 @@ const hex = (byte: number): string => `0x${byte.toString(16).padStart(2, "0")}`;
 
 const WORD = Buffer.from("PROXY ");
 const LINE_BYTES_MAX = 107;
+/** A connection of the sender's own, in version 1. */
+const UNKNOWN_HEADER = Buffer.from("PROXY UNKNOWN\r\n");
 
 const SIGNATURE = LOCAL_HEADER.subarray(0, 12);
 const FIXED_BYTES = 16;

@@ -2,6 +2,7 @@ import { bracketed, type ServerConfig, upstreamAddress, upstreamScheme } from ".
 import { HeadError } from "../codec/http1/fields.js";
 import { HeadReader } from "../codec/http1/headReader.js";
 import { parseResponseHead } from "../codec/http1/responseHead.js";
+import { proxyHeaderFor } from "../listen/proxyHeader.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { tlsFailure } from "../upstream/tlsFailures.js";
@@ -14,6 +15,7 @@ export class ServerCheck {
   private readonly to: ReturnType<typeof upstreamAddress>;
   private readonly tls: UpstreamTls | undefined;
   private readonly request: string;
+  private readonly header: Buffer | undefined;
 
   constructor(
     private readonly config: ServerConfig,
@@ -28,6 +30,9 @@ export class ServerCheck {
     this.tls = secure ? new UpstreamTls(address.host, config.tls, tlsContents) : undefined;
     const named = upstreamAddress(config.namedBy ?? url);
     const host = "host" in named ? bracketed(named.host) : "localhost";
+    // A port of its own is for checks alone, as haproxy takes it.
+    const { proxyProtocol } = health.port === undefined ? config : {};
+    this.header = proxyProtocol && proxyHeaderFor(proxyProtocol, undefined);
     const fields = `Host: ${host}\r\nUser-Agent: portico\r\nAccept: */*\r\nConnection: close`;
     this.request = `GET ${health.path} HTTP/1.1\r\n${fields}\r\n\r\n`;
   }
@@ -55,7 +60,7 @@ export class ServerCheck {
           done(`an answer that is none: ${error.message}`);
         }
       };
-      const { socket, tcp } = openLink(this.to, tls, buffer, receive);
+      const { socket, tcp } = openLink(this.to, tls, buffer, receive, this.header);
       const done = (why?: string): void => {
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);

@@ -11,6 +11,7 @@ import type { Exchange, Holder } from "../exchange/exchange.js";
 import type { Faults } from "../exchange/workerContext.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
+import { proxyHeaderFor } from "../listen/proxyHeader.js";
 import { UpstreamConnection } from "./upstreamConnection.js";
 import { UpstreamTls } from "./upstreamTls.js";
 import { lookup, type LookupAllOptions, type LookupOptions } from "node:dns";
@@ -78,7 +79,7 @@ export class UpstreamPool {
     if (!taker.exchange.hold(taker)) return;
     const user = this.shares.userAt(taker.exchange.client.address);
     const mayHave = !this.serving && this.shares.mayUse(user);
-    const connection = mayHave ? this.take() : undefined;
+    const connection = mayHave ? this.take(taker) : undefined;
     if (connection !== undefined) return this.give(connection, taker, user);
     const refusal = this.shares.enqueue(user, taker, coarseNow() + this.config.queueTimeoutMs);
     if (refusal !== undefined) taker.onBusy(refusal);
@@ -90,7 +91,7 @@ export class UpstreamPool {
    */
   replace(taker: ConnectionTaker): void {
     if (taker.exchange.released) return;
-    this.give(this.open(), taker, this.shares.userAt(taker.exchange.client.address));
+    this.give(this.open(taker), taker, this.shares.userAt(taker.exchange.client.address));
   }
 
   /** For a taker that no longer waits, or never did. */
@@ -118,7 +119,9 @@ export class UpstreamPool {
   /** Its answer is complete. @returns whether it will be used again; if not it is to be closed */
   idle(connection: UpstreamConnection): boolean {
     this.shares.unused(connection);
-    const { idleConnectionsMax } = this.config;
+    const { idleConnectionsMax, proxyProtocol } = this.config;
+    // Its header named one client, and a proxy before us may send requests of several.
+    if (proxyProtocol !== undefined) return false;
     if (this.closing || this.idleConnections.length >= idleConnectionsMax) return false;
     const now = coarseNow();
     if (now < this.singleUseUntil) return false;
@@ -162,17 +165,20 @@ export class UpstreamPool {
     guarded(taker, taker.onConnection, connection);
   }
 
-  private take(): UpstreamConnection | undefined {
+  private take(taker: ConnectionTaker): UpstreamConnection | undefined {
     for (;;) {
       const idle = this.idleConnections.pop();
-      if (idle === undefined) return this.all.size < this.config.connectionsMax ? this.open() : undefined;
+      if (idle === undefined)
+        return this.all.size < this.config.connectionsMax ? this.open(taker) : undefined;
       // One that was closed stays in the list until its close is reported.
       if (idle.usable) return idle;
     }
   }
 
-  private open(): UpstreamConnection {
-    const connection = new UpstreamConnection(this.config, this.address, this);
+  private open({ exchange }: ConnectionTaker): UpstreamConnection {
+    const { proxyProtocol } = this.config;
+    const header = proxyProtocol && proxyHeaderFor(proxyProtocol, exchange.client);
+    const connection = new UpstreamConnection(this.config, this.address, this, header);
     this.all.add(connection);
     return connection;
   }
@@ -187,7 +193,7 @@ export class UpstreamPool {
   private serve(): void {
     this.serving = false;
     for (let next: Waiting<ConnectionTaker> | undefined; (next = this.shares.next()) !== undefined;) {
-      const connection = this.take();
+      const connection = this.take(next.taker);
       if (connection === undefined) return;
       this.shares.served(next);
       this.give(connection, next.taker, next.user);

@@ -29,7 +29,7 @@ const enum State {
   Tunnel,
 }
 
-/** One connection to an upstream: sends a request, reads its answer strictly, and may then be used again. */
+/** One connection to an upstream, which may begin with a header of its own: sends a request, reads its answer strictly, and may then be used again. */
 export class UpstreamConnection implements ChunkSink, WriteListener {
   /** True if an earlier request was answered on this connection. */
   reused = false;
@@ -67,11 +67,12 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     private readonly config: UpstreamConfig,
     private readonly address: UpstreamAddress,
     private readonly owner: ConnectionOwner<UpstreamConnection>,
+    header?: Buffer,
   ) {
     this.reader = new HeadReader(config.headBytesMax, config.headBytesMax);
     const { tls, lookup } = owner;
     this.buffer = new ReceiveBuffer(tls !== undefined);
-    this.link = openLink({ ...address, lookup }, tls, this.buffer, this.receive);
+    this.link = openLink({ ...address, lookup }, tls, this.buffer, this.receive, header);
     this.socket = this.link.socket;
     this.request = new RequestWriter(this.socket, this);
     this.writeDeadline = coarseNow() + config.connectTimeoutMs;
@@ -365,12 +366,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       return;
     }
     const failure = this.owner.tls && tlsFailure(error, this.owner.tls.name);
-    if (failure !== undefined) this.fail(502, failure);
-    else
-      this.fail(
-        502,
-        this.closeMessage(`${this.connecting ? "connect" : "recv"}() failed (${systemError(error)})`),
-      );
+    const call = this.connecting ? "connect" : "recv";
+    this.fail(502, failure ?? this.closeMessage(`${call}() failed (${systemError(error)})`));
   }
 
   private closed(): void {

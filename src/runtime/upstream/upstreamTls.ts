@@ -78,17 +78,23 @@ export interface Link {
   readonly endedInOrder?: boolean;
 }
 
-/** Begins a connection, with a handshake if there is TLS. */
+/**
+ * Begins a connection, with a handshake if there is TLS.
+ *
+ * @param first what it sends before anything else, TLS included
+ */
 export function openLink(
   to: NetConnectOpts,
   tls: UpstreamTls | undefined,
   buffer: ReceiveBuffer,
   receive: (chunk: Buffer) => void,
+  first?: Buffer,
 ): Link {
   const options = { ...to, noDelay: true, keepAlive: true, allowHalfOpen: true, ...IN_TURN };
-  if (tls !== undefined) return new TlsConnection(tls, options, buffer, receive);
+  if (tls !== undefined) return new TlsConnection(tls, options, buffer, receive, first);
   const tcp = connectTcp({ ...options, onread: onRead(buffer, receive) });
   keepReadableAfterWriteErrors(tcp);
+  if (first !== undefined) tcp.write(first);
   return { socket: tcp, tcp };
 }
 
@@ -113,6 +119,7 @@ export class TlsConnection implements Link {
     options: NetConnectOpts,
     buffer: ReceiveBuffer,
     receive: (chunk: Buffer) => void,
+    first?: Buffer,
   ) {
     const carrier = new Duplex({
       read: () => void tcp.resume(),
@@ -138,6 +145,7 @@ export class TlsConnection implements Link {
     const tcp = connectTcp({ ...options, onread: { buffer: wire, callback: received } });
     this.tcp = tcp;
     keepReadableAfterWriteErrors(tcp);
+    if (first !== undefined) tcp.write(first);
     tcp.on("end", () => {
       this.tcpEnded = true;
       carrier.push(null);
