@@ -5,6 +5,7 @@ import type { ConnectionTaker, UpstreamPool } from "../../src/runtime/upstream/p
 /** Asks a pool for a connection, and keeps what it is told. */
 export class Taker implements ConnectionTaker {
   readonly exchange: ConnectionTaker["exchange"];
+  heldSince: number | undefined = undefined;
   connection: UpstreamConnection | undefined;
   readonly refusals: string[] = [];
   readonly faults: unknown[] = [];
@@ -27,6 +28,10 @@ export class Taker implements ConnectionTaker {
   }
 
   onBusy(reason: string): void {
+    this.refusals.push(reason);
+  }
+
+  onRefused(reason: string): void {
     this.refusals.push(reason);
   }
 

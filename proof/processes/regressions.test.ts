@@ -189,6 +189,7 @@ describe("bytes of one connection never reach another", () => {
         spread: false,
         slowStartMs: 0,
         connectTimeoutMs: 1_000,
+        holdMs: 0,
         sendTimeoutMs: 1_000,
         readTimeoutMs: 1_000,
         connectionsMax: 4,

@@ -258,6 +258,13 @@ export interface UpstreamProps {
    */
   readonly connectTimeoutMs?: number;
   /**
+   * How long requests wait when the only server begins to refuse connections, as while it restarts, in milliseconds from 0 to
+   * 2147483647; 0 disables, and then, as afterwards, they get 502 at once. Those that wait are among `queuedRequestsMax`, also
+   * uploads, of which nothing was read. Several servers: 0, since another one gets the request.
+   * @default 5000
+   */
+  readonly holdMs?: number;
+  /**
    * Idle time allowed between two writes of a request to the upstream, in milliseconds from 1 to 2147483647. It
    * does not limit the whole request: an upload may take any time as long as it progresses. 504 when exceeded.
    * @default 60000 (the default application of a front end: 36000000)
@@ -327,6 +334,7 @@ export const UPSTREAM_PROPS: PropTable<UpstreamProps> = {
   tls: any,
   proxyProtocol: any,
   connectTimeoutMs: any,
+  holdMs: any,
   sendTimeoutMs: any,
   readTimeoutMs: any,
   connectionsMax: any,

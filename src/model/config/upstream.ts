@@ -134,6 +134,14 @@ export const upstream = z.strictObject({
       examples: ["v2"],
     }),
   connectTimeoutMs: milliseconds(5_000, "Time to establish a connection, with TLS if it has any; then 504."),
+  holdMs: count(
+    5_000,
+    0,
+    MILLISECONDS_MAX,
+    "milliseconds",
+    "How long requests wait when its only server begins to refuse connections, as while it restarts; 0 disables, and then, as " +
+      "afterwards, they get 502 at once. They are among `queuedRequestsMax` and `queueTimeoutMs`; for several servers it is 0.",
+  ),
   sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request; then 504."),
   readTimeoutMs: milliseconds(
     60_000,

@@ -75,9 +75,9 @@ export function serverConfigsOf(upstream: UpstreamConfig): readonly ServerConfig
 
 /** The config of connections to one of several servers. */
 export function serverConfig(upstream: UpstreamConfig, { url, of }: KnownServer): ServerConfig {
-  // With another server to try, it is not worth while to wait longer.
+  // With another server to try, it is not worth while to wait longer, and not at all for one that refuses.
   const connectTimeoutMs = Math.min(upstream.connectTimeoutMs, CONNECT_MS);
-  const config = { ...upstream, url, connectTimeoutMs };
+  const config = { ...upstream, url, connectTimeoutMs, holdMs: 0 };
   if (of === undefined) return config;
   const named = { ...config, namedBy: of };
   const to = upstreamAddress(of);

@@ -3,7 +3,6 @@ import { respondError } from "../exchange/errorPages.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { UpstreamFailure } from "../upstream/answerReader.js";
-import type { ConnectionOpener } from "../upstream/connectionOwner.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import type { UpstreamPool } from "../upstream/pool.js";
 import type { UpstreamServers } from "../upstream/upstreamServers.js";
@@ -40,7 +39,7 @@ export class BalancedProxyAction implements Action {
  * A request that may go to one server after another: any request as long as nothing of it was sent, and one that may be
  * repeated until its answer begins. So nothing is sent before a connection is established.
  */
-class BalancedExchange extends ProxiedExchange implements ConnectionOpener {
+class BalancedExchange extends ProxiedExchange {
   /** The one that has it; -1 before and after that. */
   private server = -1;
   private passedOver: Set<number> | undefined = undefined;
@@ -63,14 +62,12 @@ class BalancedExchange extends ProxiedExchange implements ConnectionOpener {
   }
 
   override onConnection(connection: UpstreamConnection): void {
-    if (!connection.opening) return super.onConnection(connection);
-    this.connection = connection;
     this.begun = false;
-    connection.whenOpen(this);
+    super.onConnection(connection);
   }
 
-  onOpen(): void {
-    this.begin(this.connection!);
+  protected override get waitsForOpen(): boolean {
+    return true;
   }
 
   override onBusy(reason: string): void {

@@ -4,7 +4,8 @@ import { respondError } from "../exchange/errorPages.js";
 import type { Action, BodySink, ClientInfo, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
-import type { AnswerReader, UpstreamFailure } from "../upstream/answerReader.js";
+import type { UpstreamFailure } from "../upstream/answerReader.js";
+import type { ConnectionOpener } from "../upstream/connectionOwner.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
 
@@ -80,7 +81,8 @@ export const RETRY_LATER = { headers: ["Retry-After", "5"] };
  * One request on its way through: the sink of its body and the reader of its answer. It holds a place in the upstream's
  * queue or a connection, for as long as its exchange is not released.
  */
-export class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
+export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTaker {
+  heldSince: number | undefined = undefined;
   readonly wantsList: boolean;
   protected connection: UpstreamConnection | undefined = undefined;
   protected readonly facts: ForwardedRequest;
@@ -124,10 +126,20 @@ export class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker 
     this.connection = undefined;
   }
 
-  /** Begins the request: at once, when its turn has come, or a second time. */
+  /** Begins the request: at once, when its turn has come, or another time. */
   onConnection(connection: UpstreamConnection): void {
     this.connection = connection;
-    this.begin(connection);
+    if (connection.opening && this.waitsForOpen) connection.whenOpen(this);
+    else this.begin(connection);
+  }
+
+  onOpen(): void {
+    this.begin(this.connection!);
+  }
+
+  /** Whether nothing happens before a connection is established. Of a body that was read, nothing could be sent to another. */
+  protected get waitsForOpen(): boolean {
+    return this.uploading;
   }
 
   protected begin(connection: UpstreamConnection): void {
@@ -153,6 +165,11 @@ export class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker 
   onBusy(reason: string): void {
     this.logError(reason);
     respondError(this.exchange, 503, RETRY_LATER);
+  }
+
+  onRefused(reason: string): void {
+    this.logError(reason);
+    respondError(this.exchange, 502);
   }
 
   onData(chunk: Uint8Array, transient: boolean): boolean {
@@ -223,6 +240,7 @@ export class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker 
   onAnswerError(failure: UpstreamFailure): void {
     const { connection } = this;
     this.connection = undefined;
+    if (connection?.refused === true && this.pool.hold(this, failure.message)) return;
     if (connection !== undefined && this.mayRetry(connection, failure)) return this.pool.replace(this);
     this.fail(failure);
   }

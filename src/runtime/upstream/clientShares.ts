@@ -28,6 +28,8 @@ interface Used {
 export class ClientShares<T> {
   /** How many requests wait. */
   queued = 0;
+  /** Whether requests wait because the upstream refuses connections. */
+  refuses = false;
   private readonly users = new Map<string, ConnectionUser>();
   /** Those whose requests wait, the next one first. */
   private readonly turns = new Set<ConnectionUser>();
@@ -96,6 +98,12 @@ export class ClientShares<T> {
     return undefined;
   }
 
+  /** Whoever waits, whether or not it may have a connection; undefined if nobody does. */
+  first(): Waiting<T> | undefined {
+    for (const user of this.turns) return { user, taker: user.waiting!.keys().next().value as T };
+    return undefined;
+  }
+
   /** It gets what it waited for; the next turn is another client's. */
   served({ user, taker }: Waiting<T>): void {
     const waiting = user.waiting!;
@@ -124,6 +132,7 @@ export class ClientShares<T> {
   }
 
   private inUseBy(user: ConnectionUser): string {
+    if (this.refuses) return "upstream refuses connections";
     const { connectionsMax } = this.config;
     if (this.mayUse(user) || this.connectionsMax === connectionsMax)
       return `all ${connectionsMax} connections to upstream are in use`;

@@ -12,6 +12,8 @@ export interface ConnectionOwner<C> {
   readonly lookup: LookupFunction | undefined;
   /** Undefined where it does not speak TLS. */
   readonly tls: UpstreamTls | undefined;
+  /** One is established, TLS included. */
+  opened(): void;
   closed(connection: C): void;
   readonly faults: Faults;
 }

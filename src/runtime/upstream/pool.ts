@@ -10,6 +10,7 @@ import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
 import type { Faults } from "../exchange/workerContext.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
+import { type Held, Outage } from "./outage.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { proxyHeaderFor } from "../listen/proxyHeader.js";
 import { UpstreamConnection } from "./upstreamConnection.js";
@@ -17,18 +18,20 @@ import { UpstreamTls } from "./upstreamTls.js";
 import { lookup, type LookupAllOptions, type LookupOptions } from "node:dns";
 
 /** Wants a connection to an upstream, for an exchange that it holds for. */
-export interface ConnectionTaker extends Holder, Guarded {
+export interface ConnectionTaker extends Holder, Guarded, Held {
   readonly exchange: Pick<Exchange, "client" | "hold" | "released">;
   /** It has a connection, at once or when its turn has come, and again for a second attempt. */
   onConnection(connection: UpstreamConnection): void;
   /** There is none for it: it waits no longer. @param reason for the error log */
   onBusy(reason: string): void;
+  /** The upstream refused connections for all the time that it could wait. @param reason for the error log */
+  onRefused(reason: string): void;
 }
 
 /**
  * The connections to one upstream: hands out idle ones, most recently used first, and opens new ones up to a limit. When
  * all are in use, or those that one client may have, requests wait: those of one client in the order they came, and the
- * clients take turns.
+ * clients take turns. They also wait while the upstream refuses connections, for a time (`outage.ts`).
  */
 export class UpstreamPool {
   private readonly idleConnections: UpstreamConnection[] = [];
@@ -45,6 +48,11 @@ export class UpstreamPool {
   private serving = false;
   /** Until when no connection is used twice, on the coarse clock. */
   private singleUseUntil = -Infinity;
+  private outage: Outage | undefined = undefined;
+  /** The connection by which the upstream is tried in an outage. */
+  private attempt: UpstreamConnection | undefined = undefined;
+  /** Connections that were made before the last outage: they are used no more. */
+  private readonly retired = new WeakSet<UpstreamConnection>();
 
   /**
    * @param warn writes to the error log what concerns the upstream as a whole
@@ -78,11 +86,10 @@ export class UpstreamPool {
   request(taker: ConnectionTaker): void {
     if (!taker.exchange.hold(taker)) return;
     const user = this.shares.userAt(taker.exchange.client.address);
-    const mayHave = !this.serving && this.shares.mayUse(user);
+    const mayHave = !this.serving && !this.holding && this.shares.mayUse(user);
     const connection = mayHave ? this.take(taker) : undefined;
     if (connection !== undefined) return this.give(connection, taker, user);
-    const refusal = this.shares.enqueue(user, taker, coarseNow() + this.config.queueTimeoutMs);
-    if (refusal !== undefined) taker.onBusy(refusal);
+    this.enqueue(taker, user);
   }
 
   /**
@@ -91,7 +98,43 @@ export class UpstreamPool {
    */
   replace(taker: ConnectionTaker): void {
     if (taker.exchange.released) return;
-    this.give(this.open(taker), taker, this.shares.userAt(taker.exchange.client.address));
+    const user = this.shares.userAt(taker.exchange.client.address);
+    if (this.holding) this.enqueue(taker, user);
+    else this.give(this.open(taker), taker, user);
+  }
+
+  /**
+   * The upstream refused its connection, so nothing was sent. Where that begins an outage, connections that were made before
+   * are used no more: a service that restarts is about to close them, which would cost the next request on each.
+   *
+   * @param reason for the error log
+   * @returns whether it waits for another connection
+   */
+  hold(taker: ConnectionTaker, reason: string): boolean {
+    const { holdMs, queuedRequestsMax, name } = this.config;
+    if (holdMs === 0 || queuedRequestsMax === 0 || this.closing || taker.exchange.released) return false;
+    if (this.outage === undefined) {
+      this.outage = new Outage(holdMs, reason, this);
+      this.shares.refuses = true;
+      this.warn(`upstream "${name}" ${this.outage.beginning}`);
+      for (const connection of this.all) this.retired.add(connection);
+      this.closeIdle();
+    }
+    if (!this.outage.mayWait(taker)) return false;
+    this.enqueue(taker, this.shares.userAt(taker.exchange.client.address));
+    return true;
+  }
+
+  /** In an outage: opens a connection for the request that is next. */
+  tryAgain(): void {
+    const next = this.shares.first();
+    if (this.attempt !== undefined || next === undefined) return;
+    if (this.all.size < this.config.connectionsMax) this.attempt = this.open(next.taker);
+  }
+
+  /** A connection was established. */
+  opened(): void {
+    if (this.outage !== undefined) this.endOutage(this.outage);
   }
 
   /** For a taker that no longer waits, or never did. */
@@ -102,6 +145,7 @@ export class UpstreamPool {
   /** Closes idle connections now and busy ones after their answer. */
   close(): void {
     this.closing = true;
+    this.outage?.stop();
     this.closeIdle();
     this.stopWhenOver();
   }
@@ -109,6 +153,7 @@ export class UpstreamPool {
   sweep(now: number): void {
     for (const connection of this.all) guarded(connection, connection.sweep, now);
     this.shares.sweep(now, (taker, reason) => guarded(taker, taker.onBusy, reason));
+    if (this.outage?.sweep(now) === true) this.refuseAll(this.outage);
     this.stopWhenOver();
   }
 
@@ -122,7 +167,8 @@ export class UpstreamPool {
     const { idleConnectionsMax, proxyProtocol } = this.config;
     // Its header named one client, and a proxy before us may send requests of several.
     if (proxyProtocol !== undefined) return false;
-    if (this.closing || this.idleConnections.length >= idleConnectionsMax) return false;
+    if (this.closing || this.retired.has(connection) || this.idleConnections.length >= idleConnectionsMax)
+      return false;
     const now = coarseNow();
     if (now < this.singleUseUntil) return false;
     if (this.named && now - connection.openedAt >= NAMED_REUSE_MS) return false;
@@ -152,8 +198,41 @@ export class UpstreamPool {
     this.all.delete(connection);
     const at = this.idleConnections.indexOf(connection);
     if (at !== -1) this.idleConnections.splice(at, 1);
+    if (connection === this.attempt) this.attemptFailed(connection.refused);
     this.serveSoon();
     this.stopWhenOver();
+  }
+
+  private get holding(): boolean {
+    return this.outage !== undefined && this.outage.holding;
+  }
+
+  private enqueue(taker: ConnectionTaker, user: ConnectionUser): void {
+    const refusal = this.shares.enqueue(user, taker, coarseNow() + this.config.queueTimeoutMs);
+    if (refusal !== undefined) taker.onBusy(refusal);
+    else if (this.holding) this.outage!.admit(taker);
+  }
+
+  /** Only requests can tell what fails now if it is no longer refused. */
+  private attemptFailed(refused: boolean): void {
+    this.attempt = undefined;
+    if (this.holding && !refused) this.endOutage(this.outage!);
+  }
+
+  private endOutage(outage: Outage): void {
+    outage.stop();
+    this.outage = this.attempt = undefined;
+    this.shares.refuses = false;
+    this.warn(`upstream "${this.config.name}" ${outage.end}`);
+    this.serveSoon();
+  }
+
+  private refuseAll(outage: Outage): void {
+    for (let next: Waiting<ConnectionTaker> | undefined; (next = this.shares.first()) !== undefined;) {
+      const { taker } = next;
+      this.shares.served(next);
+      guarded(taker, taker.onRefused, outage.refusal(taker));
+    }
   }
 
   private closeIdle(): void {
@@ -185,13 +264,14 @@ export class UpstreamPool {
 
   /** Not at once: the connection that became free is still processing the end of its answer. */
   private serveSoon(): void {
-    if (this.serving || this.shares.queued === 0) return;
+    if (this.serving || this.holding || this.shares.queued === 0) return;
     this.serving = true;
     process.nextTick(guarded, this, this.serve);
   }
 
   private serve(): void {
     this.serving = false;
+    if (this.holding) return;
     for (let next: Waiting<ConnectionTaker> | undefined; (next = this.shares.next()) !== undefined;) {
       const connection = this.take(next.taker);
       if (connection === undefined) return;

@@ -12,11 +12,12 @@ import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { countWork, rest, turnIsFull } from "../sockets/turn.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../codec/http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
+import { isRefusal } from "./outage.js";
 import type { ConnectionUser } from "./clientShares.js";
 import type { ConnectionOpener, ConnectionOwner } from "./connectionOwner.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
 import { systemError, tlsFailure } from "./tlsFailures.js";
-import { type Link, openLink } from "./upstreamTls.js";
+import { connectingTo, type Link, openLink } from "./upstreamTls.js";
 
 /** 1xx answers allowed before the final one: one a second reports the progress of an upload of a day (104). */
 const INFORMATIONAL_MAX = 100_000;
@@ -33,6 +34,8 @@ const enum State {
 export class UpstreamConnection implements ChunkSink, WriteListener {
   /** True if an earlier request was answered on this connection. */
   reused = false;
+  /** The upstream refused it. */
+  refused = false;
   /** The client whose request it serves. */
   user: ConnectionUser | undefined = undefined;
   /** When it was begun, on the coarse clock. */
@@ -147,7 +150,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   sweep(now: number): void {
     if (now < this.readDeadline && now < this.writeDeadline) return;
     const what = this.connecting
-      ? this.connectingTo
+      ? connectingTo(this.link)
       : now >= this.writeDeadline
         ? "sending request to"
         : "reading answer from";
@@ -192,10 +195,17 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       this.request.connected();
     }
     this.onWrite();
+    this.owner.opened();
     const { answer, opener } = this;
-    if (opener === undefined) return;
     this.opener = undefined;
-    if (answer === opener) opener.onOpen();
+    if (answer === undefined) this.settle();
+    else if (answer === opener) opener.onOpen();
+  }
+
+  /** Waits for a request, if it may be used for another one. */
+  private settle(): void {
+    if (this.owner.idle(this)) this.readDeadline = coarseNow() + this.config.idleTimeoutMs;
+    else this.endAfterAnswer();
   }
 
   /** While the request is being sent its own deadline runs, unless sending has failed. */
@@ -294,12 +304,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     if (clean && head!.keepAlive && this.request.complete) {
       this.state = State.Idle;
       this.reused = true;
-      if (this.paused) {
-        this.paused = false;
-        this.socket.resume();
-      }
-      if (this.owner.idle(this)) this.readDeadline = coarseNow() + this.config.idleTimeoutMs;
-      else this.endAfterAnswer();
+      this.resume();
+      this.settle();
     } else this.endAfterAnswer();
     answer.onAnswerEnd();
   }
@@ -365,6 +371,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       if (!this.paused) this.armRead();
       return;
     }
+    this.refused = this.connecting && isRefusal(error);
     const failure = this.owner.tls && tlsFailure(error, this.owner.tls.name);
     const call = this.connecting ? "connect" : "recv";
     this.fail(502, failure ?? this.closeMessage(`${call}() failed (${systemError(error)})`));
@@ -376,12 +383,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private closeMessage(what: string): string {
-    if (this.connecting) return `${what} while ${this.connectingTo} upstream`;
+    if (this.connecting) return `${what} while ${connectingTo(this.link)} upstream`;
     return `${what} while ${this.state === State.Head ? "reading response header from upstream" : "reading upstream"}`;
-  }
-
-  private get connectingTo(): string {
-    return this.link.tcp.connecting || !this.owner.tls ? "connecting to" : "TLS handshaking with";
   }
 
   /** Nobody waits for an answer on an idle connection, nor on one that was given up: it only ends. */

@@ -78,6 +78,10 @@ export interface Link {
   readonly endedInOrder?: boolean;
 }
 
+/** What is being done until it is established, as nginx words it. */
+export const connectingTo = ({ socket, tcp }: Link): string =>
+  tcp.connecting || socket === tcp ? "connecting to" : "TLS handshaking with";
+
 /**
  * Begins a connection, with a handshake if there is TLS.
  *

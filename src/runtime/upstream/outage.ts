@@ -1,0 +1,95 @@
+import { coarseNow } from "../sockets/deadlines.js";
+import { guarded, type Guarded } from "../sockets/guarded.js";
+
+/** A request that waits for an upstream to accept connections again. */
+export interface Held {
+  /** Since when, on the coarse clock, over all outages that it met; undefined before the first. Set by the pool. */
+  heldSince: number | undefined;
+}
+
+/**
+ * While an upstream refuses connections, from the first that it refused to the next that is made:
+ *
+ *     accepts ──refuses one──> requests wait, and it is tried every 100 ms ──holdMs──> each request is tried, and refused
+ *        ^──accepts one────────────────────────┴────────────────────────────────────────────────┘
+ *
+ * So nobody notices a service that restarts, and one that is down for long makes only the requests of the first seconds
+ * wait.
+ */
+export class Outage {
+  /** Requests wait. */
+  holding = true;
+  private waited = 0;
+  private inVain = 0;
+  private readonly began = coarseNow();
+  private readonly timer: NodeJS.Timeout;
+
+  /**
+   * @param reason why the first connection was not made, for the error log
+   * @param owner its `tryAgain` is called regularly as long as requests wait
+   */
+  constructor(
+    private readonly holdMs: number,
+    private readonly reason: string,
+    owner: Guarded & { tryAgain(): void },
+  ) {
+    // Like a sweep, it must not keep the process running.
+    this.timer = setInterval(() => guarded(owner, owner.tryAgain), TRY_MS).unref();
+  }
+
+  /** No request waits longer than that, and then until the end of an outage that begins last. */
+  mayWait({ heldSince = coarseNow() }: Held): boolean {
+    return this.holding && coarseNow() - heldSince < this.holdMs;
+  }
+
+  /** A request waits from now on. */
+  admit(held: Held): void {
+    held.heldSince ??= coarseNow();
+    this.waited++;
+  }
+
+  /** @returns true once, when requests have waited long enough */
+  sweep(now: number): boolean {
+    if (!this.holding || now < this.began + this.holdMs) return false;
+    this.stop();
+    return true;
+  }
+
+  /** What the error log says of a request that gets nothing. */
+  refusal({ heldSince = this.began }: Held): string {
+    this.inVain++;
+    return `${this.reason}; held for ${Math.round(coarseNow() - heldSince)} ms`;
+  }
+
+  stop(): void {
+    this.holding = false;
+    clearInterval(this.timer);
+  }
+
+  /** For the error log, when it began. */
+  get beginning(): string {
+    return `refuses connections: requests wait for up to ${this.holdMs / 1_000} s (${this.reason})`;
+  }
+
+  /** For the error log, when it is over. */
+  get end(): string {
+    const seconds = ((coarseNow() - this.began) / 1_000).toFixed(1);
+    const inVain = this.inVain === 0 ? "" : `, ${this.inVain} of them in vain`;
+    return `no longer refuses connections, after ${seconds} s: ${this.waited} requests waited${inVain}`;
+  }
+}
+
+/** A connect that is refused costs both sides next to nothing; a request waits half of this too long on average. */
+const TRY_MS = 100;
+
+/**
+ * Whether nobody listens there, as while a service restarts. For a port and for a socket that its service left behind it is
+ * ECONNREFUSED; many services remove their socket when they end (gunicorn, uvicorn): ENOENT. All else is no sign of a
+ * restart, or takes a time of its own: timeouts, hosts without a route, names that cannot be looked up, TLS.
+ *
+ * @param error of a connect; for a name with several addresses it has those of all
+ */
+export function isRefusal(error: Error & { readonly code?: string; readonly errors?: unknown }): boolean {
+  const each = error instanceof AggregateError ? (error.errors as readonly { code?: string }[]) : [error];
+  return each.some(({ code }) => code === "ECONNREFUSED" || code === "ENOENT");
+}
