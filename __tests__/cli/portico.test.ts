@@ -36,7 +36,9 @@ const { private_key_pem: hostKey } = privateKey({ algorithm: "RSA", rsa_bits: 20
 /** Lays a host out below a folder of its own: config, page, media and TLS files. */
 async function layOutHost(name: string, options: SiteOptions, days = 90): Promise<string> {
   const root = path.join(folder, name);
-  const config = { ...siteConfig(options), workers: 1 };
+  const { upstreams, ...site } = siteConfig(options);
+  // A daemon that is down is waited for, but not for long.
+  const config = { ...site, upstreams: upstreams!.map((one) => ({ ...one, holdMs: 300 })), workers: 1 };
   for (const directory of ["etc/portico/tls", "usr/share/portico/default"]) {
     mkdirSync(path.join(root, directory), { recursive: true });
   }

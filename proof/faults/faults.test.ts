@@ -188,7 +188,7 @@ describe("an upstream", () => {
     if (shared !== undefined) return shared;
     // Listened on often: no connection that another test opens meanwhile may take it.
     port = await freePort();
-    const patience = { connectTimeoutMs: 2_000, sendTimeoutMs: 2_000, readTimeoutMs: 1_000 };
+    const patience = { holdMs: 0, connectTimeoutMs: 2_000, sendTimeoutMs: 2_000, readTimeoutMs: 1_000 };
     const upstreams = { web: port, fileServer: port, webdav: port };
     const change: FrontEndOptions["change"] = (config) => ({
       ...config,

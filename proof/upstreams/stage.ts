@@ -92,8 +92,9 @@ export function stageOf(names: readonly ServerName[]): () => Stage {
 
 function withServers(config: ProxyConfigInput, servers: readonly Server[]): ProxyConfigInput {
   const upstreams = servers.flatMap(({ name, port }): UpstreamInput[] => [
-    { name, url: `http://127.0.0.1:${port}` },
-    { name: `${name}-kept`, url: `http://127.0.0.1:${port}`, idleTimeoutMs: KEPT_LONG_MS },
+    // Without `holdMs`, so that requests meet a server that is gone.
+    { name, url: `http://127.0.0.1:${port}`, holdMs: 0 },
+    { name: `${name}-kept`, url: `http://127.0.0.1:${port}`, holdMs: 0, idleTimeoutMs: KEPT_LONG_MS },
   ]);
   const routes = upstreams.map(({ name }): RouteInput => ({
     name,

@@ -17,10 +17,11 @@ export function porticoConfig(mode: Mode, site: SitePaths, ports: Ports): string
     mode:
       mode === "plain" ? FrontEndMode.plain({ httpPort: ports.http, publicPort: 80 }) : tlsMode(site, ports),
     installDirectory: site.install,
+    // An upstream that refuses connections is 502 at once, as in nginx.
     upstreams: {
-      web: { url: `http://127.0.0.1:${ports.web}` },
-      fileServer: { url: `http://127.0.0.1:${ports.files}` },
-      webdav: { url: `http://127.0.0.1:${ports.dav}` },
+      web: { url: `http://127.0.0.1:${ports.web}`, holdMs: 0 },
+      fileServer: { url: `http://127.0.0.1:${ports.files}`, holdMs: 0 },
+      webdav: { url: `http://127.0.0.1:${ports.dav}`, holdMs: 0 },
     },
     responseHeaders: RESPONSE_HEADERS,
     paths: { defaultPageDirectory: site.defaultPage, logDirectory: logsOf(mode, site) },

@@ -258,8 +258,8 @@ export interface UpstreamProps {
    */
   readonly connectTimeoutMs?: number;
   /**
-   * How long requests wait when the only server begins to refuse connections, as while it restarts, in milliseconds from 0 to
-   * 2147483647; 0 disables, and then, as afterwards, they get 502 at once. Those that wait are among `queuedRequestsMax`, also
+   * How long requests wait when the only server begins to refuse connections, as while it restarts, in milliseconds
+   * from 0 to 2147483647; 0 disables, and then, as afterwards, they get 502 at once. Those that wait are among `queuedRequestsMax`, also
    * uploads, of which nothing was read. Several servers: 0, since another one gets the request.
    * @default 5000
    */

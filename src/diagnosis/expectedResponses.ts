@@ -7,6 +7,7 @@ import {
   CATCH_ALL,
   clientPort,
   directoriesOf,
+  hasSeveral,
   type ListenerConfig,
   normalisePath,
   parseHost,
@@ -22,6 +23,7 @@ import {
   serversOf,
   unbracketed,
   upstreamsOf,
+  type UpstreamConfig,
   urlAuthority,
   type VirtualServerConfig,
 } from "../model/index.js";
@@ -71,6 +73,8 @@ export interface ProbeRequest {
   /** Host to request, as it is written in `Host`: in brackets if IPv6, with the port if it is not the scheme's own. */
   readonly host: string;
   readonly path: string;
+  /** How long the proxy may keep it while its upstream refuses connections, before it says so. */
+  readonly holdMs?: number;
 }
 
 export interface ExpectedResponsesOptions {
@@ -126,6 +130,11 @@ const namesOf = ({ serverNames }: VirtualServerConfig): string[] =>
 const forwardedNames = ({ routes }: VirtualServerConfig): string[] =>
   routes.flatMap(({ action }) => (action.type === "proxy" ? (action.forwarded.host ?? []) : []));
 
+const urlsOf = (upstream: UpstreamConfig): string =>
+  serversOf(upstream)
+    .map(({ url }) => url)
+    .join(", ");
+
 class Site {
   private readonly router: Router;
   private readonly written: readonly ExpectedRow[];
@@ -159,22 +168,23 @@ class Site {
   private askedOn(row: ExpectedRow, server: VirtualServerConfig, listener: ListenerConfig): ExpectedResponse {
     const { path, method, listeners, file } = row.request;
     const route = this.routeOf(server, path);
+    const upstream = route && this.upstreamOf(route);
     const host = this.hostOf(row, server, listener);
     const image = this.options.imagePath?.replace(/^\/+/, "") ?? "<image>";
     const request = {
       ...this.request(listener, file === undefined ? path : path + image, host),
       ...(method === undefined ? {} : { method }),
+      ...(upstream === undefined || hasSeveral(upstream) ? {} : { holdMs: upstream.holdMs }),
     };
     const directory = route && directoriesOf(route.action)[0]?.value;
     const version = row.fields?.find((one) => one.version !== undefined)?.version;
-    const upstream = route && this.upstreamOf(route);
     return {
       name: listeners === "each" ? `${row.name}${family(listener)}` : row.name,
       request,
       expected: this.configured(request, listener, this.expectations(row, server, route, listener, request)),
       causes: row.causes ?? [],
       unversioned: !(version ?? server.versionTokens),
-      ...(upstream === undefined ? {} : { upstream }),
+      ...(upstream === undefined ? {} : { upstream: urlsOf(upstream) }),
       ...(file === undefined || this.options.imagePath !== undefined
         ? {}
         : { notProbed: noImage(directory, this.options.imageUnseen) }),
@@ -254,15 +264,9 @@ class Site {
     return normalised === undefined ? undefined : this.router.route(server, normalised);
   }
 
-  private upstreamOf({ action }: RouteConfig): string | undefined {
+  private upstreamOf({ action }: RouteConfig): UpstreamConfig | undefined {
     const [named] = upstreamsOf(action);
-    const upstream = this.config.upstreams.find(({ name }) => name === named?.value);
-    return (
-      upstream &&
-      serversOf(upstream)
-        .map(({ url }) => url)
-        .join(", ")
-    );
+    return this.config.upstreams.find(({ name }) => name === named?.value);
   }
 
   /** A name by which the listener leads to the server; a catch-all server has none of its own. */

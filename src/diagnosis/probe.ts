@@ -28,15 +28,15 @@ export type ProbeOutcome = { readonly answer: ProbeAnswer } | { readonly failure
  * because only the body shows which server answered.
  */
 export async function probe(request: ProbeRequest, options: ProbeOptions): Promise<ProbeOutcome> {
-  const signal = AbortSignal.timeout(options.timeoutMs);
+  const timeoutMs = options.timeoutMs + (request.holdMs ?? 0);
+  const signal = AbortSignal.timeout(timeoutMs);
   try {
     const { method = "HEAD" } = request;
     const answer = await send(method, request, options, signal);
     const again = method === "HEAD" && answer.status === 404;
     return { answer: again ? await send("GET", request, options, signal) : answer };
   } catch (error) {
-    if (signal.aborted)
-      return { failure: { code: "ETIMEDOUT", message: `no answer in ${options.timeoutMs} ms` } };
+    if (signal.aborted) return { failure: { code: "ETIMEDOUT", message: `no answer in ${timeoutMs} ms` } };
     const { code = "", message } = error as NodeJS.ErrnoException;
     return { failure: { code, message: message === "" ? code : message } };
   }
