@@ -1,4 +1,4 @@
-import type { Evidence, Finding, PublicAddress } from "../../src/diagnosis/evidence.js";
+import type { Evidence, Finding, PublicAddress, SeenUpstreamServer } from "../../src/diagnosis/evidence.js";
 import type { ProbeAnswer } from "../../src/diagnosis/expectation.js";
 import { judge } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
@@ -53,6 +53,15 @@ const silent = failure("ECONNREFUSED");
 const proxyDown = { ...UNITS.proxy, state: "failed" };
 const responses = (others: Parameters<typeof responsesOf>[1]): Partial<Evidence> => ({
   responses: responsesOf(HEALTHY.config, others),
+});
+const servers = (...states: SeenUpstreamServer["state"][]): Partial<Evidence> => ({
+  upstreamServers: states.map((state, i) => ({
+    upstream: "web",
+    url: `http://${"ab"[i]!}:1`,
+    backup: false,
+    state,
+    says: "seen",
+  })),
 });
 const violation = {
   path: "/opt/sync/media/a.png",
@@ -197,6 +206,27 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     ],
     ["logs", { logs: [finding] }, { logs: "failed" }],
     ["space", { space: [finding] }, { space: "failed" }],
+    [
+      "servers of upstreams",
+      servers("up", "up"),
+      {},
+      ["upstreams", /^web: http:\/\/a:1: seen\nweb: http:\/\/b:1: seen$/],
+    ],
+    [
+      "a server that gets no request",
+      servers("up", "down"),
+      { upstreams: "warning" },
+      ["upstreams", /\nstart what listens on http:\/\/b:1$/],
+    ],
+    [
+      "no server that gets requests",
+      servers("drained", "refused"),
+      { upstreams: "failed" },
+      [
+        "upstreams",
+        /^no server of web gets requests\n[^]*\nportico upstreams undrain web http:\/\/a:1; start what/,
+      ],
+    ],
     ["a health listener", ready(answer(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],
     [
       "a health listener that is not ready",

@@ -69,6 +69,16 @@ async function cli(...args: string[]): Promise<string> {
   return `${code} ${text}`;
 }
 
+/** What `check --live` says of the servers. */
+async function live(): Promise<string> {
+  const said = await cli("check", "--live", "--json", portico.configFile);
+  const { upstreamServers } = JSON.parse(said.slice(2)) as {
+    upstreamServers: { pass: boolean; seen: string }[];
+  };
+  const rows = upstreamServers.map(({ pass, seen }) => `${pass ? "PASS" : "FAIL"}: ${seen}`);
+  return `${said[0]!} ${rows.join("; ")}`;
+}
+
 /** Who answers requests, one each on a connection of its own: either worker gets some. */
 async function answerers(): Promise<string> {
   const answers: string[] = [];
@@ -131,8 +141,17 @@ test("with all of them drained there is 503; a server that leaves the config is 
 test("a server that requests found to fail is out, in the worker that saw it", async () => {
   await start();
   await servers[0]!.close();
+  expect(await live()).toBe(
+    `1 FAIL: a connection from here failed: ECONNREFUSED; PASS: up, with 0 in progress`,
+  );
   expect(await answerers()).toBe("b");
-  expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(0)} +out in [12] workers? +0$`, "m"));
+  const met = String.raw`connect\(\) failed \(111: ECONNREFUSED\) while connecting to upstream`;
+  const listed = await cli("upstreams");
+  expect(listed).toMatch(new RegExp(`^web +${url(0)} +out in [12] workers? +0 +${met}$`, "m"));
+  expect(listed).toMatch(/IN PROGRESS +WHY$/m);
+  expect(await live()).toMatch(new RegExp(`^1 FAIL: left out by [12] workers?: ${met}; PASS: up, `));
+  expect(await cli("upstreams", "drain", "web", url(0))).toMatch(/^0 /);
+  expect(await live()).toBe("0 PASS: drained by command, with 0 in progress; PASS: up, with 0 in progress");
   servers.shift();
 });
 
@@ -143,7 +162,11 @@ test("a server whose checks fail is down in all workers, over an upgrade too, un
   health["a"] = 500;
   await eventually(() => log().includes(down), "for it to be down");
   await eventually(async () => (await answerers()) === "b", "for the workers to know");
-  expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(0)} +down +0$`, "m"));
+  expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(0)} +down +0 +status 500$`, "m"));
+  const live = await cli("check", "--live", portico.configFile);
+  expect(live).toContain(
+    `FAIL  upstream web: server ${url(0)} | expected it gets requests | seen down by its checks: status 500\n`,
+  );
   const first = portico.pid;
   expect(await cli("upgrade")).toMatch(/^0 /);
   await eventually(() => !alive(first), "for the old master to go");

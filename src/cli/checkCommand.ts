@@ -13,7 +13,8 @@ import { loadConfig } from "../runtime/load/loadConfig.js";
 import { readParsed } from "../runtime/load/files.js";
 import { readDocument, type Source } from "./document.js";
 import { expectedResponses, mainName } from "../diagnosis/expectedResponses.js";
-import { checkLive, formatChecked } from "../diagnosis/liveCheck.js";
+import { type CheckedResponse, checkLive, formatChecked } from "../diagnosis/liveCheck.js";
+import { checkedServer, seeUpstreamServers } from "../diagnosis/upstreamServers.js";
 import { isElsewhere } from "../diagnosis/hostFacts.js";
 import { imageFor } from "../diagnosis/imageFile.js";
 import { EXIT, json, okText, type Output, problemsText, summary } from "./output.js";
@@ -56,6 +57,8 @@ export interface LiveOptions extends DatabaseFlags {
   readonly deployment?: string;
   readonly portOffset: number;
   readonly insecure: boolean;
+  readonly timeoutMs: number;
+  readonly control: string;
 }
 
 /**
@@ -79,10 +82,12 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
     ...(expect === undefined ? {} : { expect }),
     ...image,
   });
-  const [checked, stored] = await Promise.all([
+  const [responses, stored, servers] = await Promise.all([
     checkLive(rows, options),
     checkStoredSettings(deployment.value, options),
+    checkServers(config, options),
   ]);
+  const checked = [...responses, ...servers.rows];
   const failed = checked.filter((row) => !row.pass).length;
   const overridden = stored.looked && stored.rows.some((row) => !row.pass);
   const ok = failed === 0 && !overridden;
@@ -94,13 +99,17 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
         ok,
         host,
         insecure: options.insecure,
-        responses: checked,
+        responses,
+        upstreamServers: servers.rows,
         storedSettings: stored,
       }),
     );
   } else {
     output.out(checked.map((row) => `${formatChecked(row)}\n`).join(""));
-    output.out(`${source.file}: ${checked.length - failed} of ${checked.length} responses as expected\n`);
+    const what = servers.rows.length === 0 ? "responses" : "responses and servers";
+    output.out(`${source.file}: ${checked.length - failed} of ${checked.length} ${what} as expected\n`);
+    if (servers.why !== undefined)
+      output.err(`note: did not ask for the servers of upstreams: ${servers.why}\n`);
     if (stored.looked) output.out(stored.rows.map((row) => `${formatChecked(row)}\n`).join(""));
     else output.err(`note: did not look for settings stored in the application's database: ${stored.why}\n`);
     if (options.insecure && rows.some((row) => row.request.scheme === "https")) {
@@ -110,6 +119,18 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
     }
   }
   return ok ? EXIT.ok : EXIT.failed;
+}
+
+/** Servers of upstreams that have several, as the running proxy and connections from here see them. */
+async function checkServers(
+  config: ProxyConfig,
+  { connect, control, portOffset, timeoutMs }: LiveOptions,
+): Promise<{ readonly rows: readonly CheckedResponse[]; readonly why?: string }> {
+  // A preview has no control socket, and another machine none of the host's addresses.
+  const isHere = portOffset === 0 && (connect === undefined || !isElsewhere(connect));
+  const seen = isHere ? await seeUpstreamServers(config, control, timeoutMs) : undefined;
+  if (seen === undefined) return { rows: [] };
+  return "why" in seen ? { rows: [], why: seen.why } : { rows: seen.map(checkedServer) };
 }
 
 /** The host's deployment, if the config is the one that it names. */

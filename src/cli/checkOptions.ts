@@ -1,5 +1,7 @@
 import type { Command } from "commander";
 import { check, checkRunning } from "./checkCommand.js";
+import { DEFAULT_CONTROL } from "./controlOptions.js";
+import { controlSocket } from "../runtime/supervisor/serve.js";
 import { sourceOf } from "./document.js";
 import { withSource, wholeNumber } from "./options.js";
 import type { Output } from "./output.js";
@@ -17,6 +19,7 @@ interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFil
   portOffset: number;
   insecure?: boolean;
   timeout: number;
+  control: string;
 }
 
 export function addCheck(program: Command, output: Output, done: (code: number) => void): void {
@@ -44,6 +47,11 @@ export function addCheck(program: Command, output: Output, done: (code: number) 
       "the front end runs as a preview with this offset",
       wholeNumber(0, 65_535),
       0,
+    )
+    .option(
+      "--control <FILE>",
+      "socket of the running portico, which knows the servers of its upstreams",
+      controlSocket() ?? DEFAULT_CONTROL,
     )
     .option("--insecure", "accept a certificate that is not trusted (the default)")
     .option("--no-insecure", "verify the certificate")
@@ -76,6 +84,7 @@ const LIVE_ONLY = [
   { key: "imagePath", flag: "--image-path" },
   { key: "deployment", flag: "--deployment" },
   { key: "portOffset", flag: "--port-offset" },
+  { key: "control", flag: "--control" },
   { key: "insecure", flag: "--[no-]insecure" },
   { key: "timeout", flag: "--timeout" },
   ...DATABASE_FLAGS,
@@ -86,7 +95,8 @@ Prints every problem at once: where it is, what was received, what is allowed, h
 
 --live sends one HEAD request for each expected response and prints one line for each: PASS or FAIL, the request,
 what was expected, what was seen, and for FAIL the likely cause. The deployment lists the responses; without one, each
-route has to answer as its action promises. It may run on another machine that has a copy of both documents.
+route has to answer as its action promises. Of upstreams with several servers, it asks the running portico for the state of
+each, and connects to those that are up. It may run on another machine that has a copy of both documents.
 
 With credentials for the application's database, --live also looks for settings that were stored through the web
 interface: they take priority over the config files.

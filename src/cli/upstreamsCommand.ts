@@ -63,9 +63,10 @@ async function list({ control, timeout, json: asJson }: Flags, output: Output): 
 function listText(upstreams: readonly ListedUpstream[]): string {
   if (upstreams.length === 0) return "no upstream has several servers\n";
   const rows = upstreams.flatMap(({ name, servers }) =>
-    servers.map((one) => [name, one.url, stateText(one), String(one.inProgress)]),
+    servers.map((one) => [name, one.url, stateText(one), String(one.inProgress), one.why ?? ""]),
   );
-  return tableText([["UPSTREAM", "SERVER", "STATE", "IN PROGRESS"], ...rows]).join("");
+  const why = rows.some((row) => row.at(-1) !== "") ? "WHY" : "";
+  return tableText([["UPSTREAM", "SERVER", "STATE", "IN PROGRESS", why], ...rows]).join("");
 }
 
 function stateText({ backup, drained, down, outIn }: ListedServer): string {

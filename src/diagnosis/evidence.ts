@@ -45,6 +45,8 @@ export interface Evidence {
   readonly certificates?: readonly ListedCertificate[];
   /** What the health listener said to `/readyz`; only on the host, and only with one in the config. */
   readonly health?: ProbeOutcome;
+  /** Servers of upstreams that have several; undefined where there are none, or the proxy could not be asked. */
+  readonly upstreamServers?: readonly SeenUpstreamServer[];
   /** How many of its processes the kernel has killed for want of memory; undefined for none. */
   readonly memoryKills?: number;
   /** The Node that runs this, which is the deployment's; only on the host. */
@@ -125,4 +127,15 @@ export interface PublicAddress {
   /** The address of this machine that it is translated to, if a provider's NAT does that: see `translatedTo`. */
   readonly translatedTo?: string;
   readonly outcome: ProbeOutcome;
+}
+
+/** A server of an upstream with several, and why it gets no request, if it gets none. */
+export interface SeenUpstreamServer {
+  readonly upstream: string;
+  readonly url: string;
+  readonly backup: boolean;
+  /** `refused`: the proxy takes it for up, and a connection from here failed. */
+  readonly state: "up" | "drained" | "down" | "out" | "refused";
+  /** The state in words, with what the proxy, or a connection from here, met. */
+  readonly says: string;
 }

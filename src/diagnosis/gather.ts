@@ -39,6 +39,7 @@ import { certificatesInOwnWords } from "./ownWords.js";
 import { probe, type ProbeOptions } from "./probe.js";
 import { rotationFindings } from "./rotation.js";
 import { scarceSpace } from "./space.js";
+import { seeUpstreamServers } from "./upstreamServers.js";
 import { isWanted, shownValue } from "./storedSettings.js";
 
 export interface DiagnosisOptions extends ProbeOptions {
@@ -219,13 +220,15 @@ async function hostEvidence(
   options: DiagnosisOptions,
 ): Promise<Partial<Evidence>> {
   const { healthListener } = config;
-  const [loaded, units, settings, trees, certificates, health] = await Promise.all([
+  const { control } = options;
+  const [loaded, units, settings, trees, certificates, health, upstreams] = await Promise.all([
     loadConfig({ file: configFile, logToStderr: true }),
     deployment === undefined ? undefined : unitsOf(deployment.services),
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
     deployment?.trees === undefined ? undefined : checkTrees(deployment.trees),
-    config.certificateAuthorities.length === 0 ? undefined : seenCertificates(options.control, config),
+    config.certificateAuthorities.length === 0 ? undefined : seenCertificates(control, config),
     healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
+    control === undefined ? undefined : seeUpstreamServers(config, control, CONTROL_MS),
   ]);
   const unit = units?.proxy;
   const rotation = deployment === undefined ? undefined : await rotationFindings(deployment);
@@ -246,6 +249,7 @@ async function hostEvidence(
     ...(kills === 0 ? {} : { memoryKills: kills }),
     ...(certificates === undefined ? {} : { certificates }),
     ...(health === undefined ? {} : { health }),
+    ...(upstreams === undefined || "why" in upstreams ? {} : { upstreamServers: upstreams }),
     ...(units === undefined ? {} : { units }),
     ...(settings === undefined ? {} : { settings }),
     ...(trees === undefined ? {} : { trees }),

@@ -25,6 +25,7 @@ import {
   unknown,
   type Verdict,
 } from "./verdict.js";
+import { judgeUpstreamServers } from "./upstreamServers.js";
 import { isOwnErrorPage, isVersioned } from "./expectation.js";
 
 /** Judges what was seen. Pure: the same evidence gives the same rows, causes before their symptoms. */
@@ -35,6 +36,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const nodeFixes = evidence.node === undefined ? [] : [NODE_FIXES_QUESTION];
   const acme = evidence.certificates === undefined ? [] : CERTIFICATE_QUESTIONS;
   const health = evidence.health === undefined ? [] : [HEALTH_QUESTION];
+  const upstreams = evidence.upstreamServers === undefined ? [] : [UPSTREAMS_QUESTION];
   const rotation = evidence.rotation === undefined ? [] : [ROTATION_QUESTION];
   const memory = evidence.memoryKills === undefined ? [] : [MEMORY_QUESTION];
   const known = evidence.settings ?? evidence.deployment?.settings;
@@ -47,6 +49,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
     ...rotation,
     ...memory,
     ...health,
+    ...upstreams,
     ...acme,
     ...nodeFixes,
     ...node,
@@ -97,6 +100,13 @@ const SETTINGS_QUESTION: Question<EngineRow> = {
   id: "settings",
   title: "The application's other settings fit",
   ask: askSettings,
+};
+
+/** Asked only where upstreams have several servers, and the proxy could be asked. */
+const UPSTREAMS_QUESTION: Question<EngineRow> = {
+  id: "upstreams",
+  title: "Each server of an upstream with several gets requests",
+  ask: ({ upstreamServers = [] }) => judgeUpstreamServers(upstreamServers),
 };
 
 const HAIRPIN_QUESTION: Question<EngineRow> = {

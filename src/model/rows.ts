@@ -35,6 +35,7 @@ export const ENGINE_ROWS = [
   "rotation",
   "memory",
   "health",
+  "upstreams",
   "acme-clock",
   "acme-authority",
   "acme-account",

@@ -113,6 +113,7 @@ const UPSTREAM = z.object({
       drained: z.boolean(),
       down: z.boolean().optional(),
       outIn: z.number(),
+      why: TEXT.optional(),
     }),
   ),
 });

@@ -15,6 +15,8 @@ export interface ListedServer {
   readonly down?: boolean;
   /** How many of the workers leave it out because of what requests met. */
   readonly outIn: number;
+  /** Why it is down or left out, where that is known. */
+  readonly why?: string;
 }
 
 /** Which server a request of a user's means. */

@@ -36,6 +36,8 @@ interface ServerState {
   backAt: number | undefined;
   /** For an address of a name: the URL of the config with the name. */
   of: string | undefined;
+  /** Why it is down. */
+  why: string | undefined;
 }
 
 /**
@@ -58,10 +60,11 @@ export class ServedUpstreams {
   /** As of now, since they say how long ago a server came back; what the next master goes on with, too. */
   get orders(): ServerOrders {
     const now = performance.now();
-    const order = ({ drained, down, backAt, of }: ServerState): ServerOrder => ({
+    const order = ({ drained, down, backAt, of, why }: ServerState): ServerOrder => ({
       drained,
       down,
       ...(of === undefined ? {} : { of }),
+      ...(why === undefined ? {} : { why }),
       ...(backAt === undefined ? {} : { backForMs: now - backAt }),
     });
     return Object.fromEntries(
@@ -76,11 +79,12 @@ export class ServedUpstreams {
   adopt(orders: ServerOrders = {}): void {
     const now = performance.now();
     for (const [name, servers] of Object.entries(orders)) {
-      for (const [url, { drained, down, backForMs, of }] of Object.entries(servers)) {
+      for (const [url, { drained, down, backForMs, of, why }] of Object.entries(servers)) {
         const state = this.stateOf(name, url);
         state.drained = drained;
         state.down = down;
         state.of = of;
+        state.why = why;
         state.backAt = backForMs === undefined ? undefined : now - backForMs;
       }
     }
@@ -213,7 +217,7 @@ export class ServedUpstreams {
   }
 
   private found(name: string, url: string, down: boolean, why: string): void {
-    setDown(this.stateOf(name, url), down);
+    setDown(this.stateOf(name, url), down, why);
     const what = down ? `is down, by its checks: ${why}` : "is up again, by its checks";
     this.logs.write("warn", `upstream "${name}": its server ${url} ${what}`);
     void this.host.orderServers(this.orders);
@@ -224,15 +228,18 @@ export class ServedUpstreams {
     return this.several.map(({ name, servers }) => ({
       name,
       servers: servers.map(({ url, backup }) => {
+        const state = this.states.get(name)?.get(url);
         const each = seen.flatMap((one) => new Map(Object.entries(one)).get(name) ?? []);
         const own = each.filter((one) => one.url === url);
+        const why = state?.why ?? own.find((one) => one.why !== undefined)?.why;
         return {
           url,
           backup,
           inProgress: own.reduce((sum, { inProgress }) => sum + inProgress, 0),
-          drained: this.states.get(name)?.get(url)?.drained === true,
-          down: this.states.get(name)?.get(url)?.down === true,
+          drained: state?.drained === true,
+          down: state?.down === true,
           outIn: own.filter(({ out }) => out).length,
+          ...(why === undefined ? {} : { why }),
         };
       }),
     }));
@@ -249,13 +256,20 @@ export class ServedUpstreams {
   private stateOf(name: string, url: string): ServerState {
     const states = this.states.get(name) ?? new Map<string, ServerState>();
     this.states.set(name, states);
-    const state = states.get(url) ?? { drained: false, down: false, backAt: undefined, of: undefined };
+    const state = states.get(url) ?? {
+      drained: false,
+      down: false,
+      backAt: undefined,
+      of: undefined,
+      why: undefined,
+    };
     states.set(url, state);
     return state;
   }
 }
 
-function setDown(state: ServerState, down: boolean): void {
+function setDown(state: ServerState, down: boolean, why?: string): void {
+  state.why = down ? why : undefined;
   if (state.down === down) return;
   state.down = down;
   state.backAt = down ? undefined : performance.now();

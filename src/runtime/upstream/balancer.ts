@@ -21,6 +21,8 @@ export interface ServerOrder {
   readonly backForMs?: number | undefined;
   /** For an address of a name that is looked up: the URL of the config with the name. */
   readonly of?: string | undefined;
+  /** Why it is down, for people. */
+  readonly why?: string | undefined;
 }
 
 /** One server, as its state is seen from one worker. */

@@ -30,7 +30,7 @@ const enum State {
   Tunnel,
 }
 
-/** One connection to an upstream, which may begin with a header of its own: sends a request, reads its answer strictly, and may then be used again. */
+/** One connection to an upstream: sends a request, reads its answer strictly, and may then be used again. */
 export class UpstreamConnection implements ChunkSink, WriteListener {
   /** True if an earlier request was answered on this connection. */
   reused = false;

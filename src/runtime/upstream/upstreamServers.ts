@@ -28,6 +28,8 @@ export interface SeenServer {
   readonly inProgress: number;
   /** Whether it gets no request at the moment because of what requests met. */
   readonly out: boolean;
+  /** What the last of them met, if it is out. */
+  readonly why?: string;
 }
 
 /** The same of all upstreams that have several servers, by name. */
@@ -42,6 +44,8 @@ export class UpstreamServers {
   private readonly byPlace: UpstreamPool[] = [];
   /** The values of the proxy's cookie, by place. */
   private readonly tokens: string[] = [];
+  /** Why each was left out the last time, by place. */
+  private readonly reasons: string[] = [];
   /** The places that are in use, in the order of the config. */
   private places: readonly number[] = [];
   /** Of servers that are gone, and may still have requests. */
@@ -123,7 +127,9 @@ export class UpstreamServers {
   /** A request met no answer there. @param connected whether a connection was made */
   failed(i: number, connected: boolean, reason: string): void {
     const outMs = this.balancer.failed(i, connected, coarseNow());
-    if (outMs > 0) this.warn(`${this.named(i)} is left out for ${outMs / 1_000} s: ${reason}`);
+    if (outMs === 0) return;
+    this.reasons[i] = reason;
+    this.warn(`${this.named(i)} is left out for ${outMs / 1_000} s: ${reason}`);
   }
 
   order(orders: Readonly<Record<string, ServerOrder>>): void {
@@ -133,7 +139,10 @@ export class UpstreamServers {
   }
 
   seen(): readonly SeenServer[] {
-    return this.places.map((i) => ({ url: this.byPlace[i]!.config.url, ...this.balancer.seen(i) }));
+    return this.places.map((i) => {
+      const seen = { url: this.byPlace[i]!.config.url, ...this.balancer.seen(i) };
+      return seen.out ? { ...seen, why: this.reasons[i]! } : seen;
+    });
   }
 
   private setServers(servers: readonly KnownServer[]): void {
