@@ -18,7 +18,7 @@ const DEVELOPMENT = { cdktn: "0.24.0", constructs: "~10.7.0" };
 const PROVIDERS: Readonly<Record<string, string>> = {
   "src/constructs/providers/local.ts": "./cdktn/local.js",
   "src/constructs/providers/tls.ts": "./cdktn/tls.js",
-  "src/kubernetes/provider.ts": "../constructs/providers/cdktn/kubernetes.js",
+  "src/kubernetes/provider.ts": "../constructs/providers/cdktn/kubernetesResources.js",
 };
 
 /** Of cdktf alone: pages that are about both, and tests of the provider packages. */

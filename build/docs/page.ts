@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { format, type FormatConfig } from "oxfmt";
+import { formattedText } from "../formatted.js";
 import { ROOT } from "../paths.js";
 
 /** A page that is written from the sources. */
@@ -10,8 +10,6 @@ export interface Page {
   readonly text: string;
 }
 
-const OPTIONS = JSON.parse(readFileSync(path.join(ROOT, ".oxfmtrc.json"), "utf8")) as FormatConfig;
-
 /** A page as it is kept: with a note where it comes from, and formatted like everything else. */
 export async function page(file: string, from: string, text: string): Promise<Page> {
   const note = `<!-- Written by \`npm run docs\` from ${from}. Change that, not this page. -->`;
@@ -20,9 +18,7 @@ export async function page(file: string, from: string, text: string): Promise<Pa
 
 /** As `npm run format` would leave it. */
 export async function formatted(file: string, written: string): Promise<Page> {
-  const { code, errors } = await format(file, written, OPTIONS);
-  if (errors.length > 0) throw new Error(`${file}: ${errors.map(({ message }) => message).join(", ")}`);
-  return { file, text: code };
+  return { file, text: await formattedText(file, written) };
 }
 
 export function isStale({ file, text }: Page): boolean {

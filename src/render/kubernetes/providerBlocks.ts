@@ -39,7 +39,7 @@ const NUMBERS: Readonly<Record<string, readonly string[]>> = { Service: ["port"]
 const LISTED: readonly string[] = ["labelSelector"];
 
 /** Objects whose names are data. */
-export const MAPS: readonly string[] = [
+const MAPS: readonly string[] = [
   "annotations",
   "binaryData",
   "data",

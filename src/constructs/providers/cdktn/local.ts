@@ -1,13 +1,7 @@
 import type { Construct } from "constructs";
 import { provideFor } from "../defaultProvider.js";
 import type { LocalFile, LocalFileArguments } from "../resources.js";
-import { OwnResource } from "./ownResource.js";
-
-class File extends OwnResource implements LocalFile {
-  get contentSha256(): string {
-    return this.getStringAttribute("content_sha256");
-  }
-}
+import { File, SensitiveFile } from "./localResources.js";
 
 export function localFile(
   scope: Construct,
@@ -15,5 +9,5 @@ export function localFile(
   { sensitive, ...config }: LocalFileArguments,
 ): LocalFile {
   provideFor(scope, "local");
-  return new File(scope, id, sensitive ? "local_sensitive_file" : "local_file", config);
+  return sensitive ? new SensitiveFile(scope, id, config) : new File(scope, id, config);
 }
