@@ -90,6 +90,7 @@ test("what is between placeholders stays to the byte", () => {
 test.each([
   ["", "is empty"],
   ["é".repeat(ERROR_PAGE_BYTES_MAX / 2) + "x", "has 32769 bytes"],
+  [Buffer.from("Gr\u00f6\u00dfe", "latin1").toString("utf8"), "is not in UTF-8"],
   ["<p>{{ status }}", "has a placeholder that does not exist"],
   ["{{status}} {{constructor}}", "has a placeholder that does not exist"],
   ["{{}}", "has a placeholder that does not exist"],

@@ -1,7 +1,13 @@
 import fs from "node:fs";
 import path from "node:path";
 import * as ts from "typescript";
-import { ForwardingRules, parseConfig, parseHost, serverConfigsOf } from "../../src/model/index.js";
+import {
+  acceptsHtml,
+  ForwardingRules,
+  parseConfig,
+  parseHost,
+  serverConfigsOf,
+} from "../../src/model/index.js";
 import { evaluateConditions, parseHttpDate, rangeMaySend } from "../../src/runtime/actions/conditional.js";
 import { parseRange } from "../../src/runtime/actions/ranges.js";
 import { address } from "../../src/runtime/codec/request.js";
@@ -221,6 +227,7 @@ const READERS: Readonly<Record<string, (value: string) => unknown>> = {
   "If-None-Match": (ifNoneMatch) => evaluateConditions({ ifNoneMatch }, FILE),
   "If-Match": (ifMatch) => evaluateConditions({ ifMatch }, FILE),
   "If-Range": (value) => rangeMaySend(value, FILE),
+  Accept: (value) => [acceptsHtml(["Accept", value]), acceptsHtml(["Accept", `text/html;${value}`])],
   date: (value) => parseHttpDate(value),
   Host: (value) => [parseHost(value), parseHost(`[${value}`)],
   target: (value) => [address("a", value), address("a", `/${value}`)],

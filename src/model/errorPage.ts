@@ -28,6 +28,8 @@ export function errorPageFault(
       message: `has ${bytes} bytes`,
       allowed: `up to ${ERROR_PAGE_BYTES_MAX} bytes, images in it included`,
     };
+  // What is read as UTF-8 has it where that went wrong.
+  if (html.includes("\ufffd")) return { message: "is not in UTF-8", allowed: "UTF-8, without U+FFFD" };
   const names = namesIn(html);
   const unknown = names.find((name) => !PLACEHOLDERS.includes(name as Placeholder));
   const known = PLACEHOLDERS.map((name) => `{{${name}}}`).join(", ");

@@ -171,7 +171,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-error-page": {
     means:
-      "A page of `errorPages` is empty, longer than 32 KiB, or has something in double braces that is not a placeholder: it would be shown as it is, to somebody who has a problem already. A page that needs double braces itself can write the first as `&#123;`.",
+      "A page of `errorPages` is empty, longer than 32 KiB, not in UTF-8, or has something in double braces that is not a placeholder: it would be shown as it is, to somebody who has a problem already. A page that needs double braces itself can write the first as `&#123;`.",
     example: withField("virtualServers[1].errorPages", [{ statuses: [502], html: "<p>Error {{code}}</p>" }]),
   },
   "config.duplicate-error-page": {
