@@ -1,4 +1,10 @@
-import { FileSyncProxy, type FileSyncProxyProps, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import {
+  FileSyncProxy,
+  type FileSyncProxyProps,
+  FileSyncFrontEnd,
+  Mode,
+  WebFrontEnd,
+} from "../../src/index.js";
 import { renderProxyConfig } from "../../src/testing/index.js";
 import { newStack, problemsOf } from "../../proof/kit/stacks.js";
 
@@ -33,6 +39,24 @@ test("in containers the service has the virtual servers and routes that it has o
   expect(here.upstreams.map(({ url: _, idleTimeoutMs: __, ...upstream }) => upstream)).toEqual(
     there.upstreams.map(({ url: _, idleTimeoutMs: __, ...upstream }) => upstream),
   );
+});
+
+test("error pages are those of the application's virtual server, wherever it runs", () => {
+  const errorPages = [{ statuses: [502], html: "<p>{{status}}" }] as const;
+  const pagesOf = ({ virtualServers }: ReturnType<typeof configOf>) =>
+    Object.fromEntries(virtualServers.map((server) => [server.name, server.errorPages]));
+  for (const mode of [Mode.plain(), Mode.tls()]) {
+    const host = { address: "192.0.2.10", publicName: "files.example.org" };
+    const service = { runtimeBundle: __filename };
+    const props = { host, mode, errorPages, service };
+    const files = new FileSyncFrontEnd(newStack(), "files", { ...props, mediaDirectory: "/srv/media" });
+    const web = new WebFrontEnd(newStack(), "web", { ...props, upstream: "http://127.0.0.1:3000" });
+    for (const config of [configOf({ mode, errorPages }), renderProxyConfig(files), renderProxyConfig(web)]) {
+      const { application, ...others } = pagesOf(config);
+      expect(application).toEqual(errorPages);
+      expect(Object.values(others).flat()).toEqual([]);
+    }
+  }
 });
 
 test.each([

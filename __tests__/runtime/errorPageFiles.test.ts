@@ -16,15 +16,13 @@ beforeEach(() => void (folder = openFolder()));
 const at = (name: string): string => join(folder, name);
 
 /** Serves nothing, so that everything is 404. */
-function site(file: string, port = 80): ProxyConfigInput {
-  const config = oneServer({
+const site = (file: string, port = 80): ProxyConfigInput =>
+  oneServer({
     logs: { access: "off", error: "off" },
     listeners: [loopback("http", port)],
     routes: [],
+    server: { errorPages: [{ statuses: [404], file }] },
   });
-  const [server] = config.virtualServers;
-  return { ...config, virtualServers: [{ ...server!, errorPages: [{ statuses: [404], file }] }] };
-}
 
 async function load(config: ProxyConfigInput, root?: string) {
   writeFileSync(at("portico.json"), JSON.stringify(config));
