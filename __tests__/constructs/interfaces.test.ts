@@ -16,6 +16,7 @@ import type {
   ListenerProps,
   ProxyLimits,
   ProxyLogs,
+  ProxyMaintenance,
   ProxyOptions,
   ProxyProtocolOptions,
   ProxyTimeouts,
@@ -80,6 +81,7 @@ type Values<T, K extends keyof T> = Omit<T, K | "name">;
 const SAME: { readonly [pair: string]: true } = {
   limits: true satisfies Same<ProxyLimits, Config["limits"]>,
   timeouts: true satisfies Same<ProxyTimeouts, Config["timeouts"]>,
+  maintenance: true satisfies Same<ProxyMaintenance, Config["maintenance"]>,
   ticketKeys: true satisfies Same<SharedTicketKeys, Config["ticketKeys"]>,
   logs: true satisfies Same<ProxyLogs, Config["logs"]>,
   accessLog: true satisfies Same<AccessLogFile | AccessLogStream, Log<"access">>,

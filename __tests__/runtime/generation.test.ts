@@ -83,6 +83,7 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
     ticketKeys: "keys",
     challenges: [],
     serverOrders: () => orders,
+    pauses: () => ({ maintenance: [] }),
     log: (level, message) => void lines.push(`${level} ${message}`),
     ...more,
   });

@@ -31,7 +31,7 @@ test("a worker that is not ready after 30 seconds", async () => {
   const worker = new WorkerHandle(
     {
       ...{ ...spec, command: ["-e", 'process.on("disconnect", process.exit)'] },
-      ...{ ticketKeys: "", challenges: [], serverOrders: () => ({}) },
+      ...{ ticketKeys: "", challenges: [], serverOrders: () => ({}), pauses: () => ({ maintenance: [] }) },
     },
     {
       onReady: () => undefined,
@@ -39,6 +39,7 @@ test("a worker that is not ready after 30 seconds", async () => {
       onDraining: () => undefined,
       onAnswering: () => undefined,
       onServers: () => undefined,
+      onPauses: () => undefined,
       onGone: (_, how) => (gone = how),
     },
   );
@@ -56,7 +57,12 @@ test.each([
   ["takeOver", 10],
 ] as const)("a new master that does not answer: %s, after %i seconds", async (what, seconds) => {
   const handover = { sockets: [], ticketKeys: "", generation: 1 };
-  const orders = { drain: () => undefined, stop: () => undefined, reopenLogs: () => undefined };
+  const orders = {
+    drain: () => undefined,
+    stop: () => undefined,
+    reopenLogs: () => undefined,
+    pauses: async () => [],
+  };
   const successor = new Successor({ runtime: hung }, handover, {}, orders);
   kill = () => successor.signal("SIGKILL");
   while (successor.pid === undefined) await sleep(10);

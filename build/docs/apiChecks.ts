@@ -75,6 +75,7 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   ListenerProps: objectAt("listeners", 0),
   ProxyLimits: objectAt("limits"),
   ProxyLogs: objectAt("logs"),
+  ProxyMaintenance: objectAt("maintenance"),
   ProxyOptions: action("proxy"),
   ProxyProtocolOptions: objectAt("listeners", 0, "proxyProtocol"),
   ProxySettings: objectAt(),

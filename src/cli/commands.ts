@@ -6,7 +6,9 @@ import { addCompletion } from "./completionCommand.js";
 import { addDoctor } from "./doctorCommand.js";
 import { addExplain } from "./explainCommand.js";
 import type { Output } from "./output.js";
+import { addMaintenance } from "./maintenanceCommand.js";
 import { addPreview } from "./previewOptions.js";
+import { addQuiesce } from "./quiesceCommand.js";
 import { addReload } from "./reloadCommand.js";
 import { addResolve } from "./resolveCommand.js";
 import { addSettings } from "./settingsCommand.js";
@@ -19,6 +21,8 @@ export function addCommands(program: Command, output: Output, done: (code: numbe
   addUpgrade(program, output, done);
   addCertificates(program, output, done);
   addUpstreams(program, output, done);
+  addMaintenance(program, output, done);
+  addQuiesce(program, output, done);
   addCheck(program, output, done);
   addResolve(program, output, done);
   addPreview(program, output, done);

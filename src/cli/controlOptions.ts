@@ -11,10 +11,14 @@ export const DEFAULT_CONTROL = "/run/portico/control.sock";
 
 /** The options of every command that sends a request to a running portico. */
 export function withControl(command: Command): Command {
+  return withSocket(command).option("--json", "print the outcome as JSON");
+}
+
+/** The same of a command that prints no outcome. */
+export function withSocket(command: Command): Command {
   return command
     .option("--control <FILE>", "socket of the running portico", controlSocket() ?? DEFAULT_CONTROL)
-    .option("--timeout <SECONDS>", "how long to wait for the outcome", wholeNumber(1, 3_600), 85)
-    .option("--json", "print the outcome as JSON");
+    .option("--timeout <SECONDS>", "how long to wait for the outcome", wholeNumber(1, 3_600), 85);
 }
 
 /** Prints what a running portico answered, and returns the exit code. */

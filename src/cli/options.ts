@@ -17,3 +17,43 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
     return value;
   };
 }
+
+/** A length of time for an option, in milliseconds, or a usage error. */
+export function duration(maxMs: number): (text: string) => number {
+  return (text) => {
+    const ms = durationMs(text);
+    if (ms === undefined || ms < 1_000 || ms > maxMs)
+      throw new InvalidArgumentError("Give a length of time of at most a day, as 90s, 10m or 2h.");
+    return ms;
+  };
+}
+
+/** A moment for an option, in milliseconds since 1970, or a usage error. */
+export function moment(text: string): number {
+  const time = momentOf(text, new Date());
+  if (time !== undefined && time > Date.now()) return time;
+  throw new InvalidArgumentError(
+    "Give a time of day, as 14:30, a moment to come, as 2026-05-17T14:30, or a length of time, as 30m.",
+  );
+}
+
+function durationMs(text: string): number | undefined {
+  const [, number, unit] = /^(\d{1,6})([smh])$/.exec(text) ?? [];
+  return number === undefined
+    ? undefined
+    : Number(number) * { s: 1_000, m: 60_000, h: 3_600_000 }[unit as "s"];
+}
+
+/** A time of day is the next one, today or tomorrow, by the clock of this host. */
+function momentOf(text: string, now: Date): number | undefined {
+  const length = durationMs(text);
+  if (length !== undefined) return now.getTime() + length;
+  const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  if (hours !== undefined) {
+    const day = new Date(now).setHours(Number(hours), Number(minutes), 0, 0);
+    return day > now.getTime() ? day : new Date(day).setDate(new Date(day).getDate() + 1);
+  }
+  if (!/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/.test(text)) return undefined;
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? undefined : time;
+}

@@ -46,6 +46,7 @@ const ROUTE = fields<ApplicationRoute>({
   action: required(ACTION),
   requestBodyBytesMax: any,
   requestBodyTimeoutMs: any,
+  writes: any,
   sendTimeoutMs: any,
   responseHeaders: any,
   accessLog: any,

@@ -82,6 +82,28 @@ export interface ProxyTimeouts {
   readonly drainMs?: number;
 }
 
+/** What holds while `portico maintenance on` is in force, and requests get 503 with `Retry-After`. */
+export interface ProxyMaintenance {
+  /**
+   * Addresses and CIDR ranges of clients that are served all the same. Behind trusted proxies the client is the one that
+   * they name. Ranges with every address are refused.
+   * @default - none
+   */
+  readonly allow?: readonly string[];
+  /**
+   * HTML for browsers, up to 32 KiB; programs get a line of text. It may have the placeholders of `errorPages`;
+   * `{{message}}` is that of the command.
+   * @default - the virtual server's error page for 503, or a page that asks again every 20 seconds
+   */
+  readonly page?: string;
+  /**
+   * How long WebSockets stay open when a maintenance begins, in milliseconds from 0 to 2147483647; then they are closed
+   * with code 1012 (RFC 6455, 7.4.1), and clients connect anew. Other transfers end when they are done.
+   * @default 10000
+   */
+  readonly graceMs?: number;
+}
+
 /**
  * Where a proxy answers probes over HTTP: `/healthz` with 200 while it works, `/readyz` with 200 while it accepts and is
  * not about to stop; else 503.

@@ -26,6 +26,7 @@ import type {
   HealthListener,
   ProxyLimits,
   ProxyLogs,
+  ProxyMaintenance,
   ProxyTimeouts,
   SharedTicketKeys,
 } from "./proxySettings.js";
@@ -355,6 +356,11 @@ export interface ProxySettings {
    */
   readonly timeouts?: ProxyTimeouts;
   /**
+   * Who is served while `portico maintenance on` is in force, and how WebSockets end then.
+   * @default - see ProxyMaintenance: nobody is served
+   */
+  readonly maintenance?: ProxyMaintenance;
+  /**
    * Where probes ask whether it is healthy and ready: `{ address: "127.0.0.1", port: 9180 }`. No public address.
    * @default - nothing answers probes
    */
@@ -390,6 +396,7 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   logs: any,
   limits: any,
   timeouts: any,
+  maintenance: any,
   healthListener: any,
   ticketKeys: any,
 };

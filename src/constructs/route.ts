@@ -149,6 +149,13 @@ export interface RouteProps {
    */
   readonly sendTimeoutMs?: number;
   /**
+   * Which of its requests can change something in the application; `portico quiesce` refuses them while it runs a command.
+   * `byMethod`: all but GET, HEAD, OPTIONS, TRACE, PROPFIND, REPORT and SEARCH. `always`: every request, WebSockets too,
+   * which are closed. `never`: none.
+   * @default "byMethod"
+   */
+  readonly writes?: "byMethod" | "always" | "never";
+  /**
    * Fields that are set or removed in all its answers, error pages included; they take priority over those of its
    * virtual server.
    * @default - those of the virtual server
@@ -180,6 +187,7 @@ const ROUTE_CHANGES: PropTable<RouteChanges> = {
   requestBodyBytesMax: any,
   requestBodyTimeoutMs: any,
   sendTimeoutMs: any,
+  writes: any,
   responseHeaders: any,
   accessLog: any,
   errorLog: any,

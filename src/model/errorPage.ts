@@ -10,7 +10,15 @@ export const ERROR_PAGE_STATUSES = [403, 404, 405, 408, 413, 421, 500, 502, 503,
 export const ERROR_PAGE_BYTES_MAX = 32_768;
 
 /** What `{{name}}` in a page may name. */
-export const PLACEHOLDERS = ["status", "reason", "requestId", "time", "serverName", "retryAfter"] as const;
+export const PLACEHOLDERS = [
+  "status",
+  "reason",
+  "message",
+  "requestId",
+  "time",
+  "serverName",
+  "retryAfter",
+] as const;
 
 export type Placeholder = (typeof PLACEHOLDERS)[number];
 

@@ -53,6 +53,7 @@ export const PROBLEM_CODES = {
     "Set `includeSubDomains: true` and a `maxAge` of at least 31536000, or leave `preload` out.",
   "config.hsts-self-signed":
     "Use a certificate that browsers trust, or set `force: true` if every client trusts this one.",
+  "config.everyone-allowed": "Name the addresses of those who look while all others wait.",
   "config.everyone-trusted":
     "Give the addresses of the proxies in front of this one; if something else keeps all others away, set `trustEveryone: true`.",
   "config.private-directory": "Serve a directory of its own for what everyone may read.",
@@ -194,6 +195,9 @@ export const PROBLEM_CODES = {
   "control.no-answer":
     "Check whether portico is running, and what it wrote to standard error and the error log.",
   "control.unknown-server": "Give a name and a URL as `portico upstreams` has them.",
+  "control.quiesced":
+    "Wait until the other command has ended; `portico maintenance status` shows since when it runs.",
+  "control.not-quiesced": "Run the command again.",
   "control.replaced": "Ask again: the new master answers.",
   "activation.busy": "Wait until the other activation has ended, then try again.",
   "activation.not-root": "Run it as root.",

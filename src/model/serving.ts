@@ -31,6 +31,7 @@ export * from "./status.js";
 export * from "./target.js";
 export * from "./tlsPolicy.js";
 export { requestedUpgrade } from "./upgrade.js";
+export { isWrite } from "./writes.js";
 export * from "./sessionHash.js";
 export * from "./config/upstreamServers.js";
 export * from "./workerMemory.js";

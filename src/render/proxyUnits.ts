@@ -85,6 +85,8 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
       LimitNOFILE: input.openFilesMax,
       RuntimeDirectory: "portico",
       RuntimeDirectoryMode: "0700",
+      // What is paused by command stays so when a crash ends the service for a moment.
+      RuntimeDirectoryPreserve: "restart",
       ...logs(input.logDirectory),
       ...(input.acme === true ? CERTIFICATE_DIRECTORY : {}),
       ...hardening(input.servedDirectories),

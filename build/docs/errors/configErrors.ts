@@ -386,6 +386,11 @@ export const CONFIG_ERRORS = {
       "The field says what is believed of a trusted proxy, and no proxy is trusted. Without one it has no effect, or a field that an application relies on never arrives.",
     example: withField("clientAddressField", "CF-Connecting-IP"),
   },
+  "config.everyone-allowed": {
+    means:
+      "`maintenance.allow` names those whom a maintenance does not keep out. With every address in it nobody is kept out.",
+    example: withField("maintenance", { allow: ["10.0.0.0/8", "0.0.0.0/0"] }),
+  },
   "config.announced-and-trusted": {
     means:
       "Every listener takes connections from there with a PROXY protocol header only, so the client is the one that the header names. Where it names none, a client behind it would be believed like an HTTP proxy. See [load-balancers.md](load-balancers.md).",

@@ -194,6 +194,18 @@ export const HOST_ERRORS = {
     { received: '"http://10.0.0.6:8000"', allowed: "http://10.0.0.7:8000, http://10.0.0.8:8000" },
   ),
   ...seen(
+    "control.quiesced",
+    "One command at a time runs under `portico quiesce`.",
+    "",
+    "another command has stopped the writes since 2026-01-05T08:00:00.000Z",
+  ),
+  ...seen(
+    "control.not-quiesced",
+    "Requests that write are let through again, while a command still runs under `portico quiesce`: its time was over, or portico was not reached for too long. What the command has copied may have changed meanwhile.",
+    "",
+    "requests that write are let through",
+  ),
+  ...seen(
     "control.replaced",
     "A new master has replaced the one that got the request.",
     "",

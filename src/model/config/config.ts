@@ -17,6 +17,7 @@ import {
 import { limits, timeouts } from "../limits.js";
 import { hsts, responseHeaders } from "../responseHeaders.js";
 import { errorPages } from "./errorPages.js";
+import { maintenance, writes } from "./pauses.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
 import { upstream } from "./upstream.js";
 
@@ -125,6 +126,7 @@ const route = z.strictObject({
     60_000,
     "Idle time allowed between two writes to the client; then the connection is closed.",
   ),
+  writes,
   responseHeaders,
   accessLog: accessLog
     .optional()
@@ -221,6 +223,7 @@ export const configSchema = z.strictObject({
     .describe("Main logs, for routes without their own logs."),
   limits,
   timeouts,
+  maintenance,
   certificateAuthorities: z
     .array(certificateAuthority)
     .default([])

@@ -3,7 +3,12 @@ import { type Problem, problem } from "../problem.js";
 import type { ProxyConfig } from "./config.js";
 
 /** Problems of the pages that are in the config, and of statuses that have two. */
-export function errorPageProblems({ virtualServers }: ProxyConfig): Problem[] {
+export function errorPageProblems({ virtualServers, maintenance: { page } }: ProxyConfig): Problem[] {
+  const problems = page === undefined ? [] : pageProblems(page, "maintenance.page");
+  return problems.concat(serverProblems(virtualServers));
+}
+
+function serverProblems(virtualServers: ProxyConfig["virtualServers"]): Problem[] {
   return virtualServers.flatMap((server, s) => {
     const at = `virtualServers[${s}].errorPages`;
     const first = new Map<number, string>();

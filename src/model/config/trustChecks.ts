@@ -1,10 +1,10 @@
-import { overlap } from "../addressRanges.js";
+import { overlap, plainRange } from "../addressRanges.js";
 import { type Problem, problem } from "../problem.js";
 import type { ProxyConfig } from "./config.js";
 
 /** Rules about whose word is taken for who a client is. */
 export function trustProblems(config: ProxyConfig): Problem[] {
-  return [...unsentFields(config), ...announcedAndTrusted(config)];
+  return [...unsentFields(config), ...announcedAndTrusted(config), ...everyoneAllowed(config)];
 }
 
 /** Fields that only a trusted proxy may send, where there is none. */
@@ -43,5 +43,15 @@ function announcedAndTrusted({ trustedProxies, listeners }: ProxyConfig): Proble
         allowed: "addresses that connect to some listener without a PROXY protocol header",
       }),
     ];
+  });
+}
+
+/** A maintenance that everyone passes is none. */
+function everyoneAllowed({ maintenance }: ProxyConfig): Problem[] {
+  return maintenance.allow.flatMap((received, i) => {
+    if (Number(plainRange(received).split("/")[1]) !== 0) return [];
+    const message = "has every address of a family: a maintenance would keep nobody out";
+    const more = { received, allowed: "addresses and ranges of administrators" };
+    return [problem("config.everyone-allowed", `maintenance.allow[${i}]`, message, more)];
   });
 }

@@ -8,6 +8,7 @@ import type { UpstreamFailure } from "../upstream/answerReader.js";
 import type { ConnectionOpener } from "../upstream/connectionOwner.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
+import { Tunnel } from "./tunnel.js";
 
 /** Passes requests to an upstream and its answers back, streaming both ways (decisions 4.1). */
 export class ProxyAction implements Action {
@@ -88,7 +89,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   protected readonly facts: ForwardedRequest;
   /** Whether body bytes come from the client. */
   private readonly uploading: boolean;
-  private tunnel = false;
+  private tunnel: Tunnel | undefined = undefined;
 
   constructor(
     readonly exchange: Exchange,
@@ -117,7 +118,12 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   }
 
   onDrain(): void {
+    this.tunnel?.onDrain();
     this.connection?.resume();
+  }
+
+  onTunnelClosing(): void {
+    this.tunnel?.close();
   }
 
   onReleased(): void {
@@ -179,7 +185,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   onEnd(): void {
     const { connection } = this;
     if (connection === undefined) return;
-    if (this.tunnel) connection.endTunnel();
+    if (this.tunnel !== undefined) connection.endTunnel();
     else connection.finish();
   }
 
@@ -225,7 +231,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   }
 
   onAnswerData(chunk: Buffer, transient: boolean): boolean {
-    return this.exchange.sendData(chunk, transient);
+    return (this.tunnel ?? this.exchange).sendData(chunk, transient);
   }
 
   onAnswerPause(): void {
@@ -277,7 +283,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   private openTunnel(head: ParsedResponse): void {
     const { exchange } = this;
     if (!this.facts.webSocket || head.upgrade !== "websocket") return this.refuseAnswer(NOT_ASKED);
-    this.tunnel = true;
+    this.tunnel = new Tunnel(exchange);
     this.connection!.request.framing.openTunnel();
     exchange.sendHead(101, head.reason, this.answerFields(head), -1);
     exchange.flush();

@@ -8,6 +8,7 @@ import {
 } from "../../model/serving.js";
 import { type Challenge, challengePath } from "./challenge.js";
 import { respondError } from "./errorPages.js";
+import { Pauses } from "./pauses.js";
 import { reasonPhrase } from "./reasonPhrases.js";
 import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "./exchange.js";
 import type { RequestHead } from "../codec/request.js";
@@ -27,6 +28,8 @@ export interface DispatchedExchange extends LoggedExchange {
 
 /** From an exchange to its route's action; the same for both protocols. */
 export class Dispatcher {
+  /** What is refused for now. */
+  readonly pauses: Pauses;
   private readonly router: Router;
   private readonly clients: RequestClients;
   /** What authorities are answered over plain HTTP at present, by path. */
@@ -39,6 +42,7 @@ export class Dispatcher {
   ) {
     this.router = new Router(config);
     this.clients = new RequestClients(config);
+    this.pauses = new Pauses(config);
   }
 
   /** The server that answers for a listener before the host is known (decisions 1.2). */
@@ -72,6 +76,7 @@ export class Dispatcher {
     if (config === undefined) return respondError(exchange, 404);
     const route = this.routes.get(config)!;
     exchange.route = route;
+    if (this.pauses.active && this.pauses.refuses(exchange, route)) return;
     if (isBodyTooLong(request.bodyLength, config.requestBodyBytesMax)) return respondError(exchange, 413);
     route.action.handle(exchange);
   }

@@ -7,6 +7,7 @@ import {
 } from "../../model/serving.js";
 import { type Exchange, headerValue, type HeaderList } from "./exchange.js";
 import { reasonPhrase } from "./reasonPhrases.js";
+import { PAUSE_PAGE } from "./pausePage.js";
 import { requestIdOf } from "./requestId.js";
 import { VERSION } from "../../model/version.js";
 
@@ -45,15 +46,40 @@ export function sendOwnPage(
 ): void {
   const { headers: asked } = exchange.request;
   if (!acceptsHtml(asked)) return sendPage(exchange, status, [...OWN_PAGE_HEADERS, ...headers], reason);
-  const html = Buffer.from(page.fill(valuesFor(exchange, status, headers)));
+  const html = Buffer.from(page.fill(valuesFor(exchange, status, headers, reason)));
   send(exchange, status, [...HTML_HEADERS, ...OWN_PAGE_HEADERS, ...headers], html);
 }
 
-function valuesFor(exchange: Exchange, status: number, headers: HeaderList): Record<Placeholder, string> {
+/**
+ * Answers with 503 a request that is refused for now: browsers get a page that asks again, programs a line of text.
+ *
+ * @param page of the administrator's; without one the virtual server's page for 503, or the proxy's own
+ */
+export function respondPaused(
+  exchange: Exchange,
+  { seconds, message, page }: { seconds: number; message: string; page: PageTemplate | undefined },
+): void {
+  const headers = ["Retry-After", String(seconds)];
+  const { server, request } = exchange;
+  if (acceptsHtml(request.headers)) {
+    const own = page ?? (server.errorPages.length === 0 ? undefined : ownPages(server).get(503));
+    return sendOwnPage(exchange, 503, own ?? PAUSE_PAGE, { headers, reason: message });
+  }
+  const text = Buffer.from(`503 ${reasonPhrase(503)}: ${message}\n`);
+  send(exchange, 503, [...TEXT_HEADERS, ...OWN_PAGE_HEADERS, ...headers], text);
+}
+
+function valuesFor(
+  exchange: Exchange,
+  status: number,
+  headers: HeaderList,
+  message = "",
+): Record<Placeholder, string> {
   const { request, server } = exchange;
   return {
     status: String(status),
     reason: reasonPhrase(status),
+    message,
     requestId: requestIdOf(exchange),
     time: new Date().toISOString().replace(/\.\d+/, ""),
     // A client may send a longer one that no name in the DNS has.
@@ -95,6 +121,8 @@ const OWN_PAGE_HEADERS = Object.freeze(["Vary", "Accept", "Cache-Control", "no-s
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
+const TEXT_HEADERS = Object.freeze(["Content-Type", "text/plain; charset=utf-8"]) as HeaderList;
 
 const HTML_HEADERS = Object.freeze([
   "Content-Type",

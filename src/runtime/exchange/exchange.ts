@@ -120,6 +120,8 @@ export interface Holdable {
 export interface Holder {
   /** `sendData`, which had returned false, may continue. */
   onDrain(): void;
+  /** A tunnel is to end in order. */
+  onTunnelClosing?(): void;
   /** The exchange is over, or will be answered by another: gives back everything, at once. Called once. */
   onReleased(): void;
 }
@@ -129,6 +131,12 @@ export type { HeaderList };
 /** An exchange as its protocol made it, for routing and logging. */
 export interface LoggedExchange extends Exchange {
   readonly request: LoggedRequest;
+}
+
+/** One whose answer is not over. */
+export interface RunningExchange extends LoggedExchange {
+  /** Has its tunnel, if it is one, end in order. */
+  closeTunnel(): void;
 }
 
 export interface ClientInfo {

@@ -75,6 +75,11 @@ export abstract class Lifetime implements Holdable, Guarded {
     respondError(this, status);
   }
 
+  /** Has its tunnel, if it is one, end in order. */
+  closeTunnel(): void {
+    if (this.holder !== undefined) guarded(this, endTunnel, this.holder);
+  }
+
   abstract onFault(error: unknown): void;
 
   /** @returns false if it was over before, or became so while its holder gave back what it had */
@@ -98,6 +103,10 @@ export abstract class Lifetime implements Holdable, Guarded {
 
 function goOn(this: Guarded, holder: Holder): void {
   holder.onDrain();
+}
+
+function endTunnel(this: Guarded, holder: Holder): void {
+  holder.onTunnelClosing?.();
 }
 
 function giveBack(this: Guarded, holder: Holder): void {

@@ -4,6 +4,7 @@ import { sweepRegularly } from "../sockets/deadlines.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Secured } from "../tls/certificateServers.js";
 import { clientInfo, type Endpoints } from "../listen/clientInfo.js";
+import type { RunningExchange } from "../exchange/exchange.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http1Connection } from "./http1Connection.js";
 import type { TLSSocket } from "node:tls";
@@ -13,6 +14,8 @@ import { lentWindowBytes } from "../codec/http2/settings.js";
 
 /** What a worker does with a client connection, whichever protocol it speaks. */
 interface ClientConnection extends Guarded {
+  /** Requests whose answers are not over. */
+  running(): Iterable<RunningExchange>;
   drain(): void;
   destroy(): void;
   sweep(now: number): void;
@@ -49,6 +52,11 @@ export abstract class Connections<C extends ClientConnection> {
 
   closeAll(): void {
     for (const connection of this.all) connection.destroy();
+  }
+
+  /** Requests on all of them whose answers are not over; what ends meanwhile may be left out or not. */
+  running(): readonly RunningExchange[] {
+    return [...this.all].flatMap((connection) => [...connection.running()]);
   }
 
   sweep(now: number): void {

@@ -181,6 +181,10 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     }
   }
 
+  running(): readonly Http1Exchange[] {
+    return this.exchange === undefined || this.exchange.over ? [] : [this.exchange];
+  }
+
   destroy(): void {
     this.socket.destroy();
   }

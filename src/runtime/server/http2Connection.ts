@@ -236,6 +236,10 @@ export class Http2Connection implements FramedConnection {
     if (this.drainDeadline !== Infinity && high === DRAIN_PING[0] && low === DRAIN_PING[1]) this.close();
   }
 
+  running(): readonly Http2Exchange[] {
+    return [...this.streams.values()].filter(({ over }) => !over);
+  }
+
   destroy(): void {
     if (this.state !== State.Ended) this.goAway(ErrorCode.NoError);
     this.outbox.flush();

@@ -118,6 +118,13 @@ const UPSTREAM = z.object({
   ),
 });
 
+const PAUSES = z.object({
+  maintenance: z.array(
+    z.object({ server: TEXT.optional(), since: TIME, until: TIME.optional(), message: TEXT.optional() }),
+  ),
+  quiesce: z.object({ since: TIME, reads: z.boolean(), writes: z.number(), silent: z.number() }).optional(),
+});
+
 const DONE = z.object({
   message: TEXT,
   warnings: z.array(PROBLEM).default([]),
@@ -125,6 +132,7 @@ const DONE = z.object({
   workers: z.array(WORKER).optional(),
   certificates: z.array(CERTIFICATE).optional(),
   upstreams: z.array(UPSTREAM).optional(),
+  pauses: PAUSES.optional(),
 }) as unknown as z.ZodType<Done>;
 
 const OUTCOME: z.ZodType<ControlOutcome> = z.union([

@@ -1,8 +1,10 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { type Problem, problem, type Result } from "../../model/serving.js";
+import { parseRequest } from "./controlRequest.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
+import type { BeginMaintenance, ListedPauses, QuiesceRequest } from "./listedPauses.js";
 import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
 import type { LoadedState } from "../load/loadConfig.js";
 
@@ -21,6 +23,13 @@ export type ControlRequest =
   | { readonly command: "upstreams" }
   /** A server gets no new request from now on, or some again. */
   | ({ readonly command: "drain" | "undrain" } & NamedServer)
+  /** What requests are refused for; changes nothing. */
+  | { readonly command: "pauses" }
+  /** Begins the maintenance of a virtual server, or of all; without `begin` ends it. */
+  | { readonly command: "maintenance"; readonly server?: string; readonly begin?: BeginMaintenance }
+  | ({ readonly command: "quiesce" } & QuiesceRequest)
+  /** Ends the quiesce that this id began. */
+  | { readonly command: "resume"; readonly id: string }
   /** Paths of the Node binary and the runtime to start; default: those that run now. */
   | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
 
@@ -40,6 +49,8 @@ export interface Done {
   readonly certificates?: readonly ListedCertificate[];
   /** The answer to `upstreams`. */
   readonly upstreams?: readonly ListedUpstream[];
+  /** The answer to `pauses` and `quiesce`. */
+  readonly pauses?: ListedPauses;
 }
 
 /**
@@ -111,35 +122,3 @@ export class ControlServer {
 
 const REQUEST_MS = 10_000;
 const REQUEST_CHARACTERS_MAX = 16_384;
-
-/** Commands without anything more. */
-const PLAIN = ["reload", "status", "certificates", "holdings", "upstreams"] as const;
-
-function parseRequest(text: string): ControlRequest | undefined {
-  const request = parseJson(text) as
-    | { command?: unknown; node?: unknown; runtime?: unknown; name?: unknown; server?: unknown }
-    | null
-    | undefined;
-  const { command, node, runtime, name, server } = request ?? {};
-  const plain = PLAIN.find((one) => one === command);
-  if (plain !== undefined) return { command: plain };
-  if (command === "drain" || command === "undrain")
-    return typeof name === "string" && typeof server === "string" ? { command, name, server } : undefined;
-  if (command === "renew" && name === undefined) return { command };
-  if (command === "renew") return typeof name === "string" ? { command, name } : undefined;
-  const paths = [node, runtime].every((path) => path === undefined || typeof path === "string");
-  if (command !== "upgrade" || !paths) return undefined;
-  return {
-    command,
-    ...(node === undefined ? {} : { node: node as string }),
-    ...(runtime === undefined ? {} : { runtime: runtime as string }),
-  };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,5 +1,6 @@
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../exchange/challenge.js";
+import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
@@ -35,6 +36,7 @@ export class Generation implements WorkerEvents {
   private readonly accepting = new Set<WorkerHandle>();
   private readonly acknowledgements = new Acknowledgements<WorkerHandle, Holdings>();
   private readonly seen = new Acknowledgements<WorkerHandle, SeenServers>();
+  private readonly paused = new Acknowledgements<WorkerHandle, SeenPauses>();
   private nobodyAccepts: () => void = () => undefined;
   private started: (problems: readonly Problem[]) => void = () => undefined;
   private allGone: () => void = () => undefined;
@@ -120,6 +122,16 @@ export class Generation implements WorkerEvents {
     return [...answers.values()];
   }
 
+  /** The same of what is refused; undefined for a worker that does not answer. */
+  async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
+    const asked = [...this.workers];
+    const answers = await this.paused.ask(asked, HOLDINGS_MS, (turn) =>
+      this.broadcast({ type: "pauses", order, turn }),
+    );
+    // One that is gone has no requests.
+    return asked.filter((one) => this.workers.has(one)).map((one) => answers.get(one));
+  }
+
   private isAccepting(worker: WorkerHandle): boolean {
     return this.state === "serving" && worker.ready && !this.leaving.has(worker);
   }
@@ -152,10 +164,15 @@ export class Generation implements WorkerEvents {
     this.seen.acknowledge(worker, turn, seen);
   }
 
+  onPauses(worker: WorkerHandle, turn: number, seen: SeenPauses): void {
+    this.paused.acknowledge(worker, turn, seen);
+  }
+
   onGone(worker: WorkerHandle, how: string): void {
     this.workers.delete(worker);
     this.acknowledgements.gone(worker);
     this.seen.gone(worker);
+    this.paused.gone(worker);
     this.acceptsNoMore(worker);
     if (this.state === "draining") return this.checkGone();
     if (this.leaving.delete(worker)) return;

@@ -4,6 +4,7 @@ import { constants } from "node:os";
 import { isAbsolute } from "node:path";
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../exchange/challenge.js";
+import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { HealthSocket } from "./health.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { MasterMessage } from "../worker/ipc.js";
@@ -48,12 +49,16 @@ type ToSuccessor =
   | StartSuccessor
   | { readonly type: "takeOver" | "stop" }
   /** Releases that do not know `delayed` drain at once. */
-  | { readonly type: "drain"; readonly delayed?: boolean };
+  | { readonly type: "drain"; readonly delayed?: boolean }
+  /** What the workers of the old master see; only a new one that asked for it gets it. */
+  | { readonly type: "pauses"; readonly turn: number; readonly seen: readonly (SeenPauses | null)[] };
 
 type ToPredecessor =
   | { readonly type: "started"; readonly pid: number }
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
-  | { readonly type: "ready" | "tookOver" | "drain" | "stop" | "reopenLogs" };
+  | { readonly type: "ready" | "tookOver" | "drain" | "stop" | "reopenLogs" }
+  /** What the workers of the old master are to refuse; an older release does not answer. */
+  | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number };
 
 /** Why this process cannot be replaced by a new one: the kernel ends a container with its first process. */
 export function cannotHandOver(): Problem[] {
@@ -73,6 +78,7 @@ export interface Supervised {
   answerChallenges?(challenges: readonly Challenge[]): Promise<void>;
   holdings?(): Promise<readonly WorkerHoldings[]>;
   orderServers?(orders: ServerOrders): Promise<readonly SeenServers[]>;
+  orderPauses?(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]>;
 }
 
 /** Which programs a new master is started with. */
@@ -89,6 +95,8 @@ export interface SuccessorOrders {
   drain(): void;
   stop(): void;
   reopenLogs(): void;
+  /** Resolves with what each worker of the old master sees. */
+  pauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]>;
 }
 
 /**
@@ -202,7 +210,14 @@ export class Successor implements Supervised {
         return this.orders.stop();
       case "reopenLogs":
         return this.orders.reopenLogs();
+      case "pauses":
+        return void this.passOn(message.order, message.turn);
     }
+  }
+
+  private async passOn(order: PauseOrder, turn: number): Promise<void> {
+    const seen = await this.orders.pauses(order);
+    this.send({ type: "pauses", turn, seen: seen.map((one) => one ?? null) });
   }
 
   private answer(ms: number): Promise<readonly Problem[]> {
@@ -242,6 +257,9 @@ export class Predecessor implements Supervised {
   readonly takeOver: Promise<void>;
   readonly gone: Promise<void>;
   orders: PredecessorOrders | undefined;
+  /** Who waits for an answer to an order, by its turn. */
+  private readonly paused = new Map<number, (seen: readonly (SeenPauses | null)[]) => void>();
+  private turn = 0;
 
   private constructor() {
     this.gone = new Promise((resolve) => process.once("disconnect", resolve));
@@ -259,6 +277,7 @@ export class Predecessor implements Supervised {
       if (message.type === "start") resolveHandover(message);
       else if (message.type === "takeOver") resolveTakeOver();
       else if (message.type === "drain") this.orders?.drain(message.delayed === true);
+      else if (message.type === "pauses") this.paused.get(message.turn)?.(message.seen);
       else this.orders?.stop();
     });
     void this.send({ type: "started", pid: process.pid });
@@ -298,6 +317,19 @@ export class Predecessor implements Supervised {
     if (message.type === "reopenLogs") this.send({ type: "reopenLogs" });
   }
 
+  /** Resolves with what each of its workers sees, or with one that is silent. */
+  async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
+    const turn = ++this.turn;
+    const seen = await new Promise<readonly (SeenPauses | null)[]>((resolve) => {
+      setTimeout(() => resolve([null]), PAUSES_MS).unref();
+      void this.gone.then(() => resolve([]));
+      this.paused.set(turn, resolve);
+      void this.send({ type: "pauses", order, turn });
+    });
+    this.paused.delete(turn);
+    return seen.map((one) => one ?? undefined);
+  }
+
   /** Closes the channel, which otherwise keeps this process running. */
   leave(): void {
     if (process.connected) process.disconnect();
@@ -317,6 +349,8 @@ const FIRST_FD = 4;
 /** Time to load, and to start workers, which alone get 30 s. */
 const READY_MS = 60_000;
 const TAKE_OVER_MS = 10_000;
+/** Longer than the old master gives its workers. */
+const PAUSES_MS = 3_000;
 /** Longer than it gives its own workers. */
 const KILL_AFTER_MS = 10_000;
 

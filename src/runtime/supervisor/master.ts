@@ -15,7 +15,7 @@ import * as report from "./masterReport.js";
 import type { MasterOptions } from "./masterOptions.js";
 import { MasterSockets } from "./masterSockets.js";
 import { ServedCertificates } from "./servedCertificates.js";
-import type { NamedServer } from "./listedUpstreams.js";
+import { ServedPauses } from "./servedPauses.js";
 import { ServedUpstreams } from "./servedUpstreams.js";
 import { startNotes } from "./startNotes.js";
 import { Supervision } from "./supervision.js";
@@ -50,6 +50,7 @@ export class Master {
   private readonly logs: MasterLog;
   readonly certificates: ServedCertificates;
   readonly upstreams: ServedUpstreams;
+  readonly pauses: ServedPauses;
   private control: ControlServer | undefined;
   private readonly ticketKeys: TicketKeys;
   /** Reloads that were requested and have not begun are done as one. */
@@ -79,8 +80,10 @@ export class Master {
       install: (renewal) => this.install(renewal),
       answerChallenges: (challenges) => this.supervised.answerChallenges(challenges),
     });
-    const orderServers = this.supervised.orderServers.bind(this.supervised);
-    this.upstreams = new ServedUpstreams({ loaded: () => this.loaded!, orderServers }, this.logs);
+    const { supervised, changes } = this;
+    const host = { loaded: () => this.loaded!, supervised, changes, notNow: () => this.notNow("change") };
+    this.upstreams = new ServedUpstreams(host, this.logs);
+    this.pauses = new ServedPauses(options.control, host, this.logs);
     if (predecessor !== undefined)
       predecessor.orders = {
         drain: (delayed) => (delayed ? this.shutDown({ delayed }) : void this.end()),
@@ -134,11 +137,6 @@ export class Master {
     return this.changes.do(async () => this.notNow("upgrade") ?? this.tryUpgrade(program));
   }
 
-  /** Lets a server of an upstream get no new request, or some again. */
-  drain(server: NamedServer, drained: boolean): Promise<ControlOutcome> {
-    return this.changes.do(async () => this.notNow("drain") ?? this.upstreams.drain(server, drained));
-  }
-
   /**
    * Stops accepting and ends when running requests are done; a second call ends it at once.
    *
@@ -189,6 +187,7 @@ export class Master {
       this.upstreams.adopt(handover.serverOrders);
       this.generation = handover.generation;
     }
+    this.pauses.recall();
     const loaded = await this.load("warning");
     if (!loaded.ok) return loaded.problems;
     const problems = await this.begin(loaded.value);
@@ -206,6 +205,7 @@ export class Master {
     if (predecessor !== undefined) this.supervised.add(predecessor);
     this.isMain = true;
     await this.sockets.answerHealth(this.loaded!.config);
+    await this.pauses.takeOver();
     this.control = await openControl(this.options.control, this, this.logs);
     predecessor?.tookOver();
     await this.notify({ READY: 1 });
@@ -251,6 +251,7 @@ export class Master {
       drain: () => void this.retire(successor),
       stop: () => void this.end(),
       reopenLogs: () => this.reopenLogs(),
+      pauses: (order) => this.supervised.orderPauses(order),
     });
     this.supervised.add(successor);
     const problems = await this.handOver(successor);
@@ -315,6 +316,7 @@ export class Master {
       command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
       challenges: this.supervised.challenges,
       serverOrders: () => this.upstreams.orders,
+      pauses: () => this.pauses.order,
       logToStderr: this.options.logToStderr === true,
       log: (level, message) => this.logs.write(level, message),
     });
@@ -351,6 +353,7 @@ export class Master {
     this.sockets.listeners.closeAll();
     this.ticketKeys.stop();
     this.upstreams.stop();
+    this.pauses.stop();
     await Promise.all([drained, this.certificates.stop()]);
   }
 

@@ -3,7 +3,7 @@ import type { Program } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
 import { holdingsText } from "../worker/holdings.js";
 import type { ServedCertificates } from "./servedCertificates.js";
-import type { NamedServer } from "./listedUpstreams.js";
+import type { ServedPauses } from "./servedPauses.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
 
@@ -13,8 +13,8 @@ export interface AskedMaster {
   upgrade(program: Program): Promise<ControlOutcome>;
   status(): Done;
   readonly supervised: Pick<Supervision, "holdings">;
-  drain(server: NamedServer, drained: boolean): Promise<ControlOutcome>;
-  readonly upstreams: Pick<ServedUpstreams, "list">;
+  readonly upstreams: Pick<ServedUpstreams, "list" | "drain">;
+  readonly pauses: Pick<ServedPauses, "list" | "begin" | "end" | "quiesce" | "resume">;
   readonly certificates: Pick<ServedCertificates, "list" | "renew">;
 }
 
@@ -47,7 +47,17 @@ async function answer(master: AskedMaster, request: ControlRequest): Promise<Con
       return { ok: true, value: await master.upstreams.list() };
     case "drain":
     case "undrain":
-      return master.drain(request, request.command === "drain");
+      return master.upstreams.drain(request, request.command === "drain");
+    case "pauses":
+      return master.pauses.list();
+    case "maintenance":
+      return request.begin === undefined
+        ? master.pauses.end(request.server)
+        : master.pauses.begin(request.begin, request.server);
+    case "quiesce":
+      return master.pauses.quiesce(request);
+    case "resume":
+      return master.pauses.resume(request.id);
     case "reload":
       return master.reload();
     case "upgrade":

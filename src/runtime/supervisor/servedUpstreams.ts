@@ -12,21 +12,13 @@ import {
   type UpstreamConfig,
 } from "../../model/serving.js";
 import type { ServerOrder } from "../upstream/balancer.js";
-import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
+import type { ServerOrders } from "../upstream/upstreamServers.js";
 import type { ControlOutcome, Done } from "./control.js";
-import type { LoadedConfig } from "../load/loadConfig.js";
 import type { ServerChecks } from "./serverChecks.js";
 import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
+import type { OrderingMaster } from "./orderingMaster.js";
 import { type SpreadName, SpreadNames } from "./spreadNames.js";
-
-/** What orders of a master go through. */
-export interface UpstreamsHost {
-  /** What is in service now. */
-  loaded(): LoadedConfig;
-  /** Has every worker act on these orders; resolves with what each of them sees. */
-  orderServers(orders: ServerOrders): Promise<readonly SeenServers[]>;
-}
 
 /** What a master knows of a server that gets less than others. */
 interface ServerState {
@@ -53,7 +45,7 @@ export class ServedUpstreams {
   private stopped = false;
 
   constructor(
-    private readonly host: UpstreamsHost,
+    private readonly host: OrderingMaster,
     private readonly logs: Pick<MasterLog, "write">,
   ) {}
 
@@ -109,7 +101,7 @@ export class ServedUpstreams {
       if (states.size === 0) this.states.delete(name);
     }
     // The workers of this config were started before.
-    if (freed.length > 0) await this.host.orderServers(this.orders);
+    if (freed.length > 0) await this.host.supervised.orderServers(this.orders);
   }
 
   /** Looks up names of a config before its workers start: their first answers may bind clients to servers. */
@@ -163,7 +155,7 @@ export class ServedUpstreams {
     const own = servers.filter(({ of }) => of === url).map(urlOf);
     this.logs.write("warn", `upstream "${name}": the servers of ${url} are now ${own.join(", ")}`);
     this.checks?.use(upstream, servers);
-    void this.host.orderServers(this.orders);
+    void this.host.supervised.orderServers(this.orders);
   }
 
   /** @returns whether others are servers now */
@@ -196,7 +188,11 @@ export class ServedUpstreams {
   }
 
   /** From now on it gets no new request, or some again; resolves when every worker knows. */
-  async drain({ name, server: url }: NamedServer, drained: boolean): Promise<ControlOutcome> {
+  drain(server: NamedServer, drained: boolean): Promise<ControlOutcome> {
+    return this.host.changes.do(() => this.host.notNow() ?? this.drained(server, drained));
+  }
+
+  private async drained({ name, server: url }: NamedServer, drained: boolean): Promise<ControlOutcome> {
     const unknown = unknownServer(this.several, name, url);
     if (unknown !== undefined) return { ok: false, problems: [unknown] };
     const state = this.stateOf(name, url);
@@ -220,11 +216,11 @@ export class ServedUpstreams {
     setDown(this.stateOf(name, url), down, why);
     const what = down ? `is down, by its checks: ${why}` : "is up again, by its checks";
     this.logs.write("warn", `upstream "${name}": its server ${url} ${what}`);
-    void this.host.orderServers(this.orders);
+    void this.host.supervised.orderServers(this.orders);
   }
 
   private async listed(): Promise<readonly ListedUpstream[]> {
-    const seen = await this.host.orderServers(this.orders);
+    const seen = await this.host.supervised.orderServers(this.orders);
     return this.several.map(({ name, servers }) => ({
       name,
       servers: servers.map(({ url, backup }) => {

@@ -1,4 +1,5 @@
 import type { Challenge } from "../exchange/challenge.js";
+import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { Supervised } from "./handover.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
@@ -55,6 +56,11 @@ export class Supervision {
   /** Has the workers of this master act on these orders; resolves with what each of them sees of the servers. */
   async orderServers(orders: ServerOrders): Promise<readonly SeenServers[]> {
     return (await Promise.all([...this.all].map((each) => each.orderServers?.(orders) ?? []))).flat();
+  }
+
+  /** The same of what is refused; also of the workers of a master before this one. Undefined for one that is silent. */
+  async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
+    return (await Promise.all([...this.all].map((each) => each.orderPauses?.(order) ?? []))).flat();
   }
 
   async drain(): Promise<void> {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../exchange/challenge.js";
+import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { WorkerHeap } from "./allowance.js";
 import { withinMemory } from "./memoryLimits.js";
 import { nodeOptions } from "./noDebugger.js";
@@ -22,6 +23,8 @@ export interface WorkerEvents {
   onAnswering(worker: WorkerHandle, turn: number, holdings?: Holdings): void;
   /** It acts on the orders of that turn, and sees this of the servers. */
   onServers(worker: WorkerHandle, turn: number, seen: SeenServers): void;
+  /** It acts on the order of that turn, and sees this of the requests in progress. */
+  onPauses(worker: WorkerHandle, turn: number, seen: SeenPauses): void;
   /** It is gone, for whatever reason; called once. `how` completes the sentence "worker 123 …". */
   onGone(worker: WorkerHandle, how: string): void;
 }
@@ -41,6 +44,8 @@ export interface WorkerSpec {
   readonly challenges: readonly Challenge[];
   /** About servers of upstreams, as of now. */
   readonly serverOrders: () => ServerOrders;
+  /** What is refused, as of now. */
+  readonly pauses: () => PauseOrder;
 }
 
 /** One worker process, seen from the master. */
@@ -99,6 +104,7 @@ export class WorkerHandle {
     if (message.type === "draining") return this.events.onDraining(this);
     if (message.type === "answering") return this.events.onAnswering(this, message.turn);
     if (message.type === "holdings") return this.events.onAnswering(this, message.turn, message.holdings);
+    if (message.type === "pauses") return this.events.onPauses(this, message.turn, message.seen);
     if (message.type === "servers") return this.events.onServers(this, message.turn, message.seen);
     clearTimeout(this.startTimer);
     if (message.type === "failed") return this.events.onFailed(this, message.problems);
@@ -143,6 +149,7 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonl
     ticketKeys,
     challenges,
     serverOrders: spec.serverOrders(),
+    pauses: spec.pauses(),
     logToStderr,
     without,
   };

@@ -1,5 +1,6 @@
 import type { Problem } from "../../model/index.js";
 import type { Challenge } from "../exchange/challenge.js";
+import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
@@ -22,7 +23,9 @@ export type MasterMessage =
   /** Say what you hold. */
   | { readonly type: "holdings"; readonly turn: number }
   /** Act on these orders, and no others, from now on; then say what you see of the servers. */
-  | { readonly type: "servers"; readonly orders: ServerOrders; readonly turn: number };
+  | { readonly type: "servers"; readonly orders: ServerOrders; readonly turn: number }
+  /** Refuse this, and nothing else, from now on; then say what you see of the requests in progress. */
+  | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number };
 
 /** Everything a worker needs; its first message. */
 export interface StartMessage {
@@ -35,6 +38,8 @@ export interface StartMessage {
   readonly challenges: readonly Challenge[];
   /** About servers of upstreams that have several; a master of an older release gives none. */
   readonly serverOrders?: ServerOrders;
+  /** What is refused for now; a master of an older release knows nothing of it. */
+  readonly pauses?: PauseOrder;
   readonly logToStderr: boolean;
   /** Pieces of Node that the master found missing. */
   readonly without: readonly Piece[];
@@ -48,7 +53,8 @@ export type WorkerMessage =
   | { readonly type: "draining" }
   | { readonly type: "answering"; readonly turn: number }
   | { readonly type: "holdings"; readonly turn: number; readonly holdings: Holdings }
-  | { readonly type: "servers"; readonly turn: number; readonly seen: SeenServers };
+  | { readonly type: "servers"; readonly turn: number; readonly seen: SeenServers }
+  | { readonly type: "pauses"; readonly turn: number; readonly seen: SeenPauses };
 
 /** Exit codes of workers; after sysexits(3). */
 export const WORKER_EXIT = { ok: 0, failed: 1, usage: 64, crashed: 70 } as const;

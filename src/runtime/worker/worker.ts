@@ -63,6 +63,11 @@ class Worker {
         const seen = this.service?.orderServers(message.orders) ?? {};
         return send({ type: "servers", turn: message.turn, seen });
       }
+      case "pauses": {
+        // One that starts gets the order with its config.
+        const seen = this.service?.orderPauses(message.order) ?? { writes: 0 };
+        return send({ type: "pauses", turn: message.turn, seen });
+      }
     }
   }
 

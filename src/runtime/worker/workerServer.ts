@@ -5,6 +5,7 @@ import { DescriptorWatch } from "./descriptorWatch.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
 import { Http1Connections, Http2Connections } from "../server/connections.js";
 import { type Holdings, holdingsOf } from "./holdings.js";
+import { NO_PAUSES, type PauseOrder, type SeenPauses } from "../exchange/pauses.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
@@ -47,6 +48,7 @@ export class WorkerServer {
     );
     this.setChallenges(start.challenges);
     this.routes.orderServers(start.serverOrders ?? {});
+    this.routes.dispatcher.pauses.set(start.pauses ?? NO_PAUSES);
   }
 
   /** Answers these challenges, and no others, from now on. */
@@ -108,6 +110,13 @@ export class WorkerServer {
   orderServers(orders: ServerOrders): SeenServers {
     this.routes.orderServers(orders);
     return this.routes.seenServers();
+  }
+
+  /** @returns what it sees of the requests in progress */
+  orderPauses(order: PauseOrder): SeenPauses {
+    const { pauses } = this.routes.dispatcher;
+    pauses.set(order);
+    return pauses.carryOut([...this.http1.running(), ...this.http2.running()]);
   }
 
   setTicketKeys(ticketKeys: string): void {

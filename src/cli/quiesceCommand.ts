@@ -1,0 +1,201 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { constants } from "node:os";
+import type { Command } from "commander";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
+import type { ControlOutcome } from "../runtime/supervisor/control.js";
+import type { QuiesceRequest } from "../runtime/supervisor/listedPauses.js";
+import { printOutcome, withSocket } from "./controlOptions.js";
+import { duration } from "./options.js";
+import type { Output } from "./output.js";
+
+interface Flags {
+  control: string;
+  timeout: number;
+  wait: number;
+  limit: number;
+  reads?: boolean;
+}
+
+export function addQuiesce(program: Command, output: Output, done: (code: number) => void): void {
+  withSocket(program.command("quiesce"))
+    .description("run a command, such as a backup, while no request changes anything")
+    .argument("<COMMAND...>", "the command and its arguments, after --")
+    .option(
+      "--wait <TIME>",
+      "how long to wait for requests that write and are in progress",
+      duration(DAY_MS),
+      600_000,
+    )
+    .option(
+      "--limit <TIME>",
+      "when requests are let through again, even if the command still runs",
+      duration(DAY_MS),
+      HOUR_MS,
+    )
+    .option("--reads", "refuse requests that read, too")
+    .addHelpText(
+      "after",
+      `
+New requests that write get 503 with \`Retry-After\`; which these are, \`writes\` of each route says. When those in progress
+have ended, the command runs, and requests are let through again when it ends, however it ends; if this process is
+killed, within ${LEASE_SECONDS} s. It stays over a reload, an upgrade and a crash of the proxy.
+
+Exit codes: that of the command, or 128 and the number of the signal that ended it; 125 if it was not run, or if requests were let
+through before it ended: then what it copied may have changed meanwhile; 126 and 127 if it cannot be run.
+
+Examples:
+  portico quiesce -- restic backup /srv/sync
+  portico quiesce --wait 2h --limit 4h -- /usr/local/sbin/snapshot`,
+    )
+    .action(async (command: string[], flags: Flags) => done(await quiesce(command, flags, output)));
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const LEASE_SECONDS = 30;
+
+async function quiesce([program, ...args]: readonly string[], flags: Flags, output: Output): Promise<number> {
+  const held = new Held(flags);
+  const signals = new Signals();
+  try {
+    const why = await untilQuiet(held, flags.wait, signals);
+    if (why !== undefined) {
+      await held.end();
+      if (typeof why !== "string") return notDone(why, output);
+      output.err(`quiesce failed: ${why}; the command was not run\n`);
+      return signals.received === undefined ? NOT_DONE : 128 + constants.signals[signals.received];
+    }
+    held.renewRegularly();
+    const code = await ended(program!, args, signals, output);
+    const outcome = await held.end();
+    return outcome.ok || code !== 0 ? code : notDone(outcome, output);
+  } finally {
+    signals.release();
+  }
+}
+
+/** Holds a quiesce of the running portico: begins it, renews it, ends it. */
+class Held {
+  private readonly id = randomUUID();
+  /** Why requests were let through meanwhile, if they were. */
+  private lost: ControlOutcome | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private over = false;
+
+  constructor(private readonly flags: Flags) {}
+
+  begin(): Promise<ControlOutcome> {
+    const { reads, limit } = this.flags;
+    return this.ask({ begin: { reads: reads === true, limitMs: limit } });
+  }
+
+  /** As long as portico is not reached, it goes on until its lease is over. */
+  async renew(): Promise<ControlOutcome> {
+    const outcome = await this.ask({});
+    if (!isUnreached(outcome) && !outcome.ok) this.lost ??= outcome;
+    return outcome;
+  }
+
+  renewRegularly(): void {
+    if (!this.over)
+      this.timer = setTimeout(() => void this.renew().then(() => this.renewRegularly()), RENEW_MS);
+  }
+
+  /** @returns whether it held until now */
+  async end(): Promise<ControlOutcome> {
+    this.over = true;
+    clearTimeout(this.timer);
+    const { control, timeout } = this.flags;
+    const deadline = performance.now() + timeout * 1_000;
+    for (;;) {
+      const outcome = await askMaster(control, { command: "resume", id: this.id }, timeout * 1_000);
+      if (!isUnreached(outcome) || performance.now() > deadline) return this.lost ?? outcome;
+      await later(POLL_MS);
+    }
+  }
+
+  private ask(more: Omit<QuiesceRequest, "id">): Promise<ControlOutcome> {
+    const { control, timeout } = this.flags;
+    return askMaster(control, { command: "quiesce", id: this.id, ...more }, timeout * 1_000);
+  }
+}
+
+/** It may be starting again after a crash, or be busy. */
+const isUnreached = (outcome: ControlOutcome): boolean =>
+  !outcome.ok && UNREACHED.has(outcome.problems[0]!.code);
+const UNREACHED = new Set<string>([
+  "control.not-running",
+  "control.no-answer",
+  "control.replaced",
+  "serve.stopping",
+]);
+const RENEW_MS = 5_000;
+const POLL_MS = 250;
+
+const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Begins it, and waits for what is in progress. @returns why the command must not run; undefined if it may */
+async function untilQuiet(
+  held: Held,
+  waitMs: number,
+  signals: Signals,
+): Promise<string | ControlOutcome | undefined> {
+  const deadline = performance.now() + waitMs;
+  let outcome = await held.begin();
+  for (;;) {
+    if (!outcome.ok) return outcome;
+    const { writes = 0, silent = 0 } = outcome.value.pauses?.quiesce ?? {};
+    if (signals.received !== undefined) return `ended by ${signals.received}`;
+    if (writes === 0 && silent === 0) return undefined;
+    if (performance.now() > deadline) {
+      const who = silent === 0 ? "" : `, and ${silent} workers do not answer`;
+      return `after ${waitMs / 1_000} s requests that write were still in progress: ${writes}${who}`;
+    }
+    await later(POLL_MS);
+    outcome = await held.renew();
+  }
+}
+
+/** Passes on what asks this process to end, and stays until the command has ended. */
+class Signals {
+  received: NodeJS.Signals | undefined;
+  child: ChildProcess | undefined;
+
+  constructor() {
+    for (const signal of ENDING) process.on(signal, this.receive);
+  }
+
+  release(): void {
+    for (const signal of ENDING) process.off(signal, this.receive);
+  }
+
+  private readonly receive = (signal: NodeJS.Signals): void => {
+    this.received ??= signal;
+    // A terminal sends the others to the command as well.
+    if (signal === "SIGTERM" || signal === "SIGHUP") this.child?.kill(signal);
+  };
+}
+
+const ENDING = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"] as const;
+
+/** Runs the command. @returns its exit code, as a shell has it */
+function ended(program: string, args: readonly string[], signals: Signals, output: Output): Promise<number> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { stdio: "inherit" });
+    signals.child = child;
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      output.err(`quiesce failed: ${program} cannot be run: ${error.code ?? error.message}\n`);
+      resolve(error.code === "ENOENT" ? NOT_FOUND : CANNOT_RUN);
+    });
+    child.on("close", (code, signal) => resolve(code ?? 128 + constants.signals[signal!]));
+  });
+}
+
+/** As of `timeout` and `env`. */
+const [NOT_DONE, CANNOT_RUN, NOT_FOUND] = [125, 126, 127];
+
+function notDone(outcome: ControlOutcome, output: Output): number {
+  printOutcome(outcome, "quiesce", output, false);
+  return NOT_DONE;
+}

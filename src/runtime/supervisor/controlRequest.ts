@@ -1,0 +1,39 @@
+import * as z from "zod";
+import type { ControlRequest } from "./control.js";
+
+/** One schema a command: what is not in it was sent by another release, or by mistake. */
+
+const text = z.string().max(4_096);
+/** All that a Date can be (ECMAScript, 21.4.1.1). */
+const time = z.number().min(0).max(8.64e15);
+const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams", "pauses"]);
+/** Nobody keeps writes back for longer than a day. */
+const limitMs = z.number().min(1).max(86_400_000);
+
+const REQUEST = z.union([
+  z.object({ command: plain }),
+  z.object({ command: z.literal("renew"), name: text.optional() }),
+  z.object({ command: z.enum(["drain", "undrain"]), name: text, server: text }),
+  z.object({ command: z.literal("upgrade"), node: text.optional(), runtime: text.optional() }),
+  z.object({
+    command: z.literal("maintenance"),
+    server: text.optional(),
+    begin: z.object({ until: time.optional(), message: z.string().max(500).optional() }).optional(),
+  }),
+  z.object({
+    command: z.literal("quiesce"),
+    id: z.string().regex(/^[0-9a-f-]{36}$/),
+    begin: z.object({ reads: z.boolean(), limitMs }).optional(),
+  }),
+  z.object({ command: z.literal("resume"), id: text }),
+]) as unknown as z.ZodType<ControlRequest>;
+
+/** @returns undefined for what is no request */
+export function parseRequest(line: string): ControlRequest | undefined {
+  try {
+    const read = REQUEST.safeParse(JSON.parse(line));
+    return read.success ? read.data : undefined;
+  } catch {
+    return undefined;
+  }
+}

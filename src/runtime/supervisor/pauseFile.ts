@@ -1,0 +1,71 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { uptime } from "node:os";
+import * as z from "zod";
+
+/** Why requests are refused for now. It is kept in a file, so that it outlasts a reload, an upgrade and a crash. */
+
+const maintenance = z.object({
+  /** Name of the virtual server; without it, all. */
+  server: z.string().optional(),
+  /** Times in milliseconds since 1970: since when, and when it ends. */
+  since: z.number(),
+  until: z.number().optional(),
+  message: z.string().optional(),
+  /** Until when WebSockets stay open. */
+  graceUntil: z.number(),
+});
+
+const quiesce = z.object({
+  /** Chosen by the command that asked. */
+  id: z.string(),
+  reads: z.boolean(),
+  since: z.number(),
+  /** Milliseconds since the host started, which no clock can change: until when it holds unless it is renewed. */
+  leaseUntil: z.number(),
+  /** The same; it is not renewed. */
+  limitUntil: z.number(),
+});
+
+const state = z.object({ maintenance: z.array(maintenance), quiesce: quiesce.optional() });
+
+export type MaintenanceState = Readonly<z.output<typeof maintenance>>;
+export type QuiesceState = Readonly<z.output<typeof quiesce>>;
+export interface PauseState {
+  readonly maintenance: readonly MaintenanceState[];
+  readonly quiesce?: QuiesceState | undefined;
+}
+
+export const NOTHING: PauseState = { maintenance: [] };
+
+/** Milliseconds since the host started; the same for all processes. */
+export const hostUptime = (): number => uptime() * 1_000;
+
+/** Longest time until a quiesce is renewed: a crash and the start after it take less. */
+export const LEASE_MS = 30_000;
+
+/** @returns what still holds; nothing if there is no such file, or none of ours */
+export function readPauses(file: string): PauseState {
+  try {
+    return stillHolds(state.parse(JSON.parse(readFileSync(file, "utf8"))));
+  } catch {
+    return NOTHING;
+  }
+}
+
+/** @throws if it cannot be written */
+export function writePauses(file: string, pauses: PauseState): void {
+  if (pauses.maintenance.length === 0 && pauses.quiesce === undefined) return rmSync(file, { force: true });
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, JSON.stringify(pauses), { mode: 0o600 });
+  renameSync(draft, file);
+}
+
+/** Without what is over by now. */
+export function stillHolds({ maintenance: all, quiesce: one }: PauseState): PauseState {
+  const [now, up] = [Date.now(), hostUptime()];
+  const kept = all.filter(({ until = Infinity }) => until > now);
+  // A lease that is longer than one can be is of an earlier start of the host.
+  const holds =
+    one !== undefined && Math.min(one.leaseUntil, one.limitUntil) > up && one.leaseUntil - up <= LEASE_MS;
+  return holds ? { maintenance: kept, quiesce: one } : { maintenance: kept };
+}
