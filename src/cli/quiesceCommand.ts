@@ -59,7 +59,9 @@ async function quiesce([program, ...args]: readonly string[], flags: Flags, outp
   const held = new Held(flags);
   const signals = new Signals();
   try {
-    const why = await untilQuiet(held, flags.wait, signals);
+    const begun = await held.begin();
+    if (!begun.ok) return notDone(begun, output);
+    const why = await untilQuiet(held, begun, flags.wait, signals);
     if (why !== undefined) {
       await held.end();
       if (typeof why !== "string") return notDone(why, output);
@@ -135,14 +137,15 @@ const POLL_MS = 250;
 
 const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Begins it, and waits for what is in progress. @returns why the command must not run; undefined if it may */
+/** Waits for what is in progress. @returns why the command must not run; undefined if it may */
 async function untilQuiet(
   held: Held,
+  begun: ControlOutcome,
   waitMs: number,
   signals: Signals,
 ): Promise<string | ControlOutcome | undefined> {
   const deadline = performance.now() + waitMs;
-  let outcome = await held.begin();
+  let outcome = begun;
   for (;;) {
     if (!outcome.ok) return outcome;
     const { writes = 0, silent = 0 } = outcome.value.pauses?.quiesce ?? {};

@@ -1,0 +1,241 @@
+import { once } from "node:events";
+import { setTimeout as pass } from "node:timers/promises";
+import type { PauseOrder } from "../../src/runtime/exchange/pauses.js";
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../proof/kit/http2Session.js";
+import { type Accepted, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
+
+/** What a worker refuses by order, on the wire. */
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const SWITCHED =
+  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n";
+const CLOSE_1012 = "\x88\x02\x03\xf4";
+
+let upstream: RawUpstream;
+let front: EveryProtocol;
+/** The upstream's sides of tunnels. */
+let tunnels: Accepted[];
+
+beforeEach(async () => {
+  tunnels = [];
+  upstream = await new RawUpstream((peer) => {
+    let open = false;
+    peer.socket.on("data", (chunk: Buffer) => {
+      if (open || peer.received.includes(" /web/held")) return;
+      open = /upgrade: websocket/i.test(chunk.toString());
+      if (open) tunnels.push(peer);
+      peer.send(open ? SWITCHED : OK);
+    });
+  }).listen();
+  const proxied = { type: "proxy", upstream: "web", webSocket: true } as const;
+  front = await startEveryProtocol({
+    routes: [
+      { name: "web", path: "/web", action: proxied },
+      { name: "socket", path: "/socket", writes: "always", action: proxied },
+      { name: "push", path: "/push", writes: "never", action: proxied },
+      { name: "text", path: "/text", action: { type: "respond", status: 200, body: "text" } },
+      { name: "away", path: "/away", action: { type: "redirect", status: 302, path: "/web" } },
+    ],
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],
+    config: { maintenance: { allow: ["127.0.0.9"] } },
+  });
+});
+
+afterEach(async () => {
+  const faults = front.serving.faults.count;
+  await front.close();
+  await upstream.close();
+  expect(faults).toBe(0);
+});
+
+const order = (one: Partial<PauseOrder>): void =>
+  front.serving.dispatcher.pauses.set({ maintenance: [], ...one });
+const running = () => [...front.http1.running(), ...front.http2.running()];
+const writes = (): number => front.serving.dispatcher.pauses.carryOut(running()).writes;
+
+async function statuses(requests: readonly (readonly [method: string, path: string])[]): Promise<string[]> {
+  const session = connectHttp2(front.securePort);
+  const seen: string[] = [];
+  for (const [method, path] of requests) {
+    const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;
+    const plain = await exchange(front.plainPort, head);
+    const framed = await ask(session, { ":method": method, ":path": path });
+    expect([method, path, framed.status]).toEqual([method, path, plain.status]);
+    seen.push(`${method} ${path} ${plain.status}`);
+  }
+  session.destroy();
+  return seen;
+}
+
+test("in maintenance requests get 503, but redirects lead on, and challenges are answered", async () => {
+  const until = Date.now() + 90_000;
+  order({ maintenance: [{ until, message: "Back <soon>", closesTunnels: false }] });
+  const answer = await exchange(front.plainPort, "GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
+  expect(answer.status).toBe(503);
+  expect(Number(answer.headers["retry-after"])).toBeGreaterThan(80);
+  expect(Number(answer.headers["retry-after"])).toBeLessThan(91);
+  expect(answer.body).toContain("Back &#60;soon&#62;");
+  expect(
+    await statuses([
+      ["PUT", "/web"],
+      ["GET", "/text"],
+      ["GET", "/away"],
+      ["GET", "/nowhere"],
+    ]),
+  ).toEqual(["PUT /web 503", "GET /text 503", "GET /away 302", "GET /nowhere 404"]);
+  front.serving.dispatcher.setChallenges([{ type: "http-01", token: "t", keyAuthorization: "t.print" }]);
+  const path = "/.well-known/acme-challenge/t";
+  expect((await exchange(front.plainPort, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)).body).toBe("t.print");
+  order({});
+  expect(await statuses([["GET", "/web"]])).toEqual(["GET /web 200"]);
+});
+
+test("the maintenance of another virtual server changes nothing; without an end it says a minute", async () => {
+  order({ maintenance: [{ server: "other", closesTunnels: true }] });
+  expect(await statuses([["GET", "/web"]])).toEqual(["GET /web 200"]);
+  order({ maintenance: [{ server: "application", closesTunnels: true }] });
+  const answer = await exchange(front.plainPort, "GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
+  expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "60"]);
+});
+
+test("who may come in is decided by the client's address, and not by what it says", async () => {
+  order({ maintenance: [{ closesTunnels: false }] });
+  const forged = "GET /web HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 127.0.0.9\r\nX-Real-IP: 127.0.0.9\r\n\r\n";
+  expect((await exchange(front.plainPort, forged)).status).toBe(503);
+});
+
+test("while quiesced, what writes is refused by method and by route, and what reads is served", async () => {
+  order({ quiesce: { reads: false } });
+  const read = ["GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH"] as const;
+  const write = ["POST", "PUT", "DELETE", "MKCOL", "MOVE", "COPY", "LOCK", "PATCH", "PROPPATCH", "ANYTHING"];
+  expect(await statuses(read.map((method) => [method, "/web"] as const))).toEqual(
+    read.map((method) => `${method} /web 200`),
+  );
+  expect(await statuses(write.map((method) => [method, "/web"] as const))).toEqual(
+    write.map((method) => `${method} /web 503`),
+  );
+  expect(
+    await statuses([
+      ["GET", "/socket"],
+      ["POST", "/push"],
+      ["POST", "/text"],
+      ["POST", "/away"],
+    ]),
+  ).toEqual(["GET /socket 503", "POST /push 200", "POST /text 200", "POST /away 302"]);
+  order({ quiesce: { reads: true } });
+  expect(
+    await statuses([
+      ["GET", "/web"],
+      ["GET", "/text"],
+    ]),
+  ).toEqual(["GET /web 503", "GET /text 200"]);
+});
+
+test("what writes and is in progress is counted until it is over, over both protocols", async () => {
+  const client = await connectTo(front.plainPort);
+  client.send("PUT /web/held HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab");
+  const session = connectHttp2(front.securePort);
+  const stream = session.request({ ":method": "PUT", ":path": "/web/held", ":authority": "a" });
+  stream.write("ab");
+  const reader = await connectTo(front.plainPort);
+  reader.send("GET /web/held HTTP/1.1\r\nHost: a\r\n\r\n");
+  while (running().length < 3) await pass(5);
+  order({ quiesce: { reads: false } });
+  expect(writes()).toBe(2);
+  stream.on("error", () => undefined);
+  stream.close();
+  client.send("cde");
+  while (upstream.connections.filter(({ received }) => received.includes("abcde")).length < 1) await pass(5);
+  expect(writes()).toBe(1);
+  upstream.connections.find(({ received }) => received.includes("abcde"))!.send(OK);
+  await client.receives("ok");
+  expect(writes()).toBe(0);
+  order({ quiesce: { reads: true } });
+  expect(writes()).toBe(1);
+  reader.socket.destroy();
+  client.socket.destroy();
+  session.destroy();
+  while (running().length > 0) await pass(5);
+  expect(writes()).toBe(0);
+});
+
+async function openTunnel(path: string): Promise<{ readonly client: Accepted; readonly server: Accepted }> {
+  const client = await connectTo(front.plainPort);
+  const before = tunnels.length;
+  client.send(
+    `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n`,
+  );
+  await client.receives("x\r\n\r\n");
+  return { client, server: tunnels[before]! };
+}
+
+test("a WebSocket is closed with 1012 between two frames, and the client's answer reaches the upstream", async () => {
+  const { client, server } = await openTunnel("/web");
+  server.send("\x81\x05he");
+  await client.receives("he");
+  order({ maintenance: [{ closesTunnels: true }] });
+  expect(writes()).toBe(0);
+  await pass(30);
+  expect(client.received.endsWith("\x81\x05he")).toBe(true);
+  server.send("llo\x81\x01x");
+  await client.receives(CLOSE_1012);
+  expect(client.received.endsWith(`hello${CLOSE_1012}`)).toBe(true);
+  client.send("\x88\x82\x00\x00\x00\x00\x03\xf4");
+  await server.receives("\x03\xf4");
+  server.send("\x88\x02\x03\xf4");
+  server.socket.end();
+  await client.until(({ ended, closed }) => ended || closed);
+  expect(client.received.endsWith(`hello${CLOSE_1012}`)).toBe(true);
+  client.socket.destroy();
+});
+
+test("an idle WebSocket is closed at once where its route writes, and not where it reads", async () => {
+  const [reads, wrote] = [await openTunnel("/web"), await openTunnel("/socket")];
+  order({ quiesce: { reads: false } });
+  expect(writes()).toBe(1);
+  await wrote.client.receives(CLOSE_1012);
+  wrote.client.socket.end();
+  wrote.server.socket.end();
+  await once(wrote.client.socket, "close");
+  while (running().length > 1) await pass(5);
+  expect(writes()).toBe(0);
+  reads.server.send("\x81\x01y");
+  await reads.client.receives("y");
+  expect(reads.client.received).not.toContain(CLOSE_1012);
+  reads.client.socket.destroy();
+});
+
+test("a client that does not answer the Close frame is cut", async () => {
+  const { client } = await openTunnel("/socket");
+  order({ quiesce: { reads: false } });
+  expect(writes()).toBe(1);
+  await client.until(({ ended, closed }) => ended || closed);
+  while (running().length > 0) await pass(5);
+  expect(client.received.endsWith(CLOSE_1012)).toBe(true);
+}, 15_000);
+
+test("a WebSocket over HTTP/2 is closed the same way", async () => {
+  const session = connectHttp2(front.securePort);
+  await once(session, "remoteSettings");
+  const stream = session.request(
+    {
+      ":method": "CONNECT",
+      ":protocol": "websocket",
+      ":path": "/socket",
+      ":authority": "a",
+      ":scheme": "https",
+    },
+    { endStream: false },
+  );
+  let received = "";
+  stream.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")));
+  await once(stream, "response");
+  order({ quiesce: { reads: false } });
+  expect(writes()).toBe(1);
+  while (received !== CLOSE_1012) await pass(5);
+  stream.end();
+  tunnels[0]!.socket.end();
+  await once(stream, "close");
+  session.destroy();
+});
