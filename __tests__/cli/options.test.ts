@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import { withControl } from "../../src/cli/controlOptions.js";
-import { wholeNumber } from "../../src/cli/options.js";
+import { duration, moment, wholeNumber } from "../../src/cli/options.js";
 import { sourceOf } from "../../src/cli/document.js";
 import { collectUpstream } from "../../src/cli/previewOptions.js";
 import { collectCredential } from "../../src/cli/reloadCommand.js";
@@ -85,4 +85,37 @@ test("upstreams of a preview are given by name, the last of a name counts", () =
   expect(given).toEqual({ a: "c", web: "http://127.0.0.1:1?x=y" });
   for (const text of ["", "web", "=", "=b", "web="])
     expect(() => collectUpstream(text, {})).toThrow("Give NAME=URL, as web=http://127.0.0.1:18000.");
+});
+
+test.each([
+  ["1s", 1_000],
+  ["90m", 5_400_000],
+  ["24h", 86_400_000],
+])("%s is a length of time", (text, ms) => expect(duration(86_400_000)(text)).toBe(ms));
+
+test.each(["", "0s", "25h", "1.5h", "-1m", "10", "1d", "1h30m", " 1h"])(
+  "%j is no length of time up to a day",
+  (text) => {
+    expect(() => duration(86_400_000)(text)).toThrow(InvalidArgumentError);
+  },
+);
+
+describe("a moment", () => {
+  beforeAll(() => jest.useFakeTimers({ now: new Date(2026, 4, 17, 14, 0, 0) }));
+  afterAll(() => jest.useRealTimers());
+
+  test.each([
+    ["14:30", new Date(2026, 4, 17, 14, 30)],
+    ["13:30", new Date(2026, 4, 18, 13, 30)],
+    ["14:00", new Date(2026, 4, 18, 14, 0)],
+    ["9:05", new Date(2026, 4, 18, 9, 5)],
+    ["30m", new Date(2026, 4, 17, 14, 30)],
+    ["2026-05-20T08:00", new Date(2026, 4, 20, 8, 0)],
+    ["2026-05-20 08:00:10Z", new Date(Date.UTC(2026, 4, 20, 8, 0, 10))],
+  ])("%s", (text, date) => expect(new Date(moment(text))).toEqual(date));
+
+  test.each(["", "24:00", "14:60", "1430", "soon", "2026-05-17T13:00", "2026-13-01T00:00", "2026-05-20"])(
+    "%j is none that comes",
+    (text) => expect(() => moment(text)).toThrow(InvalidArgumentError),
+  );
 });

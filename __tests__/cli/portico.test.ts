@@ -88,6 +88,10 @@ describe("usage", () => {
     ["upgrade", "--help"],
     ["certificates", "--help"],
     ["certificates", "renew", "--help"],
+    ["maintenance", "on", "--help"],
+    ["maintenance", "off", "--help"],
+    ["maintenance", "status", "--help"],
+    ["quiesce", "--help"],
     ["check", "--help"],
     ["preview", "--help"],
   ])("%s %s prints examples", async (...args) => {

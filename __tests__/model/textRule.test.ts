@@ -387,7 +387,12 @@ test("every text in the config has a rule, except free text", () => {
     }
   };
   walk(nodesAt(configSchema, []), "");
-  expect(found).toEqual([".$schema", ".virtualServers[].routes[].action.body"]);
+  expect(found).toEqual([
+    ".$schema",
+    ".maintenance.page",
+    ".virtualServers[].errorPages[].html",
+    ".virtualServers[].routes[].action.body",
+  ]);
 });
 
 test.each([

@@ -75,7 +75,13 @@ test("in maintenance requests get 503, but redirects lead on, and challenges are
   expect(answer.status).toBe(503);
   expect(Number(answer.headers["retry-after"])).toBeGreaterThan(80);
   expect(Number(answer.headers["retry-after"])).toBeLessThan(91);
-  expect(answer.body).toContain("Back &#60;soon&#62;");
+  expect(answer.headers["content-type"]).toBe("text/plain; charset=utf-8");
+  expect(answer.body).toBe("503 Service Temporarily Unavailable: Back <soon>\n");
+  const browser = "GET /web HTTP/1.1\r\nHost: a\r\nAccept: text/html,*/*;q=0.8\r\n\r\n";
+  const page = await exchange(front.plainPort, browser);
+  expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");
+  expect(page.body).toContain('<meta http-equiv="refresh" content="20">');
+  expect(page.body).toContain("<p>Back &#60;soon&#62;</p>");
   expect(
     await statuses([
       ["PUT", "/web"],
