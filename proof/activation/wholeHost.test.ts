@@ -25,11 +25,8 @@ import { daemonsOf } from "../../src/applications/index.js";
 import type { DeploymentInput, ProxyConfigInput } from "../../src/model/index.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
 import type { LoadedState } from "../../src/runtime/load/loadConfig.js";
-import {
-  type ControlOutcome,
-  type ControlRequest,
-  ControlServer,
-} from "../../src/runtime/supervisor/control.js";
+import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
+import type { ControlRequest } from "../../src/runtime/supervisor/controlRequest.js";
 import { issue } from "../kit/certificates.js";
 import { fileSyncTrees } from "../../src/applications/index.js";
 import { siteConfig, siteExpect } from "../kit/siteConfig.js";

@@ -316,8 +316,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
 /** Settings of a proxy as a whole. */
 export interface ProxySettings {
   /**
-   * Worker processes, 1 to 256; `auto` for one per CPU that the control group (the container) allows, as long as its
-   * memory has room for them.
+   * Worker processes, 1 to 256; `auto` for one per CPU of the control group, as long as its memory has room for them.
    * @default "auto"
    */
   readonly workers?: "auto" | number;
@@ -356,8 +355,8 @@ export interface ProxySettings {
    */
   readonly timeouts?: ProxyTimeouts;
   /**
-   * Who is served while `portico maintenance on` is in force, and how WebSockets end then.
-   * @default - see ProxyMaintenance: nobody is served
+   * Who is served while `portico maintenance on` is in force.
+   * @default - nobody
    */
   readonly maintenance?: ProxyMaintenance;
   /**
@@ -366,8 +365,7 @@ export interface ProxySettings {
    */
   readonly healthListener?: HealthListener;
   /**
-   * Keys of TLS session tickets that this proxy shares with others, so that a client resumes its session with any of
-   * them.
+   * Keys of TLS session tickets that this proxy shares with others: a client resumes its session with any of them.
    * @default - each proxy makes its own keys
    */
   readonly ticketKeys?: SharedTicketKeys;

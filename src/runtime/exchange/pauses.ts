@@ -1,6 +1,5 @@
 import { isWrite, PageTemplate, type ProxyConfig, withinRanges } from "../../model/serving.js";
 import { respondPaused } from "./errorPages.js";
-import type { DispatchedExchange } from "./dispatch.js";
 import type { Exchange, RouteRuntime, RunningExchange } from "./exchange.js";
 
 /** What a master orders its workers to refuse for now. All of it is JSON. */
@@ -55,7 +54,7 @@ export class Pauses {
   }
 
   /** @returns whether it refused the request */
-  refuses(exchange: DispatchedExchange, { config }: RouteRuntime): boolean {
+  refuses(exchange: Exchange, { config }: RouteRuntime): boolean {
     // A redirect leads to what is refused, or to another site.
     if (config.action.type === "redirect") return false;
     const maintenance = this.maintenanceOf(exchange);

@@ -3,7 +3,8 @@ import * as z from "zod";
 import { printableValue } from "../../model/printable.js";
 import { type Problem, problem } from "../../model/serving.js";
 import { Untrusted } from "../../model/untrusted.js";
-import type { ControlOutcome, ControlRequest, Done } from "./control.js";
+import type { ControlOutcome, Done } from "./control.js";
+import type { ControlRequest } from "./controlRequest.js";
 
 /**
  * Asks a running master, and waits for the outcome. A master that is replaced in the meantime says so, and its

@@ -1,37 +1,12 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { type Problem, problem, type Result } from "../../model/serving.js";
-import { parseRequest } from "./controlRequest.js";
+import { type ControlRequest, parseRequest } from "./controlRequest.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
-import type { BeginMaintenance, ListedPauses, QuiesceRequest } from "./listedPauses.js";
-import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
+import type { ListedPauses } from "./listedPauses.js";
+import type { ListedUpstream } from "./listedUpstreams.js";
 import type { LoadedState } from "../load/loadConfig.js";
-
-/** A request to a running master. */
-export type ControlRequest =
-  | { readonly command: "reload" }
-  /** What it runs and has loaded; changes nothing. */
-  | { readonly command: "status" }
-  /** What its workers hold at the moment (`holdings.ts`); changes nothing. */
-  | { readonly command: "holdings" }
-  /** The certificates that it serves; changes nothing. */
-  | { readonly command: "certificates" }
-  /** Ask the authority for a new certificate now; of the one with that name, or of all that come by ACME. */
-  | { readonly command: "renew"; readonly name?: string }
-  /** The servers of upstreams that have several; changes nothing. */
-  | { readonly command: "upstreams" }
-  /** A server gets no new request from now on, or some again. */
-  | ({ readonly command: "drain" | "undrain" } & NamedServer)
-  /** What requests are refused for; changes nothing. */
-  | { readonly command: "pauses" }
-  /** Begins the maintenance of a virtual server, or of all; without `begin` ends it. */
-  | { readonly command: "maintenance"; readonly server?: string; readonly begin?: BeginMaintenance }
-  | ({ readonly command: "quiesce" } & QuiesceRequest)
-  /** Ends the quiesce that this id began. */
-  | { readonly command: "resume"; readonly id: string }
-  /** Paths of the Node binary and the runtime to start; default: those that run now. */
-  | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
 
 /** The outcome of a request. */
 export type ControlOutcome = Result<Done>;

@@ -1,5 +1,31 @@
 import * as z from "zod";
-import type { ControlRequest } from "./control.js";
+import type { BeginMaintenance, QuiesceRequest } from "./listedPauses.js";
+import type { NamedServer } from "./listedUpstreams.js";
+
+/** A request to a running master. */
+export type ControlRequest =
+  | { readonly command: "reload" }
+  /** What it runs and has loaded; changes nothing. */
+  | { readonly command: "status" }
+  /** What its workers hold at the moment (`holdings.ts`); changes nothing. */
+  | { readonly command: "holdings" }
+  /** The certificates that it serves; changes nothing. */
+  | { readonly command: "certificates" }
+  /** Ask the authority for a new certificate now; of the one with that name, or of all that come by ACME. */
+  | { readonly command: "renew"; readonly name?: string }
+  /** The servers of upstreams that have several; changes nothing. */
+  | { readonly command: "upstreams" }
+  /** A server gets no new request from now on, or some again. */
+  | ({ readonly command: "drain" | "undrain" } & NamedServer)
+  /** What requests are refused for; changes nothing. */
+  | { readonly command: "pauses" }
+  /** Begins the maintenance of a virtual server, or of all; without `begin` ends it. */
+  | { readonly command: "maintenance"; readonly server?: string; readonly begin?: BeginMaintenance }
+  | ({ readonly command: "quiesce" } & QuiesceRequest)
+  /** Ends the quiesce that this id began. */
+  | { readonly command: "resume"; readonly id: string }
+  /** Paths of the Node binary and the runtime to start; default: those that run now. */
+  | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
 
 /** One schema a command: what is not in it was sent by another release, or by mistake. */
 

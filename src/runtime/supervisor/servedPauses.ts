@@ -125,7 +125,10 @@ export class ServedPauses {
     const leaseUntil = up + kept.LEASE_MS;
     const seen = await this.change({ ...this.state, quiesce: { ...(quiesce ?? started), leaseUntil } });
     if (quiesce === undefined)
-      this.logs.write("warn", `${started.reads ? "all requests" : "requests that write"} get 503 (portico quiesce)`);
+      this.logs.write(
+        "warn",
+        `${started.reads ? "all requests" : "requests that write"} get 503 (portico quiesce)`,
+      );
     const pauses = this.listed(seen);
     const { writes = 0, silent = 0 } = pauses.quiesce ?? {};
     const message = `quiesced; in progress: ${writes}${silent === 0 ? "" : `, workers that do not answer: ${silent}`}`;

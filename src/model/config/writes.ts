@@ -1,4 +1,4 @@
-import type { RouteConfig } from "./config/config.js";
+import type { RouteConfig } from "./config.js";
 
 /** Safe methods: RFC 9110, 9.2.1; PROPFIND (RFC 4918, 9.1), REPORT (RFC 3253, 3.6), SEARCH (RFC 5323, 2.1). */
 const SAFE = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH"]);
