@@ -227,6 +227,24 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
         /^no server of web gets requests\n[^]*\nportico upstreams undrain web http:\/\/a:1; start what/,
       ],
     ],
+    [
+      "a maintenance",
+      { pauses: { maintenance: [{ server: "web", since: 0, until: 60_000 }] } },
+      { pauses: "warning" },
+      [
+        "pauses",
+        /^requests are refused by command\nweb: in maintenance since 1970-01-01T00:00:00\.000Z, until 1970-01-01T00:01:00\.000Z\nportico maintenance off$/,
+      ],
+    ],
+    [
+      "a quiesce",
+      { pauses: { maintenance: [], quiesce: { since: 0, reads: false, writes: 0, silent: 0 } } },
+      { pauses: "warning" },
+      [
+        "pauses",
+        /\nrequests that write are refused since 1970\S+, for a command under portico quiesce\nWait until/,
+      ],
+    ],
     ["a health listener", ready(answer(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],
     [
       "a health listener that is not ready",

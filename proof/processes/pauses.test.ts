@@ -122,6 +122,13 @@ test("maintenance holds over a worker's death, a reload, an upgrade and a crash,
   await eventually(() => processes("master").length + processes("worker").length === 0);
   await start();
   expect([await statuses(), await statusFrom("127.0.0.9")]).toEqual(["503", 200]);
+  const live = await cli("check", "--live", portico.configFile);
+  expect(live).toMatch(
+    /^1 FAIL .* seen not probed \| cause: virtual server "only" is in maintenance: `portico maint/,
+  );
+  portico.rewrite({ ...config(), maintenance: { allow: ["127.0.0.1"] } });
+  expect(await cli("reload")).toMatch(/^0 /);
+  expect(await cli("check", "--live", portico.configFile)).toMatch(/^0 PASS /);
   expect(await cli("maintenance")).toMatch(/^0 SERVER +SINCE +UNTIL +MESSAGE\nall .* Back soon\n$/);
   expect(await cli("maintenance", "off")).toBe("0 maintenance has ended\n");
   expect(await statuses()).toBe("200");

@@ -3,9 +3,10 @@ import { type Deployment, parseConfigText, type Problem, problem, ProblemError }
 import { readText } from "../runtime/load/files.js";
 import { expectedResponses } from "../diagnosis/expectedResponses.js";
 import { type CheckedResponse, checkLive } from "../diagnosis/liveCheck.js";
+import { seePauses, withoutPaused } from "../diagnosis/pauses.js";
 import { imageFor } from "../diagnosis/imageFile.js";
 import { refuseInterrupted } from "./execution.js";
-import { unitStatus } from "./systemctl.js";
+import { controlSocketOf, unitStatus } from "./systemctl.js";
 import type { Store } from "./store.js";
 
 /**
@@ -64,7 +65,9 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
   // Until an authority has issued a certificate, one for other names may serve; `requireCertificate` waits for it.
   const rows = all.filter(({ certificate }) => certificate === undefined);
   // Whether clients trust the certificate does not matter here, only whether the host serves.
-  return checkLive(rows, { timeoutMs: REQUEST_MS, insecure: true });
+  const control = await controlSocketOf(deployment.services.proxy.service).catch(() => undefined);
+  const asked = withoutPaused(rows, parsed.value, await seePauses(control, REQUEST_MS));
+  return checkLive(asked, { timeoutMs: REQUEST_MS, insecure: true });
 }
 
 /**

@@ -43,7 +43,7 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
       carddav: toDav("/.well-known/carddav"),
       caldav: toDav("/.well-known/caldav"),
       ...when(push, () => ({
-        push: routeTo<NextcloudPart>(parts, "push", "/push", { options: { strip: "raw" } }),
+        push: routeTo<NextcloudPart>(parts, "push", "/push", { options: { strip: "raw" }, writes: "never" }),
       })),
       ...(office === undefined ? {} : officeRoutes(office, place)),
     }),

@@ -20,6 +20,9 @@ export const officePart = (office: Office): ApplicationPart =>
         status: 200,
       });
 
+/** Documents are edited through WebSockets, which end when nothing may be written. */
+const EDITS = { writes: "always" } as const;
+
 /** Collabora's paths stay as they are; OnlyOffice does not know its prefix, and is told of it by X-Forwarded-Host. */
 export function officeRoutes(
   office: Office,
@@ -28,11 +31,11 @@ export function officeRoutes(
   const parts = { office: officePart(office) };
   if (office === "onlyOffice") {
     const options = { strip: "raw", setHeaders: { "X-Forwarded-Host": `${authority}/onlyofficeds` } };
-    return { office: routeTo(parts, "office", "/onlyofficeds", { options }) };
+    return { office: routeTo(parts, "office", "/onlyofficeds", { options, ...EDITS }) };
   }
   const quiet = { expect: false as const };
   return {
-    office: routeTo(parts, "office", "/cool"),
+    office: routeTo(parts, "office", "/cool", EDITS),
     officePages: routeTo(parts, "office", "/browser", quiet),
     officeDiscovery: routeTo(parts, "office", "/hosting/discovery", { ...quiet, match: "exact" }),
     officeCapabilities: routeTo(parts, "office", "/hosting/capabilities", { ...quiet, match: "exact" }),

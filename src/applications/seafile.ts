@@ -231,10 +231,14 @@ function routesAt(
       // Icons and style sheets of the pages that the daemon makes of directories.
       directoryBrowser: to("webdav", "/:dir_browser", quiet),
     })),
-    ...when(has("notification"), () => ({ notification: to("notification", "/notification", stripped) })),
+    // Its requests announce changes, and make none.
+    ...when(has("notification"), () => ({
+      notification: to("notification", "/notification", { ...stripped, writes: "never" }),
+    })),
     ...when(has("seadoc"), () => ({
       seadoc: to("seadoc", "/sdoc-server", stripped),
-      socketIo: to("seadoc", "/socket.io", quiet),
+      // Documents are edited through it, by WebSocket or by requests of either method.
+      socketIo: to("seadoc", "/socket.io", { ...quiet, writes: "always" }),
     })),
     ...when(has("thumbnail"), () => ({
       thumbnail: to("thumbnail", "/thumbnail", quiet),

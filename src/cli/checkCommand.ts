@@ -14,6 +14,8 @@ import { readParsed } from "../runtime/load/files.js";
 import { readDocument, type Source } from "./document.js";
 import { expectedResponses, mainName } from "../diagnosis/expectedResponses.js";
 import { type CheckedResponse, checkLive, formatChecked } from "../diagnosis/liveCheck.js";
+import { seePauses, withoutPaused } from "../diagnosis/pauses.js";
+import type { ListedPauses } from "../runtime/supervisor/listedPauses.js";
 import { checkedServer, seeUpstreamServers } from "../diagnosis/upstreamServers.js";
 import { isElsewhere } from "../diagnosis/hostFacts.js";
 import { imageFor } from "../diagnosis/imageFile.js";
@@ -83,7 +85,7 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
     ...image,
   });
   const [responses, stored, servers] = await Promise.all([
-    checkLive(rows, options),
+    checkLive(withoutPaused(rows, config, await pausesHere(options)), options),
     checkStoredSettings(deployment.value, options),
     checkServers(config, options),
   ]);
@@ -121,14 +123,20 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
   return ok ? EXIT.ok : EXIT.failed;
 }
 
+/** A preview has no control socket, and another machine none of the host's addresses. */
+const isHere = ({ connect, portOffset }: LiveOptions): boolean =>
+  portOffset === 0 && (connect === undefined || !isElsewhere(connect));
+
+const pausesHere = async (options: LiveOptions): Promise<ListedPauses | undefined> =>
+  isHere(options) ? seePauses(options.control, options.timeoutMs) : undefined;
+
 /** Servers of upstreams that have several, as the running proxy and connections from here see them. */
 async function checkServers(
   config: ProxyConfig,
-  { connect, control, portOffset, timeoutMs }: LiveOptions,
+  options: LiveOptions,
 ): Promise<{ readonly rows: readonly CheckedResponse[]; readonly why?: string }> {
-  // A preview has no control socket, and another machine none of the host's addresses.
-  const isHere = portOffset === 0 && (connect === undefined || !isElsewhere(connect));
-  const seen = isHere ? await seeUpstreamServers(config, control, timeoutMs) : undefined;
+  const { control, timeoutMs } = options;
+  const seen = isHere(options) ? await seeUpstreamServers(config, control, timeoutMs) : undefined;
   if (seen === undefined) return { rows: [] };
   return "why" in seen ? { rows: [], why: seen.why } : { rows: seen.map(checkedServer) };
 }

@@ -26,6 +26,8 @@ function commonCause({ upstream }: ExpectedResponse, answer: ProbeAnswer): Expec
   const evidence = {};
   if (answer.status === 404 && isOwnErrorPage(answer))
     return { evidence, code: SERVER_NAME, says: WRONG_NAME };
+  if (answer.status === 503 && answer.headers["retry-after"] !== undefined)
+    return { evidence, ...REFUSED_FOR_NOW };
   if (upstream === undefined || (answer.status !== 502 && answer.status !== 504))
     return { evidence, says: "something other than what was deployed answered" };
   const says = answer.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
@@ -109,6 +111,11 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
   }
   return `the connection to ${at} was lost: see the proxy's error log`;
 }
+
+const REFUSED_FOR_NOW = {
+  says: "the proxy, or what is behind it, refuses requests for now",
+  fix: "`portico maintenance status` shows what is refused by command; the proxy's error log names an upstream that takes no more.",
+};
 
 const UNREACHABLE = new Set(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);
 

@@ -1,3 +1,4 @@
+import type { ListedPauses } from "../runtime/supervisor/listedPauses.js";
 import type { Deployment, Problem, ProxyConfig } from "../model/index.js";
 import type { NodeFixes } from "../model/nodeReleases.js";
 import type { ListeningSocket } from "../runtime/sockets/node/listeningSockets.js";
@@ -47,6 +48,8 @@ export interface Evidence {
   readonly health?: ProbeOutcome;
   /** Servers of upstreams that have several; undefined where there are none, or the proxy could not be asked. */
   readonly upstreamServers?: readonly SeenUpstreamServer[];
+  /** What the proxy refuses by command; undefined where that is nothing, or it could not be asked. */
+  readonly pauses?: ListedPauses;
   /** How many of its processes the kernel has killed for want of memory; undefined for none. */
   readonly memoryKills?: number;
   /** The Node that runs this, which is the deployment's; only on the host. */

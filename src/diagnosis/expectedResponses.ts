@@ -47,6 +47,8 @@ import {
 export interface ExpectedResponse {
   readonly name: string;
   readonly request: ProbeRequest;
+  /** Name of the virtual server that is asked for something of its own. */
+  readonly server?: string;
   readonly expected: readonly Expectation[];
   /** Why an answer may be another one; the first that fits is named. */
   readonly causes: readonly ExpectedCause[];
@@ -181,6 +183,7 @@ class Site {
     return {
       name: listeners === "each" ? `${row.name}${family(listener)}` : row.name,
       request,
+      server: server.name,
       expected: this.configured(request, listener, this.expectations(row, server, route, listener, request)),
       causes: row.causes ?? [],
       unversioned: !(version ?? server.versionTokens),

@@ -23,6 +23,8 @@ import { readText } from "../runtime/load/files.js";
 import type { ListedCertificate } from "../runtime/supervisor/certificateList.js";
 import { memoryKills } from "../runtime/supervisor/cgroup.js";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
+import type { ListedPauses } from "../runtime/supervisor/listedPauses.js";
+import { seePauses, withoutPaused } from "./pauses.js";
 import { loadConfig, logPaths } from "../runtime/load/loadConfig.js";
 import { listeningSockets } from "../runtime/sockets/node/listeningSockets.js";
 import { piecesText } from "../runtime/sockets/node/pieces.js";
@@ -80,8 +82,9 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
   if (!document.ok) return document;
   const config = document.value;
   const target = targetOf(options, deployment.value, config);
+  const pauses = onHost ? await seePauses(options.control, CONTROL_MS) : undefined;
   const [responses, publicAddresses, host] = await Promise.all([
-    seenResponses(config, deployment.value, target, options),
+    seenResponses(config, deployment.value, target, options, pauses),
     askPublicAddresses(config, deployment.value, target.host, options),
     onHost
       ? hostEvidence(configFile, config, deployment.value, options)
@@ -95,6 +98,7 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
       ...(deployment.value === undefined ? {} : { deployment: deployment.value }),
       responses,
       publicAddresses,
+      ...(pauses === undefined ? {} : { pauses }),
       ...host,
     },
   };
@@ -146,6 +150,7 @@ async function seenResponses(
   deployment: Deployment | undefined,
   target: Target,
   options: DiagnosisOptions,
+  pauses: ListedPauses | undefined,
 ): Promise<SeenResponse[]> {
   const given = options.imagePath ?? deployment?.probe.imagePath;
   const expect = deployment?.expect;
@@ -157,7 +162,7 @@ async function seenResponses(
     ...(expect === undefined ? {} : { expect }),
     ...(given === undefined ? image : { imagePath: given }),
   });
-  const asked = await askRows(rows, options);
+  const asked = await askRows(withoutPaused(rows, config, pauses), options);
   return asked.map(({ row, outcome }) => ({ row, outcome, checked: judge(row, outcome) }));
 }
 

@@ -25,6 +25,7 @@ import {
   unknown,
   type Verdict,
 } from "./verdict.js";
+import { judgePauses } from "./pauses.js";
 import { judgeUpstreamServers } from "./upstreamServers.js";
 import { isOwnErrorPage, isVersioned } from "./expectation.js";
 
@@ -37,6 +38,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const acme = evidence.certificates === undefined ? [] : CERTIFICATE_QUESTIONS;
   const health = evidence.health === undefined ? [] : [HEALTH_QUESTION];
   const upstreams = evidence.upstreamServers === undefined ? [] : [UPSTREAMS_QUESTION];
+  const pauses = evidence.pauses === undefined ? [] : [PAUSES_QUESTION];
   const rotation = evidence.rotation === undefined ? [] : [ROTATION_QUESTION];
   const memory = evidence.memoryKills === undefined ? [] : [MEMORY_QUESTION];
   const known = evidence.settings ?? evidence.deployment?.settings;
@@ -50,6 +52,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
     ...memory,
     ...health,
     ...upstreams,
+    ...pauses,
     ...acme,
     ...nodeFixes,
     ...node,
@@ -107,6 +110,13 @@ const UPSTREAMS_QUESTION: Question<EngineRow> = {
   id: "upstreams",
   title: "Each server of an upstream with several gets requests",
   ask: ({ upstreamServers = [] }) => judgeUpstreamServers(upstreamServers),
+};
+
+/** Asked only while requests are refused by command. */
+const PAUSES_QUESTION: Question<EngineRow> = {
+  id: "pauses",
+  title: "Requests are not refused by command",
+  ask: ({ pauses = { maintenance: [] } }) => judgePauses(pauses),
 };
 
 const HAIRPIN_QUESTION: Question<EngineRow> = {

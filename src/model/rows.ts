@@ -36,6 +36,7 @@ export const ENGINE_ROWS = [
   "memory",
   "health",
   "upstreams",
+  "pauses",
   "acme-clock",
   "acme-authority",
   "acme-account",
