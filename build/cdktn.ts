@@ -14,6 +14,17 @@ import { DIST, ROOT } from "./paths.js";
 const PEERS = { cdktn: "^0.24.0", constructs: ">=10.6.0 <10.8.0" };
 const DEVELOPMENT = { cdktn: "0.24.0", constructs: "~10.7.0" };
 
+/** What differs in commands and imports of the pages, after the library's name. */
+const PAGES: readonly (readonly [RegExp, string])[] = [
+  [/(npm install .*?)(?: @cdktf\/provider-(?:kubernetes|local|tls)(?:@\d+)?)+/g, "$1"],
+  [/(npm install .*\bcdktn(?:@[\d.]+)?) constructs\b/g, "$1 constructs@10.7"],
+  [/\b(cdktn(?:-cli)?)@0\.21\b/g, "$1@0.24"],
+  [
+    /"@cdktf\/provider-kubernetes\/lib\/provider";/g,
+    '"./kubernetesProvider.js"; // that of docs/versions.md',
+  ],
+];
+
 /** Modules that bring a provider's resources, and what takes their place. */
 const PROVIDERS: Readonly<Record<string, string>> = {
   "src/constructs/providers/local.ts": "./cdktn/local.js",
@@ -21,8 +32,14 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   "src/kubernetes/provider.ts": "../constructs/providers/cdktn/kubernetesResources.js",
 };
 
-/** Of cdktf alone: pages that are about both, and tests of the provider packages. */
-const KEPT = ["CHANGELOG.md", "docs/versions.md", "build/cdktn.ts"];
+/** Pages that are about both, and what is of cdktf alone. */
+const KEPT = [
+  "CHANGELOG.md",
+  "docs/moving.md",
+  "docs/versions.md",
+  "build/cdktn.ts",
+  "proof/terraform/cdktn/run.sh",
+];
 const LEFT_OUT = ["package-lock.json", "__tests__/constructs/providers.test.ts"];
 
 /** Files of these names are text, in which the library may be named. */
@@ -48,7 +65,18 @@ function contentOf(file: string): string | Buffer {
   const module = PROVIDERS[file];
   if (module !== undefined) return `export * from "${module}";\n`;
   if (file === "package.json") return packageOf(content.toString());
-  return TEXT.test(file) && !KEPT.includes(file) ? content.toString().replace(LIBRARY, "cdktn") : content;
+  if (!TEXT.test(file) || KEPT.includes(file)) return content;
+  const text = renamed(content.toString());
+  return file.endsWith(".md") ? PAGES.reduce((all, [what, by]) => all.replace(what, by), text) : text;
+}
+
+/** A line that names both libraries says what they are to each other. */
+function renamed(text: string): string {
+  const isOfBoth = (line: string): boolean => line.includes("cdktf") && line.includes("cdktn");
+  return text
+    .split("\n")
+    .map((line) => (isOfBoth(line) ? line : line.replace(LIBRARY, "cdktn")))
+    .join("\n");
 }
 
 /** The bundle is cdktf-portico's own, to the byte: who moves a stack deploys no other runtime. */
@@ -63,7 +91,7 @@ function packageOf(text: string): string {
     peerDependenciesMeta: _,
     devDependencies,
     ...fields
-  } = JSON.parse(text.replace(LIBRARY, "cdktn")) as {
+  } = JSON.parse(renamed(text)) as {
     readonly peerDependenciesMeta: unknown;
     readonly scripts: object;
     readonly devDependencies: Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@ import { ROOT } from "../../build/paths.js";
 import { codeBlocks } from "../kit/markdown.js";
 
 /** Pages whose blocks run elsewhere: as they are generated, and in tests of what only they need. */
-const ELSEWHERE = ["errors.md", "kubernetes.md", "unit-tests.md"];
+const ELSEWHERE = ["errors.md", "kubernetes.md", "unit-tests.md", "versions.md"];
 
 const HOST_KEY = "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 

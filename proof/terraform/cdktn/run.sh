@@ -1,36 +1,71 @@
 #!/usr/bin/env bash
-# cdktn-portico: the sources with the names of CDK Terrain, their types and tests, and the packed package in a project that
-# has cdktn and no provider package. Needs the npm registry.
+# cdktn-portico: the sources with the names of CDK Terrain, their types and tests; the packed package in projects that have
+# cdktn and no package of cdktf; its state, which is that of cdktf-portico. Needs the npm registry.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 project=$PWD
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+npm_install() { npm install --no-audit --no-fund --loglevel=error --prefer-offline "$@"; }
+
+echo "==> the sources"
 npx --no-install tsx build/build.ts
 npx --no-install tsx build/cdktn.ts "$work/sources"
+# Everything but the library is what is installed here.
+mkdir "$work/library" "$work/sources/node_modules"
+npm_install --prefix "$work/library" cdktn@0.24.0 constructs@~10.7.0
+ln -s "$project"/node_modules/* "$project"/node_modules/.bin "$work/sources/node_modules"
+rm -r "$work"/sources/node_modules/{cdktf,@cdktf,constructs}
+ln -s "$work"/library/node_modules/* "$work/sources/node_modules"
 cd "$work/sources"
 git init --quiet && git add --all
-npm install --ignore-scripts --no-audit --no-fund --loglevel=error
+if grep -n '^npm install .*cdktf' README.md docs/*.md; then echo "a page of cdktn-portico installs cdktf's" >&2; exit 1; fi
 npm run --silent typecheck
 npm run --silent build
-npx --no-install tsx main.ts
 npx --no-install jest --maxWorkers=2 __tests__/constructs __tests__/kubernetes __tests__/testing
 
-echo "==> the package in a project"
+echo "==> the package in a new project, by its README, with both ways to test"
+# In CI the packages are in npm's cache, since the same test ran for cdktf.
+[ -n "${CI:-}" ] || npx --no-install tsx proof/prepare.ts proof/package/newProject.test.ts
+npx --no-install jest proof/package/newProject.test.ts
+
+echo "==> beside cdktn's package of another provider, by cdktn's command"
 npm pack --silent --ignore-scripts --pack-destination "$work" > /dev/null
 mkdir "$work/project" && cd "$work/project"
 npm init --yes > /dev/null
-npm install --no-audit --no-fund --loglevel=error "$work"/cdktn-portico-*.tgz cdktn@0.24.0 constructs@~10.7.0 tsx
+npm_install "$work"/cdktn-portico-*.tgz cdktn@0.24.0 constructs@~10.7.0 tsx @cdktn/provider-aws@25.7.0 cdktn-cli@0.24.0
 [ ! -e node_modules/cdktf ] && [ ! -e node_modules/@cdktf ] || { echo "the package brings cdktf" >&2; exit 1; }
-cp "$work/sources/main.ts" . && sed -i 's#"./src/index.js"#"cdktn-portico"#' main.ts
-npx --no-install tsx main.ts
+cat > main.mts <<'EOF'
+import { App, TerraformStack } from "cdktn";
+import { Eip } from "@cdktn/provider-aws/lib/eip/index.js";
+import { AwsProvider } from "@cdktn/provider-aws/lib/provider/index.js";
+import { Host, Mode, WebFrontEnd } from "cdktn-portico";
+
+const app = new App();
+const stack = new TerraformStack(app, "portico");
+new AwsProvider(stack, "aws", { region: "eu-central-1" });
+const address = new Eip(stack, "address", { domain: "vpc" });
+const host = Host.fromAddress(stack, "host", address.publicIp, { publicName: "app.example.org" });
+new WebFrontEnd(stack, "app", { host, mode: Mode.tls(), upstream: "http://127.0.0.1:3000" });
+app.synth();
+EOF
+echo '{ "language": "typescript", "app": "npx tsx main.mts", "sendCrashReports": "false" }' > cdktf.json
+# Its command does not run on Node.js 20.
+node24=$(npm --prefix "$project" run --silent node-versions -- --node 24 --path)
+CHECKPOINT_DISABLE=1 PATH=$(dirname "$node24"):$PATH npx --no-install cdktn synth
+made=cdktf.out/stacks/portico/cdk.tf.json
+for part in '"aws_eip"' '"source": "hashicorp/local"' 'aws_eip.address.public_ip' '"tls_self_signed_cert"'; do
+  grep --quiet --fixed-strings "$part" "$made" || { echo "$made lacks $part" >&2; exit 1; }
+done
 
 echo "==> state of cdktf-portico, where Terraform and its providers are"
 config=$project/.cache/terraform-providers/terraform.tfrc
 [ -e "$config" ] || config=$project/.cache/terraform-registry/terraform.tfrc
 command -v terraform > /dev/null && [ -e "$config" ] || { [ -z "${CI:-}" ]; exit; }
 export TF_CLI_CONFIG_FILE=$config CHECKPOINT_DISABLE=1
+cp "$work/sources/main.ts" . && sed -i 's#"./src/index.js"#"cdktn-portico"#' main.ts
+npx --no-install tsx main.ts
 state() { terraform -chdir="$1" "${@:2}" -input=false -no-color > "$work/terraform.log" || { cat "$work/terraform.log"; exit 1; }; }
 mkdir "$work/before"
 (cd "$work/before" && "$project/node_modules/.bin/tsx" "$project/main.ts")
