@@ -10,8 +10,14 @@ export class RestartingWeb {
   bytes = 0;
   private server: http.Server | undefined;
 
-  /** @param place a port of 127.0.0.1, or the path of a socket */
-  constructor(readonly place: number | string) {}
+  /**
+   * @param place a port of 127.0.0.1, or the path of a socket
+   * @param answerMs how long it takes for an answer
+   */
+  constructor(
+    readonly place: number | string,
+    private readonly answerMs = 0,
+  ) {}
 
   get url(): string {
     return typeof this.place === "number" ? `http://127.0.0.1:${this.place}` : `unix:${this.place}`;
@@ -26,7 +32,9 @@ export class RestartingWeb {
       request.on("data", (chunk: Buffer) => (this.bytes += chunk.length));
       request.on("end", () => {
         this.count(request.url!);
-        response.end(`got ${request.method} ${request.url}`);
+        const answer = (): unknown => response.end(`got ${request.method} ${request.url}`);
+        if (this.answerMs === 0) answer();
+        else setTimeout(answer, this.answerMs);
       });
     });
     server.on("upgrade", (request: http.IncomingMessage, socket: Duplex) => {
