@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { VERSION } from "../../src/model/version.js";
 import { issue } from "../kit/certificates.js";
 import type { ProbeReport } from "../kit/load/probe.js";
 import { copyOfBundle } from "../kit/sharedBundle.js";
@@ -51,7 +52,7 @@ export class PairHosts {
     await copyOfBundle(this.bundle);
     if (version !== undefined) {
       const code = readFileSync(this.bundle, "utf8");
-      writeFileSync(this.bundle, code.replaceAll('"0.1.0"', JSON.stringify(version)));
+      writeFileSync(this.bundle, code.replaceAll(JSON.stringify(VERSION), JSON.stringify(version)));
     }
     const app: PairApp = {
       hosts: await this.logins(direct),

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { VERSION } from "../../src/model/version.js";
 import { layOut } from "../../demo/layOut.js";
 import { freePortOffset } from "../kit/ports.js";
 import { deadLinks } from "../kit/links.js";
@@ -95,6 +96,20 @@ test("the Containerfile finds in the package what it copies", () => {
   const sizes = copied!.split(" ").map((file) => statSync(join(own, file)).size);
   expect(sizes.length).toBe(2);
   expect(Math.min(...sizes)).toBeGreaterThan(1000);
+});
+
+test("licences and the bill of materials are in the package, with those of what it holds", () => {
+  const own = join(consumer.folder, "node_modules/cdktf-portico");
+  const text = (file: string): string => readFileSync(join(own, file), "utf8");
+  expect(text("LICENSE")).toContain("Apache License");
+  const { metadata, components } = JSON.parse(text("dist/portico.cdx.json"));
+  expect(metadata.component).toMatchObject({ name: "cdktf-portico", version: VERSION });
+  expect(JSON.parse(text("package.json")).version).toBe(VERSION);
+  for (const { name, version } of components as { name: string; version: string }[]) {
+    const notice = `/*! ${name} ${version}\n`;
+    expect(text("dist/portico.mjs")).toContain(notice);
+    if (name !== "commander") expect(text(`dist/lib/packages/${name}.js`)).toContain(notice);
+  }
 });
 
 test("the man page names every command of the help", () => {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
+import { VERSION } from "../../src/model/version.js";
 import { fixed, logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { freePort } from "../kit/ports.js";
 import { type Issued, issue } from "../kit/certificates.js";
@@ -109,7 +110,7 @@ describe("start", () => {
     ];
     portico = await Portico.start(config("one", { workers: 2, listeners }));
     expect(portico.output).toBe(
-      `portico 0.1.0 ready: http://127.0.0.1:${port} https://127.0.0.1:${tlsPort}, 2 workers\n`,
+      `portico ${VERSION} ready: http://127.0.0.1:${port} https://127.0.0.1:${tlsPort}, 2 workers\n`,
     );
     expect(portico.workers()).toHaveLength(2);
     expect(readFileSync(`/proc/${portico.pid}/cmdline`, "latin1")).toMatch(/^portico: master/);

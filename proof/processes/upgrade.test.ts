@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
+import { VERSION } from "../../src/model/version.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ControlOutcome } from "../../src/runtime/supervisor/control.js";
 import type { ControlRequest } from "../../src/runtime/supervisor/controlRequest.js";
@@ -126,7 +127,7 @@ async function release(): Promise<string | undefined> {
 const another =
   (version: string) =>
   (code: string): string =>
-    code.replaceAll('"0.1.0"', JSON.stringify(version));
+    code.replaceAll(JSON.stringify(VERSION), JSON.stringify(version));
 
 /** Puts another release in the place of an installed one, as a deployment does. */
 async function install(runtime: string, edit: (code: string) => string): Promise<void> {
@@ -229,7 +230,7 @@ describe("under load nothing is lost by", () => {
   test("two upgrades in a row", async () => {
     const runtime = await installedRuntime();
     await start({ runtime });
-    expect(await release()).toBe("0.1.0");
+    expect(await release()).toBe(VERSION);
     const session = await tlsSession();
     await underLoad();
     const moments: number[] = [];
@@ -343,7 +344,7 @@ describe("an upgrade", () => {
     for (const socket of held.splice(0)) socket.close();
     await asked({ command: "upgrade" });
     await asked({ command: "upgrade" });
-    expect(await release()).toBe("0.1.0");
+    expect(await release()).toBe(VERSION);
     expect(await certificate()).toBe("localhost");
     // One of its own is given up with its listener, one of systemd's is told of.
     const { listeners } = config();
@@ -367,7 +368,7 @@ describe("an upgrade", () => {
     expect(answers.filter((answer) => answer.startsWith("a new master"))).toHaveLength(2);
     expect(new Set(answers.slice(0, 1).concat(answers[2]!)).size).toBe(2);
     await eventually(() => processes("master").length === 1, "for the old masters to go", SELDOM);
-    expect(await release()).toBe("0.1.0");
+    expect(await release()).toBe(VERSION);
   });
 
   test("is given up by a stop, which lets running requests finish", async () => {
@@ -447,7 +448,7 @@ describe("an upgrade", () => {
     expect(await outcome).toMatch(/portico ended before it had an answer \[control\.no-answer\]/);
     expect(await whole()).toBe(200_000);
     await eventually(async () => (await ask({ command: "reload" })).ok, "for the new master to be in charge");
-    expect(await release()).toBe("0.1.0");
+    expect(await release()).toBe(VERSION);
   });
 
   test("whose new master dies later lets the old one finish, and fail", async () => {

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { VERSION } from "../../../src/model/version.js";
 import { copyOfBundle } from "../../kit/sharedBundle.js";
 import { Workspace } from "../../terraform/workspace.js";
 import { type Result, type TestHost } from "../harness/index.js";
@@ -59,7 +60,7 @@ export class Deployment {
     await copyOfBundle(this.bundle);
     if (version === undefined) return;
     const code = readFileSync(this.bundle, "utf8");
-    writeFileSync(this.bundle, code.replaceAll('"0.1.0"', JSON.stringify(version)));
+    writeFileSync(this.bundle, code.replaceAll(JSON.stringify(VERSION), JSON.stringify(version)));
   }
 
   /** The header of a program for a processor that is not the host's. */
