@@ -40,6 +40,18 @@ const kindOf = (r: Resolution): string => {
   return `${r.virtualServer}/${r.route ?? "-"} ${r.kind} ${rest}`;
 };
 
+test.each([
+  ["GET", "/sync/", false],
+  ["PROPFIND", "/syncdav/", false],
+  ["POST", "/sync/", true],
+  ["MOVE", "/syncdav/a", true],
+  ["PUT", "/synchttp/a", true],
+])("%s %s writes: %j", (method, path, writes) => {
+  const stack = frontEnd({ mode: Mode.plain() });
+  const resolved = resolve(stack, { method, url: `http://192.0.2.10${path}` });
+  expect(resolved).toMatchObject({ kind: "proxy", writes });
+});
+
 describe("resolve in plain mode", () => {
   test.each([
     // Service 4.1 and 5.1.

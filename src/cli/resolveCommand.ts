@@ -93,6 +93,7 @@ function answered(resolved: Resolution): readonly string[] {
           ? [`proxied to ${resolved.upstreamUrl} (${resolved.upstream})`]
           : [`proxied to a server of ${resolved.upstream}`]),
         ...(resolved.servers ?? []).map(({ url, why }) => `  ${url}: ${why}`),
+        ...(resolved.writes ? ["  it writes: refused while a command runs under `portico quiesce`"] : []),
         `  ${resolved.requestLine}`,
         ...fields,
       ];

@@ -39,6 +39,7 @@ import {
   withinRanges,
 } from "./index.js";
 import { type ServerChance, serverChances } from "./config/serverChances.js";
+import { isWrite } from "./config/writes.js";
 
 /** A request as a client makes it. */
 export interface TestRequest {
@@ -76,6 +77,8 @@ export type Answered =
       readonly upstreamUrl: string;
       /** Which of several servers may get it, and why, as long as all are up; only where there are several. */
       readonly servers?: readonly ServerChance[];
+      /** Whether it can change something, and is refused while a command runs under `portico quiesce`. */
+      readonly writes: boolean;
       /** As it goes upstream: `GET /files/x HTTP/1.1`. */
       readonly requestLine: string;
       /** Fields that go upstream, by lower-case name; fields sent several times are joined with `, `. */
@@ -274,7 +277,8 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
   }
   const several = chances === undefined ? {} : { servers: chances };
-  return { kind: "proxy", upstream: upstream.name, upstreamUrl, ...several, requestLine, headers };
+  const writes = isWrite(route, asked.method, upgradeOf(asked) !== undefined);
+  return { kind: "proxy", upstream: upstream.name, upstreamUrl, ...several, writes, requestLine, headers };
 }
 
 /** The file that a path names; the first index file for a directory. */
