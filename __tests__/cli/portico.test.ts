@@ -123,6 +123,34 @@ describe("reload and upgrade", () => {
   });
 });
 
+describe("doctor --root", () => {
+  test("looks at config and files below a folder, and says of the rest that nothing runs there", async () => {
+    const root = await layOutHost("laid-out", { mode: "tls" });
+    const { code, out } = await portico("doctor", "--root", root);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^ok {5}The proxy's config is valid$/m);
+    expect(out).toMatch(/^\?.*virtual server and route\n.* can only be seen where the files are in use\.$/m);
+    expect(out).toMatch(/ rows: \d+ ok, 0 failed, \d+ not seen from here\n$/);
+  });
+
+  test("finds a config that does not load there", async () => {
+    const root = await layOutHost("lacking-key", { mode: "tls" });
+    rmSync(path.join(root, "etc/portico/tls/privkey.pem"));
+    const { code, out } = await portico("doctor", "--root", root);
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /^FAIL {3}The proxy's config is valid\n.*cause: .*the proxy refuses its config\n.*seen: .*privkey\.pem/m,
+    );
+  });
+
+  test("and nothing else", async () => {
+    expect(await portico("doctor", "--root", folder, "--elsewhere")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("give one of them"),
+    });
+  });
+});
+
 describe("check", () => {
   test("a host laid out below a root is ok with all its files", async () => {
     const root = await layOutHost("ok", { mode: "tls" });

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { isIP } from "node:net";
+import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { seeDrift } from "../activation/index.js";
 import { type DiagnosisOptions, gather } from "../diagnosis/gather.js";
@@ -25,6 +26,7 @@ interface DoctorFlags {
   databaseOptionFile?: string;
   json?: boolean;
   elsewhere?: boolean;
+  root?: string;
 }
 
 export function addDoctor(program: Command, output: Output, done: (code: number) => void): void {
@@ -33,6 +35,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
     .description("find out why the front end does not work as it should, and how to fix it")
     .option("--deployment <FILE>", "what is deployed", DEPLOYMENT_FILE)
     .option("--config <FILE>", "proxy config (default: the one of the deployment)")
+    .option("--root <DIR>", "look at the files of a host below a folder, and at nothing that runs")
     .option("--elsewhere", "this machine is not the host: look at the network only")
     .option("--host <NAME>", "name or address that clients use (default: the first one of the deployment)")
     .option("--connect <ADDRESS>", "where to connect (default: loopback, or with --elsewhere the host)")
@@ -66,15 +69,23 @@ private key, or which unit does what.
 Examples:
   portico doctor
   portico doctor --public-address 198.51.100.7      can the LAN reach the host by its public address?
+  portico doctor --root ./out/host                  are config and settings right in a host that is laid out?
   portico doctor --elsewhere --config portico.json --deployment deployment.json --host files.example.org
 
 Exit codes: 0 nothing failed, 1 a row failed or nothing could be read, 2 wrong usage.`;
 
 async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
   const databasePassword = process.env[PASSWORD_VARIABLE];
+  const root = flags.root === undefined ? undefined : resolve(flags.root);
+  if (root !== undefined && flags.elsewhere === true) {
+    output.err("error: --root looks at files only, and --elsewhere at the network only: give one of them\n");
+    return EXIT.usage;
+  }
+  const isDefault = flags.deployment === DEPLOYMENT_FILE;
   const options: DiagnosisOptions = {
-    deploymentFile: flags.deployment,
-    place: flags.elsewhere === true ? "elsewhere" : "host",
+    deploymentFile: isDefault && root !== undefined ? join(root, DEPLOYMENT_FILE) : flags.deployment,
+    place: root !== undefined ? "folder" : flags.elsewhere === true ? "elsewhere" : "host",
+    ...(root === undefined ? {} : { root }),
     publicAddresses: flags.publicAddress ?? [],
     insecure: flags.insecure,
     timeoutMs: flags.timeout * 1000,
@@ -86,11 +97,11 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
     ...(flags.databaseOptionFile === undefined ? {} : { databaseOptionFile: flags.databaseOptionFile }),
     ...(flags.imagePath === undefined ? {} : { imagePath: flags.imagePath }),
   };
-  if (flags.deployment !== DEPLOYMENT_FILE && !existsSync(flags.deployment)) {
+  if (!isDefault && !existsSync(flags.deployment)) {
     output.err(`error: --deployment: there is no ${flags.deployment}\n`);
     return EXIT.usage;
   }
-  const ownDeployment = options.place === "host" && flags.deployment === DEPLOYMENT_FILE;
+  const ownDeployment = options.place === "host" && isDefault;
   const activated = ownDeployment ? await seeDrift() : undefined;
   const gathered = await gather({ ...options, ...(activated === undefined ? {} : { activated }) });
   const rows = gathered.ok ? diagnose(gathered.value) : unreadable(gathered.problems, activated?.drift);

@@ -14,8 +14,8 @@ import type { Units } from "./hostFacts.js";
  * its rows say so; nothing is guessed.
  */
 export interface Evidence {
-  /** Whether this is the host itself, or another machine, which cannot see files, units and sockets. */
-  readonly place: "host" | "elsewhere";
+  /** Whether this is the host itself, another machine, which sees the network only, or a folder with a host's files. */
+  readonly place: "host" | "elsewhere" | "folder";
   readonly config: ProxyConfig;
   /** What `portico check` reports about the config and the files it names. */
   readonly configProblems?: readonly Problem[];

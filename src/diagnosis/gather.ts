@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import {
   canonicalAddress,
   clientPort,
@@ -50,6 +50,8 @@ export interface DiagnosisOptions extends ProbeOptions {
   /** The proxy config, if it is not the one that the deployment names. */
   readonly configFile?: string;
   readonly place: Evidence["place"];
+  /** Folder that stands for the host's `/`; only with the place `folder`. */
+  readonly root?: string;
   /** Name or address that clients use; by default the first of the expected responses, or of the config. */
   readonly host?: string;
   /** Where to connect; by default loopback on the host, and `host` from elsewhere. */
@@ -77,10 +79,12 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
   const deployment = usable || last === undefined ? read : { ok: true as const, value: last };
   if (!deployment.ok) return deployment;
   const onHost = options.place === "host";
-  const configFile = options.configFile ?? deployment.value?.config ?? DEFAULT_HOST_PATHS.config;
+  const onHostFile = deployment.value?.config ?? DEFAULT_HOST_PATHS.config;
+  const configFile = options.configFile ?? join(options.root ?? "/", onHostFile);
   const document = await readConfig(configFile);
   if (!document.ok) return document;
   const config = document.value;
+  if (options.place === "folder") return folderEvidence(configFile, config, deployment.value, options);
   const target = targetOf(options, deployment.value, config);
   const pauses = onHost ? await seePauses(options.control, CONTROL_MS) : undefined;
   const [responses, publicAddresses, host] = await Promise.all([
@@ -291,9 +295,9 @@ const FILLED = ["/", "/etc", "/usr", "/var", "/var/lib/portico", "/run", "/tmp"]
 async function seenSettings(
   { database }: Deployment,
   settings: NonNullable<Deployment["settings"]>,
-  { databasePassword, databaseOptionFile, timeoutMs }: DiagnosisOptions,
+  { databasePassword, databaseOptionFile, timeoutMs, root }: DiagnosisOptions,
 ): Promise<SettingsSeen> {
-  const { files, problems } = await planSettings(settings);
+  const { files, problems } = await planSettings(settings, root);
   const inFiles = files.flatMap(({ source, path, findings }) =>
     findings
       .map((finding, i) => ({ ...finding, code: source.items[i]!.code }))
@@ -306,7 +310,8 @@ async function seenSettings(
         ...(code === undefined ? {} : { code }),
       })),
   );
-  if (database === undefined) return { deviations: inFiles, problems, database: NO_DATABASE };
+  if (database === undefined || root !== undefined)
+    return { deviations: inFiles, problems, database: NO_DATABASE };
   const access = {
     ...database,
     timeoutMs,
@@ -329,6 +334,28 @@ async function seenSettings(
 }
 
 const NO_DATABASE = "The database was not queried: the deployment does not name one.";
+
+/** What files say where nothing runs by them. */
+async function folderEvidence(
+  file: string,
+  config: ProxyConfig,
+  deployment: Deployment | undefined,
+  options: DiagnosisOptions,
+): Promise<Result<Evidence>> {
+  const { root = "/", place } = options;
+  const loaded = await loadConfig({ file, root, logToStderr: true });
+  const { settings } = deployment ?? {};
+  return {
+    ok: true,
+    value: {
+      ...{ place, config, responses: [], publicAddresses: [] },
+      ...(deployment === undefined ? {} : { deployment }),
+      configProblems: loaded.ok ? [] : loaded.problems,
+      configWarnings: loaded.ok ? loaded.value.warnings : [],
+      ...(settings === undefined ? {} : { settings: await seenSettings(deployment!, settings, options) }),
+    },
+  };
+}
 
 /** Which ports are open for another machine. */
 async function elsewhereEvidence(

@@ -152,6 +152,7 @@ function askProxy(evidence: Evidence): Verdict {
 }
 
 function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  if (evidence.place === "folder") return notSeen(evidence, "Which virtual server answers");
   const answers = answersOf(evidence);
   const missing = answers.filter(
     ({ checked, answer }) => checked.code === SERVER_NAME && answer.status === 404 && isOwnErrorPage(answer),

@@ -54,6 +54,7 @@ export interface Question<Id extends string = string> {
 export function notSeen({ place, deployment }: Evidence, what: string): Verdict {
   if (place === "elsewhere")
     return unknown(`${what} can only be seen on the host: run \`portico doctor\` there.`);
+  if (place === "folder") return unknown(`${what} can only be seen where the files are in use.`);
   const known =
     deployment === undefined ? "there is no deployment document" : "the deployment says nothing about it";
   return unknown(`${what} cannot be determined: ${known}.`);
