@@ -138,6 +138,55 @@ test("while quiesced, what writes is refused by method and by route, and what re
   ).toEqual(["GET /web 503", "GET /text 200"]);
 });
 
+test("while quiesced, no spelling of a method and no field makes a write a read", async () => {
+  order({ quiesce: { reads: false } });
+  const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n";
+  for (const [method, fields] of [
+    ["get", ""],
+    ["post", ""],
+    ["POST", upgrade],
+    ["POST", "X-HTTP-Method-Override: GET\r\nX-Method-Override: GET\r\n"],
+  ] as const) {
+    const head = `${method} /web HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n${fields}\r\n`;
+    const { status } = await exchange(front.plainPort, head);
+    expect([method, fields, status]).toEqual([method, fields, 503]);
+  }
+  expect(upstream.received).toBe("");
+});
+
+test("an order counts for requests that were sent before it behind another one, on the same connection", async () => {
+  const client = await connectTo(front.plainPort);
+  client.send(
+    "GET /web/held HTTP/1.1\r\nHost: a\r\n\r\nPUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb",
+  );
+  const session = connectHttp2(front.securePort);
+  expect((await ask(session, { ":method": "PUT", ":path": "/web" }, "b")).status).toBe(200);
+  await upstream.connections[0]!.receives("/held");
+  order({ quiesce: { reads: false } });
+  upstream.connections[0]!.send(OK);
+  await client.receives("HTTP/1.1 503 ");
+  expect((await ask(session, { ":method": "PUT", ":path": "/web" }, "b")).status).toBe(503);
+  order({ maintenance: [{ closesTunnels: false }] });
+  expect((await ask(session, { ":method": "GET", ":path": "/web" })).status).toBe(503);
+  expect(upstream.connections[0]!.received).not.toContain("PUT");
+  client.socket.destroy();
+  session.destroy();
+});
+
+test("a WebSocket that is granted after the order is closed, too", async () => {
+  const client = await connectTo(front.plainPort);
+  client.send(
+    "GET /web/held HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n",
+  );
+  while (upstream.connections.length === 0) await pass(5);
+  await upstream.connections[0]!.receives("/held");
+  order({ maintenance: [{ closesTunnels: true }] });
+  expect(writes()).toBe(0);
+  upstream.connections[0]!.send(SWITCHED);
+  await client.receives(CLOSE_1012);
+  client.socket.destroy();
+});
+
 test("what writes and is in progress is counted until it is over, over both protocols", async () => {
   const client = await connectTo(front.plainPort);
   client.send("PUT /web/held HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab");

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -258,10 +258,57 @@ test("a crash of portico in the middle of a command lets nothing through; a limi
   expect([await statuses("POST"), await statuses("GET")]).toEqual(["503", "200"]);
   expect(await ended).toBe(0);
   expect(await statuses("POST")).toBe("200");
-  const late = await quiesce(["--limit", "1s"], "sleep 7");
+  const late = await quiesce(["--limit", "1s"], "sleep 7; exit 24");
   expect(await late.ended).toBe(125);
+  expect(late.errors()).toMatch(/^the command ended with exit code 24\n/);
   expect(late.errors()).toMatch(/requests that write are let through \[control\.not-quiesced\]/);
 }, 60_000);
+
+test("a pause that cannot be kept is in force, and is said to be so", async () => {
+  const file = join(folder, "pauses.json");
+  mkdirSync(join(file, "in-the-way"), { recursive: true });
+  await start();
+  await eventually(() => log().includes(`pauses of before are lost: ${file}: EISDIR`), "for the log");
+  expect(await cli("maintenance", "on")).toMatch(
+    /^0 every [^\n]*\nwarning: \S+pauses\.json: cannot be written: .* \[control\.not-kept\]\n/,
+  );
+  expect(await statuses()).toBe("503");
+  rmSync(file, { recursive: true });
+  expect(await cli("maintenance", "on")).toMatch(/^0 every [^\n]*\n$/);
+  expect(existsSync(file)).toBe(true);
+});
+
+test("a hung worker keeps a command from running, and is named when a maintenance begins", async () => {
+  await start();
+  const [hung] = portico.workers();
+  process.kill(hung!, "SIGSTOP");
+  expect(await cli("maintenance", "on")).toMatch(/Z?, workers that do not answer: 1\n$/);
+  expect(await cli("maintenance", "off")).toMatch(/^0 /);
+  const marker = join(folder, "ran");
+  const { ended, errors } = await quiesce(["--wait", "1s"], `touch ${marker}`);
+  expect(await ended).toBe(125);
+  expect(errors()).toContain(
+    "were still in progress: 0, and 1 workers do not answer; the command was not run",
+  );
+  expect(existsSync(marker)).toBe(false);
+  process.kill(hung!, "SIGCONT");
+}, 60_000);
+
+test("options behind the command's name are the command's, with and without `--`", async () => {
+  await start();
+  const asked = [
+    "quiesce",
+    ...control(),
+    "sh",
+    "-c",
+    'test "$*" = "--wait 5 -v" && exit 9',
+    "sh",
+    "--wait",
+    "5",
+    "-v",
+  ];
+  expect(await run(asked, { out: () => undefined, err: () => undefined })).toBe(9);
+});
 
 test("if the command line is killed, requests are let through when its lease is over", async () => {
   await start();

@@ -18,7 +18,10 @@ interface Flags {
 }
 
 export function addQuiesce(program: Command, output: Output, done: (code: number) => void): void {
+  // What follows the command's name is the command's, even without `--`.
+  program.enablePositionalOptions();
   withSocket(program.command("quiesce"))
+    .passThroughOptions()
     .description("run a command, such as a backup, while no request changes anything")
     .argument("<COMMAND...>", "the command and its arguments, after --")
     .option(
@@ -60,7 +63,11 @@ async function quiesce([program, ...args]: readonly string[], flags: Flags, outp
   const signals = new Signals();
   try {
     const begun = await held.begin();
-    if (!begun.ok) return notDone(begun, output);
+    if (!begun.ok) {
+      // Nobody knows whether it began.
+      if (begun.problems[0]!.code === "control.no-answer") await held.end();
+      return notDone(begun, output);
+    }
     const why = await untilQuiet(held, begun, flags.wait, signals);
     if (why !== undefined) {
       await held.end();
@@ -71,7 +78,9 @@ async function quiesce([program, ...args]: readonly string[], flags: Flags, outp
     held.renewRegularly();
     const code = await ended(program!, args, signals, output);
     const outcome = await held.end();
-    return outcome.ok || code !== 0 ? code : notDone(outcome, output);
+    if (outcome.ok) return code;
+    if (code !== 0) output.err(`the command ended with exit code ${code}\n`);
+    return notDone(outcome, output);
   } finally {
     signals.release();
   }

@@ -198,6 +198,7 @@ export const PROBLEM_CODES = {
   "control.quiesced":
     "Wait until the other command has ended; `portico maintenance status` shows since when it runs.",
   "control.not-quiesced": "Run the command again.",
+  "control.not-kept": "Make room in that directory, and give the command again.",
   "control.replaced": "Ask again: the new master answers.",
   "activation.busy": "Wait until the other activation has ended, then try again.",
   "activation.not-root": "Run it as root.",

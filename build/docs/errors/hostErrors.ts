@@ -206,6 +206,12 @@ export const HOST_ERRORS = {
     "requests that write are let through",
   ),
   ...seen(
+    "control.not-kept",
+    "A maintenance, or its end, is in force, but the file from which the next portico learns of it cannot be written. After a crash, an upgrade or a restart it would be forgotten.",
+    "/run/portico/pauses.json",
+    "cannot be written: ENOSPC: no space left on device, write",
+  ),
+  ...seen(
     "control.replaced",
     "A new master has replaced the one that got the request.",
     "",

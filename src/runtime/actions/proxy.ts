@@ -90,6 +90,8 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   /** Whether body bytes come from the client. */
   private readonly uploading: boolean;
   private tunnel: Tunnel | undefined = undefined;
+  /** It is to end, and may not have begun. */
+  private tunnelCloses = false;
 
   constructor(
     readonly exchange: Exchange,
@@ -123,6 +125,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   }
 
   onTunnelClosing(): void {
+    this.tunnelCloses = true;
     this.tunnel?.close();
   }
 
@@ -288,6 +291,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     exchange.sendHead(101, head.reason, this.answerFields(head), -1);
     exchange.flush();
     exchange.readBody(this);
+    if (this.tunnelCloses) this.tunnel?.close();
   }
 
   private refuseAnswer(message: string): void {

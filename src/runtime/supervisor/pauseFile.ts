@@ -43,11 +43,16 @@ export const hostUptime = (): number => uptime() * 1_000;
 /** Longest time until a quiesce is renewed: a crash and the start after it take less. */
 export const LEASE_MS = 30_000;
 
-/** @returns what still holds; nothing if there is no such file, or none of ours */
-export function readPauses(file: string): PauseState {
+/**
+ * @param onUnreadable is told why there is nothing although there is a file
+ * @returns what still holds; nothing if there is no such file, or none of ours
+ */
+export function readPauses(file: string, onUnreadable: (why: string) => void): PauseState {
   try {
     return stillHolds(state.parse(JSON.parse(readFileSync(file, "utf8"))));
-  } catch {
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT") onUnreadable(`${file}: ${code ?? "is not a file of portico's"}`);
     return NOTHING;
   }
 }
@@ -56,8 +61,13 @@ export function readPauses(file: string): PauseState {
 export function writePauses(file: string, pauses: PauseState): void {
   if (pauses.maintenance.length === 0 && pauses.quiesce === undefined) return rmSync(file, { force: true });
   const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, JSON.stringify(pauses), { mode: 0o600 });
-  renameSync(draft, file);
+  try {
+    writeFileSync(draft, JSON.stringify(pauses), { mode: 0o600 });
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
 }
 
 /** Without what is over by now. */

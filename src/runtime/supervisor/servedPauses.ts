@@ -16,6 +16,8 @@ export class ServedPauses {
   private state = kept.NOTHING;
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
+  /** Whether the file has what is in force. */
+  private isKept = true;
 
   private readonly file: string | undefined;
 
@@ -44,7 +46,10 @@ export class ServedPauses {
 
   /** Reads what the last master left. */
   recall(): void {
-    if (this.file !== undefined) this.state = kept.readPauses(this.file);
+    if (this.file === undefined) return;
+    this.state = kept.readPauses(this.file, (why) =>
+      this.logs.write("error", `pauses of before are lost: ${why}`),
+    );
   }
 
   /** From now on only this master changes it. */
@@ -90,11 +95,11 @@ export class ServedPauses {
     const others = this.state.maintenance.filter((one) => one.server !== server);
     const same = this.state.maintenance.find((one) => one.server === server);
     const one = { server, since, graceUntil, ...same, until, message };
-    await this.change({ ...this.state, maintenance: [...others, one] });
+    const { seen, warnings } = await this.change({ ...this.state, maintenance: [...others, one] });
     const end = until === undefined ? "it is ended by command" : new Date(until).toISOString();
-    const done = `${nameOf(server)} is in maintenance: requests get 503 until ${end}`;
+    const done = `${nameOf(server)} is in maintenance: requests get 503 until ${end}${silence(seen)}`;
     this.logs.write("warn", done);
-    return { ok: true, value: { message: done, warnings: [] } };
+    return { ok: true, value: { message: done, warnings } };
   }
 
   private async ended(server: string | undefined): Promise<ControlOutcome> {
@@ -105,10 +110,11 @@ export class ServedPauses {
       if (unknown !== undefined) return { ok: false, problems: [unknown] };
       if (maintenance.length > 0) return { ok: false, problems: [notAlone(server)] };
     }
-    await this.change({ ...this.state, maintenance: maintenance.filter((one) => !ended.includes(one)) });
+    const left = maintenance.filter((one) => !ended.includes(one));
+    const { warnings } = await this.change({ ...this.state, maintenance: left });
     for (const one of ended) this.logs.write("warn", `${nameOf(one.server)} is no longer in maintenance`);
     const message = ended.length === 0 ? "there was no maintenance" : "maintenance has ended";
-    return { ok: true, value: { message, warnings: [] } };
+    return { ok: true, value: { message, warnings } };
   }
 
   private async quiesced({ id, begin }: QuiesceRequest): Promise<ControlOutcome> {
@@ -123,16 +129,16 @@ export class ServedPauses {
       limitUntil: up + (begin?.limitMs ?? 0),
     };
     const leaseUntil = up + kept.LEASE_MS;
-    const seen = await this.change({ ...this.state, quiesce: { ...(quiesce ?? started), leaseUntil } });
+    const wanted = { ...this.state, quiesce: { ...(quiesce ?? started), leaseUntil } };
+    const { seen, warnings } = await this.change(wanted);
     if (quiesce === undefined)
       this.logs.write(
         "warn",
         `${started.reads ? "all requests" : "requests that write"} get 503 (portico quiesce)`,
       );
     const pauses = this.listed(seen);
-    const { writes = 0, silent = 0 } = pauses.quiesce ?? {};
-    const message = `quiesced; in progress: ${writes}${silent === 0 ? "" : `, workers that do not answer: ${silent}`}`;
-    return { ok: true, value: { message, warnings: [], pauses } };
+    const message = `quiesced; in progress: ${pauses.quiesce?.writes ?? 0}${silence(seen)}`;
+    return { ok: true, value: { message, warnings, pauses } };
   }
 
   private async resumed(id: string): Promise<ControlOutcome> {
@@ -172,14 +178,21 @@ export class ServedPauses {
     };
   }
 
-  private change(state: kept.PauseState): Promise<readonly (SeenPauses | undefined)[]> {
+  /** It happens even if the file cannot be written: a full disk is a reason for a maintenance. */
+  private async change(state: kept.PauseState): Promise<Changed> {
     this.state = state;
+    const warnings: Problem[] = [];
     try {
       if (this.file !== undefined) kept.writePauses(this.file, state);
+      this.isKept = true;
     } catch (error) {
-      this.logs.write("error", `pauses would not outlast a crash: ${(error as Error).message}`);
+      const why = (error as Error).message;
+      warnings.push(problem("control.not-kept", this.file!, `cannot be written: ${why}`));
+      // Renewals come four times a second.
+      if (this.isKept) this.logs.write("error", `pauses would not outlast a crash or an upgrade: ${why}`);
+      this.isKept = false;
     }
-    return this.carryOut();
+    return { seen: await this.carryOut(), warnings };
   }
 
   private carryOut(): Promise<readonly (SeenPauses | undefined)[]> {
@@ -193,12 +206,17 @@ export class ServedPauses {
     if (this.stopped) return;
     const [now, up] = [Date.now(), kept.hostUptime()];
     const { maintenance, quiesce } = this.state;
+    if (maintenance.length === 0 && quiesce === undefined) return;
     const left = [
-      ...maintenance.flatMap(({ until = Infinity, graceUntil }) => [until - now, graceUntil - now]),
+      ...maintenance.flatMap(({ until = Infinity, graceUntil }) => [
+        until - now,
+        ...(graceUntil > now ? [graceUntil - now] : []),
+      ]),
       ...(quiesce === undefined ? [] : [quiesce.leaseUntil - up, quiesce.limitUntil - up]),
-    ].filter((ms) => ms > 0 && ms < Infinity);
-    if (left.length === 0) return;
-    this.timer = setTimeout(() => void this.look(), Math.min(TIMER_MAX_MS, Math.min(...left) + 1)).unref();
+    ];
+    // What is over by now, and was not looked at yet, is below 0.
+    const ms = Math.max(0, Math.min(LOOK_MS, ...left)) + 1;
+    this.timer = setTimeout(() => void this.look(), ms).unref();
   }
 
   private async look(): Promise<void> {
@@ -229,7 +247,19 @@ export class ServedPauses {
 }
 
 const WRITES_AGAIN = "requests that write are let through";
-const TIMER_MAX_MS = 2_147_483_647;
+/** A timer does not notice that the clock is set. */
+const LOOK_MS = 30_000;
+
+interface Changed {
+  readonly seen: readonly (SeenPauses | undefined)[];
+  readonly warnings: readonly Problem[];
+}
+
+/** What is to be said of workers that may be hung: what they serve meanwhile nobody knows. */
+function silence(seen: readonly (SeenPauses | undefined)[]): string {
+  const silent = seen.filter((one) => one === undefined).length;
+  return silent === 0 ? "" : `, workers that do not answer: ${silent}`;
+}
 
 const nameOf = (server: string | undefined): string =>
   server === undefined ? "every virtual server" : `virtual server "${server}"`;
