@@ -44,7 +44,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
  * `index.ts` what it shows of itself.
  */
 const ORDER: Readonly<Record<string, readonly string[]>> = {
-  "src/model": [".", "actions", "config", "deployment.ts", "serving.ts", "index.ts", "resolution.ts"],
+  "src/model": [
+    ".",
+    "actions",
+    "config",
+    "deployment.ts",
+    "serving.ts",
+    "index.ts",
+    "resolution.ts",
+    "review",
+  ],
   "src/render": [".", "index.ts", "kubernetes"],
   "src/constructs": ["providers", "props", "delivery", ".", "fileSync", "pair", "index.ts"],
   "src/runtime": [

@@ -3,21 +3,29 @@ import { join } from "node:path";
 import { App, TerraformStack } from "cdktf";
 import { FileSyncFrontEnd, Mode } from "../../src/index.js";
 import type { ProxyConfig } from "../../src/model/index.js";
-import { renderProxyConfig } from "../../src/testing/index.js";
+import { renderGraph, renderProxyConfig } from "../../src/testing/index.js";
 import { ROOT } from "../paths.js";
 import { formatted, type Page } from "./page.js";
 
 const PLACE = /(<!-- topology -->\n)[^]*?(<!-- \/topology -->)/;
 
-/** README.md, with a picture of what its smallest deployment serves. */
-export function readmePage(): Promise<Page> {
+/** The smallest deployment of README.md. */
+function smallest(): TerraformStack {
   const stack = new TerraformStack(new App(), "portico");
   new FileSyncFrontEnd(stack, "files", {
     host: { address: "192.0.2.10", publicName: "files.example.org" },
     mode: Mode.tls(),
     installDirectory: "/srv/sync",
   });
-  const picture = `\n\`\`\`text\n${topology(renderProxyConfig(stack)).join("\n")}\n\`\`\`\n\n`;
+  return stack;
+}
+
+/** The picture of what it serves, as `renderGraph` draws it. */
+export const graphPicture = (): Page => ({ file: "docs/reachable.svg", text: renderGraph(smallest()).svg });
+
+/** README.md, with the same in text. */
+export function readmePage(): Promise<Page> {
+  const picture = `\n\`\`\`text\n${topology(renderProxyConfig(smallest())).join("\n")}\n\`\`\`\n\n`;
   const text = readFileSync(join(ROOT, "README.md"), "utf8");
   return formatted(
     "README.md",

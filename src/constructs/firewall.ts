@@ -64,6 +64,8 @@ export class Firewall extends Construct {
   readonly unit: SystemdUnit;
   /** Makes systemd load the rules again whenever the distribution's `nftables.service` has flushed them. */
   readonly dropIn: HostFile;
+  /** @internal The host, and what is let through to it, as far as it is known by now. */
+  readonly opened: () => { readonly host: IHost; readonly input: FirewallInput };
 
   constructor(scope: Construct, id: string, props: FirewallProps) {
     super(scope, freeId(scope, id));
@@ -73,6 +75,7 @@ export class Firewall extends Construct {
     if (isLate(props))
       this.node.addValidation({ validate: () => ruleProblems(at, props).map(formatProblem) });
     warnOfClosedListeners(this, props);
+    this.opened = () => ({ host, input: firewallInput(props) });
     const content = (): string => renderAroundTokens(firewallRules(props), renderFirewall);
     this.ruleSet = new HostFile(this, "RuleSet", { host, path, content, role: "firewall" });
     this.ruleSet.checkLate(() => lateFirewallChecks(this.node.path, firewallInput(props)));

@@ -29,7 +29,7 @@ export function renderProxyConfig(target: IConstruct): ProxyConfig {
   return result.value;
 }
 
-function proxyIn(target: IConstruct): ReverseProxyBase {
+export function proxyIn(target: IConstruct): ReverseProxyBase {
   const proxies = target.node.findAll().filter((construct) => construct instanceof ReverseProxyBase);
   if (proxies.length === 1) return proxies[0]!;
   const received = proxies.length === 0 ? "no proxy" : proxies.map((proxy) => proxy.node.path).join(", ");

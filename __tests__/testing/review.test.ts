@@ -1,0 +1,183 @@
+import { App, TerraformStack, TerraformVariable } from "cdktf";
+import { Action, FileSyncFrontEnd, Firewall, Host, Mode, ReverseProxy } from "../../src/index.js";
+import { renderGraph, renderProxyConfig, renderRoutes } from "../../src/testing/index.js";
+import { codeBlocks } from "../../proof/kit/markdown.js";
+import type { ProxyConfig } from "../../src/model/index.js";
+
+/** What a reviewer reads of a stack: the table and the picture of what is reachable. */
+
+function site(names: { readonly web?: string; readonly route?: string } = {}): TerraformStack {
+  const { web = "web", route = "app" } = names;
+  const stack = new TerraformStack(new App(), "test");
+  const host = new Host(stack, "host", { address: "192.0.2.10" });
+  const proxy = new ReverseProxy(stack, "proxy", {
+    host,
+    trustedProxies: ["10.0.0.0/8"],
+    maintenance: { allow: ["192.0.2.7"] },
+  });
+  const listener = proxy.addListener("http", { address: "0.0.0.0", port: 8080, publishedPort: 80 });
+  const inside = proxy.addListener("inside", { address: "127.0.0.1", port: 8081 });
+  const upstream = proxy.addUpstream(web, {
+    servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.6:8000" }],
+  });
+  const server = proxy.addVirtualServer("site", {
+    serverNames: ["a.example.org", "*.b.example.org"],
+    listeners: [listener],
+  });
+  server.addRoute(route, { path: "/", action: Action.proxy(upstream), writes: "always" });
+  server.addRoute("read", {
+    path: "/read",
+    action: Action.proxy(upstream, { strip: "raw" }),
+    writes: "never",
+  });
+  server.addRoute("gone", { path: "/gone", match: "exact", action: Action.respond(410) });
+  proxy
+    .addVirtualServer("rest", { serverNames: ["_"], listeners: [listener, inside], default: true })
+    .addRoute("to", { path: "/", action: Action.redirect({ host: "a.example.org", scheme: "http" }) });
+  new Firewall(stack, "firewall", {
+    host,
+    ports: [22],
+    allowed: [{ port: 8080, from: ["192.0.2.0/24", "10.0.0.0/8"] }],
+  });
+  return stack;
+}
+
+const TABLE = `\
+trusted proxies: 10.0.0.0/8 (X-Forwarded-For)
+served during maintenance: 192.0.2.7
+
+SCHEME  AT                    NAMES                           PATH   MATCH    LEADS TO                                                   WHO                                  WRITES
+http    0.0.0.0:8080, as 80   a.example.org, *.b.example.org  /      segment  http://10.0.0.6:8000 or http://10.0.0.7:8000               10.0.0.0/8, 192.0.2.0/24 (firewall)  always
+http    0.0.0.0:8080, as 80   a.example.org, *.b.example.org  /gone  exact    410                                                        10.0.0.0/8, 192.0.2.0/24 (firewall)  -
+http    0.0.0.0:8080, as 80   a.example.org, *.b.example.org  /read  segment  http://10.0.0.6:8000 or http://10.0.0.7:8000, without /read  10.0.0.0/8, 192.0.2.0/24 (firewall)  -
+http    0.0.0.0:8080, as 80   any other name                  /      segment  301 to http://a.example.org(same path)                     10.0.0.0/8, 192.0.2.0/24 (firewall)  -
+http    127.0.0.1:8081        any name                        /      segment  301 to http://a.example.org(same path)                     this host                            -
+`;
+
+/** Columns are as wide as their widest cell; what they say is in the cells. */
+const cells = (table: string): string[] => table.split("\n").map((line) => line.replace(/ {2,}/g, "  "));
+
+describe("renderRoutes", () => {
+  test("a line for each way in, with who can come and what can be written", () => {
+    const table = renderRoutes(site());
+    expect(cells(table)).toEqual(cells(TABLE));
+    const [head, ...rows] = table.trimEnd().split("\n").slice(3);
+    const at = head!.indexOf("LEADS TO");
+    expect(rows.every((row) => row.slice(at - 2, at) === "  " && row[at] !== " ")).toBe(true);
+  });
+
+  test("names of routes and upstreams are no part of it", () => {
+    expect(renderRoutes(site({ web: "other", route: "renamed" }))).toBe(renderRoutes(site()));
+  });
+
+  test("a config is the same, but for what only the stack knows", () => {
+    const config = renderProxyConfig(site());
+    expect(cells(renderRoutes(config))).toEqual(
+      cells(TABLE).map((line) => line.replace("10.0.0.0/8, 192.0.2.0/24 (firewall)", "everyone")),
+    );
+  });
+
+  test("a port that the firewall leaves closed, the listener of probes, and a value of Terraform", () => {
+    const stack = new TerraformStack(new App(), "test");
+    const host = new Host(stack, "host", { address: "192.0.2.10" });
+    const proxy = new ReverseProxy(stack, "proxy", {
+      host,
+      healthListener: { address: "127.0.0.1", port: 9180 },
+    });
+    const listener = proxy.addListener("http", {
+      address: "0.0.0.0",
+      port: 8080,
+      proxyProtocol: { from: ["10.0.0.9"] },
+    });
+    const app = new TerraformVariable(stack, "app", { type: "string" });
+    proxy
+      .addVirtualServer("site", { serverNames: ["_"], listeners: [listener], default: true })
+      .addRoute("app", {
+        path: "/",
+        action: Action.proxy(proxy.addUpstream("app", { url: `http://${app.stringValue}:8000` })),
+      });
+    new Firewall(stack, "firewall", { host, ports: [22] });
+    const lines = cells(renderRoutes(stack)).slice(4, -1);
+    expect(lines).toEqual([
+      "http  0.0.0.0:8080  any name  /  segment  http://portico-token-0x:8000  this host (firewall); named by 10.0.0.9 (PROXY)  by method",
+      "http  127.0.0.1:9180  any name  /healthz  exact  200 or 503, for probes  this host  -",
+      "http  127.0.0.1:9180  any name  /readyz  exact  200 or 503, for probes  this host  -",
+    ]);
+    expect(renderRoutes(stack)).toBe(renderRoutes(stack));
+  });
+
+  test("the page on unit tests shows it as it is", () => {
+    const stack = new TerraformStack(new App(), "test");
+    const files = new FileSyncFrontEnd(stack, "files", {
+      host: { address: "192.0.2.10", publicName: "files.example.org" },
+      mode: Mode.tls(),
+      installDirectory: "/srv/sync",
+    });
+    const office = files.proxy.addUpstream("office", { url: "http://10.0.0.7:8000" });
+    files.application.addRoute("office", { path: "/office", action: Action.proxy(office) });
+    const [example] = codeBlocks("docs/unit-tests.md", "ts");
+    const shown = /toMatchInlineSnapshot\(`\n {4}"([^`]*)\n {4}"\n {2}`\)/.exec(example!)![1]!;
+    expect(`${shown.replace(/^ {4}/gm, "")}\n`).toBe(renderRoutes(stack));
+  });
+
+  test.each([renderRoutes, renderGraph])("%p refuses what is no construct and no config", (render) => {
+    expect(() => render({} as ProxyConfig)).toThrow(/is not a construct, or a config/);
+  });
+});
+
+describe("renderGraph", () => {
+  const { mermaid, svg } = renderGraph(site());
+
+  test("a flowchart of Mermaid", () => {
+    expect(mermaid.split("\n")).toEqual(
+      expect.arrayContaining([
+        "flowchart LR",
+        '  l0(["http 0.0.0.0:8080<br/>clients use port 80"])',
+        '  v0["a.example.org<br/>#42;.b.example.org"]',
+        "  l0 --> v0",
+        "  l1 --> v1",
+        '  r1["/read<br/>and below"]',
+        '  g0[("web<br/>roundRobin")]',
+        "  r0 --> g0",
+        '  s0[("http://10.0.0.7:8000")]',
+        "  g0 --> s1",
+        "  class l0,l1 listener",
+      ]),
+    );
+  });
+
+  test("the picture has a title, a text for those who do not see it, and the same bytes each time", () => {
+    expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" .* role="img" aria-labelledby="/);
+    expect(svg).toContain('<title id="routes-title">What is reachable, and where it leads</title>');
+    expect(svg).toContain("/read, and below leads to web, roundRobin.");
+    expect(svg).toContain("prefers-color-scheme:dark");
+    expect(renderGraph(site()).svg).toBe(svg);
+    expect(svg).not.toMatch(/href|script|url\(/);
+  });
+
+  test("no box is over another one", () => {
+    const boxes = [...svg.matchAll(/class="box \w+" x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"/g)].map(
+      ([, ...sizes]) => sizes.map(Number) as [number, number, number, number],
+    );
+    expect(boxes).toHaveLength(2 + 2 + 4 + 3 + 2);
+    for (const [i, [x, y, width, height]] of boxes.entries())
+      for (const [x2, y2, width2, height2] of boxes.slice(i + 1))
+        expect(x + width <= x2 || x2 + width2 <= x || y + height <= y2 || y2 + height2 <= y).toBe(true);
+  });
+
+  test("no text of the config ends its label", () => {
+    const stack = new TerraformStack(new App(), "test");
+    const files = new FileSyncFrontEnd(stack, "files", {
+      host: { address: "192.0.2.10", publicName: "files.example.org" },
+      mode: Mode.plain(),
+      installDirectory: "/srv/sync",
+    });
+    const directory = `/srv/a"]<b>&#${"x".repeat(60)}`;
+    files.application.addRoute("odd", { path: '/"><script>&', action: Action.staticFiles(directory) });
+    const odd = renderGraph(stack);
+    expect(odd.mermaid).toContain("#34;#62;#60;script#62;#38;<br/>and below");
+    expect(odd.svg).toContain("/&quot;&gt;&lt;script&gt;&amp;");
+    expect(odd.svg).toContain(`<title>files of /srv/a&quot;]&lt;b&gt;&amp;#${"x".repeat(60)}</title>`);
+    expect(odd.svg).not.toMatch(/<script|<b>/);
+  });
+});

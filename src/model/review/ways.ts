@@ -1,0 +1,143 @@
+import {
+  type ActionOf,
+  CATCH_ALL,
+  type ListenerConfig,
+  type ProxyConfig,
+  type RouteConfig,
+  Router,
+  serversOf,
+  urlAuthority,
+  type VirtualServerConfig,
+} from "../index.js";
+import { redirectPort } from "../actions/location.js";
+
+/**
+ * What is reachable: the one answer for the table and the graph of a review, and for `portico check --against`. The
+ * router decides, so that no other code has its own idea of what takes a request.
+ */
+
+/** A route of a virtual server as clients of one listener reach it. */
+export interface WayIn {
+  readonly listener: ListenerConfig;
+  readonly server: VirtualServerConfig;
+  readonly route: RouteConfig;
+  /** JSON path of the route: `virtualServers[0].routes[1]`. */
+  readonly place: string;
+  /** What clients of the listener ask for, in the order of the config; {@link OTHER_NAME} is for all that nothing else has. */
+  readonly names: readonly string[];
+  readonly lead: Lead;
+}
+
+/** Where a route leads, in words that no name of a listener, virtual server, route or upstream is part of. */
+export interface Lead {
+  readonly kind: RouteConfig["action"]["type"];
+  /** What a reader is told: `http://127.0.0.1:8000`, `files of /srv/www`, `301 to https://(same host)(same path)`. */
+  readonly text: string;
+  /** Equal for routes that answer the same request alike; it has what is left out of the text. */
+  readonly key: string;
+}
+
+/** Every way in, in the order of the config. */
+export class Reach {
+  readonly ways: readonly WayIn[];
+  private readonly router: Router;
+  private readonly byRoute = new Map<string, WayIn>();
+
+  constructor(readonly config: ProxyConfig) {
+    this.router = new Router(config);
+    const ways: WayIn[] = [];
+    for (const listener of config.listeners)
+      for (const [i, server] of config.virtualServers.entries()) {
+        if (!server.listeners.includes(listener.name)) continue;
+        const names = namesOn(config, listener, server);
+        for (const [j, route] of server.routes.entries()) {
+          const place = `virtualServers[${i}].routes[${j}]`;
+          const way = { listener, server, route, place, names, lead: leadOf(config, route) };
+          ways.push(way);
+          this.byRoute.set(keyOf(listener, server, route), way);
+        }
+      }
+    this.ways = ways;
+  }
+
+  /** The virtual server that answers for a name on a listener. */
+  server(listener: ListenerConfig, name: string): VirtualServerConfig {
+    return this.router.virtualServer(listener.name, name);
+  }
+
+  /** The way that a request takes; undefined if no route has the path (404). */
+  taken(listener: ListenerConfig, name: string, path: string): WayIn | undefined {
+    const server = this.server(listener, name);
+    const route = this.router.route(server, path);
+    return route === undefined ? undefined : this.byRoute.get(keyOf(listener, server, route));
+  }
+}
+
+const keyOf = (listener: ListenerConfig, server: VirtualServerConfig, route: RouteConfig): string =>
+  [listener.name, server.name, route.name].join(" ");
+
+function namesOn(
+  config: ProxyConfig,
+  { name }: ListenerConfig,
+  server: VirtualServerConfig,
+): readonly string[] {
+  if (config.virtualServers.filter(({ listeners }) => listeners.includes(name)).length === 1)
+    return [ANY_NAME];
+  const names = server.serverNames.filter((one) => one !== CATCH_ALL);
+  return server.default ? [...names, OTHER_NAME] : names;
+}
+
+/** What a default server answers for besides its own names, and the only server of a listener. */
+export const OTHER_NAME = "any other name";
+export const ANY_NAME = "any name";
+
+/** How much of what is behind a route can be changed through it. */
+export type Writes = "nothing" | "byMethod" | "always";
+
+export function writesOf({ action, writes }: RouteConfig): Writes {
+  return action.type !== "proxy" || writes === "never" ? "nothing" : writes;
+}
+
+type Leads = {
+  readonly [T in Lead["kind"]]: (config: ProxyConfig, route: RouteConfig, action: ActionOf<T>) => Lead;
+};
+
+function leadOf<T extends Lead["kind"]>(config: ProxyConfig, route: RouteConfig): Lead {
+  return (LEADS[route.action.type as T] as Leads[T])(config, route, route.action as ActionOf<T>);
+}
+
+const LEADS: Leads = {
+  proxy: ({ upstreams }, { path }, { upstream, strip, rewrite, hostHeader }) => {
+    const to = upstreams.find(({ name }) => name === upstream)!;
+    const servers = serversOf(to).map(({ url, backup }) => (backup ? `${url} (backup)` : url));
+    const cut = rewrite === undefined ? `without ${path}` : `${path} as ${rewrite}`;
+    const words = [
+      servers.sort().join(" or "),
+      ...(strip === "none" && rewrite === undefined ? [] : [cut]),
+      ...(hostHeader === "upstream" ? ["by its own Host"] : []),
+    ];
+    const text = words.join(", ");
+    return { kind: "proxy", text, key: `${text} ${strip}` };
+  },
+  staticFiles: (_, { path }, { directory, index }) => ({
+    kind: "staticFiles",
+    text: `files of ${directory}`,
+    // What is below the route's path is looked up in the directory.
+    key: JSON.stringify([directory, path, index]),
+  }),
+  redirect: (_, __, action) => {
+    const { status, scheme, host = SAME_HOST, path = "(same path)" } = action;
+    const text = `${status} to ${scheme}://${urlAuthority(scheme, host, redirectPort(action))}${path}`;
+    return { kind: "redirect", text, key: text };
+  },
+  respond: (_, __, { status, body, contentType }) => ({
+    kind: "respond",
+    text: `${status}`,
+    key: JSON.stringify([status, body, contentType]),
+  }),
+};
+
+const SAME_HOST = "(same host)";
+
+/** Whether the way leads to what is not part of the config: an application, or files. */
+export const leadsInside = ({ lead }: WayIn): boolean => lead.kind === "proxy" || lead.kind === "staticFiles";

@@ -1,0 +1,114 @@
+import { clientPort, endpoint, isLoopback, type ListenerConfig, type ProxyConfig } from "../model/index.js";
+import { printableValue } from "../model/printable.js";
+import { ANY_NAME, OTHER_NAME, Reach, type WayIn, writesOf } from "../model/review/ways.js";
+import type { AllowedPort } from "./nftables.js";
+
+/** What a packet filter lets through to the ports of listeners. */
+export interface Openings {
+  /** TCP ports that are open to everyone. */
+  readonly ports: readonly number[];
+  /** Further ports, some of them only for certain addresses. */
+  readonly allowed: readonly AllowedPort[];
+}
+
+/**
+ * What is reachable, by whom, to where: a line for each way in, sorted by port. Names that only the config itself uses
+ * are not in it, so that it changes when something for clients changes.
+ *
+ * @param openings what the firewall lets through; undefined where none is known
+ */
+export function routesTable(config: ProxyConfig, openings: Openings | undefined): string {
+  const rows = [
+    ...new Reach(config).ways.map((way) => rowOf(way, openings)),
+    ...healthRows(config, openings),
+  ];
+  rows.sort((a, b) => compare(a.sorted, b.sorted));
+  const cells = rows.map((row) => row.cells.map(printableValue));
+  const widths = HEAD.map((head, i) => Math.max(head.length, ...cells.map((row) => row[i]!.length)));
+  const line = (row: readonly string[]): string => row.map((cell, i) => cell.padEnd(widths[i]!)).join("  ");
+  return [...facts(config), "", ...[HEAD, ...cells].map((row) => line(row).trimEnd())].join("\n") + "\n";
+}
+
+const HEAD = ["SCHEME", "AT", "NAMES", "PATH", "MATCH", "LEADS TO", "WHO", "WRITES"];
+
+interface Row {
+  readonly cells: readonly string[];
+  /** What it is sorted by: numbers by value, texts by code unit, so that no locale changes the order. */
+  readonly sorted: readonly (number | string)[];
+}
+
+/** What is true of every line. */
+function facts({ trustedProxies, clientAddressField, maintenance }: ProxyConfig): string[] {
+  const trusted = trustedProxies.length === 0 ? "none" : `${list(trustedProxies)} (${clientAddressField})`;
+  return [
+    `trusted proxies: ${trusted}`,
+    `served during maintenance: ${maintenance.allow.length === 0 ? "nobody" : list(maintenance.allow)}`,
+  ];
+}
+
+const list = (ranges: readonly string[]): string => [...ranges].sort().join(", ");
+
+function rowOf({ listener, names, route, lead }: WayIn, openings: Openings | undefined): Row {
+  const { path, match } = route;
+  const writes = { nothing: "-", byMethod: "by method", always: "always" }[writesOf(route)];
+  return {
+    cells: [
+      listener.protocol,
+      at(listener),
+      names.join(", "),
+      path,
+      match,
+      lead.text,
+      who(listener, openings),
+      writes,
+    ],
+    sorted: [listener.port, listener.address, names.at(-1) === OTHER_NAME ? 1 : 0, names.join(), path, match],
+  };
+}
+
+/** Where it listens, and the port that clients connect to if something maps it. */
+function at(listener: ListenerConfig): string {
+  const port = clientPort(listener);
+  return port === listener.port ? endpoint(place(listener)) : `${endpoint(place(listener))}, as ${port}`;
+}
+
+const place = ({
+  address,
+  port,
+}: Pick<ListenerConfig, "address" | "port">): { host: string; port: number } => ({
+  host: address,
+  port,
+});
+
+type Asked = Pick<ListenerConfig, "address" | "port"> & Partial<Pick<ListenerConfig, "proxyProtocol">>;
+
+function who({ address, port, proxyProtocol }: Asked, openings: Openings | undefined): string {
+  const first = isLoopback(address) ? "this host" : letIn(port, openings);
+  return proxyProtocol === undefined ? first : `${first}; named by ${list(proxyProtocol.from)} (PROXY)`;
+}
+
+function letIn(port: number, openings: Openings | undefined): string {
+  if (openings === undefined || openings.ports.includes(port)) return "everyone";
+  const rules = openings.allowed.filter((rule) => rule.port === port && rule.protocol !== "udp");
+  if (rules.some(({ from }) => from === undefined)) return "everyone";
+  const from = rules.flatMap((rule) => rule.from ?? []);
+  return from.length === 0 ? "this host (firewall)" : `${list([...new Set(from)])} (firewall)`;
+}
+
+/** The listener of probes, which no virtual server has. */
+function healthRows({ healthListener }: ProxyConfig, openings: Openings | undefined): Row[] {
+  if (healthListener === undefined) return [];
+  const { address, port } = healthListener;
+  return ["/healthz", "/readyz"].map((path) => ({
+    cells: [
+      ...["http", endpoint(place(healthListener)), ANY_NAME, path, "exact", "200 or 503, for probes"],
+      ...[who(healthListener, openings), "-"],
+    ],
+    sorted: [port, address, 0, "", path, "exact"],
+  }));
+}
+
+function compare(a: Row["sorted"], b: Row["sorted"]): number {
+  const i = a.findIndex((value, at) => value !== b[at]);
+  return i === -1 ? 0 : a[i]! < b[i]! ? -1 : 1;
+}

@@ -1,0 +1,66 @@
+import { Construct, type IConstruct } from "constructs";
+import { Firewall, ReverseProxy } from "../constructs/index.js";
+import { hasTokens } from "../constructs/props/tokens.js";
+import type { ProxyConfig } from "../model/index.js";
+import { routesGraph } from "../render/routesGraph.js";
+import { routesMermaid } from "../render/routesMermaid.js";
+import { routesSvg } from "../render/routesSvg.js";
+import { type Openings, routesTable } from "../render/routesTable.js";
+import { proxyIn, renderProxyConfig } from "./proxyConfig.js";
+import { configGiven, constructGiven } from "./targets.js";
+
+/**
+ * What is reachable, by whom, to where: a text table with a line for each way in, made to be kept as a snapshot and read
+ * in a review. It is sorted, and without the names of listeners, virtual servers, routes and upstreams, so it changes only
+ * when something changes for clients.
+ *
+ * `WHO` is who can connect: by the listener's address, and by the `Firewall` of the proxy's host if the app has one.
+ * `WRITES` is whether requests can change something in the application: by their method, always, or not at all (`-`).
+ * Values that Terraform knows only at apply are placeholders, as in `renderProxyConfig`.
+ *
+ * @param target a config, or a construct with one proxy
+ * @throws ProblemError with every problem, if the host would refuse the config
+ */
+export function renderRoutes(target: ProxyConfig | IConstruct): string {
+  const { config, openings } = reviewed("renderRoutes", target);
+  return routesTable(config, openings);
+}
+
+/** A picture of what is reachable, in two forms. */
+export interface RenderedGraph {
+  /** A flowchart of Mermaid, as pages of code hosts draw it between the fences of a `mermaid` block. */
+  readonly mermaid: string;
+  /** A picture as an SVG document, for dark and light pages, that needs nothing from elsewhere. */
+  readonly svg: string;
+}
+
+/**
+ * The same as a picture: listeners, virtual servers, routes, and the upstreams, directories and redirects that these lead
+ * to. The same config gives the same text, byte for byte.
+ *
+ * @param target a config, or a construct with one proxy
+ * @throws ProblemError with every problem, if the host would refuse the config
+ */
+export function renderGraph(target: ProxyConfig | IConstruct): RenderedGraph {
+  const graph = routesGraph(reviewed("renderGraph", target).config);
+  return { mermaid: routesMermaid(graph), svg: routesSvg(graph) };
+}
+
+interface Reviewed {
+  readonly config: ProxyConfig;
+  readonly openings: Openings | undefined;
+}
+
+function reviewed(helper: string, target: ProxyConfig | IConstruct): Reviewed {
+  if (!Construct.isConstruct(target)) return { config: configGiven(helper, target), openings: undefined };
+  const proxy = proxyIn(constructGiven(helper, target));
+  const config = renderProxyConfig(proxy);
+  return { config, openings: proxy instanceof ReverseProxy ? openingsOf(proxy) : undefined };
+}
+
+/** What the firewall of the proxy's host lets through; undefined if there is none, or its ports are known at apply only. */
+function openingsOf({ host, node }: ReverseProxy): Openings | undefined {
+  const firewalls = node.root.node.findAll().filter((one) => one instanceof Firewall);
+  const input = firewalls.map(({ opened }) => opened()).find((one) => one.host === host)?.input;
+  return input === undefined || hasTokens([input.ports, input.allowed]) ? undefined : input;
+}
