@@ -21,9 +21,13 @@ ln -s "$work"/library/node_modules/* "$work/sources/node_modules"
 cd "$work/sources"
 git init --quiet && git add --all
 if grep -n '^npm install .*cdktf' README.md docs/*.md; then echo "a page of cdktn-portico installs cdktf's" >&2; exit 1; fi
-npm run --silent typecheck
+# Checks the library's types as well.
 npm run --silent build
 npx --no-install jest --maxWorkers=2 __tests__/constructs __tests__/kubernetes __tests__/testing
+
+echo "==> the files of the package are those of cdktf-portico, with resources in place of provider packages"
+files() { npm pack --dry-run --ignore-scripts --json "$1" 2> /dev/null | grep -o '"path": "[^"]*"' | grep -v /providers/ | sort; }
+diff <(files "$project") <(files "$work/sources")
 
 echo "==> the package in a new project, by its README, with both ways to test"
 # In CI the packages are in npm's cache, since the same test ran for cdktf.
