@@ -31,6 +31,8 @@ export interface ApplicationOptions {
   /** Where uploads go: the media directory that the proxy serves. */
   readonly mediaDirectory: string;
   readonly user: { readonly name: string; readonly password: string };
+  /** Sessions are in this server's memory, and cookies go over plain HTTP too. Default: in its database, over TLS alone. */
+  readonly sessionsInMemory?: boolean;
 }
 
 export async function startApplication(application: ApplicationOptions): Promise<Application> {
@@ -40,7 +42,9 @@ export async function startApplication(application: ApplicationOptions): Promise
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", PYTHONPATH: `${folder}:${HERE}` };
   const { name, password } = application.user;
   const { port } = application;
-  const options = ["--bind", `127.0.0.1:${port}`, "--workers", "2", "--chdir", folder];
+  // Each worker has a memory of its own.
+  const workers = application.sessionsInMemory === true ? ["1", "--threads", "4"] : ["2"];
+  const options = ["--bind", `127.0.0.1:${port}`, "--workers", ...workers, "--chdir", folder];
   const args = [join(HERE, "application.py"), name, password, ...options];
   const child = spawn(join(python, "python"), args, { env, stdio: ["ignore", "ignore", "pipe"] });
   let stderr = "";
@@ -57,7 +61,13 @@ export async function startApplication(application: ApplicationOptions): Promise
 }
 
 /** The settings file as an administrator has it, with our items in their place. */
-function settings(folder: string, { items, mediaDirectory }: ApplicationOptions): string {
+function settings(
+  folder: string,
+  { items, mediaDirectory, sessionsInMemory = false }: ApplicationOptions,
+): string {
+  const inMemory = `SESSION_ENGINE = "django.contrib.sessions.backends.cache"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False
+`;
   return `ALLOWED_HOSTS = ["127.0.0.1"]
 ROOT_URLCONF = "application"
 INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions"]
@@ -71,8 +81,7 @@ MIDDLEWARE = [
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates"}]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
-MEDIA_ROOT = ${JSON.stringify(mediaDirectory)}
+${sessionsInMemory ? inMemory : "SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True\n"}MEDIA_ROOT = ${JSON.stringify(mediaDirectory)}
 SECRET_KEY = ${JSON.stringify(randomBytes(32).toString("hex"))}
 ${items}DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ${JSON.stringify(join(folder, "database"))}}}
 `;
