@@ -164,3 +164,17 @@ test("a server that is alone is never left out by what requests meet, but by a d
   balancer.order([{ drained: true, down: false }], 0);
   expect(balancer.choose(facts(), undefined, 0)).toBe(-1);
 });
+
+test("where no request may be repeated, a server that refused gets one after its time, a silent one 10 s later", () => {
+  const balancer = new Balancer(upstream({ servers: SERVERS.slice(0, 2) }));
+  const upload = facts({ repeatable: false });
+  const gets = (now: number): Set<number> =>
+    new Set([1, 2, 3].map(() => balancer.choose(upload, undefined, now)));
+  balancer.failed(0, false, 0);
+  expect(gets(999)).toEqual(new Set([1]));
+  expect(gets(1_000)).toEqual(new Set([0, 1]));
+  balancer.answered(0, 1_000);
+  for (let i = 0; i < 3; i++) balancer.failed(0, true, 20_000);
+  expect(gets(30_999)).toEqual(new Set([1]));
+  expect(gets(31_000)).toEqual(new Set([0, 1]));
+});

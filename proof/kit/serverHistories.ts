@@ -9,7 +9,7 @@ interface Known {
   inProgress: number;
   failures: number;
   /** Left out since a failure; `again` is when a request may try it. */
-  out: undefined | { again: number; ms: number; tried: boolean };
+  out: undefined | { again: number; ms: number; tried: boolean; silent: boolean };
 }
 
 type Chosen = Pick<Balancer, "choose" | "order" | "begun" | "ended" | "answered" | "failed">;
@@ -120,7 +120,9 @@ class Model {
     const all = [...this.known.keys()].filter((i) => !passedOver.has(i));
     const usable = (i: number, tries: boolean): boolean => {
       const { order, out } = this.known[i]!;
-      return !order.drained && !order.down && (out === undefined || (tries && now >= out.again));
+      const isBack = (one: NonNullable<Known["out"]>): boolean =>
+        now >= one.again + (one.silent && !tries ? 10_000 : 0);
+      return !order.drained && !order.down && (out === undefined || isBack(out));
     };
     const { bound, session, repeatable } = facts;
     if (bound !== undefined && all.includes(bound) && usable(bound, repeatable))
@@ -151,7 +153,7 @@ class Model {
     const { out } = one;
     if (out === undefined ? connected && one.failures < 3 : !out.tried) return;
     const ms = Math.min(Math.max(2 * (out?.ms ?? 0), 1_000), 10_000);
-    one.out = { again: now + ms, ms, tried: false };
+    one.out = { again: now + ms, ms, tried: false, silent: connected };
   }
 
   private among(may: number[], chosen: number, session: string | undefined, client: string, now: number) {

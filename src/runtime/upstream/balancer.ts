@@ -40,6 +40,8 @@ interface ServerState {
   failures: number;
   /** Left out by what requests met, until one is answered. */
   suspect: boolean;
+  /** It took the connection of the request that made it suspect: one that tries it may be lost. */
+  silent: boolean;
   /** A request tries whether it is back. */
   tried: boolean;
   /** While it is suspect: when the next request may try it. */
@@ -58,6 +60,8 @@ interface ServerState {
  *
  *     up ──a failed connect, or 3 requests without an answer──> suspect: out for 1 s, 2 s, … 10 s
  *                                                                  └──one request may try it: answered──> up, slow start
+ *                                       any, if it refused a connection: no request is lost by that; if it was silent, one that
+ *                                       may be repeated, or any if none comes
  *     up ──order of the master: down, or drained──> out ──order──> up, slow start
  *
  * A backup is chosen only where no other server can be. A server that failed a request is not chosen for it again. One that
@@ -174,6 +178,7 @@ export class Balancer {
     if (this.isAlone || (server.suspect && !server.tried)) return 0;
     if (connected && !server.suspect && server.failures < FAILURES_MAX) return 0;
     server.suspect = true;
+    server.silent = connected;
     server.tried = false;
     server.outMs = Math.min(Math.max(server.outMs * 2, OUT_MIN_MS), OUT_MAX_MS);
     server.tryAt = now + server.outMs;
@@ -186,8 +191,10 @@ export class Balancer {
     return { inProgress, out: suspect };
   }
 
-  private isUsable({ gone, order, suspect, tryAt }: ServerState, tries: boolean, now: number): boolean {
-    const isOut = suspect && !this.isAlone && !(tries && now >= tryAt);
+  private isUsable(server: ServerState, tries: boolean, now: number): boolean {
+    const { gone, order, suspect, silent, tryAt } = server;
+    const mayTry = now >= (tries || !silent ? tryAt : tryAt + PATIENCE_MS);
+    const isOut = suspect && !this.isAlone && !mayTry;
     return !gone && !order.drained && !order.down && !isOut;
   }
 
@@ -255,6 +262,7 @@ const newState = ({ url, weight, backup }: UpstreamServer): ServerState => ({
   inProgress: 0,
   failures: 0,
   suspect: false,
+  silent: false,
   tried: false,
   tryAt: 0,
   outMs: 0,
@@ -270,4 +278,6 @@ const OUT_MIN_MS = 1_000;
 const OUT_MAX_MS = 10_000;
 /** How long a request that tries a server keeps others from it. */
 const TRIAL_MS = 5_000;
+/** How much longer a silent server waits for a request that may be repeated: an upstream for uploads gets none. */
+const PATIENCE_MS = 10_000;
 const SHARE_MIN = 0.1;
