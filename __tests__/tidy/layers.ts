@@ -104,6 +104,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "package",
     "slowClients",
     "soak",
+    "servers",
     ".",
   ],
   bench: ["lib", "helpers", "proxies", "work", "."],
