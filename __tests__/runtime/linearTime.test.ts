@@ -88,7 +88,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   },
   "src/runtime/load/dhParameters.ts /-----BEGIN (X9\\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\\s]+)-----END \\1DH PARAMETERS-----/":
     { because: "a file of the config" },
-  "src/runtime/codec/http1/requestHead.ts /^https?:\\/\\/([^/?#]+)(.*)/is": {
+  "src/model/target.ts /^https?:\\/\\/([^/?#]+)(.*)/is": {
     because:
       "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
     worst: ["http://", "a", ""],

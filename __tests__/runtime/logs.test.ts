@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import fc from "../../proof/kit/property.js";
-import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
+import { parseConfig, type ProxyConfig, type RouteConfig } from "../../src/model/index.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { LogFiles, type LogOptions } from "../../src/runtime/logs/logFiles.js";
 import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
@@ -179,6 +179,9 @@ async function script(
   return promisify(execFile)(process.execPath, ["-e", whole], { env: { ...process.env, ...env } });
 }
 
+/** Of a route; only its kind and upstream are logged. */
+const PROXIED = { type: "proxy", upstream: "app" } as RouteConfig["action"];
+
 describe("JSON", () => {
   test("one object per line with every field", () => {
     const request = {
@@ -188,7 +191,7 @@ describe("JSON", () => {
       headers: { "User-Agent": 'q"\\\x01', Authorization: basic("anna:pw") },
       receivedAt: Date.now() - 20,
     } as const;
-    const line = jsonLine(answered(request, { route: fakeRoute({ name: "web" }) }, 404, ""));
+    const line = jsonLine(answered(request, { route: fakeRoute({ name: "web", action: PROXIED }) }, 404, ""));
     expect(line).toMatch(/^[ -~]+\n$/);
     const entry = JSON.parse(line) as Record<string, unknown>;
     expect(entry).toMatchObject({
@@ -202,8 +205,11 @@ describe("JSON", () => {
       host: "sync.example:8080",
       status: 404,
       body_bytes_sent: 0,
+      request_body_bytes: 0,
+      listener: "plain",
       server: "app",
       route: "web",
+      upstream: "app",
       referer: null,
       user_agent: 'q"\\\x01',
     });

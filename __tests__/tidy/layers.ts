@@ -51,6 +51,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "deployment.ts",
     "serving.ts",
     "index.ts",
+    "decision.ts",
     "resolution.ts",
     "review",
   ],

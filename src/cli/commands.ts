@@ -10,6 +10,7 @@ import { addMaintenance } from "./maintenanceCommand.js";
 import { addPreview } from "./previewOptions.js";
 import { addQuiesce } from "./quiesceCommand.js";
 import { addReload } from "./reloadCommand.js";
+import { addReplay } from "./replayCommand.js";
 import { addResolve } from "./resolveCommand.js";
 import { addSettings } from "./settingsCommand.js";
 import { addUpgrade } from "./upgradeCommand.js";
@@ -25,6 +26,7 @@ export function addCommands(program: Command, output: Output, done: (code: numbe
   addQuiesce(program, output, done);
   addCheck(program, output, done);
   addResolve(program, output, done);
+  addReplay(program, output, done);
   addPreview(program, output, done);
   addDoctor(program, output, done);
   addExplain(program, output, done);

@@ -144,6 +144,7 @@ export const PROBLEM_CODES = {
   "settings.write-failed": "See the system error in the message.",
   "settings.not-deployed": "Deploy application settings, or name a deployment that has them.",
   "files.unreadable": "Create the file, or let the user that runs portico read it.",
+  "files.not-a-log": "Give an access log in nginx's `combined` format, or in Portico's JSON.",
   "files.duplicate-path":
     "Give one of the files another path. A host has one front end: give its `proxy` the virtual servers of both, or deliver the second to another host.",
   "files.foreign-owner": "Give the file and its directory to the same user.",

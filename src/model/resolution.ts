@@ -1,43 +1,29 @@
-import { isIP, isIPv6 } from "node:net";
+import { isIP } from "node:net";
 import {
   acceptedCodings,
   acceptsHtml,
-  type ActionConfig,
   type ActionOf,
   answerFieldRules,
-  belowDirectory,
-  canonicalAddress,
   connectionOptions,
   clientPort,
   CODING_SUFFIXES,
-  CONNECT_REFUSAL,
-  defaultPort,
   forwardedClient,
   ForwardingRules,
   withFileValues,
   type ForwardedRequest,
   type HeaderList,
-  hostAsked,
-  isBodyTooLong,
-  isFileMethod,
   type ListenerConfig,
-  type NormalisedPath,
-  normalisePath,
-  parseHost,
   problem,
   ProblemError,
   type ProxyConfig,
-  redirectLocation,
   requestedUpgrade,
-  restBelow,
   type RouteConfig,
-  Router,
   hasSeveral,
   serversOf,
-  TRACE_REFUSAL,
   type VirtualServerConfig,
   withinRanges,
 } from "./index.js";
+import { decide, type Place, Places } from "./decision.js";
 import { type ServerChance, serverChances } from "./config/serverChances.js";
 import { isWrite } from "./config/writes.js";
 
@@ -122,19 +108,16 @@ export interface Answerer {
 export function resolution(config: ProxyConfig, request: TestRequest | string): Resolution {
   const asked = withDefaults(typeof request === "string" ? { url: request } : request);
   const url = splitUrl(asked.url);
-  const listener = listenerFor(config, url, asked.listener);
-  const router = new Router(config);
-  const host = parseHost(url.authority);
-  const path = normalisePath(url.target);
-  if (host === undefined || path === undefined) {
-    const server = router.defaultServer(listener.name);
+  const places = new Places(config);
+  const listener =
+    places.listener(url.scheme, url.authority, asked.listener) ?? noListener(config, url, asked);
+  const place = places.find(listener, url.authority, url.target);
+  if (place === undefined) {
     const { clientAddress } = asked;
+    const server = places.defaultServer(listener);
     return { ...answererOf(listener, server, undefined), clientAddress, kind: "error", status: 400 };
   }
-  const server = router.virtualServer(listener.name, host.serverName);
-  const route = router.route(server, path);
-  const client = clientOf(config, asked);
-  return answer({ config, asked, client, url, listener, serverName: host.serverName, server, route, path });
+  return answer({ ...place, config, asked, client: clientOf(config, asked), url });
 }
 
 type AskedRequest = TestRequest & Required<Pick<TestRequest, "method" | "clientAddress">>;
@@ -162,16 +145,11 @@ function clientOf({ trustedProxies, clientAddressField }: ProxyConfig, asked: As
   return { clientAddress: named, forwardedBy: named === address ? undefined : address, trusted: true };
 }
 
-interface Routed {
+interface Routed extends Place {
   readonly config: ProxyConfig;
   readonly asked: AskedRequest;
   readonly client: Client;
   readonly url: SplitUrl;
-  readonly listener: ListenerConfig;
-  readonly serverName: string;
-  readonly server: VirtualServerConfig;
-  readonly route: RouteConfig | undefined;
-  readonly path: NormalisedPath;
 }
 
 function answer(routed: Routed): Resolution {
@@ -184,13 +162,14 @@ function answer(routed: Routed): Resolution {
 
 /** What answers, whichever page an error has. */
 function unpaged(routed: Routed): Answered {
-  const { route, asked } = routed;
-  const fail = (status: number): Answered => ({ kind: "error", status });
-  if (asked.method === "CONNECT") return fail(CONNECT_REFUSAL.status);
-  if (asked.method === "TRACE") return fail(TRACE_REFUSAL.status);
-  if (route === undefined) return fail(404);
-  if (isBodyTooLong(bodyLength(asked), route.requestBodyBytesMax)) return fail(413);
-  return answered(routed, route, route.action);
+  const { asked, route, url } = routed;
+  const request = { method: asked.method, target: url.target, bodyBytes: bodyLength(asked) };
+  const decision = decide(routed, request);
+  if (route?.action.type === "proxy" && decision.kind === "proxy")
+    return upstreamRequest(routed, route, route.action);
+  if (route?.action.type === "staticFiles" && decision.kind === "staticFile")
+    return { ...decision, ...encodedFiles(asked, decision.file, route.action) };
+  return decision as Exclude<typeof decision, { readonly kind: "proxy" }>;
 }
 
 type Page = Extract<Answered, { readonly kind: "error" }>["page"];
@@ -220,29 +199,7 @@ function answererOf(
   };
 }
 
-function answered<T extends ActionConfig["type"]>(
-  routed: Routed,
-  route: RouteConfig,
-  action: ActionOf<T>,
-): Answered {
-  return (ANSWERS[action.type as T] as Answers[T])(routed, route, action);
-}
-
-type Answers = {
-  readonly [T in ActionConfig["type"]]: (routed: Routed, route: RouteConfig, action: ActionOf<T>) => Answered;
-};
-
-/** What each kind of action does with a request. */
-const ANSWERS: Answers = {
-  proxy: upstreamRequest,
-  staticFiles: staticFile,
-  redirect: ({ serverName, server, listener, url }, _, action) => {
-    const host = hostAsked(serverName, server.serverNames, listener.address);
-    return { kind: "redirect", status: action.status, location: redirectLocation(action, host, url.target) };
-  },
-  respond: (_, __, { status, body }) => ({ kind: "respond", status, body }),
-};
-
+/** What a decision to proxy leads to, by the fields of the request. */
 function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"proxy">): Answered {
   const { config, asked, client, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;
@@ -281,17 +238,16 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
   return { kind: "proxy", upstream: upstream.name, upstreamUrl, ...several, writes, requestLine, headers };
 }
 
-/** The file that a path names; the first index file for a directory. */
-function staticFile({ asked, path }: Routed, route: RouteConfig, action: ActionOf<"staticFiles">): Answered {
-  if (!isFileMethod(asked.method)) return { kind: "error", status: 405 };
-  const rest = restBelow(route, path);
-  if (rest === undefined) return { kind: "error", status: 404 };
-  const index = rest.endsWith("/") ? (action.index[0] ?? "") : "";
-  const named = Buffer.from(rest, "latin1").toString("utf8") + index;
-  const file = belowDirectory(action.directory) + named;
-  const codings = file.endsWith("/") ? [] : acceptedCodings(headerList(asked), action.precompressed ?? []);
-  const encodedFiles = codings.map((coding) => file + CODING_SUFFIXES[coding]);
-  return { kind: "staticFile", file, ...(encodedFiles.length === 0 ? {} : { encodedFiles }) };
+/** The encoded forms of a file that the client accepts. */
+function encodedFiles(
+  asked: AskedRequest,
+  file: string,
+  { precompressed = [] }: ActionOf<"staticFiles">,
+): { readonly encodedFiles?: readonly string[] } {
+  const codings = file.endsWith("/") ? [] : acceptedCodings(headerList(asked), precompressed);
+  return codings.length === 0
+    ? {}
+    : { encodedFiles: codings.map((coding) => file + CODING_SUFFIXES[coding]) };
 }
 
 interface SplitUrl {
@@ -313,26 +269,13 @@ function splitUrl(url: string): SplitUrl {
   return { scheme, authority, target };
 }
 
-function listenerFor(config: ProxyConfig, url: SplitUrl, name: string | undefined): ListenerConfig {
-  const all = config.listeners.filter((l) =>
-    name === undefined ? l.protocol === url.scheme : l.name === name,
-  );
-  const host = parseHost(url.authority);
-  const port = Number(host?.port || defaultPort(url.scheme));
-  // Where something in front maps ports and the config does not say how, no listener may have the scheme's own port.
-  const taking = all.filter((l) => clientPort(l) === port);
-  const isAsked = name === undefined && host?.port !== undefined && host.port !== "";
-  const onPort = taking.length > 0 || isAsked ? taking : all;
-  const ipv6 = host !== undefined && isIPv6(host.serverName);
-  const found =
-    onPort.find((l) => canonicalAddress(l.address) === host?.serverName) ??
-    onPort.find((l) => isIPv6(l.address) === ipv6) ??
-    onPort[0];
-  if (found !== undefined) return found;
+function noListener(config: ProxyConfig, { scheme, authority }: SplitUrl, asked: AskedRequest): never {
   const allowed = config.listeners.map((l) => `${l.name} (${l.protocol}, port ${clientPort(l)})`).join(", ");
-  const asked = `${url.scheme}://${url.authority}`;
   throw new ProblemError([
-    problem("config.unknown-reference", asked, "comes in through no listener", { received: name, allowed }),
+    problem("config.unknown-reference", `${scheme}://${authority}`, "comes in through no listener", {
+      received: asked.listener,
+      allowed,
+    }),
   ]);
 }
 

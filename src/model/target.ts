@@ -25,6 +25,17 @@ export function normalisePath(target: string): NormalisedPath | undefined {
   return decoded === undefined ? undefined : resolveDotSegments(decoded);
 }
 
+/** The parts of a target in absolute-form (RFC 9112, 3.2.2), the second one in origin-form; undefined if it is not. */
+export function splitAbsolute(
+  target: string,
+): { readonly authority: string; readonly target: string } | undefined {
+  const [, authority, rest] = ABSOLUTE.exec(target) ?? [];
+  if (authority === undefined || rest === undefined) return undefined;
+  return { authority, target: rest.charCodeAt(0) === SLASH ? rest : `/${rest}` };
+}
+
+const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)/is;
+
 /** Index of the `?` that begins the query, or the length. */
 export function endOfPath(target: string): number {
   const query = target.indexOf("?");

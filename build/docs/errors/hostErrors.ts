@@ -89,6 +89,12 @@ export const HOST_ERRORS = {
     "has no application settings",
   ),
   ...seen(
+    "files.not-a-log",
+    "`portico replay` understood no line of the file. It fails then: a check that has read nothing has found nothing.",
+    "/var/log/portico/error.log",
+    "has no line of an access log",
+  ),
+  ...seen(
     "files.foreign-owner",
     "A file in another user's directory may have been put there so that root changes another file. It is left alone.",
     "/srv/sync/conf/settings.py",

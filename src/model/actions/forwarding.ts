@@ -83,9 +83,7 @@ export class ForwardingRules {
     const [, authority = "localhost"] = /^https?:\/\/([^/]*)/.exec(upstream.url) ?? [];
     this.upstreamAuthority = authority;
     this.upstreamScheme = upstreamScheme(upstream.url);
-    const { strip, rewrite } = this.action;
-    this.strip = strip === "none" && rewrite !== undefined ? "raw" : strip;
-    this.into = rewrite ?? "/";
+    ({ strip: this.strip, into: this.into } = cutOf(this.action));
     const set = Object.entries(this.action.setHeaders);
     const { host } = this.action.forwarded;
     this.fixed =
@@ -312,6 +310,21 @@ export class ForwardingRules {
     if (rest === "") return own || "/";
     return /^[/?#"']/.test(rest) ? own + rest : path;
   }
+}
+
+/** How the route's path is cut, and the path that goes upstream in its place. */
+function cutOf({ strip, rewrite }: ActionOf<"proxy">): { readonly strip: Strip; readonly into: string } {
+  return { strip: strip === "none" && rewrite !== undefined ? "raw" : strip, into: rewrite ?? "/" };
+}
+
+/** The target that a request has upstream, for who asks nothing else of {@link ForwardingRules}. */
+export function upstreamTargetOf(
+  route: Pick<ProxiedRoute, "path" | "action">,
+  target: string,
+  path: NormalisedPath,
+): string {
+  const { strip, into } = cutOf(route.action);
+  return upstreamTarget(strip, route.path, target, path, into);
 }
 
 /** Why a request is not forwarded. */

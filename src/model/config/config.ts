@@ -70,7 +70,7 @@ const logFormat = z
   .enum(["combined", "json"])
   .default("combined")
   .describe(
-    "Line format: nginx's `combined`, or one JSON object per line. JSON has in `tls_group` the key exchange group of the TLS connection, such as `X25519MLKEM768`; null if there is none. `request_id` is the id of an error page (`errorPages`), where there is one.",
+    "Line format: nginx's `combined`, or one JSON object per line. JSON has in `tls_group` the key exchange group of the TLS connection, such as `X25519MLKEM768`; null if there is none. `request_id` is the id of an error page (`errorPages`), where there is one. `request_body_bytes` is the announced length of the request's body, null if none was; `upstream` is that of the route, null if it has none.",
   );
 
 const logStream = z.enum(["stdout", "stderr"]).meta({

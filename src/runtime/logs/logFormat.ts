@@ -1,6 +1,6 @@
 import { onePiece } from "../../model/serving.js";
 import type { RequestHead } from "../codec/request.js";
-import type { ErrorLevel, Exchange, LoggedExchange } from "../exchange/exchange.js";
+import type { ErrorLevel, Exchange, LoggedExchange, RouteRuntime } from "../exchange/exchange.js";
 import { requestIdOf } from "../exchange/requestId.js";
 
 /**
@@ -52,10 +52,17 @@ export function jsonLine(exchange: LoggedExchange): string {
     `,"host":${json(request.host)}` +
     `,"status":${statusOf(exchange)},"body_bytes_sent":${exchange.bodyBytesSent}` +
     `,"request_time_ms":${Math.max(0, Math.round(now.at - request.receivedAt))}` +
-    `,"server":${json(exchange.server.name)},"route":${jsonOrNull(exchange.route?.config.name)}` +
+    `,"request_body_bytes":${request.bodyLength === -1 ? "null" : request.bodyLength}` +
+    `,"listener":${json(client.listener)},"server":${json(exchange.server.name)}${routeFields(exchange.route)}` +
     `,"referer":${jsonOrNull(fields.referer)},"user_agent":${jsonOrNull(fields.userAgent)}` +
     (exchange.requestId === undefined ? "}\n" : `,"request_id":"${exchange.requestId}"}\n`)
   );
+}
+
+function routeFields(route: RouteRuntime | undefined): string {
+  if (route === undefined) return `,"route":null,"upstream":null`;
+  const { name, action } = route.config;
+  return `,"route":${json(name)},"upstream":${action.type === "proxy" ? json(action.upstream) : "null"}`;
 }
 
 /**

@@ -1,4 +1,10 @@
-import { type HeaderList, CONNECT_REFUSAL, requestedUpgrade, TRACE_REFUSAL } from "../../../model/serving.js";
+import {
+  type HeaderList,
+  CONNECT_REFUSAL,
+  requestedUpgrade,
+  splitAbsolute,
+  TRACE_REFUSAL,
+} from "../../../model/serving.js";
 import { address, type LoggedRequest } from "../request.js";
 import { REQUEST_FATES } from "./fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
@@ -137,12 +143,11 @@ function locate(line: RequestLine, fields: Fields): Place {
   if (authority === undefined && line.version === "1.1") throw new HeadError(400, "no Host field");
   if (authority === "") throw new HeadError(400, "empty Host field");
   if (target.charCodeAt(0) !== 0x2f) {
-    const absolute = /^https?:\/\/([^/?#]+)(.*)/is.exec(target);
-    if (absolute === null) throw new HeadError(400, "target is neither origin-form nor absolute-form");
+    const absolute = splitAbsolute(target);
+    if (absolute === undefined) throw new HeadError(400, "target is neither origin-form nor absolute-form");
     if (authority !== undefined && "refuse" in address(authority, "/"))
       throw new HeadError(400, "invalid Host field");
-    authority = absolute[1]!;
-    target = absolute[2]!.charCodeAt(0) === 0x2f ? absolute[2]! : `/${absolute[2]}`;
+    ({ authority, target } = absolute);
   }
   const where = address(authority ?? "", target);
   if ("refuse" in where) throw new HeadError(where.refuse, "invalid host or target");

@@ -1,0 +1,180 @@
+import { basename } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { readLogFile } from "../diagnosis/accessLogFile.js";
+import { NO_REQUEST, readLogLine } from "../diagnosis/accessLogLine.js";
+import { originOf, Replay } from "../diagnosis/replay.js";
+import { type Problem, problem, type ProxyConfig, type Scheme } from "../model/index.js";
+import { readDocument, sourceOf } from "./document.js";
+import { EXIT, json, type Output, problemsText } from "./output.js";
+import { type FileCount, type Replayed, replayText } from "./replayText.js";
+
+interface ReplayFlags {
+  config: string;
+  against?: string;
+  againstLog?: boolean;
+  root?: string;
+  host?: string;
+  scheme?: Scheme;
+  allow: Allowed;
+  showSecrets?: boolean;
+  json?: boolean;
+}
+
+/** How many requests may change: a number, or a share of all. */
+type Allowed = { readonly requests: number } | { readonly share: number };
+
+export function addReplay(program: Command, output: Output, done: (code: number) => void): void {
+  const command = program
+    .command("replay")
+    .description("run the requests of access logs through another config, and say which it treats otherwise")
+    .argument("<LOG...>", "access logs, combined or JSON, also compressed by gzip; - is standard input")
+    .requiredOption("--config <NEW>", "the config that may come into force")
+    .option("--against <OLD>", "the config to compare with (default: that of this host)")
+    .addOption(
+      new Option("--against-log", "compare with what the log says: status, and in JSON the route").conflicts(
+        "against",
+      ),
+    )
+    .option("--root <DIR>", "folder below which the default config is looked up")
+    .option(
+      "--host <NAME>",
+      "host that requests of combined logs asked for (default: the only application's)",
+    )
+    .addOption(
+      new Option(
+        "--scheme <SCHEME>",
+        "scheme of requests of combined logs (default: https where there is a listener for it)",
+      ).choices(["http", "https"]),
+    )
+    .option("--allow <N>", "how many requests may change, as 10, or as 0.1% of all", allowed, { requests: 0 })
+    .option("--show-secrets", "show queries, and parts of paths that look like tokens")
+    .option("--json", "print the outcome as JSON")
+    .addHelpText("after", HELP);
+  command.action(async (logs: string[], flags: ReplayFlags) => {
+    const inputs = [flags.config, flags.against, ...logs].filter((file) => file === "-");
+    if (inputs.length > 1) command.error("error: standard input can be read once only");
+    done(await replay(logs, flags, output));
+  });
+}
+
+const HELP = `
+Says for how many requests virtual server, route, action, upstream, path upstream, file, Location or status change, with
+up to three examples each. What an upstream will answer, or whether a file exists, is not known: nothing is sent.
+
+Lines of combined logs name neither host nor scheme: give logs of several virtual servers one at a time. Lines that are
+of no access log are counted.
+
+Exit codes: 0 nothing changes, or no more than --allow; 1 more changes, or something could not be read; 2 wrong usage.
+
+Examples:
+  portico replay /var/log/portico/access.log* --config ./portico.json
+  portico replay access.log.gz --config new.json --against old.json --json
+  portico replay /var/log/nginx/access.log --config portico.json --against-log --host files.example.org`;
+
+async function replay(logs: readonly string[], flags: ReplayFlags, output: Output): Promise<number> {
+  const refused = (file: string, problems: readonly Problem[]): number => {
+    output.out(flags.json === true ? json({ file, ok: false, problems }) : problemsText(file, problems));
+    return EXIT.failed;
+  };
+  const after = await configOf(sourceOf(flags.config, undefined).file);
+  if ("problems" in after) return refused(after.file, after.problems);
+  const before =
+    flags.againstLog === true ? undefined : await configOf(sourceOf(flags.against, flags.root).file);
+  if (before !== undefined && "problems" in before) return refused(before.file, before.problems);
+  const origin = originOf(before?.config ?? after.config, flags);
+  // Where each line names its host, nobody has to choose.
+  const assumed = "names" in origin ? { scheme: "https" as const, host: origin.names[0]! } : origin;
+  const run = new Replay({
+    before: before?.config,
+    after: after.config,
+    origin: assumed,
+    secrets: flags.showSecrets === true,
+  });
+  const files: FileCount[] = [];
+  for (const log of logs) {
+    const counted = await readInto(run, log, "names" in origin);
+    files.push(counted);
+    if (counted.hostMissing && "names" in origin) {
+      output.err(`error: ${log} does not name hosts: give --host, one of ${origin.names.join(", ")}\n`);
+      return EXIT.usage;
+    }
+  }
+  const replayed = {
+    before: before === undefined ? undefined : before.file,
+    after: after.file,
+    files,
+    run,
+    problems: files.flatMap(problemsOf),
+  };
+  const ok = replayed.problems.length === 0 && isAllowed(run, flags.allow);
+  output.out(flags.json === true ? json(jsonOf(replayed, ok)) : replayText(replayed));
+  return ok ? EXIT.ok : EXIT.failed;
+}
+
+type Read = { readonly file: string } & (
+  | { readonly config: ProxyConfig }
+  | { readonly problems: readonly Problem[] }
+);
+
+async function configOf(file: string): Promise<Read> {
+  const read = await readDocument(file);
+  return read.ok ? { file, config: read.value } : { file, problems: read.problems };
+}
+
+/** @param asksHost whether lines without a host cannot be replayed */
+async function readInto(run: Replay, file: string, asksHost: boolean): Promise<FileCount> {
+  const counted: FileCount = { file, lines: 0, requests: 0, noRequest: 0, noLog: 0, firstNoLog: undefined };
+  const where = (): string => `${file === "-" ? "standard input" : basename(file)}:${counted.lines}`;
+  const failure = await readLogFile(file, (text) => {
+    counted.lines++;
+    const line = readLogLine(text);
+    if (line === undefined) {
+      counted.firstNoLog ??= counted.lines;
+      counted.noLog++;
+    } else if (line === NO_REQUEST) {
+      counted.noRequest++;
+    } else {
+      counted.requests++;
+      if (asksHost && line.host === undefined) counted.hostMissing = true;
+      run.add(line, where);
+    }
+  });
+  return failure === undefined ? counted : { ...counted, failure };
+}
+
+/** A gate that lets something pass because it read nothing would be none. */
+function problemsOf({ file, failure, lines, noLog }: FileCount): readonly Problem[] {
+  const alien =
+    lines > 0 && noLog === lines ? [problem("files.not-a-log", file, "has no line of an access log")] : [];
+  return failure === undefined ? alien : [failure, ...alien];
+}
+
+function isAllowed({ changed, requests }: Replay, allow: Allowed): boolean {
+  return changed <= ("requests" in allow ? allow.requests : allow.share * requests);
+}
+
+function jsonOf({ before, after, files, run, problems }: Replayed, ok: boolean): unknown {
+  const { requests, changed, unknownBodies, groups } = run;
+  const read = files.map(({ file, lines, requests: of, noRequest, noLog }) => {
+    return { file, lines, requests: of, noRequest, noLog };
+  });
+  return {
+    ok,
+    before: before ?? null,
+    after,
+    files: read,
+    requests,
+    changed,
+    unknownBodies,
+    groups,
+    problems,
+  };
+}
+
+function allowed(text: string): Allowed {
+  const [, number, percent] = /^(\d{1,15}(?:\.\d{1,9})?)(%?)$/.exec(text) ?? [];
+  if (number !== undefined && percent === "%" && Number(number) <= 100)
+    return { share: Number(number) / 100 };
+  if (number !== undefined && percent === "" && !number.includes(".")) return { requests: Number(number) };
+  throw new InvalidArgumentError("Give a whole number, as 10, or a share of all requests, as 0.1%.");
+}

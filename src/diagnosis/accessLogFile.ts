@@ -1,0 +1,88 @@
+import { createReadStream } from "node:fs";
+import { pipeline, Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { type Problem, problem } from "../model/index.js";
+import { systemReason } from "../runtime/load/systemReason.js";
+
+/**
+ * Reads a log, line by line; one that is compressed by gzip is known by its first bytes. A line that is longer than any
+ * line of a log is passed on cut, as soon as it is too long, so memory stays bounded whatever the file is.
+ *
+ * @param file `-` for standard input
+ * @param take called for each line, without its line feed, one char a byte
+ * @returns why it was not read to its end
+ */
+export async function readLogFile(file: string, take: (line: string) => void): Promise<Problem | undefined> {
+  const raw: Readable = file === "-" ? process.stdin : createReadStream(file, { highWaterMark: PIECE_BYTES });
+  const lines = new Lines(take);
+  try {
+    for await (const chunk of await unpacked(raw)) lines.add((chunk as Buffer).toString("latin1"));
+    lines.end();
+    return undefined;
+  } catch (error) {
+    lines.end();
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code?.startsWith("Z_") === true ? "is damaged: not all of it is gzip" : undefined;
+    return problem("files.unreadable", file, why ?? `cannot be read ${systemReason(error as Error)}`, {
+      fix: why === undefined ? "Give a log file that you may read." : "Give a complete copy of the log.",
+    });
+  }
+}
+
+/** The bytes, or what is in them if they are compressed. */
+async function unpacked(raw: Readable): Promise<Readable> {
+  const pieces = raw[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let begin = Buffer.alloc(0);
+  while (begin.length < 2) {
+    const { done, value } = await pieces.next();
+    if (done === true) break;
+    begin = Buffer.concat([begin, value]);
+  }
+  const all = Readable.from(continued(begin, pieces), { objectMode: true });
+  if (begin[0] !== 0x1f || begin[1] !== 0x8b) return all;
+  const gunzip = createGunzip({ chunkSize: PIECE_BYTES });
+  // An error ends the stream that is read, which throws it.
+  return pipeline(all, gunzip, () => undefined);
+}
+
+async function* continued(begin: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  if (begin.length > 0) yield begin;
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
+}
+
+/** Cuts text into lines. */
+class Lines {
+  private begun = "";
+  /** The rest of a line that was too long is skipped. */
+  private skipping = false;
+
+  constructor(private readonly take: (line: string) => void) {}
+
+  add(text: string): void {
+    let from = 0;
+    for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", from)) {
+      const line = text.slice(from, at);
+      from = at + 1;
+      this.whole(this.begun === "" ? line : this.begun + line);
+    }
+    if (!this.skipping) this.begun += text.slice(from);
+    if (this.begun.length <= LINE_BYTES_MAX) return;
+    this.take(this.begun.slice(0, LINE_BYTES_MAX));
+    this.begun = "";
+    this.skipping = true;
+  }
+
+  end(): void {
+    if (this.begun !== "") this.whole(this.begun);
+  }
+
+  private whole(line: string): void {
+    this.begun = "";
+    if (this.skipping) this.skipping = false;
+    else if (line !== "") this.take(line.endsWith("\r") ? line.slice(0, -1) : line);
+  }
+}
+
+const PIECE_BYTES = 262_144;
+/** A request head has up to 1 MiB at most, of which each byte may be escaped; ordinary lines have some hundred bytes. */
+const LINE_BYTES_MAX = 1_048_576;

@@ -1,0 +1,97 @@
+import type { LoggedRequest } from "./accessLogLine.js";
+import type { Outcome } from "./replayOutcome.js";
+
+/** What can change about a request. `path` is the one that goes upstream. */
+export const CHANGES = [
+  "virtual server",
+  "route",
+  "action",
+  "upstream",
+  "path",
+  "file",
+  "location",
+  "status",
+  "body",
+] as const;
+export type Change = (typeof CHANGES)[number];
+
+/** What answers a request, without what differs from request to request. */
+export interface Summary {
+  readonly virtualServer?: string;
+  /** Null if none matches. */
+  readonly route?: string | null;
+  readonly action?: Outcome["action"];
+  readonly upstream?: string;
+  /** Servers of the upstream. */
+  readonly servers?: string;
+  readonly status?: number;
+}
+
+/** What is different between two configs; empty if nothing is. */
+export function changesBetween(before: Outcome, after: Outcome): readonly Change[] {
+  if (isSame(before, after)) return NONE;
+  const same = before.action === after.action;
+  const differs: Readonly<Record<Change, boolean>> = {
+    "virtual server": before.virtualServer !== after.virtualServer,
+    route: before.route !== after.route,
+    action: !same,
+    upstream: same && (before.upstream !== after.upstream || before.servers !== after.servers),
+    path: same && after.action === "proxy" && before.to !== after.to,
+    file: same && after.action === "staticFile" && before.to !== after.to,
+    location: same && after.action === "redirect" && before.to !== after.to,
+    status: before.status !== after.status && before.status !== undefined && after.status !== undefined,
+    body: same && before.body !== after.body,
+  };
+  return CHANGES.filter((change) => differs[change]);
+}
+
+const NONE: readonly Change[] = [];
+
+/** What most requests are, so that it is decided without a list. */
+const isSame = (before: Outcome, after: Outcome): boolean =>
+  before.action === after.action &&
+  before.to === after.to &&
+  before.route === after.route &&
+  before.virtualServer === after.virtualServer &&
+  before.upstream === after.upstream &&
+  before.servers === after.servers &&
+  before.status === after.status &&
+  before.body === after.body;
+
+/** What is different from what a log says. An answer of an upstream may have any status. */
+export function changesFromLog(request: LoggedRequest, after: Outcome): readonly Change[] {
+  const { server, route, status } = request;
+  const early = BEFORE_ROUTES.has(status);
+  const found: Change[] = [];
+  if (server !== undefined && server !== after.virtualServer && !early) found.push("virtual server");
+  if (route !== undefined && route !== (after.route ?? null) && !early) found.push("route");
+  if (after.status !== undefined && after.status !== status && !early) found.push("status");
+  return found;
+}
+
+/**
+ * What a request gets for what a log does not show of it: its fields, its time, its certificate, a pause. And 499: its
+ * client went away.
+ */
+const BEFORE_ROUTES: ReadonlySet<number> = new Set([
+  400, 408, 413, 414, 417, 421, 431, 499, 500, 501, 503, 505,
+]);
+
+export function summaryOf(outcome: Outcome): Summary {
+  const { virtualServer, route, action, upstream, servers, status } = outcome;
+  return {
+    ...(virtualServer === undefined ? {} : { virtualServer, route: route ?? null }),
+    action,
+    ...(upstream === undefined ? {} : { upstream }),
+    ...(servers === undefined ? {} : { servers }),
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+export function summaryOfLogged({ server, route, status }: LoggedRequest): Summary {
+  return {
+    ...(server === undefined ? {} : { virtualServer: server }),
+    ...(route === undefined ? {} : { route }),
+    status,
+  };
+}

@@ -1,0 +1,171 @@
+import { isIPv6 } from "node:net";
+import {
+  type ActionConfig,
+  type ActionOf,
+  belowDirectory,
+  canonicalAddress,
+  clientPort,
+  CONNECT_REFUSAL,
+  defaultPort,
+  hostAsked,
+  isBodyTooLong,
+  isFileMethod,
+  type ListenerConfig,
+  type NormalisedPath,
+  normalisePath,
+  parseHost,
+  type ProxyConfig,
+  redirectLocation,
+  restBelow,
+  type RouteConfig,
+  Router,
+  type Scheme,
+  TRACE_REFUSAL,
+  upstreamTargetOf,
+  type VirtualServerConfig,
+} from "./index.js";
+
+/**
+ * What a config does with a request, as far as its request line, host and body length decide it. `resolve` adds what
+ * follows from other fields; `portico replay` has nothing but this, for a log shows no more.
+ */
+export type Decision =
+  /** @property target path and query that go upstream */
+  | { readonly kind: "proxy"; readonly upstream: string; readonly target: string }
+  | { readonly kind: "staticFile"; readonly file: string }
+  | { readonly kind: "redirect"; readonly status: number; readonly location: string }
+  | { readonly kind: "respond"; readonly status: number; readonly body: string }
+  | { readonly kind: "error"; readonly status: number };
+
+/** Where a request leads. */
+export interface Place {
+  readonly listener: ListenerConfig;
+  readonly server: VirtualServerConfig;
+  /** Undefined if none matches. */
+  readonly route: RouteConfig | undefined;
+  readonly path: NormalisedPath;
+  /** Normalised, without port; empty if the client named none. */
+  readonly serverName: string;
+}
+
+/** Listeners, virtual servers and routes of a config, to look up many requests in. */
+export class Places {
+  private readonly router: Router;
+
+  constructor(private readonly config: ProxyConfig) {
+    this.router = new Router(config);
+  }
+
+  /** The server that answers what fails before the host is known. */
+  defaultServer(listener: ListenerConfig): VirtualServerConfig {
+    return this.router.defaultServer(listener.name);
+  }
+
+  /**
+   * Where a request leads; undefined for one that gets 400 for its host or target.
+   *
+   * @param authority host as the client wrote it, with its port; empty if it named none
+   * @param target origin-form target, one char a byte
+   */
+  find(listener: ListenerConfig, authority: string, target: string): Place | undefined {
+    const serverName = authority === "" ? "" : parseHost(authority)?.serverName;
+    const path = normalisePath(target);
+    if (serverName === undefined || path === undefined) return undefined;
+    const server = this.router.virtualServer(listener.name, serverName);
+    return { listener, server, route: this.router.route(server, path), path, serverName };
+  }
+
+  /**
+   * The listener for a scheme and authority: the one with that scheme and port, at the address that is its host, or else
+   * of its family. Undefined if there is none; a port that the authority names and no listener has is one that is not
+   * there.
+   *
+   * @param name the listener's name, if that is known
+   */
+  listener(scheme: Scheme, authority: string, name?: string): ListenerConfig | undefined {
+    const all = this.config.listeners.filter((l) =>
+      name === undefined ? l.protocol === scheme : l.name === name,
+    );
+    const host = parseHost(authority);
+    const port = Number(host?.port || defaultPort(scheme));
+    // Where something in front maps ports and the config does not say how, no listener may have the scheme's own port.
+    const taking = all.filter((l) => clientPort(l) === port);
+    const isAsked = name === undefined && host?.port !== undefined && host.port !== "";
+    const onPort = taking.length > 0 || isAsked ? taking : all;
+    const ipv6 = host !== undefined && isIPv6(host.serverName);
+    return (
+      onPort.find((l) => canonicalAddress(l.address) === host?.serverName) ??
+      onPort.find((l) => isIPv6(l.address) === ipv6) ??
+      onPort[0]
+    );
+  }
+}
+
+/** What is known of a request whose place is found. */
+export interface PlacedRequest {
+  readonly method: string;
+  /** Origin-form target, one char a byte. */
+  readonly target: string;
+  /** Bytes of its body; -1 if that is not known. */
+  readonly bodyBytes: number;
+}
+
+/** What happens to a request, in the order of the runtime (`exchange/dispatch.ts`, and its codecs before that). */
+export function decide(place: Place, request: PlacedRequest): Decision {
+  const { route } = place;
+  if (request.method === "CONNECT") return error(CONNECT_REFUSAL.status);
+  if (request.method === "TRACE") return error(TRACE_REFUSAL.status);
+  if (route === undefined) return error(404);
+  if (isBodyTooLong(request.bodyBytes, route.requestBodyBytesMax)) return error(413);
+  return decided(place, request, route, route.action);
+}
+
+const error = (status: number): Decision => ({ kind: "error", status });
+
+function decided<T extends ActionConfig["type"]>(
+  place: Place,
+  request: PlacedRequest,
+  route: RouteConfig,
+  action: ActionOf<T>,
+): Decision {
+  return (DECISIONS[action.type as T] as Decisions[T])(place, request, route, action);
+}
+
+type Decisions = {
+  readonly [T in ActionConfig["type"]]: (
+    place: Place,
+    request: PlacedRequest,
+    route: RouteConfig,
+    action: ActionOf<T>,
+  ) => Decision;
+};
+
+/** What each kind of action does with a request. */
+const DECISIONS: Decisions = {
+  proxy: ({ path }, { target }, route, action) => ({
+    kind: "proxy",
+    upstream: action.upstream,
+    target: upstreamTargetOf({ path: route.path, action }, target, path),
+  }),
+  staticFiles: ({ path }, { method }, route, action) => staticFile(method, path, route, action),
+  redirect: ({ serverName, server, listener }, { target }, _, action) => {
+    const host = hostAsked(serverName, server.serverNames, listener.address);
+    return { kind: "redirect", status: action.status, location: redirectLocation(action, host, target) };
+  },
+  respond: (_, __, ___, { status, body }) => ({ kind: "respond", status, body }),
+};
+
+/** The file that a path names; the first index file for a directory. */
+function staticFile(
+  method: string,
+  path: NormalisedPath,
+  route: RouteConfig,
+  action: ActionOf<"staticFiles">,
+): Decision {
+  if (!isFileMethod(method)) return error(405);
+  const rest = restBelow(route, path);
+  if (rest === undefined) return error(404);
+  const index = rest.endsWith("/") ? (action.index[0] ?? "") : "";
+  const named = Buffer.from(rest, "latin1").toString("utf8") + index;
+  return { kind: "staticFile", file: belowDirectory(action.directory) + named };
+}
