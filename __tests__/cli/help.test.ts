@@ -24,6 +24,7 @@ const COMMANDS = [
   "upstreams undrain",
   "check",
   "resolve",
+  "replay",
   "preview",
   "doctor",
   "explain",

@@ -6,7 +6,7 @@ import {
   serversOf,
   splitAbsolute,
 } from "../model/index.js";
-import { decide, type Decision, Places } from "../model/decision.js";
+import { decide, type Decision, type Place, Places } from "../model/decision.js";
 
 /** What a config does with a request of a log, as far as that is known before an upstream or a disk is asked. */
 export interface Outcome {
@@ -92,11 +92,18 @@ export function outcomeIn(side: Side, asked: AskedOfSide): Outcome {
   return {
     action: decision.kind,
     virtualServer: place.server.name,
-    route: place.route?.name,
-    bodyBytesMax: place.route?.requestBodyBytesMax,
+    ...(REFUSED.has(asked.method) ? {} : routeOf(place)),
     ...parts(side, decision),
   };
 }
+
+/** They are refused before a route is looked for. */
+const REFUSED: ReadonlySet<string> = new Set(["CONNECT", "TRACE"]);
+
+const routeOf = ({ route }: Place): Partial<Outcome> => ({
+  route: route?.name,
+  bodyBytesMax: route?.requestBodyBytesMax,
+});
 
 function parts(side: Side, decision: Decision): Partial<Outcome> {
   switch (decision.kind) {
