@@ -95,6 +95,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "upstreams",
     "conformance",
     "exchanges",
+    "replay",
     "demo",
     "processes",
     "faults",

@@ -1,0 +1,157 @@
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import * as http from "node:http";
+import type { ClientHttp2Session } from "node:http2";
+import * as https from "node:https";
+import * as net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { type EveryProtocol, startEveryProtocol } from "../kit/everyProtocol.js";
+import { connectHttp2 } from "../kit/http2Session.js";
+import type { Asked, Parts } from "./generate.js";
+
+/** What a client got, and by it what happened to its request. */
+export interface Served {
+  readonly status: number;
+  readonly location: string | undefined;
+  /** Which upstream got what: `NAME METHOD TARGET`; undefined if none got anything. */
+  readonly upstream: string | undefined;
+  readonly body: string;
+}
+
+/** Upstreams that say what they got, and directories whose files say where they are. */
+export async function startParts(): Promise<Parts & { stop(): void }> {
+  const folder = mkdtempSync(join(tmpdir(), "portico-replayed-"));
+  const directories = ["one", "two"].map((name) => join(folder, name));
+  for (const directory of directories)
+    for (const below of ["", "a", "a/b", "files", "b"]) {
+      mkdirSync(join(directory, below), { recursive: true });
+      for (const file of ["x.txt", "index.html"]) {
+        const path = join(directory, below, file);
+        writeFileSync(path, path);
+      }
+    }
+  const servers = await Promise.all(["u0", "u1", "u2"].map(startUpstream));
+  return {
+    upstreams: servers.map(({ name, server }) => {
+      return { name, url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}` };
+    }),
+    directories,
+    stop: () => {
+      for (const { server, sockets } of servers) {
+        server.close();
+        for (const socket of sockets) socket.destroy();
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Node's own server refuses bytes beyond ASCII in a target, which upstreams have to decide about. */
+async function startUpstream(
+  name: string,
+): Promise<{ name: string; server: net.Server; sockets: Set<net.Socket> }> {
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    let text = "";
+    socket.setEncoding("latin1");
+    socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
+    socket.on("data", (piece: string) => {
+      text += piece;
+      for (let taken = takeRequest(text); taken !== undefined; taken = takeRequest(text)) {
+        text = text.slice(taken.length);
+        const got = Buffer.from(`${name} ${taken.line.slice(0, -" HTTP/1.1".length)}`, "latin1");
+        socket.write(`HTTP/1.1 200 OK\r\nX-Got: ${got.toString("base64")}\r\nContent-Length: 0\r\n\r\n`);
+      }
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { name, server, sockets };
+}
+
+/** The first request of a text, if it is whole. */
+function takeRequest(text: string): { readonly line: string; readonly length: number } | undefined {
+  const end = text.indexOf("\r\n\r\n");
+  if (end === -1) return undefined;
+  const length = end + 4 + Number(/\r\ncontent-length: (\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
+  return text.length < length ? undefined : { line: text.slice(0, text.indexOf("\r\n")), length };
+}
+
+/** A proxy with one of the configs, and clients that ask it. */
+export class Front {
+  private readonly plainAgent = new http.Agent({ keepAlive: true });
+  private readonly secureAgent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
+  private session: ClientHttp2Session | undefined;
+
+  private constructor(private readonly proxy: EveryProtocol) {}
+
+  static async start(config: Partial<ProxyConfigInput>, format: "json" | "combined"): Promise<Front> {
+    return new Front(
+      await startEveryProtocol({ routes: [], config, ...(format === "json" ? { format } : {}) }),
+    );
+  }
+
+  get config() {
+    return this.proxy.serving.config;
+  }
+
+  log(): Promise<string> {
+    return this.proxy.accessLog();
+  }
+
+  ask(asked: Asked): Promise<Served> {
+    return asked.protocol === "h2" ? this.overHttp2(asked) : this.overHttp1(asked);
+  }
+
+  async stop(): Promise<void> {
+    this.plainAgent.destroy();
+    this.secureAgent.destroy();
+    this.session?.destroy();
+    await this.proxy.close();
+  }
+
+  private overHttp1({ protocol, method, host, target, body }: Asked): Promise<Served> {
+    const secure = protocol === "https";
+    const where = secure
+      ? { port: this.proxy.securePort, agent: this.secureAgent }
+      : { port: this.proxy.plainPort, agent: this.plainAgent };
+    const headers = { Host: host, ...(body === "" ? {} : { "Content-Length": body.length }) };
+    const options = { host: "127.0.0.1", ...where, method, path: target, headers, setHost: false };
+    return new Promise((resolve, reject) => {
+      const request = (secure ? https : http).request(options, (answer) => {
+        let text = "";
+        answer.setEncoding("latin1");
+        answer.on("data", (piece: string) => (text += piece));
+        answer.on("error", reject);
+        answer.on("end", () => resolve(servedOf(answer.statusCode!, answer.headers, text)));
+      });
+      request.on("error", reject).end(body);
+    });
+  }
+
+  private overHttp2({ method, host, target, body }: Asked): Promise<Served> {
+    if (this.session === undefined || this.session.closed || this.session.destroyed)
+      this.session = connectHttp2(this.proxy.securePort);
+    const fields = { ":method": method, ":authority": host, ":path": target };
+    const length = body === "" ? {} : { "content-length": body.length };
+    const stream = this.session.request({ ...fields, ...length }, { endStream: body === "" });
+    return new Promise((resolve, reject) => {
+      let [text, head] = ["", {} as http.IncomingHttpHeaders & { ":status"?: number }];
+      stream.setEncoding("latin1");
+      stream.on("response", (found) => (head = found as typeof head));
+      stream.on("data", (piece: string) => (text += piece));
+      stream.on("error", reject);
+      stream.on("close", () => resolve(servedOf(head[":status"] ?? 0, head, text)));
+      if (body !== "") stream.end(body);
+    });
+  }
+}
+
+function servedOf(status: number, headers: http.IncomingHttpHeaders, body: string): Served {
+  const got = headers["x-got"] as string | undefined;
+  const upstream = got === undefined ? undefined : Buffer.from(got, "base64").toString("latin1");
+  return { status, location: headers.location, upstream, body };
+}
