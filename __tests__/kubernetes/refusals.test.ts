@@ -212,6 +212,11 @@ describe("a proxy that pods cannot run", () => {
       "kubernetes.bad-address stack/proxy.healthListener.address",
     ],
     [
+      "a maintenance",
+      (one) => one.addConfigOverride("maintenance", { graceMs: 0 }),
+      "kubernetes.bad-value stack/proxy.maintenance",
+    ],
+    [
       "no health listener",
       (one) => one.addConfigOverride("healthListener", undefined),
       "kubernetes.bad-value stack/proxy.healthListener",

@@ -39,7 +39,16 @@ export function podProblems(plan: PodPlan): Problem[] {
     ...nodePortProblems(plan),
     ...sizeProblems(plan),
     ...graceProblems(plan),
+    ...pauseProblems(plan),
   ];
+}
+
+/** Each pod would have to be told, and one that starts knows nothing of it. */
+function pauseProblems({ props: { proxy } }: PodPlan): Problem[] {
+  if (proxy.config.maintenance === undefined) return [];
+  const fix = "Remove it; let the Service of the application lead to a page for a while instead.";
+  const message = "is given, and pods have no `portico maintenance`";
+  return [problem("kubernetes.bad-value", `${proxy.node.path}.maintenance`, message, { fix })];
 }
 
 const at = ({ props }: PodPlan, kind: "listeners" | "upstreams", i: number): string =>
