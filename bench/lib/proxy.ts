@@ -5,7 +5,7 @@ import { start, stop } from "./children.js";
 import { accepting } from "./ports.js";
 import { familyOf } from "./processes.js";
 import type { Site } from "./site.js";
-import type { Upstreams } from "./upstreams.js";
+import { type Upstreams, WEB_ADDRESSES } from "./upstreams.js";
 
 /** What a proxy can be asked to do. */
 export type Ability = "http1" | "tls" | "http2" | "static";
@@ -31,7 +31,13 @@ export interface Setup {
   /** Further routes and virtual servers, that no request asks for. */
   readonly extraRoutes?: number;
   readonly extraServers?: number;
+  /** How many servers the application has; default 1. Portico, nginx and haproxy share requests out among them. */
+  readonly applicationServers?: number;
 }
+
+/** Where the application's servers listen: all have one port, on addresses of loopback. */
+export const applicationServers = ({ upstreams, applicationServers: count = 1 }: Setup): readonly string[] =>
+  WEB_ADDRESSES.slice(0, count).map((address) => `${address}:${upstreams.web}`);
 
 export interface ProxyKind {
   readonly name: string;

@@ -16,6 +16,9 @@ export interface Upstreams {
   readonly dav: number;
 }
 
+/** Addresses at which nginx answers as the application: as many servers as an item has at most. */
+export const WEB_ADDRESSES = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+
 /** 90 bytes. */
 const BODY = "0123456789".repeat(9);
 
@@ -79,7 +82,7 @@ http {
   keepalive_timeout 1h;
   default_type text/plain;
   server {
-    listen 127.0.0.1:${web} backlog=4096;
+    ${WEB_ADDRESSES.map((address) => `listen ${address}:${web} backlog=4096;`).join(" ")}
     location / { return 200 "${BODY}"; }
   }
   server {

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { findProgram } from "../lib/children.js";
-import type { ProxyKind, Setup } from "../lib/proxy.js";
+import { applicationServers, type ProxyKind, type Setup } from "../lib/proxy.js";
 
 const binary = findProgram("haproxy");
 
@@ -30,8 +30,13 @@ function config(setup: Setup): string {
   const tls =
     ` ssl crt ${folder}/both.pem alpn h2,http/1.1 ssl-min-ver TLSv1.2 ssl-max-ver TLSv1.2 curves secp384r1` +
     ` ciphers EECDH+AESGCM:EDH+AESGCM`;
-  const backend = (name: string, port: number): string =>
-    `backend ${name}\n  http-reuse safe\n  server ${name} 127.0.0.1:${port} pool-max-conn 512\n`;
+  const backend = (name: string, ...servers: readonly string[]): string =>
+    `backend ${name}\n  http-reuse safe\n` +
+    servers.map((at, i) => `  server ${name}${i} ${at} pool-max-conn 512\n`).join("");
+  const [files, dav] = [upstreams.files, upstreams.dav].map((port) => `127.0.0.1:${port}`) as [
+    string,
+    string,
+  ];
   return `global
   nbthread ${setup.workers}
   # Where files are limited to 20,000 it would not start with twice its connections.
@@ -58,5 +63,5 @@ frontend front
   use_backend files if { path_beg /synchttp }
   use_backend dav if { path_beg /syncdav }
   default_backend web
-${backend("web", upstreams.web)}${backend("files", upstreams.files)}${backend("dav", upstreams.dav)}`;
+${backend("web", ...applicationServers(setup))}${backend("files", files)}${backend("dav", dav)}`;
 }

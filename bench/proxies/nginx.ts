@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { findProgram } from "../lib/children.js";
 import { HOST } from "../lib/site.js";
-import type { ProxyKind, Setup } from "../lib/proxy.js";
+import { applicationServers, type ProxyKind, type Setup } from "../lib/proxy.js";
 
 const binary = findProgram("nginx");
 
@@ -26,8 +26,8 @@ export const nginx: ProxyKind = {
  */
 function config(setup: Setup): string {
   const { upstreams } = setup;
-  const upstream = (name: string, port: number): string =>
-    `upstream ${name} { server 127.0.0.1:${port}; keepalive 512; }`;
+  const upstream = (name: string, ...servers: readonly string[]): string =>
+    `upstream ${name} { ${servers.map((at) => `server ${at};`).join(" ")} keepalive 512; }`;
   return `daemon off;
 worker_processes ${setup.workers};
 ${process.getuid?.() === 0 ? "user root;" : ""}
@@ -52,9 +52,9 @@ http {
   gzip off;
   keepalive_timeout ${setup.keepAliveSeconds}s;
   keepalive_requests ${setup.requestsPerConnection};
-  ${upstream("web", upstreams.web)}
-  ${upstream("files", upstreams.files)}
-  ${upstream("dav", upstreams.dav)}
+  ${upstream("web", ...applicationServers(setup))}
+  ${upstream("files", `127.0.0.1:${upstreams.files}`)}
+  ${upstream("dav", `127.0.0.1:${upstreams.dav}`)}
 ${setup.mode === "plain" ? plainServers(setup) : tlsServers(setup)}
 ${extraServers(setup)}
 }

@@ -3,10 +3,17 @@ import path from "node:path";
 import { TerraformStack, Testing } from "cdktf";
 import { buildBundle } from "../../build/bundle.js";
 import { ROOT } from "../../build/paths.js";
-import { Action, FileSyncFrontEnd, Mode, TlsMaterial, TlsPolicy } from "../../src/constructs/index.js";
+import {
+  Action,
+  FileSyncFrontEnd,
+  Mode,
+  TlsMaterial,
+  TlsPolicy,
+  type UpstreamProps,
+} from "../../src/constructs/index.js";
 import { proxyConfigText } from "../../src/render/index.js";
 import { HOST } from "../lib/site.js";
-import type { ProxyKind, Setup } from "../lib/proxy.js";
+import { applicationServers, type ProxyKind, type Setup } from "../lib/proxy.js";
 
 const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
   version: string;
@@ -44,7 +51,7 @@ function porticoConfig(setup: Setup): string {
     mode: mode(setup),
     installDirectory: site.install,
     upstreams: {
-      web: { url: `http://127.0.0.1:${upstreams.web}` },
+      web: webUpstream(setup),
       fileServer: { url: `http://127.0.0.1:${upstreams.files}` },
       webdav: { url: `http://127.0.0.1:${upstreams.dav}` },
     },
@@ -72,6 +79,11 @@ function porticoConfig(setup: Setup): string {
   const { config } = frontEnd.proxy;
   // Only the address differs from what is deployed: a benchmark must not be reachable from outside.
   return proxyConfigText({ ...config, listeners: config.listeners.map((l) => ({ ...l, address: HOST })) });
+}
+
+function webUpstream(setup: Setup): Pick<UpstreamProps, "url" | "servers"> {
+  const servers = applicationServers(setup).map((at) => ({ url: `http://${at}` }));
+  return servers.length === 1 ? servers[0]! : { servers };
 }
 
 function mode({ mode: name, port, redirectPort, site }: Setup): Mode {

@@ -3,7 +3,7 @@ import { distantUpload } from "./distantUpload.js";
 import { tlsFull, tlsResumed } from "./handshakes.js";
 import { latency } from "./latency.js";
 import { memory } from "./memory.js";
-import { routeScaling, serverScaling, workerScaling } from "./scaling.js";
+import { routeScaling, serverScaling, upstreamScaling, workerScaling } from "./scaling.js";
 import { smallHead, smallHttp1, smallHttp2, smallTls } from "./smallRequests.js";
 import { start } from "./start.js";
 import { staticFiles } from "./staticFiles.js";
@@ -32,5 +32,6 @@ export const WORK: readonly Work[] = [
   installing,
   routeScaling,
   serverScaling,
+  upstreamScaling,
   workerScaling,
 ];

@@ -36,6 +36,25 @@ export const serverScaling: Work = {
     ),
 };
 
+/** A proxy that cannot share requests out among servers would be measured with one. */
+const BALANCERS = ["portico", "nginx", "haproxy"];
+
+export const upstreamScaling: Work = {
+  name: "several-servers",
+  what: "small request, HTTP/1.1, to an application with one server and with three",
+  unit: "µs/request",
+  rate: "requests/s",
+  by: "cpu",
+  bars: [{ ...cpuBar(1.1, "portico, one server"), row: "portico, three servers" }],
+  run: (bench) => {
+    const kinds = bench.kinds.filter(({ name }) => BALANCERS.includes(name));
+    const variants = { "one server": {}, "three servers": { applicationServers: 3 } };
+    return alternate({ ...bench, kinds }, { mode: "plain", ability: "http1", variants }, (proxy) =>
+      wrk(bench, proxy, "/sync/small"),
+    );
+  },
+};
+
 /** With two cores there is none left for the load: both share both, and CPU a request is what can be compared. */
 export const workerScaling: Work = {
   name: "two-workers",
