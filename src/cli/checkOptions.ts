@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { checkAgainst } from "./against.js";
 import { check, checkRunning } from "./checkCommand.js";
 import { DEFAULT_CONTROL } from "./controlOptions.js";
 import { controlSocket } from "../runtime/supervisor/serve.js";
@@ -10,6 +11,8 @@ import { addDatabaseOptions, DATABASE_FLAGS, type DatabaseFlags } from "./stored
 interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFile"> {
   root?: string;
   json?: boolean;
+  sarif?: boolean;
+  against?: string;
   files: boolean;
   live?: boolean;
   connect?: string;
@@ -24,9 +27,16 @@ interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFil
 
 export function addCheck(program: Command, output: Output, done: (code: number) => void): void {
   const command = withSource(program.command("check"))
-    .description("check a config and the files it names, or with --live the running front end")
+    .description(
+      "check a config and the files it names, with --live the running front end, with --against what it opens",
+    )
     .option("--json", "print the outcome as JSON")
     .option("--no-files", "check the document only: no TLS files, directories or logs")
+    .option(
+      "--against <OLD>",
+      "say what FILE opens that the config OLD does not: exit code 1 if anything; no other file is read",
+    )
+    .option("--sarif", "with --against, print the outcome as SARIF 2.1.0, which code hosts show")
     .optionsGroup("Options of --live:")
     .option("--live", "probe the running front end for the responses its config promises")
     .option("--connect <HOST>", "address to connect to (default: loopback, or the listener's own address)")
@@ -60,6 +70,7 @@ export function addCheck(program: Command, output: Output, done: (code: number) 
   addDatabaseOptions(command);
   command.action(async (file: string | undefined, flags: CheckFlags) => {
     const source = sourceOf(file, flags.root);
+    refuseMixed(command, flags);
     if (flags.live === true) {
       const options = {
         ...flags,
@@ -74,9 +85,28 @@ export function addCheck(program: Command, output: Output, done: (code: number) 
         command.error(`error: option '${option.flag}' needs --live`);
       }
     }
+    const { against } = flags;
+    if (against !== undefined) {
+      const form = { json: flags.json === true, sarif: flags.sarif === true };
+      return done(await checkAgainst(source, { against, ...form }, output));
+    }
     done(await check(source, { json: flags.json === true, files: flags.files }, output));
   });
 }
+
+/** Options of which one makes no sense with, or without, another one. */
+function refuseMixed(command: Command, flags: CheckFlags): void {
+  const conflict = CONFLICTS.find((pair) => pair.every((key) => flags[key] !== undefined));
+  const both = conflict?.map((key) => `'--${key}'`).join(" and ");
+  if (both !== undefined) command.error(`error: options ${both} cannot be used together`);
+  if (flags.sarif === true && flags.against === undefined)
+    command.error("error: option '--sarif' needs --against");
+}
+
+const CONFLICTS = [
+  ["live", "against"],
+  ["json", "sarif"],
+] as const;
 
 const LIVE_ONLY = [
   { key: "connect", flag: "--connect" },
@@ -98,6 +128,10 @@ what was expected, what was seen, and for FAIL the likely cause. The deployment 
 route has to answer as its action promises. Of upstreams with several servers, it asks the running portico for the state of
 each, and connects to those that are up. It may run on another machine that has a copy of both documents.
 
+--against compares two configs by what they mean for clients, whatever is named or ordered otherwise: what became
+reachable, leads elsewhere, can be written, is trusted or allowed more. Each finding has an id, the place in FILE, and the
+old and new value. Exit codes: 0 if nothing opened, 1 if something did or may have, or FILE is refused, 2 if OLD is.
+
 With credentials for the application's database, --live also looks for settings that were stored through the web
 interface: they take priority over the config files.
 
@@ -105,6 +139,7 @@ Examples:
   portico check ./portico.json
   portico check --root ./out/host --json
   portico check --no-files ./portico.json                 on a machine that has none of the TLS files
+  portico check --against main.json ./portico.json        what a change opens
   portico check --live                                    on the host itself
   portico check --live --connect 192.0.2.10               from another machine
   portico check --live --port-offset 10000                what \`portico preview\` serves

@@ -6,6 +6,7 @@ import {
   type RouteConfig,
   Router,
   serversOf,
+  type UpstreamConfig,
   urlAuthority,
   type VirtualServerConfig,
 } from "../index.js";
@@ -58,6 +59,15 @@ export class Reach {
         }
       }
     this.ways = ways;
+  }
+
+  /** The upstream that a way leads to, and its JSON path; undefined for all that is not proxied. */
+  upstream({
+    route: { action },
+  }: WayIn): { readonly upstream: UpstreamConfig; readonly place: string } | undefined {
+    if (action.type !== "proxy") return undefined;
+    const i = this.config.upstreams.findIndex(({ name }) => name === action.upstream);
+    return { upstream: this.config.upstreams[i]!, place: `upstreams[${i}]` };
   }
 
   /** The virtual server that answers for a name on a listener. */

@@ -1,0 +1,254 @@
+import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
+import { differences } from "../../src/model/review/difference.js";
+import { type Finding, FINDINGS, type FindingId } from "../../src/model/review/findings.js";
+
+/** What a config opens that another one does not, by what it means: case by case. */
+
+function parsed(config: ProxyConfigInput): ProxyConfig {
+  const result = parseConfig(config);
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+const TLS = { certificate: "/etc/c.pem", key: "/etc/k.pem" } as const;
+
+type Loose = Record<string, unknown>;
+
+/** A small site, and what a case changes of it. */
+interface Site {
+  readonly top?: Loose;
+  readonly listener?: Loose;
+  readonly upstream?: Loose;
+  readonly server?: Loose;
+  readonly route?: Loose;
+  readonly action?: Loose;
+  readonly routes?: readonly Loose[];
+}
+
+function site({ top = {}, listener, upstream, server, route, action, routes = [] }: Site = {}): ProxyConfig {
+  const config: unknown = {
+    version: 1,
+    listeners: [
+      { name: "https", address: "0.0.0.0", port: 443, protocol: "https", tls: { ...TLS }, ...listener },
+    ],
+    upstreams: [{ name: "app", url: "http://127.0.0.1:8000", ...upstream }],
+    virtualServers: [
+      {
+        name: "site",
+        serverNames: ["a.example.org"],
+        listeners: ["https"],
+        default: true,
+        ...server,
+        routes: [
+          { name: "app", path: "/app", ...route, action: { type: "proxy", upstream: "app", ...action } },
+          ...routes,
+        ],
+      },
+    ],
+    ...top,
+  };
+  return parsed(config as ProxyConfigInput);
+}
+
+const files = { type: "staticFiles", directory: "/srv/www" };
+const to = (action: Loose): Site => ({ routes: [{ name: "more", path: "/more", action }] });
+const policy = (name: string): Site => ({ listener: { tls: { ...TLS, policy: name } } });
+const fields = (responseHeaders: Loose): Site => ({ server: { responseHeaders } });
+const https = (tls: Loose): Site => ({ upstream: { url: "https://10.0.0.7:8443", tls } });
+const plainHttp = { protocol: "http", tls: undefined };
+
+type Case = readonly [FindingId, Site, Site, string, Partial<Finding>?];
+
+const CASES: readonly Case[] = [
+  ["way.opened", {}, to(files), "virtualServers[0].routes[1]", { old: "404", new: "files of /srv/www" }],
+  [
+    "way.opened",
+    to({ type: "respond", status: 410 }),
+    to(files),
+    "virtualServers[0].routes[1]",
+    { old: "410" },
+  ],
+  ["way.elsewhere", to(files), to({ ...files, directory: "/srv" }), "virtualServers[0].routes[1]"],
+  ["way.elsewhere", {}, { upstream: { url: "http://127.0.0.1:8001" } }, "virtualServers[0].routes[0]"],
+  ["way.elsewhere", {}, { action: { strip: "raw" } }, "virtualServers[0].routes[0]"],
+  ["way.answered", to(files), to({ type: "redirect", host: "b.example.org" }), "virtualServers[0].routes[1]"],
+  ["way.answered", {}, to({ type: "respond", status: 200 }), "virtualServers[0].routes[1]"],
+  ["way.closed", to(files), {}, "virtualServers[0].routes[1]", { document: "old", new: "404" }],
+  [
+    "way.writable",
+    { route: { writes: "never" } },
+    {},
+    "virtualServers[0].routes[0].writes",
+    { old: "nothing", new: "byMethod" },
+  ],
+  ["way.writable", {}, { route: { writes: "always" } }, "virtualServers[0].routes[0].writes"],
+  ["way.websocket", { action: { webSocket: false } }, {}, "virtualServers[0].routes[0].action.webSocket"],
+  [
+    "files.symlinks",
+    to(files),
+    to({ ...files, symlinks: "anywhere" }),
+    "virtualServers[0].routes[1].action.symlinks",
+  ],
+  [
+    "listener.closed",
+    { listener: { port: 8443 } },
+    {},
+    "listeners[0]",
+    { document: "old", old: "https 0.0.0.0:8443" },
+  ],
+  ["listener.opened", { listener: { port: 8443 } }, {}, "listeners[0]", { new: "https 0.0.0.0:443" }],
+  [
+    "listener.opened",
+    { listener: { address: "192.0.2.1" } },
+    {},
+    "listeners[0]",
+    { new: "https 0.0.0.0:443" },
+  ],
+  ["listener.unencrypted", {}, { listener: plainHttp }, "listeners[0].protocol"],
+  ["listener.encrypted", { listener: plainHttp }, {}, "listeners[0].protocol"],
+  ["listener.http2", { listener: { http2: false } }, {}, "listeners[0].http2"],
+  ["tls.policy-weaker", policy("mozilla-modern"), policy("mozilla-intermediate"), "listeners[0].tls.policy"],
+  ["tls.policy-changed", policy("mozilla-intermediate"), policy("mozilla-modern"), "listeners[0].tls.policy"],
+  ["tls.policy-weaker", policy("mozilla-intermediate"), policy("file-sync"), "listeners[0].tls.policy"],
+  [
+    "health.opened",
+    {},
+    { top: { healthListener: { address: "10.0.0.1", port: 9180 } } },
+    "healthListener",
+    { new: "10.0.0.1:9180" },
+  ],
+  [
+    "health.opened",
+    {},
+    { top: { healthListener: { address: "127.0.0.1", port: 9180 } } },
+    "healthListener",
+    { level: "note" },
+  ],
+  ["upstream.unencrypted", https({}), { upstream: { url: "http://10.0.0.7:8443" } }, "upstreams[0]"],
+  ["upstream.unverified", https({}), https({ verify: false }), "upstreams[0].tls.verify"],
+  ["upstream.trust", https({ caFile: "/etc/ca.pem" }), https({}), "upstreams[0].tls"],
+  [
+    "trust.proxies",
+    { top: { trustedProxies: ["10.0.0.0/8"] } },
+    { top: { trustedProxies: ["10.1.0.0/16", "172.16.0.0/12"] } },
+    "trustedProxies[1]",
+    { old: "10.0.0.0/8", new: "172.16.0.0/12" },
+  ],
+  [
+    "trust.client-field",
+    { top: { trustedProxies: ["10.0.0.0/8"] } },
+    { top: { trustedProxies: ["10.0.0.0/8"], clientAddressField: "CF-Connecting-IP" } },
+    "clientAddressField",
+  ],
+  [
+    "trust.proxy-protocol",
+    {},
+    { listener: { proxyProtocol: { from: ["10.0.0.9"] } } },
+    "listeners[0].proxyProtocol.from[0]",
+    { old: "none", new: "10.0.0.9" },
+  ],
+  [
+    "trust.request-fields",
+    { top: { trustedProxies: ["10.0.0.7"] } },
+    { top: { trustedProxies: ["10.0.0.7"] }, action: { trustedFields: ["Remote-User"] } },
+    "virtualServers[0].routes[0].action.trustedFields",
+  ],
+  [
+    "trust.request-fields",
+    { action: { setHeaders: { "X-Site": "a" } } },
+    {},
+    "virtualServers[0].routes[0].action.setHeaders",
+    { old: "X-Site of the proxy", new: "X-Site of the client" },
+  ],
+  ["maintenance.allowed", {}, { top: { maintenance: { allow: ["10.0.0.0/8"] } } }, "maintenance.allow[0]"],
+  [
+    "limit.raised",
+    { route: { requestBodyBytesMax: 1000 } },
+    {},
+    "virtualServers[0].routes[0].requestBodyBytesMax",
+    { old: "1000", new: "no limit" },
+  ],
+  ["limit.raised", {}, { top: { limits: { headerCountMax: 300 } } }, "limits.headerCountMax"],
+  ["limit.raised", {}, { upstream: { clientSharePercent: 100 } }, "upstreams[0].clientSharePercent"],
+  [
+    "field.removed",
+    { server: { hsts: {} } },
+    {},
+    "virtualServers[0].responseHeaders",
+    { old: "strict-transport-security: max-age=31536000" },
+  ],
+  ["field.removed", {}, fields({ remove: ["X-Frame-Options"] }), "virtualServers[0].responseHeaders"],
+  ["field.changed", { server: { hsts: {} } }, { server: { hsts: { maxAge: 60 } } }, "virtualServers[0].hsts"],
+  [
+    "field.changed",
+    fields({ set: { "X-Frame-Options": "DENY" } }),
+    fields({ set: { "X-Frame-Options": "SAMEORIGIN" } }),
+    "virtualServers[0].responseHeaders",
+  ],
+  [
+    "field.cross-origin",
+    {},
+    fields({ set: { "Access-Control-Allow-Origin": "*" } }),
+    "virtualServers[0].responseHeaders",
+  ],
+  ["version.shown", {}, { server: { versionTokens: true } }, "virtualServers[0].versionTokens"],
+];
+
+test.each(CASES.map((one) => [...one, {}] as const))("%s", (...one) => {
+  const [id, old, now, place, more = {}] = one as unknown as Case;
+  const found = differences(site(old), site(now));
+  const [level, message] = FINDINGS[id];
+  expect(found).toContainEqual(
+    expect.objectContaining({ id, level, place, document: "new", message, ...more }),
+  );
+});
+
+test("every kind of difference has a case", () => {
+  expect(Object.keys(FINDINGS).filter((id) => !CASES.some(([one]) => one === id))).toEqual([]);
+});
+
+test.each<readonly [string, Site, Site]>([
+  [
+    "a range in a trusted one",
+    { top: { trustedProxies: ["10.0.0.0/8"] } },
+    { top: { trustedProxies: ["10.0.0.7"] } },
+  ],
+  ["a lower limit", {}, { route: { requestBodyBytesMax: 1000 } }],
+  ["fewer writes", {}, { route: { writes: "never" } }],
+  ["a stricter field", { server: { hsts: { maxAge: 60 } } }, { server: { hsts: {} } }],
+  [
+    "a stricter frame rule",
+    fields({ set: { "X-Frame-Options": "SAMEORIGIN" } }),
+    fields({ set: { "X-Frame-Options": "deny" } }),
+  ],
+  ["a verified upstream", https({ verify: false }), https({})],
+])("%s opens nothing", (_, old, now) => {
+  expect(differences(site(old), site(now))).toEqual([]);
+});
+
+test("what many requests meet is said once, with all of them", () => {
+  const [found, ...others] = differences(
+    site({ server: { serverNames: ["a.example.org", "*.b.example.org"] } }),
+    site({ server: { serverNames: ["a.example.org", "*.b.example.org"] }, ...to(files) }),
+  );
+  expect(others).toEqual([]);
+  expect(found!.ways).toEqual([
+    {
+      scheme: "https",
+      at: "0.0.0.0:443",
+      names: ["a.example.org", "*.b.example.org", "any other name"],
+      paths: ["/more", "/more/*"],
+    },
+  ]);
+});
+
+test("another name or place in the document is no difference", () => {
+  const renamed = JSON.parse(
+    JSON.stringify(site(to(files)))
+      .replaceAll('"name":"', '"name":"other-')
+      .replaceAll('"upstream":"', '"upstream":"other-')
+      .replaceAll('"listeners":["', '"listeners":["other-'),
+  ) as ProxyConfigInput & { virtualServers: { routes: unknown[] }[] };
+  renamed.virtualServers[0]!.routes.reverse();
+  expect(differences(site(to(files)), parsed(renamed))).toEqual([]);
+});

@@ -1,0 +1,85 @@
+import { parseConfigText } from "../model/config/parse.js";
+import { type Problem, type ProxyConfig, type Result } from "../model/serving.js";
+import { differences } from "../model/review/difference.js";
+import { type Finding, type FoundWay, opens } from "../model/review/findings.js";
+import { readParsed, STANDARD_INPUT } from "../runtime/load/files.js";
+import { type Source, sourceOf } from "./document.js";
+import { EXIT, json, type Output, problemsText } from "./output.js";
+import { sarifOfFindings, sarifOfProblems } from "./sarif.js";
+
+export interface AgainstOptions {
+  /** The config that it is compared with. */
+  readonly against: string;
+  readonly json: boolean;
+  readonly sarif: boolean;
+}
+
+/** `portico check --against OLD`: what the config opens that the old one does not, by the documents alone. */
+export async function checkAgainst(source: Source, options: AgainstOptions, output: Output): Promise<number> {
+  const { file } = source;
+  const { file: against } = sourceOf(options.against, undefined);
+  if (file === STANDARD_INPUT && against === STANDARD_INPUT) {
+    output.err("error: standard input is read once: give one of the two configs as a file\n");
+    return EXIT.usage;
+  }
+  const [old, now] = await Promise.all([readText(against), readText(file)]);
+  // A gate has to tell a mistake of its own from a change that opens something.
+  if (!old.ok) return refused(against, old.problems, options, output, EXIT.usage);
+  if (!now.ok) return refused(file, now.problems, options, output, EXIT.failed);
+  const findings = differences(old.value.config, now.value.config);
+  const opened = findings.filter(opens).length;
+  const texts = { new: { file, text: now.value.text }, old: { file: against, text: old.value.text } };
+  if (options.sarif) output.out(json(sarifOfFindings(findings, texts)));
+  else if (options.json) output.out(json({ file, against, ok: opened === 0, opened, findings }));
+  else output.out(findingsText(findings, file, against, opened));
+  return opened === 0 ? EXIT.ok : EXIT.failed;
+}
+
+interface Read {
+  readonly config: ProxyConfig;
+  readonly text: string;
+}
+
+const readText = (file: string): Promise<Result<Read>> =>
+  readParsed(file, (text): Result<Read> => {
+    const parsed = parseConfigText(text);
+    return parsed.ok ? { ok: true, value: { config: parsed.value, text } } : parsed;
+  });
+
+function refused(
+  file: string,
+  problems: readonly Problem[],
+  options: AgainstOptions,
+  output: Output,
+  code: number,
+): number {
+  if (options.sarif) output.out(json(sarifOfProblems(problems, file)));
+  else output.out(options.json ? json({ file, ok: false, problems }) : problemsText(file, problems));
+  return code;
+}
+
+function findingsText(findings: readonly Finding[], file: string, against: string, opened: number): string {
+  const notes = findings.length - opened;
+  const count =
+    findings.length === 0
+      ? "nothing differs for clients"
+      : `${opened} opened or may open something, ${notes} ${notes === 1 ? "does" : "do"} not`;
+  return `${findings.map(findingText).join("")}${file} against ${against}: ${count}\n`;
+}
+
+function findingText({ id, level, place, document, message, old, new: now, ways = [] }: Finding): string {
+  const where = document === "old" ? `${place} of the old config` : place;
+  const more = ways.length > WAYS_SHOWN ? [`and ${ways.length - WAYS_SHOWN} more; --json has all`] : [];
+  const rows = [
+    ...(old === undefined ? [] : [["old:", old]]),
+    ...(now === undefined ? [] : [["new:", now]]),
+    ...[...ways.slice(0, WAYS_SHOWN).map(wayText), ...more].map((text, i) => [i === 0 ? "for:" : "", text]),
+  ];
+  const lines = rows.map(([label, text]) => `    ${label!.padEnd(6)}${text}\n`);
+  return `${level}: ${where}: ${message} [${id}]\n${lines.join("")}`;
+}
+
+const WAYS_SHOWN = 5;
+
+const wayText = ({ scheme, at, names, paths }: FoundWay): string =>
+  `${scheme} ${at}, ${names.join(", ")}: ${paths.join(" ")}`;

@@ -1,0 +1,78 @@
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { type Finding, FINDINGS } from "../model/review/findings.js";
+import { type Problem, PROBLEM_CODES } from "../model/serving.js";
+import { VERSION } from "../model/version.js";
+import { STANDARD_INPUT } from "../runtime/load/files.js";
+import { linesOfJson } from "./jsonLines.js";
+
+/** Findings as SARIF 2.1.0 (OASIS), which code hosts show beside the lines that they are about. */
+
+interface Text {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** The log of differences between two configs. */
+export function sarifOfFindings(
+  findings: readonly Finding[],
+  texts: Readonly<Record<Finding["document"], Text>>,
+): object {
+  const ids = Object.keys(FINDINGS) as (keyof typeof FINDINGS)[];
+  const rules = ids.map((id) => ({
+    id,
+    shortDescription: { text: FINDINGS[id][1] },
+    defaultConfiguration: { level: FINDINGS[id][0] },
+  }));
+  const lines = { new: linesOfJson(texts.new.text), old: linesOfJson(texts.old.text) };
+  const results = findings.map(({ id, level, place, document, message, old, new: now, ways }) => ({
+    ruleId: id,
+    ruleIndex: ids.indexOf(id),
+    level,
+    message: { text: [`${message}.`, ...said("Old", old), ...said("New", now)].join(" ") },
+    locations: [location(texts[document].file, place, lines[document](place))],
+    properties: {
+      document,
+      ...(old === undefined ? {} : { old }),
+      ...(now === undefined ? {} : { new: now }),
+      ways: ways ?? [],
+    },
+  }));
+  return sarif(rules, results);
+}
+
+/** The log of a config that is refused. */
+export function sarifOfProblems(problems: readonly Problem[], file: string): object {
+  const ids = [...new Set(problems.map(({ code }) => code))];
+  const rules = ids.map((id) => ({ id, shortDescription: { text: PROBLEM_CODES[id] } }));
+  const results = problems.map(({ code, path: place, message, fix }) => ({
+    ruleId: code,
+    ruleIndex: ids.indexOf(code),
+    level: "error",
+    message: { text: `${message}. ${fix}` },
+    locations: [location(file, place, 1)],
+  }));
+  return sarif(rules, results);
+}
+
+const said = (label: string, text: string | undefined): string[] =>
+  text === undefined ? [] : [`${label}: ${text}.`];
+
+function location(file: string, place: string, startLine: number): object {
+  const uri = path.isAbsolute(file) ? pathToFileURL(file).href : encodeURI(file.split(path.sep).join("/"));
+  return {
+    // What came from standard input has no place that could be shown.
+    ...(file === STANDARD_INPUT
+      ? {}
+      : { physicalLocation: { artifactLocation: { uri }, region: { startLine } } }),
+    logicalLocations: [{ fullyQualifiedName: place, kind: "member" }],
+  };
+}
+
+function sarif(rules: readonly object[], results: readonly object[]): object {
+  return {
+    $schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+    version: "2.1.0",
+    runs: [{ tool: { driver: { name: "portico", version: VERSION, rules } }, results }],
+  };
+}

@@ -1,0 +1,137 @@
+import { canonicalAddress, isIpv6, isWildcard } from "../address.js";
+import {
+  CATCH_ALL,
+  endpoint,
+  isWildcardName,
+  type ListenerConfig,
+  type ProxyConfig,
+  type VirtualServerConfig,
+} from "../index.js";
+import { Collected, type Door, type Finding } from "./findings.js";
+import { listenerChanges } from "./listenerChanges.js";
+import { settingChanges } from "./settingChanges.js";
+import { wayChanges } from "./wayChanges.js";
+import { ANY_NAME, OTHER_NAME, Reach } from "./ways.js";
+
+/**
+ * What another config opens, closes or leads elsewhere, and what it trusts or allows more than before.
+ *
+ * Requests are divided into classes that both configs treat alike throughout: by address and port, by server name, and by
+ * path. One of each class is put to both routers, so nothing is left out, and nothing is said of what only has another
+ * name or another place in the document.
+ */
+export function differences(old: ProxyConfig, now: ProxyConfig): readonly Finding[] {
+  const found = new Collected();
+  for (const change of settingChanges(old, now)) found.add(change);
+  const [before, after] = [new Reach(old), new Reach(now)];
+  const changes = wayChanges(before, after);
+  for (const { at, was, is } of placesOf(old, now)) {
+    const place = (listener: ListenerConfig, config: ProxyConfig): string =>
+      `listeners[${config.listeners.indexOf(listener)}]`;
+    const said = (listener: ListenerConfig | undefined): string | undefined =>
+      listener === undefined ? undefined : `${listener.protocol} ${at}`;
+    if (is === undefined) {
+      found.add({ id: "listener.closed", place: place(was!, old), document: "old", old: said(was) });
+      continue;
+    }
+    for (const change of was === undefined ? [] : listenerChanges(was, is, place(is, now))) found.add(change);
+    const opened = { id: "listener.opened", place: place(is, now), new: said(is) } as const;
+    if (was === undefined) found.add(opened);
+    for (const { name, asked } of namesOf(was === undefined ? [] : serversOf(old, was), serversOf(now, is))) {
+      const server = after.server(is, asked);
+      const former = was === undefined ? undefined : before.server(was, asked);
+      const door = { scheme: is.protocol, at, name };
+      if (former?.versionTokens === false && server.versionTokens)
+        found.add(
+          {
+            id: "version.shown",
+            place: `virtualServers[${now.virtualServers.indexOf(server)}].versionTokens`,
+            old: "false",
+            new: "true",
+          },
+          { ...door, path: "/*" },
+        );
+      for (const { path, pattern } of pathsOf([...(former?.routes ?? []), ...server.routes])) {
+        const [from, to] = [
+          was === undefined ? undefined : before.taken(was, asked, path),
+          after.taken(is, asked, path),
+        ];
+        const here: Door = { ...door, path: pattern };
+        if (was !== undefined) for (const change of changes(from, to)) found.add(change, here);
+        else if (to !== undefined) found.add(opened, here);
+      }
+    }
+  }
+  return found.findings();
+}
+
+interface Place {
+  readonly at: string;
+  readonly was: ListenerConfig | undefined;
+  readonly is: ListenerConfig | undefined;
+}
+
+/** Each address and port that one of the configs tells apart, with the listener that takes its connections in both. */
+function placesOf(old: ProxyConfig, now: ProxyConfig): readonly Place[] {
+  const all = [...now.listeners, ...old.listeners];
+  const places = new Map(
+    all.map(({ address, port }) => [endpoint({ host: canonicalAddress(address), port }), { address, port }]),
+  );
+  return [...places].map(([at, { address, port }]) => {
+    const taking = ({ listeners }: ProxyConfig): ListenerConfig | undefined => {
+      const there = listeners.filter((one) => one.port === port && isIpv6(one.address) === isIpv6(address));
+      const exact = there.find((one) => canonicalAddress(one.address) === canonicalAddress(address));
+      return exact ?? there.find((one) => isWildcard(one.address));
+    };
+    return { at, was: taking(old), is: taking(now) };
+  });
+}
+
+const serversOf = (
+  { virtualServers }: ProxyConfig,
+  { name }: ListenerConfig,
+): readonly VirtualServerConfig[] => virtualServers.filter(({ listeners }) => listeners.includes(name));
+
+interface NameClass {
+  /** As a reader is told. */
+  readonly name: string;
+  /** A name of the class, which is none of another class. */
+  readonly asked: string;
+}
+
+function namesOf(...servers: readonly (readonly VirtualServerConfig[])[]): readonly NameClass[] {
+  const all = servers.flat().flatMap(({ serverNames }) => serverNames);
+  const names = [...new Set(all)].filter((name) => name !== CATCH_ALL);
+  return [
+    // No name of a config has a control character, so this one is covered by the wildcard and is no other.
+    ...names.map((name) => ({ name, asked: isWildcardName(name) ? name.replace("*", NONE) : name })),
+    { name: names.length === 0 ? ANY_NAME : OTHER_NAME, asked: "" },
+  ];
+}
+
+interface PathClass {
+  readonly path: string;
+  readonly pattern: string;
+}
+
+/**
+ * One path of each class. Which routes match a path depends on the longest of their paths that it begins with, and on
+ * whether it ends there, goes on with `/`, or goes on otherwise.
+ */
+function pathsOf(routes: readonly { readonly path: string }[]): readonly PathClass[] {
+  return [...new Set(routes.map(({ path }) => path))].flatMap((path) =>
+    path.endsWith("/")
+      ? [
+          { path, pattern: path },
+          { path: path + NONE, pattern: `${path}*` },
+        ]
+      : [
+          { path, pattern: path },
+          { path: `${path}/${NONE}`, pattern: `${path}/*` },
+          { path: path + NONE, pattern: `${path}[^/]*` },
+        ],
+  );
+}
+
+/** What no name and no path of a config contains. */
+const NONE = "\0";

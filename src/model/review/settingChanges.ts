@@ -1,0 +1,71 @@
+import { canonicalAddress, isWildcard } from "../address.js";
+import { endpoint, isLoopback, type ProxyConfig } from "../index.js";
+import type { Change } from "./findings.js";
+import { widened } from "./listenerChanges.js";
+
+/** What the config as a whole trusts or allows more than the one before. */
+export function settingChanges(old: ProxyConfig, now: ProxyConfig): readonly Change[] {
+  const trusts = now.trustedProxies.length > 0;
+  return [
+    ...widened("trust.proxies", old.trustedProxies, now.trustedProxies, "trustedProxies"),
+    ...(trusts && old.clientAddressField.toLowerCase() !== now.clientAddressField.toLowerCase()
+      ? [
+          {
+            id: "trust.client-field",
+            place: "clientAddressField",
+            old: old.clientAddressField,
+            new: now.clientAddressField,
+          } as const,
+        ]
+      : []),
+    ...widened("maintenance.allowed", old.maintenance.allow, now.maintenance.allow, "maintenance.allow"),
+    ...raised(old.limits, now.limits, "limits", Object.keys(now.limits) as (keyof ProxyConfig["limits"])[]),
+    ...raised(old.timeouts, now.timeouts, "timeouts", ["requestHeadMs", "keepAliveMs", "tlsHandshakeMs"]),
+    ...healthChanges(old, now),
+  ];
+}
+
+/** A change for each number that is higher than before. @param unlimited fields in which 0 means no limit */
+export function raised<K extends string>(
+  was: Readonly<Record<K, number>>,
+  is: Readonly<Record<K, number>>,
+  place: string,
+  fields: readonly K[],
+  unlimited: readonly K[] = [],
+): readonly Change[] {
+  return fields.flatMap((field) => {
+    const value = (number: number): number => (number === 0 && unlimited.includes(field) ? Infinity : number);
+    if (value(is[field]) <= value(was[field])) return [];
+    const said = (number: number): string => (value(number) === Infinity ? "no limit" : String(number));
+    return [
+      {
+        id: "limit.raised",
+        place: `${place}.${field}`,
+        old: said(was[field]),
+        new: said(is[field]),
+      } as const,
+    ];
+  });
+}
+
+function healthChanges(
+  { healthListener: was }: ProxyConfig,
+  { healthListener: is }: ProxyConfig,
+): readonly Change[] {
+  if (is === undefined) return [];
+  const at = ({ address, port }: typeof is): string => endpoint({ host: canonicalAddress(address), port });
+  const sameOrLess =
+    was !== undefined && was.port === is.port && (at(was) === at(is) || isWildcard(was.address));
+  if (sameOrLess) return [];
+  const level = isLoopback(is.address) ? ("note" as const) : undefined;
+  const old = was === undefined ? "none" : at(was);
+  return [
+    {
+      id: "health.opened",
+      place: "healthListener",
+      ...(level === undefined ? {} : { level }),
+      old,
+      new: at(is),
+    },
+  ];
+}

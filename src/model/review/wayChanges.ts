@@ -1,0 +1,159 @@
+import { isLoopback, serversOf, type UpstreamConfig, upstreamAddress, upstreamScheme } from "../index.js";
+import type { Change } from "./findings.js";
+import { answerFieldChanges } from "./answerFieldChanges.js";
+import { raised } from "./settingChanges.js";
+import { leadsInside, type Reach, type WayIn, writesOf } from "./ways.js";
+
+type Way = WayIn | undefined;
+
+/** What changes for requests that took one way and take another one now; either may be none. Each pair is compared once. */
+export function wayChanges(before: Reach, after: Reach): (was: Way, is: Way) => readonly Change[] {
+  const known = new Map<Way, Map<Way, readonly Change[]>>();
+  return (was, is) => {
+    const row = known.get(was) ?? new Map<Way, readonly Change[]>();
+    known.set(was, row);
+    const changes = row.get(is) ?? compared(was, is, before, after);
+    row.set(is, changes);
+    return changes;
+  };
+}
+
+function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Change[] {
+  if (is === undefined)
+    return was === undefined
+      ? []
+      : [{ id: "way.closed", place: was.place, document: "old", old: said(was), new: "404" }];
+  const place = is.place;
+  const id = leadsInside(is)
+    ? was === undefined || !leadsInside(was)
+      ? "way.opened"
+      : "way.elsewhere"
+    : "way.answered";
+  if (was === undefined) return [{ id, place, old: "404", new: said(is) }];
+  return [
+    ...(was.lead.kind === is.lead.kind && was.lead.key === is.lead.key
+      ? []
+      : [{ id, place, old: said(was), new: said(is) } as const]),
+    ...writable(was, is),
+    ...(leadsInside(was) && leadsInside(is)
+      ? raised(was.route, is.route, place, LIMITS, ["requestBodyBytesMax"])
+      : []),
+    ...(leadsInside(was) || leadsInside(is) ? answerFieldChanges(was, is) : []),
+    ...symlinks(was, is),
+    ...proxied(was, is),
+    ...upstreamChanges(before.upstream(was)?.upstream, after.upstream(is)),
+  ];
+}
+
+const LIMITS = ["requestBodyBytesMax", "requestBodyTimeoutMs", "sendTimeoutMs"] as const;
+
+const WRITES = { nothing: "", byMethod: ", writes by method", always: ", writes always" };
+const said = ({ lead, route }: WayIn): string => lead.text + WRITES[writesOf(route)];
+
+function writable(was: WayIn, is: WayIn): readonly Change[] {
+  const order = ["nothing", "byMethod", "always"] as const;
+  const [from, to] = [writesOf(was.route), writesOf(is.route)];
+  // Of what is opened, the goal says it.
+  if (!leadsInside(was) || order.indexOf(to) <= order.indexOf(from)) return [];
+  return [{ id: "way.writable", place: `${is.place}.writes`, old: from, new: to }];
+}
+
+const LINKS = ["never", "inside", "anywhere"] as const;
+
+function symlinks(
+  { route: { action: was } }: WayIn,
+  { route: { action: is }, place }: WayIn,
+): readonly Change[] {
+  if (was.type !== "staticFiles" || is.type !== "staticFiles") return [];
+  if (LINKS.indexOf(is.symlinks) <= LINKS.indexOf(was.symlinks)) return [];
+  return [{ id: "files.symlinks", place: `${place}.action.symlinks`, old: was.symlinks, new: is.symlinks }];
+}
+
+/** What reaches the application of what a client sends. */
+function proxied(
+  { route: { action: was } }: WayIn,
+  { route: { action: is }, place }: WayIn,
+): readonly Change[] {
+  if (was.type !== "proxy" || is.type !== "proxy") return [];
+  const at = `${place}.action`;
+  const trusted = missing(is.trustedFields, was.trustedFields);
+  // A field that the proxy no longer sets, or removes by an empty value, is the client's own.
+  const own = missing(fieldsOf(was), fieldsOf(is));
+  return [
+    ...(is.webSocket && !was.webSocket
+      ? [{ id: "way.websocket", place: `${at}.webSocket`, old: "false", new: "true" } as const]
+      : []),
+    ...trusted.map(
+      (field) =>
+        ({
+          id: "trust.request-fields",
+          place: `${at}.trustedFields`,
+          old: "dropped",
+          new: `${field} of trusted proxies`,
+        }) as const,
+    ),
+    ...own.map(
+      (field) =>
+        ({
+          id: "trust.request-fields",
+          place: `${at}.setHeaders`,
+          old: `${field} of the proxy`,
+          new: `${field} of the client`,
+        }) as const,
+    ),
+  ];
+}
+
+const fieldsOf = (action: {
+  readonly setHeaders: object;
+  readonly setHeadersFromCredential: object;
+}): string[] => [...Object.keys(action.setHeaders), ...Object.keys(action.setHeadersFromCredential)];
+
+/** Those that the other list lacks; field names are compared without case (RFC 9110, 5.1). */
+function missing(names: readonly string[], others: readonly string[]): readonly string[] {
+  const lower = others.map((name) => name.toLowerCase());
+  return names.filter((name) => !lower.includes(name.toLowerCase()));
+}
+
+function upstreamChanges(
+  was: UpstreamConfig | undefined,
+  now: ReturnType<Reach["upstream"]>,
+): readonly Change[] {
+  if (was === undefined || now === undefined) return [];
+  const { upstream: is, place } = now;
+  const [plainBefore, plainNow] = [was, is].map(plainServers);
+  const verified = (one: UpstreamConfig): boolean => hasTls(one) && one.tls?.verify !== false;
+  const trust = [was, is].map(
+    ({ tls }) => `${tls?.caFile ?? "the roots of Node"}, ${tls?.serverName ?? "the host of the URL"}`,
+  );
+  return [
+    ...(plainBefore!.length === 0 && plainNow!.length > 0
+      ? [{ id: "upstream.unencrypted", place, old: urls(was), new: urls(is) } as const]
+      : []),
+    ...(verified(was) && hasTls(is) && !verified(is)
+      ? [{ id: "upstream.unverified", place: `${place}.tls.verify`, old: "true", new: "false" } as const]
+      : []),
+    ...(verified(was) && verified(is) && trust[0] !== trust[1]
+      ? [{ id: "upstream.trust", place: `${place}.tls`, old: trust[0], new: trust[1] } as const]
+      : []),
+    ...raised(was, is, place, ["connectionsMax", "queuedRequestsMax", "clientSharePercent", "headBytesMax"]),
+  ];
+}
+
+const urls = (upstream: UpstreamConfig): string =>
+  serversOf(upstream)
+    .map(({ url }) => url)
+    .join(" or ");
+
+const hasTls = (upstream: UpstreamConfig): boolean =>
+  serversOf(upstream).some(({ url }) => upstreamScheme(url) === "https");
+
+/** Servers to which requests go over a network as plain text. */
+function plainServers(upstream: UpstreamConfig): readonly string[] {
+  return serversOf(upstream)
+    .map(({ url }) => url)
+    .filter((url) => {
+      const to = upstreamAddress(url);
+      return "host" in to && upstreamScheme(url) === "http" && !isLoopback(to.host);
+    });
+}
