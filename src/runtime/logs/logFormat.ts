@@ -53,16 +53,26 @@ export function jsonLine(exchange: LoggedExchange): string {
     `,"status":${statusOf(exchange)},"body_bytes_sent":${exchange.bodyBytesSent}` +
     `,"request_time_ms":${Math.max(0, Math.round(now.at - request.receivedAt))}` +
     `,"request_body_bytes":${request.bodyLength === -1 ? "null" : request.bodyLength}` +
-    `,"listener":${json(client.listener)},"server":${json(exchange.server.name)}${routeFields(exchange.route)}` +
+    `,"listener":${json(client.listener)}${placeFields(exchange)}` +
     `,"referer":${jsonOrNull(fields.referer)},"user_agent":${jsonOrNull(fields.userAgent)}` +
     (exchange.requestId === undefined ? "}\n" : `,"request_id":"${exchange.requestId}"}\n`)
   );
 }
 
-function routeFields(route: RouteRuntime | undefined): string {
-  if (route === undefined) return `,"route":null,"upstream":null`;
-  const { name, action } = route.config;
-  return `,"route":${json(name)},"upstream":${action.type === "proxy" ? json(action.upstream) : "null"}`;
+/** Virtual server, route and upstream. */
+function placeFields({ server, route }: LoggedExchange): string {
+  if (route === undefined) return `,"server":${json(server.name)},"route":null,"upstream":null`;
+  let text = ofRoutes.get(route);
+  if (text === undefined) ofRoutes.set(route, (text = routeFields(route)));
+  return text;
+}
+
+/** Of a route they are always the same. */
+const ofRoutes = new WeakMap<RouteRuntime, string>();
+
+function routeFields({ server, config: { name, action } }: RouteRuntime): string {
+  const upstream = action.type === "proxy" ? json(action.upstream) : "null";
+  return onePiece(`,"server":${json(server.name)},"route":${json(name)},"upstream":${upstream}`);
 }
 
 /**
