@@ -241,6 +241,8 @@ test("a command that is killed, cannot be run, or is told to end: all is open ag
   expect(await cli("quiesce", ...control(), "--", "/does/not/exist")).toBe(
     "127 quiesce failed: /does/not/exist cannot be run: ENOENT\n",
   );
+  expect(await cli("quiesce", ...control(), "--", "")).toMatch(/^126 quiesce failed:  cannot be run: /);
+  expect(await statuses("POST")).toBe("200");
   const told = await quiesce([], "trap 'kill $!; exit 3' TERM; sleep 60 & wait");
   await eventually(async () => (await statuses("POST")) === "503", "for writes to be refused");
   await sleep(500);

@@ -194,12 +194,19 @@ const ENDING = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"] as const;
 /** Runs the command. @returns its exit code, as a shell has it */
 function ended(program: string, args: readonly string[], signals: Signals, output: Output): Promise<number> {
   return new Promise((resolve) => {
-    const child = spawn(program, args, { stdio: "inherit" });
-    signals.child = child;
-    child.on("error", (error: NodeJS.ErrnoException) => {
+    const failed = (error: NodeJS.ErrnoException): void => {
       output.err(`quiesce failed: ${program} cannot be run: ${error.code ?? error.message}\n`);
       resolve(error.code === "ENOENT" ? NOT_FOUND : CANNOT_RUN);
-    });
+    };
+    let child: ChildProcess;
+    try {
+      child = spawn(program, args, { stdio: "inherit" });
+    } catch (error) {
+      // An empty name, or too many arguments (E2BIG).
+      return failed(error as NodeJS.ErrnoException);
+    }
+    signals.child = child;
+    child.on("error", failed);
     child.on("close", (code, signal) => resolve(code ?? 128 + constants.signals[signal!]));
   });
 }

@@ -33,8 +33,8 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
       socket.destroy();
       resolve(outcome);
     };
-    const failed = (code: "control.not-running" | "control.no-answer", message: string): void =>
-      done({ ok: false, problems: [problem(code, path, message)] });
+    const failed = (code: "control.not-running" | "control.no-answer", message: string, fix?: string): void =>
+      done({ ok: false, problems: [problem(code, path, message, fix === undefined ? {} : { fix })] });
     const timer = setTimeout(
       () => failed("control.no-answer", `no answer within ${Math.round(timeoutMs / 1000)} s`),
       timeoutMs,
@@ -42,7 +42,7 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
     let asked = false;
     socket.on("error", (error: NodeJS.ErrnoException) => {
       if (asked) failed("control.no-answer", ENDED);
-      else failed("control.not-running", `cannot ask a running portico: ${error.code}`);
+      else failed("control.not-running", `cannot ask a running portico: ${error.code}`, FIXES[error.code!]);
     });
     socket.once("connect", () => {
       asked = true;
@@ -61,6 +61,9 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
   });
 }
 
+const FIXES: Readonly<Record<string, string>> = {
+  EACCES: "Run it as root, or as the user that the service runs as.",
+};
 const ENDED = "portico ended before it had an answer";
 const ANSWER_BYTES_MAX = 1_048_576;
 const ANSWER_VALUES_MAX = 100_000;
