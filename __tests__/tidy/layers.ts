@@ -98,6 +98,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "replay",
     "demo",
     "processes",
+    "quiesces",
     "faults",
     "fuzz",
     "hosts",

@@ -1,0 +1,51 @@
+import type { Tally } from "./clients.js";
+import type { Write } from "./store.js";
+
+/** A command under `portico quiesce`. Times are milliseconds since 1970. */
+export interface CommandRun {
+  /** Exit code of quiesce; null if it was killed. */
+  readonly code: number | null;
+  /** The one that the command has, which quiesce must return. */
+  readonly wanted: number;
+  /** Whether it may be 125: portico was gone for a while. */
+  readonly mayFail: boolean;
+  readonly errors: string;
+  /** Undefined if the command did not run. */
+  readonly begin: number | undefined;
+  readonly end: number | undefined;
+}
+
+const NOT_HELD = 125;
+
+/**
+ * The laws: what was answered with success is stored whole; nothing is written while a command runs that quiesce does not
+ * disown; quiesce returns the code of its command.
+ *
+ * @returns what breaks them
+ */
+export function judge(
+  tally: Pick<Tally, "stored" | "odd">,
+  writes: readonly Write[],
+  command: CommandRun,
+): string[] {
+  const { code, wanted, mayFail, errors, begin, end } = command;
+  const digests = new Map(writes.map(({ target, digest }) => [target, digest]));
+  const lost = tally.stored.filter(({ target, digest }) => digests.get(target) !== digest);
+  const findings = [
+    ...tally.odd.map((one) => `an answer that no rule allows: ${one}`),
+    ...lost.map(({ target }) => `${target} was answered with success and is not stored whole`),
+  ];
+  if (code !== null && code !== wanted && !(mayFail && code === NOT_HELD))
+    findings.push(`exit code ${code} in place of ${wanted}: ${errors}`);
+  if (code === NOT_HELD) return findings;
+  if (begin === undefined || end === undefined)
+    return code === null
+      ? findings
+      : [...findings, "the command did not run, and the exit code does not say so"];
+  const during = writes.filter((one) => one.begin < end && (one.end ?? Infinity) > begin);
+  for (const one of during)
+    findings.push(
+      `${one.target} was written from ${one.begin - begin} to ${(one.end ?? NaN) - begin} ms of a command of ${end - begin} ms`,
+    );
+  return findings;
+}
