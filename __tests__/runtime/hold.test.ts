@@ -98,6 +98,12 @@ test.each(Object.entries(KINDS))("%s waits until the upstream is there", async (
   ]);
 });
 
+test.each(Object.entries(KINDS))("%s is told at once where nothing is held", async (_, { ask: asked }) => {
+  await start({ holdMs: 0 });
+  expect(await asked()).toBe(502);
+  expect(await asked()).toBe(502);
+});
+
 test("a WebSocket waits as well", async () => {
   await start();
   const client = await connectTo(front.plainPort);

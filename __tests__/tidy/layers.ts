@@ -105,6 +105,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "kubernetes",
     "nodeVersions",
     "package",
+    "restarts",
     "slowClients",
     "soak",
     "servers",
