@@ -268,6 +268,24 @@ test("over TLS: it waits, and what fails otherwise is said at once", async () =>
   await plain.close();
 });
 
+test("with a PROXY protocol header, each request has a connection of its own as ever", async () => {
+  await start({ proxyProtocol: "v1" });
+  const both = [exchange(front.plainPort, get("/a")), exchange(front.plainPort, get("/b"))];
+  await held(2);
+  const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+  const upstream = await new RawUpstream((peer) =>
+    peer.socket.on("data", () => void (peer.received.includes("\r\n\r\n") && peer.send(ok))),
+  ).listen(web.place as number);
+  expect((await Promise.all(both)).map(({ status }) => status)).toEqual([200, 200]);
+  // That of the attempt carried none, and may have been reset before its header was read.
+  const asked = upstream.connections.slice(1).map(({ received }) => received.match(/^PROXY|GET \S+/g));
+  expect(asked).toEqual([
+    ["PROXY", "GET /a"],
+    ["PROXY", "GET /b"],
+  ]);
+  await upstream.close();
+});
+
 test("a worker that ends still serves those that wait", async () => {
   await start();
   const first = exchange(front.plainPort, get("/a"));
