@@ -50,10 +50,16 @@ export class Load {
   }
 
   private async overHttp2(method: string, port: number): Promise<void> {
-    const session = connectHttp2(port);
-    await this.repeat(method, (target, body) =>
-      ask(session, { ":authority": "files.example.org", ":method": method, ":path": target }, body),
-    );
+    let session = connectHttp2(port);
+    await this.repeat(method, async (target, body) => {
+      const headers = { ":authority": "files.example.org", ":method": method, ":path": target };
+      const answer = await ask(session, headers, body);
+      if (answer.status === 200) return answer;
+      // Node keeps what it did not send of an upload, and takes no answer any more when that is too much.
+      session.destroy();
+      session = connectHttp2(port);
+      return answer;
+    });
     session.destroy();
   }
 
