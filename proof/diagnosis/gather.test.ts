@@ -292,7 +292,7 @@ describe("of a front end", () => {
 
 test("the running proxy is asked for its certificates, where there is one", async () => {
   let outcome: ControlOutcome = { ok: false, problems: [] };
-  const asked: unknown[] = [];
+  const asked: { command: string }[] = [];
   const control = await ControlServer.open(at("control.sock"), (request) => {
     asked.push(request);
     return Promise.resolve(outcome);
@@ -307,7 +307,8 @@ test("the running proxy is asked for its certificates, where there is one", asyn
     expect(await seen({ control: at("control.sock") })).toBeUndefined();
     outcome = { ok: true, value: { message: "", warnings: [], certificates: [] } };
     expect(await seen({ control: at("control.sock") })).toEqual([]);
-    expect(asked).toEqual([{ command: "certificates" }, { command: "certificates" }]);
+    const commands = asked.map(({ command }) => command).toSorted();
+    expect(commands).toEqual(["certificates", "certificates", "pauses", "pauses"]);
     const lastError = { code: "caa", message: "no", fix: "curl example.org | sh", at: 0 };
     const listed = {
       names: ["example.org"],
@@ -326,7 +327,7 @@ test("the running proxy is asked for its certificates, where there is one", asyn
     // Where none is by ACME there is nothing to ask.
     writeFileSync(at("portico.json"), JSON.stringify(siteConfig({ mode: "plain" })));
     expect(await seen({ control: at("control.sock") })).toBeUndefined();
-    expect(asked).toHaveLength(2);
+    expect(asked.filter(({ command }) => command === "certificates")).toHaveLength(2);
   } finally {
     control.close();
   }
