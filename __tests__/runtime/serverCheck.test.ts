@@ -84,7 +84,7 @@ test("it asks for the path at the port, and finds nobody", async () => {
   const port = Number(url.split(":")[2]);
   expect(await check("http://127.0.0.1:1", { path: "/api2/ping/?a", port })).toBeUndefined();
   expect(asked).toEqual([
-    expect.stringMatching(/^GET \/api2\/ping\/\?a HTTP\/1\.1\r\nHost: 127\.0\.0\.1\r\n/),
+    expect.stringMatching(new RegExp(`^GET /api2/ping/\\?a HTTP/1\\.1\r\nHost: 127\\.0\\.0\\.1:${port}\r\n`)),
   ]);
   expect(await check("http://127.0.0.1:1", { tcp: true })).toBe("ECONNREFUSED");
 });

@@ -1,4 +1,4 @@
-import { bracketed, type ServerConfig, upstreamAddress, upstreamScheme } from "../../model/serving.js";
+import { type ServerConfig, upstreamAddress, upstreamScheme, urlAuthority } from "../../model/serving.js";
 import { HeadError } from "../codec/http1/fields.js";
 import { HeadReader } from "../codec/http1/headReader.js";
 import { parseResponseHead } from "../codec/http1/responseHead.js";
@@ -29,7 +29,11 @@ export class ServerCheck {
     const secure = inNet && upstreamScheme(url) === "https";
     this.tls = secure ? new UpstreamTls(address.host, config.tls, tlsContents) : undefined;
     const named = upstreamAddress(config.namedBy ?? url);
-    const host = "host" in named ? bracketed(named.host) : "localhost";
+    // As a client has it that asks this port (RFC 9110, 7.2).
+    const host =
+      "host" in named
+        ? urlAuthority(secure ? "https" : "http", named.host, health.port ?? named.port)
+        : "localhost";
     // A port of its own is for checks alone, as haproxy takes it.
     const { proxyProtocol } = health.port === undefined ? config : {};
     this.header = proxyProtocol && proxyHeaderFor(proxyProtocol, undefined);
