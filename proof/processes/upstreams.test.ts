@@ -79,11 +79,14 @@ async function live(): Promise<string> {
   return `${said[0]!} ${rows.join("; ")}`;
 }
 
+const ask = (fields = "") =>
+  exchange(port, `GET / HTTP/1.1\r\nHost: a\r\n${fields}Connection: close\r\n\r\n`);
+
 /** Who answers requests, one each on a connection of its own: either worker gets some. */
-async function answerers(): Promise<string> {
+async function answerers(fields = ""): Promise<string> {
   const answers: string[] = [];
   for (let i = 0; i < 12; i++) {
-    const { status, body } = await exchange(port, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    const { status, body } = await ask(fields);
     answers.push(status === 200 ? body : String(status));
   }
   return [...new Set(answers)].toSorted().join();
@@ -136,6 +139,37 @@ test("with all of them drained there is 503; a server that leaves the config is 
   const wrong = await cli("upstreams", "drain", "one", url(0));
   expect(wrong).toMatch(/^1 NAME: .*\[control\.unknown-server\]\n +received: "one"\n +allowed: +web\n/);
   expect(await cli("upstreams", "undrain", "web", "http://127.0.0.1:1")).toContain(`${url(0)}, ${url(1)}`);
+});
+
+test("sessions stay with their servers over a worker's death, a reload, an upgrade and a crash", async () => {
+  await start(await installedRuntime(), { sticky: { cookie: "bound" } });
+  const bound = new Map<string, string>();
+  while (bound.size < 2) {
+    const { headers, body } = await ask();
+    bound.set(body, `Cookie: ${headers["set-cookie"]!.split(";")[0]}\r\n`);
+  }
+  const stay = async (): Promise<void> => {
+    for (const [server, cookie] of bound) expect(await answerers(cookie)).toBe(server);
+  };
+  await stay();
+  const workers = portico.workers();
+  for (const pid of workers) process.kill(pid, "SIGKILL");
+  await eventually(() => portico.workers().filter((pid) => !workers.includes(pid)).length === 2);
+  await stay();
+  expect(await cli("reload")).toMatch(/^0 /);
+  await stay();
+  const first = portico.pid;
+  expect(await cli("upgrade")).toMatch(/^0 /);
+  await eventually(() => !alive(first), "for the old master to go");
+  await stay();
+  for (const pid of [...processes("master"), ...processes("worker")]) process.kill(pid, "SIGKILL");
+  await eventually(
+    () => processes("master").length + processes("worker").length === 0,
+    "for all to go",
+    SELDOM,
+  );
+  await start(undefined, { sticky: { cookie: "bound" } });
+  await stay();
 });
 
 test("a server that requests found to fail is out, in the worker that saw it", async () => {
