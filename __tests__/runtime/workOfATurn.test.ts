@@ -29,12 +29,15 @@ let spy: jest.SpyInstance;
 let turn = 0;
 let inTurn = new Map<number, number>();
 let bytes = 0;
+/** With a body, whose heads the upstream has. */
+let requests = 0;
 let counting = false;
 
 beforeAll(async () => {
   upstream = await new RawUpstream((peer: Accepted) => {
     peer.socket.on("data", (chunk: Buffer) => {
       const read = chunk.toString("latin1");
+      if (read.startsWith("POST")) requests++;
       if (read.startsWith("GET")) {
         peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").send(CHUNK.repeat(COUNT) + END);
       } else if (read.endsWith(END)) peer.send(ANSWER);
@@ -79,7 +82,7 @@ const pieces = () => ({
 });
 const HEAD = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/** A TLS client behind a relay that keeps what it sends after the handshake until it is released. */
+/** A TLS client behind a relay that can keep what it sends for a while. */
 async function relayed() {
   let held = false;
   const kept: Buffer[] = [];
@@ -94,13 +97,13 @@ async function relayed() {
   const { port } = near.address() as AddressInfo;
   const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
   await once(socket, "secureConnect");
-  held = true;
+  const hold = (): void => void (held = true);
   const release = (): void => {
     // What was written last may not have arrived here yet.
     held = false;
     far.write(Buffer.concat(kept));
   };
-  return { socket, release };
+  return { socket, hold, release };
 }
 
 test.each([false, true])("chunks of a byte are few pieces upstream (TLS: %s)", async (secure) => {
@@ -134,9 +137,13 @@ test.each([false, true])(
 );
 
 test("chunks of a byte in TLS records of their own are spread over turns", async () => {
-  const { socket, release } = await relayed();
+  const { socket, hold, release } = await relayed();
   const write = (text: string) => new Promise((done) => socket.write(text, done));
+  const before = requests;
   await write(HEAD);
+  // Of a body nothing is read before there is a connection to the upstream.
+  await eventually(() => requests > before);
+  hold();
   for (let i = 0; i < RECORDS; i++) await write(CHUNK);
   await write(END);
   release();
