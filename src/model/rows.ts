@@ -15,9 +15,6 @@ const ROWS_MAX = 50;
 /** The row that collects requests that no virtual server or route was meant for. */
 export const SERVER_NAME = "server-name";
 
-/** The row of settings items that no other row tells of. */
-const SETTINGS = "settings";
-
 /** Rows that every host has, besides one for each expected response. */
 export const ENGINE_ROWS = [
   "activation",
@@ -33,7 +30,7 @@ export const ENGINE_ROWS = [
   "firewall",
   "ports",
   SERVER_NAME,
-  SETTINGS,
+  "settings",
   "hairpin",
   "rotation",
   "memory",
@@ -85,9 +82,6 @@ interface Coded {
   readonly rows?: readonly DeploymentRow[] | undefined;
   readonly trees?: readonly Pick<Tree, "code">[] | undefined;
   readonly expect?: readonly ExpectedRow[] | undefined;
-  readonly settings?:
-    | { readonly files: readonly { readonly items: readonly { readonly code?: string | undefined }[] }[] }
-    | undefined;
   readonly services: {
     readonly daemons?:
       | readonly {
@@ -99,8 +93,7 @@ interface Coded {
 }
 
 /** Every code is that of one row, and rows of the deployment are not those that every host has. */
-export function rowProblems(deployment: Coded): Problem[] {
-  const { rows: own = [], trees: served = [], expect = [], settings, services } = deployment;
+export function rowProblems({ rows: own = [], trees: served = [], expect = [], services }: Coded): Problem[] {
   const names = own.map(({ code }) => code);
   const every: readonly string[] = ENGINE_ROWS;
   const daemons = services.daemons ?? [];
@@ -117,9 +110,6 @@ export function rowProblems(deployment: Coded): Problem[] {
         : [problem("config.duplicate-name", `rows[${i}].code`, "already exists", { received, fix: ANOTHER })],
     ),
     ...served.flatMap(({ code }, i) => unknown(`trees[${i}].code`, code)),
-    ...(settings?.files ?? []).flatMap(({ items }, i) =>
-      items.flatMap(({ code }, j) => unknown(`settings.files[${i}].items[${j}].code`, code, [SETTINGS])),
-    ),
     ...daemons.flatMap(({ code }, i) => unknown(`services.daemons[${i}].code`, code)),
     ...expect.flatMap(({ causes = [] }, i) =>
       causes.flatMap(({ code, because = [] }, j) => [
