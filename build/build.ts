@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { buildBundle } from "./bundle.js";
 import { bringPackages, withoutComments } from "./packages.js";
@@ -34,13 +34,39 @@ async function buildManPage(): Promise<string> {
   return kilobytes(Buffer.byteLength(text));
 }
 
-/** Compiles the library; files of sources that are gone must not stay behind in the package. */
+/**
+ * Compiles the library; files of sources that are gone must not stay behind in the package. It takes its place as a whole: two
+ * builds may run at once, and others use what is there.
+ */
 async function buildLibrary(): Promise<string> {
-  const lib = path.join(DIST, "lib");
-  rmSync(lib, { recursive: true, force: true });
+  const place = path.join(DIST, "lib");
+  const lib = path.join(DIST, `lib.${process.pid}`);
+  try {
+    await compileLibrary(lib);
+    takePlace(lib, place);
+  } finally {
+    rmSync(lib, { recursive: true, force: true });
+  }
+  const files = readdirSync(place, { recursive: true, encoding: "utf8" });
+  return `${files.filter((name) => name.endsWith(".js")).length} modules`;
+}
+
+function takePlace(lib: string, place: string): void {
+  for (let left = 10; ; left--) {
+    rmSync(place, { recursive: true, force: true });
+    try {
+      return renameSync(lib, place);
+    } catch (error) {
+      // Another build was there first.
+      if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY" || left === 0) throw error;
+    }
+  }
+}
+
+async function compileLibrary(lib: string): Promise<void> {
   const { status } = spawnSync(
     process.execPath,
-    [NATIVE_TSC, "-p", "tsconfig.build.json", "--checkers", "1"],
+    [NATIVE_TSC, "-p", "tsconfig.build.json", "--outDir", lib, "--checkers", "1"],
     {
       cwd: ROOT,
       env: { ...process.env, ...NATIVE_TSC_ENVIRONMENT },
@@ -53,7 +79,6 @@ async function buildLibrary(): Promise<string> {
   writeOutDeclarations(lib);
   await withoutComments(lib);
   await bringPackages(lib);
-  return `${readdirSync(lib, { recursive: true }).filter((name) => String(name).endsWith(".js")).length} modules`;
 }
 
 function kilobytes(bytes: number): string {

@@ -186,7 +186,9 @@ test("a server that requests found to fail is out, in the worker that saw it", a
   expect(listed).toMatch(/IN PROGRESS +WHY$/m);
   expect(await live()).toMatch(new RegExp(`^1 FAIL: left out by [12] workers?: ${met}; PASS: up, `));
   expect(await cli("upstreams", "drain", "web", url(0))).toMatch(/^0 /);
-  expect(await live()).toBe("0 PASS: drained by command, with 0 in progress; PASS: up, with 0 in progress");
+  expect(await live()).toMatch(
+    /^0 PASS: drained by command, with \d in progress; PASS: up, with \d in progress$/,
+  );
   servers.shift();
 });
 

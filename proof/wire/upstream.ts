@@ -14,6 +14,8 @@ export type Answer = string | AnswerScript;
 export interface AnswerScript {
   /** Pieces are written one after the other, a moment apart; none: no answer is ever given. */
   readonly pieces: readonly string[];
+  /** How long it waits before each but the first, in milliseconds. Default 5. */
+  readonly pauseMs?: number;
   /** What becomes of the connection then; it stays open by default. */
   readonly then?: "close" | "reset";
 }
@@ -217,9 +219,10 @@ const recorded = (
 });
 
 /** Writes an answer. */
-export async function play(socket: Socket, { pieces, then }: AnswerScript): Promise<void> {
+export async function play(socket: Socket, script: AnswerScript): Promise<void> {
+  const { pieces, pauseMs = PIECE_PAUSE_MS, then } = script;
   for (const [i, piece] of pieces.entries()) {
-    if (i > 0) await sleep(PIECE_PAUSE_MS);
+    if (i > 0) await sleep(pauseMs);
     if (!socket.destroyed) socket.write(Buffer.from(piece, "latin1"));
   }
   if (then === "close") socket.end();

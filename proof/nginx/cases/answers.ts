@@ -119,7 +119,7 @@ export const ANSWER_CASES: readonly Case[] = [
   { name: "answer: a chunked body whose sizes break is not a whole answer", send: get("/sync/"), answer: { pieces: [
         answer(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], `5000\r\n${"x".repeat(0x5000)}\r\n`),
         "zz\r\n",
-      ] }, status: 200, expect: { complete: "false" }, rules: ["flushedAtOnce"] },
+      ], pauseMs: 1000 }, patienceMs: 4000, status: 200, expect: { complete: "false" }, rules: ["flushedAtOnce"] },
   { name: "answer: a chunked body that breaks off, to HTTP/1.0", over: ["http"], send: line("GET /sync/ HTTP/1.0"),
     answer: { pieces: [answer(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], "5\r\nhello\r\n")], then: "close" },
     status: 200 },
