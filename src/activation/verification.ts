@@ -6,7 +6,8 @@ import { type CheckedResponse, checkLive } from "../diagnosis/liveCheck.js";
 import { seePauses, withoutPaused } from "../diagnosis/pauses.js";
 import { imageFor } from "../diagnosis/imageFile.js";
 import { refuseInterrupted } from "./execution.js";
-import { controlSocketOf, unitStatus } from "./systemctl.js";
+import { CONTROL_SOCKET } from "../render/hostPaths.js";
+import { unitStatus } from "./systemctl.js";
 import type { Store } from "./store.js";
 
 /**
@@ -65,8 +66,8 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
   // Until an authority has issued a certificate, one for other names may serve; `requireCertificate` waits for it.
   const rows = all.filter(({ certificate }) => certificate === undefined);
   // Whether clients trust the certificate does not matter here, only whether the host serves.
-  const control = await controlSocketOf(deployment.services.proxy.service).catch(() => undefined);
-  const asked = withoutPaused(rows, parsed.value, await seePauses(control, REQUEST_MS));
+  const pauses = await seePauses(store.onHost(CONTROL_SOCKET), REQUEST_MS);
+  const asked = withoutPaused(rows, parsed.value, pauses);
   return checkLive(asked, { timeoutMs: REQUEST_MS, insecure: true });
 }
 

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { isoMinutes, type ListedCertificate } from "../runtime/supervisor/certificateList.js";
-import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
+import { CONTROL_SOCKET } from "../render/hostPaths.js";
+import { printOutcome, withControl } from "./controlOptions.js";
 import { DEFAULT_FILE } from "./document.js";
 import { wholeNumber } from "./options.js";
 import type { ShareFlags } from "./shareCommand.js";
@@ -44,7 +45,7 @@ The proxy goes on with the certificate that it has. Renewal needs no command; us
 
 Examples:
   portico certificates renew
-  portico certificates renew files.example.org --control ${DEFAULT_CONTROL}`,
+  portico certificates renew files.example.org --control ${CONTROL_SOCKET}`,
     )
     .action(async (name: string | undefined, _flags: unknown, command: Command) => {
       // Both commands have these options, and commander gives a value to the outer one.

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { checkAgainst } from "./against.js";
 import { check, checkRunning } from "./checkCommand.js";
-import { DEFAULT_CONTROL } from "./controlOptions.js";
+import { CONTROL_SOCKET } from "../render/hostPaths.js";
 import { controlSocket } from "../runtime/supervisor/serve.js";
 import { sourceOf } from "./document.js";
 import { withSource, wholeNumber } from "./options.js";
@@ -61,7 +61,7 @@ export function addCheck(program: Command, output: Output, done: (code: number) 
     .option(
       "--control <FILE>",
       "socket of the running portico, which knows the servers of its upstreams",
-      controlSocket() ?? DEFAULT_CONTROL,
+      controlSocket() ?? CONTROL_SOCKET,
     )
     .option("--insecure", "accept a certificate that is not trusted (the default)")
     .option("--no-insecure", "verify the certificate")

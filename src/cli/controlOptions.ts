@@ -2,12 +2,10 @@ import type { Command } from "commander";
 import { formatProblem } from "../model/index.js";
 import type { ControlOutcome } from "../runtime/supervisor/control.js";
 import { problemCount } from "../runtime/supervisor/masterReport.js";
+import { CONTROL_SOCKET } from "../render/hostPaths.js";
 import { controlSocket } from "../runtime/supervisor/serve.js";
 import { wholeNumber } from "./options.js";
 import { EXIT, json, type Output } from "./output.js";
-
-/** Control socket of the deployed service. */
-export const DEFAULT_CONTROL = "/run/portico/control.sock";
 
 /** The options of every command that sends a request to a running portico. */
 export function withControl(command: Command): Command {
@@ -17,7 +15,7 @@ export function withControl(command: Command): Command {
 /** The same of a command that prints no outcome. */
 export function withSocket(command: Command): Command {
   return command
-    .option("--control <FILE>", "socket of the running portico", controlSocket() ?? DEFAULT_CONTROL)
+    .option("--control <FILE>", "socket of the running portico", controlSocket() ?? CONTROL_SOCKET)
     .option("--timeout <SECONDS>", "how long to wait for the outcome", wholeNumber(1, 3_600), 85);
 }
 

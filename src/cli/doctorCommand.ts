@@ -8,7 +8,7 @@ import { diagnose, unreadable } from "../diagnosis/rows.js";
 import type { DiagnosisRow } from "../diagnosis/verdict.js";
 import { DEPLOYMENT_FILE, isLoopback } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
-import { DEFAULT_CONTROL } from "./controlOptions.js";
+import { CONTROL_SOCKET } from "../render/hostPaths.js";
 import { sourceOf } from "./document.js";
 import { wholeNumber } from "./options.js";
 import { EXIT, json, type Output } from "./output.js";
@@ -89,7 +89,7 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
     publicAddresses: flags.publicAddress ?? [],
     insecure: flags.insecure,
     timeoutMs: flags.timeout * 1000,
-    control: DEFAULT_CONTROL,
+    control: CONTROL_SOCKET,
     ...(flags.config === undefined ? {} : { configFile: sourceOf(flags.config, undefined).file }),
     ...(flags.host === undefined ? {} : { host: flags.host }),
     ...(flags.connect === undefined ? {} : { connect: flags.connect }),

@@ -7,7 +7,8 @@ import {
   handOver,
   ownerOf,
 } from "../runtime/load/credentialSet.js";
-import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
+import { CONTROL_SOCKET } from "../render/hostPaths.js";
+import { printOutcome, withControl } from "./controlOptions.js";
 import type { Output } from "./output.js";
 
 /** TLS files to hand over before the reload. */
@@ -76,7 +77,7 @@ nothing changes. No request is interrupted. \`systemctl reload portico\` does th
 
 Examples:
   portico reload
-  portico reload --control ${DEFAULT_CONTROL}`,
+  portico reload --control ${CONTROL_SOCKET}`,
     );
   command.action(async (flags: ReloadFlags) => {
     const { control, timeout, credential: sources = [], credentialDirectory: directory, pid } = flags;

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import type { Program } from "../runtime/supervisor/handover.js";
-import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
+import { CONTROL_SOCKET } from "../render/hostPaths.js";
+import { printOutcome, withControl } from "./controlOptions.js";
 import type { Output } from "./output.js";
 
 export interface UpgradeOptions extends Program {
@@ -41,7 +42,7 @@ is 1, and the old one keeps serving. No request is interrupted. The arguments of
 
 Examples:
   portico upgrade
-  portico upgrade --control ${DEFAULT_CONTROL}`,
+  portico upgrade --control ${CONTROL_SOCKET}`,
     )
     .action(async ({ timeout, ...flags }: UpgradeFlags) => {
       done(await upgrade({ ...flags, timeoutMs: timeout * 1000 }, output));

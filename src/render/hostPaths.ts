@@ -37,3 +37,6 @@ export const CONTAINER_PATHS = {
   dhParameters: "/etc/portico/dhparam2048.pem",
   defaultPageDirectory: DEFAULT_HOST_PATHS.defaultPageDirectory,
 } as const;
+
+/** Control socket of the deployed service, in the directory that its unit has systemd make. */
+export const CONTROL_SOCKET = "/run/portico/control.sock";
