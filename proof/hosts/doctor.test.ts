@@ -104,11 +104,16 @@ describe("a user who has become the application's", () => {
     expect(stdout).toBe("604\n/tmp/sent\n");
   });
 
+  const STOPPED = "[files.no-answer]";
+
   test("holds up no deployment but one that changes the user's files (SIGSTOP)", async () => {
     const { host } = site;
     await attacked("kill -STOP $pid", async () => {
-      const same = await again();
-      expect(same).toMatchObject({ code: 0, stdout: expect.stringContaining("[files.no-answer]") });
+      let same = await again();
+      // One that lived for too short a time to be stopped shows nothing.
+      for (let left = 4; same.code === 0 && !same.stdout.includes(STOPPED) && left > 0; left--)
+        same = await again();
+      expect(same).toMatchObject({ code: 0, stdout: expect.stringContaining(STOPPED) });
       const settings = JSON.stringify(original.settings).replaceAll(/https:\/\/[^/"]+/g, "https://a.example");
       await site.deliver({ ...original, settings: JSON.parse(settings) as DeploymentInput["settings"] });
       const other = await host.run(`${PORTICO} activate --incoming ${INCOMING_DIRECTORY} 2>&1`, {
