@@ -1,5 +1,6 @@
 import { terraformIsHere, Workspace } from "../terraform/workspace.js";
 import { Deployment } from "./deploy/deployment.js";
+import { eventually } from "../kit/waiting.js";
 import { bootHost, type TestHost } from "./harness/index.js";
 
 /** Ordinary applications on a real host: each apply asks them, and the host goes back where they do not answer. */
@@ -54,6 +55,34 @@ run.each([
     expect(stdout + stderr).toContain("the upstream http://127.0.0.1:8999 refuses connections");
     expect(await status()).toBe(before);
   });
+
+  // The same for both.
+  if (!health)
+    test("is closed by command, over a crash and an apply, and while a command runs", async () => {
+      const portico = "/var/lib/portico/deployment/command";
+      const before = await status();
+      expect(await host.must(`${portico} maintenance on`)).toMatch(/^every virtual server is in maintenance/);
+      expect(await status()).toBe("503");
+      await host.must("systemctl kill --signal=KILL --kill-whom=main portico.service");
+      const started = async (): Promise<boolean> => (await status()) !== "000";
+      await eventually(started, "for systemd to start it again", { everyMs: 100 });
+      expect(await status()).toBe("503");
+      // The response of the upstream that is configured now is not asked for, so it is no reason to roll back.
+      deployment.synthesize({ health, brokenUpstream: true, probeSeconds: 2 });
+      expect(await deployment.apply()).toContain("is in maintenance");
+      expect(await host.must(`${portico} maintenance`)).toMatch(/^SERVER[^]*\nall /);
+      deployment.synthesize({ health });
+      await deployment.apply();
+      expect(await host.must(`${portico} maintenance off`)).toBe("maintenance has ended\n");
+      expect(await status()).toBe(before);
+      const asks = `curl -sko /dev/null -w '%{http_code} ' ${scheme}://${host.address}/`;
+      const crash = "systemctl kill --signal=KILL --kill-whom=main portico.service; sleep 4";
+      const during = await host.must(
+        `${portico} quiesce -- sh -c "${asks} -X POST; ${crash}; ${asks} -X POST; ${asks}"`,
+      );
+      expect(during).toBe(`503 503 ${before} `);
+      expect(await host.must(`${asks} -X POST`)).not.toBe("503 ");
+    });
 
   test("has rows in `portico doctor` and `portico check --live`", async () => {
     const portico = "/var/lib/portico/deployment/command";
