@@ -1,3 +1,4 @@
+import { secondsOf } from "../../src/model/duration.js";
 import { TerraformVariable, Testing } from "cdktf";
 import { Action, type ContainerProxy, ProblemError } from "../../src/index.js";
 import { KubernetesFrontEnd, type KubernetesFrontEndProps } from "../../src/kubernetes/index.js";
@@ -10,7 +11,6 @@ import {
   type NameRule,
   OBJECT_NAME,
   quantityProblems,
-  secondsOf,
   wholeCpus,
 } from "../../src/kubernetes/names.js";
 import { renderProxyConfig } from "../../src/testing/index.js";

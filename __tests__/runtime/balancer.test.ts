@@ -17,7 +17,7 @@ function upstream(more: Partial<UpstreamInput> = {}): UpstreamConfig {
 }
 
 const BALANCES = ["roundRobin", "leastConnections", "clientAddress"] as const;
-const STEPS = 20_000;
+const STEPS = 40_000;
 
 test.each(BALANCES)("%s: each request's server is one that the rules allow", (balance) => {
   const config = upstream({ balance });

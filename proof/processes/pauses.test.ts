@@ -290,7 +290,7 @@ test("a hung worker keeps a command from running, and is named when a maintenanc
   const { ended, errors } = await quiesce(["--wait", "1s"], `touch ${marker}`);
   expect(await ended).toBe(125);
   expect(errors()).toContain(
-    "were still in progress: 0, and 1 workers do not answer; the command was not run",
+    "were still in progress: 0, and 1 worker does not answer; the command was not run",
   );
   expect(existsSync(marker)).toBe(false);
   process.kill(hung!, "SIGCONT");

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { secondsOf } from "../model/duration.js";
 
 /** The config a command works on: see `sourceOf`. */
 export function withSource(command: Command): Command {
@@ -21,8 +22,8 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 /** A length of time for an option, in milliseconds, or a usage error. */
 export function duration(maxMs: number): (text: string) => number {
   return (text) => {
-    const ms = durationMs(text);
-    if (ms === undefined || ms < 1_000 || ms > maxMs)
+    const ms = (secondsOf(text) ?? Infinity) * 1_000;
+    if (ms > maxMs)
       throw new InvalidArgumentError("Give a length of time of at most a day, as 90s, 10m or 2h.");
     return ms;
   };
@@ -37,17 +38,10 @@ export function moment(text: string): number {
   );
 }
 
-function durationMs(text: string): number | undefined {
-  const [, number, unit] = /^(\d{1,6})([smh])$/.exec(text) ?? [];
-  return number === undefined
-    ? undefined
-    : Number(number) * { s: 1_000, m: 60_000, h: 3_600_000 }[unit as "s"];
-}
-
 /** A time of day is the next one, today or tomorrow, by the clock of this host. */
 function momentOf(text: string, now: Date): number | undefined {
-  const length = durationMs(text);
-  if (length !== undefined) return now.getTime() + length;
+  const length = secondsOf(text);
+  if (length !== undefined) return now.getTime() + length * 1_000;
   const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   if (hours !== undefined) {
     const day = new Date(now).setHours(Number(hours), Number(minutes), 0, 0);

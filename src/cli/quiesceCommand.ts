@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import type { ControlOutcome } from "../runtime/supervisor/control.js";
 import type { QuiesceRequest } from "../runtime/supervisor/listedPauses.js";
+import { LEASE_MS } from "../runtime/supervisor/pauseFile.js";
 import { printOutcome, withSocket } from "./controlOptions.js";
 import { duration } from "./options.js";
 import type { Output } from "./output.js";
@@ -42,7 +43,7 @@ export function addQuiesce(program: Command, output: Output, done: (code: number
       `
 New requests that write get 503 with \`Retry-After\`; which these are, \`writes\` of each route says. When those in progress
 have ended, the command runs, and requests are let through again when it ends, however it ends; if this process is
-killed, within ${LEASE_SECONDS} s. It stays over a reload, an upgrade and a crash of the proxy.
+killed, within ${LEASE_MS / 1_000} s. It stays over a reload, an upgrade and a crash of the proxy.
 
 Exit codes: that of the command, or 128 and the number of the signal that ended it; 125 if it was not run, or if requests were let
 through before it ended: then what it copied may have changed meanwhile; 126 and 127 if it cannot be run.
@@ -56,7 +57,6 @@ Examples:
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const LEASE_SECONDS = 30;
 
 async function quiesce([program, ...args]: readonly string[], flags: Flags, output: Output): Promise<number> {
   const held = new Held(flags);
@@ -161,7 +161,7 @@ async function untilQuiet(
     if (signals.received !== undefined) return `ended by ${signals.received}`;
     if (writes === 0 && silent === 0) return undefined;
     if (performance.now() > deadline) {
-      const who = silent === 0 ? "" : `, and ${silent} workers do not answer`;
+      const who = silent === 0 ? "" : `, and ${silent} worker${silent === 1 ? " does" : "s do"} not answer`;
       return `after ${waitMs / 1_000} s requests that write were still in progress: ${writes}${who}`;
     }
     await later(POLL_MS);

@@ -310,8 +310,10 @@ async function seenSettings(
         ...(code === undefined ? {} : { code }),
       })),
   );
-  if (database === undefined || root !== undefined)
-    return { deviations: inFiles, problems, database: NO_DATABASE };
+  if (database === undefined || root !== undefined) {
+    const why = root === undefined ? NO_DATABASE : NOT_IN_FILES;
+    return { deviations: inFiles, problems, database: why };
+  }
   const access = {
     ...database,
     timeoutMs,
@@ -333,6 +335,7 @@ async function seenSettings(
   return { deviations: [...inFiles, ...stored], problems, database: "The database stores no other values." };
 }
 
+const NOT_IN_FILES = "The database was not queried: only files are looked at.";
 const NO_DATABASE = "The database was not queried: the deployment does not name one.";
 
 /** What files say where nothing runs by them. */

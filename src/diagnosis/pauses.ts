@@ -27,9 +27,9 @@ export function withoutPaused(
   const isAllowed = withinRanges(allow);
   return rows.map((row) => {
     const { server, request } = row;
-    const all = pauses.maintenance.find((one) => one.server === undefined || one.server === server);
+    const closed = pauses.maintenance.some((one) => one.server === undefined || one.server === server);
     // A host asks its own address from this address.
-    if (server === undefined || all === undefined || isAllowed(request.address)) return row;
+    if (server === undefined || !closed || isAllowed(request.address)) return row;
     const reason = `virtual server "${server}" is in maintenance`;
     return { ...row, notProbed: { reason, fix: "`portico maintenance off` ends it", unseen: true } };
   });

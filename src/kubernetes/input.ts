@@ -28,7 +28,8 @@ import {
   quantities,
   type ServicePort,
 } from "../render/kubernetes/index.js";
-import { bytesOf, secondsOf, wholeCpus } from "./names.js";
+import { secondsOf } from "../model/duration.js";
+import { bytesOf, wholeCpus } from "./names.js";
 import { type KubernetesFrontEndProps, secretsOf } from "./props.js";
 import { podProblems, reachable } from "./podProblems.js";
 

@@ -86,13 +86,6 @@ export function bytesOf(quantity: string): number {
 }
 
 export const DURATION = 'a duration as text, such as "90s", "30m" or "10h"';
-const SECONDS = { s: 1, m: 60, h: 3600 } as const;
-
-/** Seconds of `90s`, `30m` or `10h`; undefined if it is none of them. */
-export function secondsOf(duration: string): number | undefined {
-  const [, count, unit] = /^([1-9]\d{0,6})([smh])$/.exec(duration) ?? [];
-  return count === undefined ? undefined : Number(count) * SECONDS[unit as keyof typeof SECONDS];
-}
 
 const FIXED_IMAGE = /@sha256:[0-9a-f]{64}$|:(?!latest$)[\w.-]+$/;
 

@@ -1,3 +1,4 @@
+import { secondsOf } from "../model/duration.js";
 import type { Construct } from "constructs";
 import type { ContainerProxy } from "../constructs/containerProxy.js";
 import { CONTAINER_PROXY } from "../constructs/props/instances.js";
@@ -36,7 +37,6 @@ import {
   OBJECT_NAME,
   QUANTITIES,
   quantityProblems,
-  secondsOf,
 } from "./names.js";
 
 /** Where a front end runs in a cluster, and how. Every value must be known when the app is synthesized. */
