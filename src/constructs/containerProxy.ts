@@ -4,12 +4,8 @@ import { parseConfig, type Problem, problem, ProblemError } from "../model/index
 import { CONTAINER_PATHS, dhParametersPem, proxyConfigText, renderComposeFile } from "../render/index.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
 import { listOf, type PropTable, refuseOptions, refuseProps, required, text } from "./props/propTable.js";
-import {
-  PROXY_SETTINGS,
-  type ProxySettings,
-  ReverseProxyBase,
-  settingsProblems,
-} from "./reverseProxyBase.js";
+import { PROXY_SETTINGS, type ProxySettings, settingsProblems } from "./proxySettings.js";
+import { ReverseProxyBase } from "./reverseProxyBase.js";
 import type { TlsPlace } from "./tlsMaterial.js";
 
 /**

@@ -9,7 +9,7 @@ import { upstreamProblems } from "./props/checks.js";
 import { hasTokens } from "./props/tokens.js";
 import { type ProxyServiceProps, serviceProblems } from "./proxyService.js";
 import type { ReverseProxy } from "./reverseProxy.js";
-import { type ProxySettings, settingsProblems } from "./reverseProxyBase.js";
+import { type ProxySettings, settingsProblems } from "./proxySettings.js";
 import { TlsMaterial } from "./tlsMaterial.js";
 import { type UpstreamProps, withChanges } from "./upstream.js";
 

@@ -8,12 +8,8 @@ import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { proxyOf } from "./proxyScope.js";
-import {
-  PROXY_SETTINGS,
-  type ProxySettings,
-  ReverseProxyBase,
-  settingsProblems,
-} from "./reverseProxyBase.js";
+import { PROXY_SETTINGS, type ProxySettings, settingsProblems } from "./proxySettings.js";
+import { ReverseProxyBase } from "./reverseProxyBase.js";
 import type { TlsPlace } from "./tlsMaterial.js";
 import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
 

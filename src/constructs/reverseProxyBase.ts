@@ -17,23 +17,16 @@ import {
   overridden,
   overridePathProblems,
 } from "./configOverrides.js";
-import { configProblems, proxyProblems, refuse } from "./props/checks.js";
+import { configProblems, refuse } from "./props/checks.js";
 import { atConstructs } from "./constructPaths.js";
 import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { type IListener, Listener, type ListenerProps } from "./listener.js";
-import { any, flag, type PropTable, refuseId, refuseOptions, required, text } from "./props/propTable.js";
-import type {
-  HealthListener,
-  ProxyLimits,
-  ProxyLogs,
-  ProxyMaintenance,
-  ProxyTimeouts,
-  SharedTicketKeys,
-} from "./proxySettings.js";
+import { any, refuseId, refuseOptions, required, text } from "./props/propTable.js";
+import { configSettings, type ProxySettings } from "./proxySettings.js";
 import { PROXY, type ProxyScope } from "./proxyScope.js";
 import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
-import { everyoneProblems, trustedEveryoneProblems } from "./trustedEveryone.js";
+import { trustedEveryoneProblems } from "./trustedEveryone.js";
 import { settleTokens } from "./props/tokens.js";
 import { type IUpstream, tlsFilesOf, Upstream, type UpstreamProps } from "./upstream.js";
 import { warnOf } from "./warnings.js";
@@ -312,89 +305,3 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   /** @internal A file where it runs as a file of the machine that synthesizes, if that has it. */
   abstract onThisMachine(path: string): string | undefined;
 }
-
-/** Settings of a proxy as a whole. */
-export interface ProxySettings {
-  /**
-   * Worker processes, 1 to 256; `auto` for one per CPU of the control group, as long as its memory has room for them.
-   * @default "auto"
-   */
-  readonly workers?: "auto" | number;
-  /**
-   * Addresses and CIDR ranges of HTTP proxies in front of this one. Only their forwarding fields are trusted, and the
-   * client of their requests is the one that `clientAddressField` names. A range with every address is refused without
-   * `trustEveryone` (`config.everyone-trusted`).
-   * @default - none
-   */
-  readonly trustedProxies?: readonly string[];
-  /**
-   * Whether `trustedProxies`, and `proxyProtocol.from` of listeners, may have every address (`0.0.0.0/0`, `::/0`). Only
-   * where something else keeps everyone but those proxies away: what a client says about itself is believed.
-   * @default false
-   */
-  readonly trustEveryone?: boolean;
-  /**
-   * Field in which trusted proxies name the client: the last address in it that is not in `trustedProxies`. With
-   * something else than an address there, the client is the proxy. Any but the default needs `trustedProxies`.
-   * @default "X-Forwarded-For"
-   */
-  readonly clientAddressField?: string;
-  /**
-   * Main logs, for routes without logs of their own; `off` for none (errors then go to standard error).
-   * @default - on a host access.log and error.log in the log directory, in a container standard output and standard error
-   */
-  readonly logs?: ProxyLogs;
-  /**
-   * Limits of every worker: head bytes, connections, streams and more.
-   * @default - see ProxyLimits
-   */
-  readonly limits?: ProxyLimits;
-  /**
-   * Timeouts of connections: request head, keep-alive, TLS handshake, drain; in milliseconds.
-   * @default - see ProxyTimeouts
-   */
-  readonly timeouts?: ProxyTimeouts;
-  /**
-   * Who is served while `portico maintenance on` is in force.
-   * @default - nobody
-   */
-  readonly maintenance?: ProxyMaintenance;
-  /**
-   * Where probes ask whether it is healthy and ready: `{ address: "127.0.0.1", port: 9180 }`. No public address.
-   * @default - nothing answers probes
-   */
-  readonly healthListener?: HealthListener;
-  /**
-   * Keys of TLS session tickets that this proxy shares with others: a client resumes its session with any of them.
-   * @default - each proxy makes its own keys
-   */
-  readonly ticketKeys?: SharedTicketKeys;
-}
-
-/** @internal Problems of settings of a proxy as a whole. */
-export function settingsProblems(path: string, settings: ProxySettings): Problem[] {
-  const { trustEveryone = false, trustedProxies } = settings;
-  return [
-    ...proxyProblems(path, { version: 1, ...configSettings(settings) }),
-    ...(trustEveryone ? [] : everyoneProblems(`${path}.trustedProxies`, trustedProxies)),
-  ];
-}
-
-/** Settings without those that are for the stack only. */
-function configSettings({ trustEveryone, ...settings }: ProxySettings): Omit<ProxySettings, "trustEveryone"> {
-  return settings;
-}
-
-/** @internal */
-export const PROXY_SETTINGS: PropTable<ProxySettings> = {
-  workers: any,
-  trustedProxies: any,
-  trustEveryone: flag,
-  clientAddressField: any,
-  logs: any,
-  limits: any,
-  timeouts: any,
-  maintenance: any,
-  healthListener: any,
-  ticketKeys: any,
-};

@@ -4,7 +4,7 @@ import type { Construct } from "constructs";
 import type { ContainerProxy } from "../constructs/containerProxy.js";
 import { refuse } from "../constructs/props/checks.js";
 import type { ProxyLimits } from "../constructs/proxySettings.js";
-import type { ProxySettings } from "../constructs/reverseProxyBase.js";
+import type { ProxySettings } from "../constructs/proxySettings.js";
 import { packagedBundle } from "../constructs/proxyService.js";
 import { unknownLeaves } from "../constructs/props/tokens.js";
 import { formatPath } from "../model/config/parse.js";

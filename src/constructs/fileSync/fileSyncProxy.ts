@@ -26,7 +26,7 @@ import {
   required,
   text,
 } from "../props/propTable.js";
-import { PROXY_SETTINGS } from "../reverseProxyBase.js";
+import { PROXY_SETTINGS } from "../proxySettings.js";
 import type { Listener } from "../listener.js";
 import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";

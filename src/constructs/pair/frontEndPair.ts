@@ -15,7 +15,7 @@ import {
 import { FileSyncFrontEnd } from "../fileSync/frontEnd.js";
 import { Mode } from "../mode.js";
 import { Host, type IHost } from "../host.js";
-import type { ProxySettings } from "../reverseProxyBase.js";
+import type { ProxySettings } from "../proxySettings.js";
 import { HostFile } from "../hostFile.js";
 import { escapeTemplate } from "../props/tokens.js";
 import { SystemdUnit } from "../systemdUnit.js";
