@@ -3,7 +3,7 @@ import { type Problem, problem, type Result } from "../../model/serving.js";
 import { heapOf, workerCount } from "./allowance.js";
 import type { ControlOutcome, ControlServer, Done } from "./control.js";
 import { Generation } from "./generation.js";
-import { cannotHandOver, type Program, Successor } from "./handover.js";
+import type { Handover, Program } from "./handover.js";
 import type { NotReady } from "./health.js";
 import { type LoadedConfig, type LoadedForMaster, loadedStateOf, logPaths } from "../load/loadConfig.js";
 import { recoverLogs } from "../load/files.js";
@@ -17,9 +17,10 @@ import { MasterSockets } from "./masterSockets.js";
 import { ServedCertificates } from "./servedCertificates.js";
 import { ServedPauses } from "./servedPauses.js";
 import { ServedUpstreams } from "./servedUpstreams.js";
+import { type Serving, ServiceState, stopped } from "./serviceState.js";
 import { startNotes } from "./startNotes.js";
+import { type ReplaceableMaster, Succession } from "./succession.js";
 import { Supervision } from "./supervision.js";
-import { SystemdNotify, type ServiceState } from "./systemdNotify.js";
 import { TicketKeys } from "./ticketKeys.js";
 import { Queue } from "../queue.js";
 import { VERSION } from "../../model/version.js";
@@ -36,7 +37,6 @@ import { VERSION } from "../../model/version.js";
  */
 export class Master {
   private readonly sockets: MasterSockets;
-  private readonly systemd = new SystemdNotify(process.env, (message) => this.logs.write("warn", message));
   private readonly changes = new Queue();
   /** Hash of this program, taken now because the installed file may be replaced later. */
   private readonly runtime = sha256(readFileSync(process.argv[1]!));
@@ -44,10 +44,11 @@ export class Master {
   /** Number of the current generation. */
   private generation = 0;
   readonly supervised = new Supervision(() => {
-    if (!this.isStopping) void this.notify({});
+    if (!this.isStopping) void this.service.notify({});
   });
   private loaded: LoadedConfig | undefined;
   private readonly logs: MasterLog;
+  private readonly service: ServiceState;
   readonly certificates: ServedCertificates;
   readonly upstreams: ServedUpstreams;
   readonly pauses: ServedPauses;
@@ -55,11 +56,7 @@ export class Master {
   private readonly ticketKeys: TicketKeys;
   /** Reloads that were requested and have not begun are done as one. */
   private nextReload: Promise<ControlOutcome> | undefined;
-  /** Why the last reload or upgrade failed, if it did. */
-  private lastFailure: string | undefined;
-  /** Whether this is the service's main process. */
-  private isMain = false;
-  private replacedBy: Successor | undefined;
+  private readonly succession: Succession;
   private stopping = false;
   /** Set while it accepts for the last time, and says that it is not ready. */
   private leaving: NodeJS.Timeout | undefined;
@@ -70,6 +67,7 @@ export class Master {
   constructor(private readonly options: MasterOptions) {
     const { predecessor, logToStderr } = options;
     this.logs = new MasterLog(logToStderr !== true);
+    this.service = new ServiceState(this.logs, () => this.serving);
     this.sockets = new MasterSockets(() => this.notReady(), this.logs);
     this.ticketKeys = new TicketKeys(
       (ticketKeys) => this.supervised.broadcast({ type: "ticketKeys", ticketKeys }),
@@ -84,6 +82,7 @@ export class Master {
     const host = { loaded: () => this.loaded!, supervised, changes, notNow: () => this.notNow("change") };
     this.upstreams = new ServedUpstreams(host, this.logs);
     this.pauses = new ServedPauses(options.control, host, this.logs);
+    this.succession = new Succession(this.replaceable());
     if (predecessor !== undefined)
       predecessor.orders = {
         drain: (delayed) => (delayed ? this.shutDown({ delayed }) : void this.end()),
@@ -126,7 +125,7 @@ export class Master {
   /** As `reload`, for a signal, which waits for no outcome. */
   async reloadOnSignal(): Promise<void> {
     await this.reload();
-    this.replacedBy?.signal("SIGHUP");
+    this.succession.replacedBy?.signal("SIGHUP");
   }
 
   /**
@@ -134,7 +133,7 @@ export class Master {
    * new one cannot serve, nothing changes.
    */
   upgrade(program: Program = {}): Promise<ControlOutcome> {
-    return this.changes.do(async () => this.notNow("upgrade") ?? this.tryUpgrade(program));
+    return this.changes.do(async () => this.notNow("upgrade") ?? this.succession.upgrade(program));
   }
 
   /**
@@ -144,18 +143,18 @@ export class Master {
    */
   shutDown({ delayed = false } = {}): void {
     // The new master decides when this one ends.
-    if (this.replacedBy !== undefined) return;
+    if (this.succession.replacedBy !== undefined) return;
     const delayMs = this.loaded?.config.timeouts.drainDelayMs ?? 0;
     if (delayed && delayMs > 0 && !this.isStopping) {
       this.leaving = setTimeout(() => this.shutDown(), delayMs);
       const STATUS = `Stopping: accepts for ${delayMs / 1000} s more, but is not ready`;
-      return void this.notify({ STOPPING: 1, STATUS });
+      return void this.service.notify({ STOPPING: 1, STATUS });
     }
     // Stopping a master that is about to take over stops the service, and so the old master too.
     if (!this.stopping && this.options.predecessor !== undefined)
       this.supervised.add(this.options.predecessor);
     void this.end();
-    void this.notify({ STOPPING: 1, STATUS: "Finishing the requests that are running" });
+    void this.service.notify({ STOPPING: 1, STATUS: "Finishing the requests that are running" });
   }
 
   /**
@@ -203,12 +202,12 @@ export class Master {
   private async becomeMain(): Promise<void> {
     const { predecessor, logToStderr, onReady } = this.options;
     if (predecessor !== undefined) this.supervised.add(predecessor);
-    this.isMain = true;
+    this.service.isMain = true;
     await this.sockets.answerHealth(this.loaded!.config);
     await this.pauses.takeOver();
     this.control = await openControl(this.options.control, this, this.logs);
     predecessor?.tookOver();
-    await this.notify({ READY: 1 });
+    await this.service.notify({ READY: 1 });
     const { config } = this.loaded!;
     const stream = logToStderr === true ? process.stderr : process.stdout;
     report.write(stream, `portico ${VERSION} ready: ${report.servingText(config)}\n`);
@@ -223,75 +222,47 @@ export class Master {
   }
 
   private async tryReload(): Promise<ControlOutcome> {
-    void this.notify({ RELOADING: 1 });
+    void this.service.notify({ RELOADING: 1 });
     const loaded = await this.load("problem");
     const problems = loaded.ok ? await this.begin(loaded.value) : loaded.problems;
     if (!loaded.ok || problems.length > 0) {
-      if (!this.stopping) this.refuse("reload refused, the running configuration stays", problems);
-      await this.notify({ READY: 1 });
+      if (!this.stopping) this.service.refuse("reload refused, the running configuration stays", problems);
+      await this.service.notify({ READY: 1 });
       return { ok: false, problems };
     }
     const { config, warnings } = loaded.value;
     const message = `configuration reloaded: ${report.servingText(config)}`;
-    this.lastFailure = undefined;
-    await this.notify({ READY: 1 });
+    this.service.succeeded();
+    await this.service.notify({ READY: 1 });
     this.logs.write("info", message);
     this.certificates.lookAfter();
     void this.upstreams.lookAfter();
     return { ok: true, value: { message, warnings } };
   }
 
-  private async tryUpgrade(program: Program): Promise<ControlOutcome> {
-    const impossible = cannotHandOver();
-    if (impossible.length > 0) return this.refuse(UPGRADE_REFUSED, impossible);
-    const { sockets, ticketKeys, upstreams, generation } = this;
-    const serverOrders = upstreams.orders;
-    const handover = { ...sockets.passable, ...ticketKeys.passable, serverOrders, generation };
-    const successor: Successor = new Successor(program, handover, this.systemd.environment, {
-      drain: () => void this.retire(successor),
-      stop: () => void this.end(),
+  /** This master, as one that a new one may replace. */
+  private replaceable(): ReplaceableMaster {
+    const { supervised, certificates, service, logs } = this;
+    return {
+      supervised,
+      certificates,
+      service,
+      logs,
+      handover: () => this.handover(),
+      stops: () => (this.stopping ? "now" : this.leaving === undefined ? "no" : "soon"),
+      giveWay: () => {
+        this.control?.close();
+        void this.sockets.answerHealth(undefined);
+      },
+      end: () => this.end(),
       reopenLogs: () => this.reopenLogs(),
-      pauses: (order) => this.supervised.orderPauses(order),
-    });
-    this.supervised.add(successor);
-    const problems = await this.handOver(successor);
-    if (problems.length > 0) {
-      if (this.replacedBy !== undefined) return { ok: false, problems };
-      successor.drain();
-      if (!this.stopping) this.refuse(UPGRADE_REFUSED, problems);
-      if (!this.stopping) this.certificates.lookAfter();
-      await this.notify({ MAINPID: process.pid });
-      return { ok: false, problems };
-    }
-    const message = `a new master, process ${successor.pid}, has taken over`;
-    this.logs.write("info", message);
-    // The stop was meant for the service.
-    if (this.leaving !== undefined && !this.stopping) successor.drain(true);
-    await this.retire(successor);
-    return { ok: true, value: { message, warnings: [] } };
+      onSuccessorDied: () => this.successorDied(),
+    };
   }
 
-  private async handOver(successor: Successor): Promise<readonly Problem[]> {
-    const notReady = await successor.ready();
-    if (notReady.length > 0) return notReady;
-    if (this.isStopping) return [stopped("upgrade")];
-    // Of two masters, one must not order what the other has.
-    await this.certificates.leave();
-    await successor.detach();
-    // Before the new master reports anything, and before the end of this one could look like the end of the service.
-    await this.notify({ MAINPID: successor.pid! });
-    return this.isStopping ? [stopped("upgrade")] : successor.takeOver();
-  }
-
-  private retire(successor: Successor): Promise<void> {
-    if (this.replacedBy !== undefined) return Promise.resolve();
-    this.replacedBy = successor;
-    this.supervised.release(successor);
-    successor.release();
-    this.control?.close();
-    void this.sockets.answerHealth(undefined);
-    void successor.gone.then(() => this.successorDied());
-    return this.end();
+  private handover(): Handover {
+    const { sockets, ticketKeys, upstreams, generation } = this;
+    return { ...sockets.passable, ...ticketKeys.passable, serverOrders: upstreams.orders, generation };
   }
 
   /** The new master died. systemd sees the service fail, and starts it again. */
@@ -324,7 +295,7 @@ export class Master {
     await this.upstreams.lookUp(config);
     const problems = await next.start();
     if (problems.length > 0) {
-      await this.sockets.keepOnly(this.loaded?.config, this.isMain);
+      await this.sockets.keepOnly(this.loaded?.config, this.service.isMain);
       return problems;
     }
     const previous = this.current;
@@ -332,7 +303,7 @@ export class Master {
     this.loaded = loaded;
     this.generation += 1;
     await this.upstreams.keepOnly(config);
-    await this.sockets.keepOnly(config, this.isMain);
+    await this.sockets.keepOnly(config, this.service.isMain);
     // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
     await previous?.drain();
     await Promise.all([this.certificates.begin(), this.ticketKeys.begin(all)]);
@@ -358,8 +329,8 @@ export class Master {
   }
 
   private notNow(what: string): Promise<ControlOutcome> | undefined {
-    if (this.replacedBy !== undefined) {
-      const message = `a new master, process ${this.replacedBy.pid}, serves in place of this one`;
+    if (this.succession.replacedBy !== undefined) {
+      const message = `a new master, process ${this.succession.replacedBy.pid}, serves in place of this one`;
       return Promise.resolve({ ok: false, problems: [problem("control.replaced", "", message)] });
     }
     return this.isStopping ? Promise.resolve({ ok: false, problems: [stopped(what)] }) : undefined;
@@ -371,30 +342,15 @@ export class Master {
 
   private notReady(): NotReady | undefined {
     // Once replaced, it answers probes that came before: the service goes on.
-    if (this.isStopping) return this.replacedBy === undefined ? "stopping" : undefined;
+    if (this.isStopping) return this.succession.replacedBy === undefined ? "stopping" : undefined;
     return this.current?.accepts === true ? undefined : "no worker accepts connections";
   }
 
-  /** Notifies systemd; only the main process does. */
-  private notify(state: ServiceState): Promise<void> {
-    if (!this.isMain || this.replacedBy !== undefined) return Promise.resolve();
-    const { generation, lastFailure } = this;
-    const finishing = this.supervised.size - 1;
-    const STATUS = report.statusText({ config: this.loaded!.config, generation, finishing, lastFailure });
-    return this.systemd.notify({ STATUS, ...state });
-  }
-
-  private refuse(verdict: string, problems: readonly Problem[]): ControlOutcome {
-    const [first] = problems;
-    this.lastFailure = `${verdict.split(",")[0]}: ${report.problemLine(first!)}`;
-    this.logs.refuse(verdict, problems);
-    return { ok: false, problems };
+  private get serving(): Serving | undefined {
+    if (this.succession.replacedBy !== undefined) return undefined;
+    const { config } = this.loaded!;
+    return { config, generation: this.generation, finishing: this.supervised.size - 1 };
   }
 }
 
 const [EXIT_OK, EXIT_FAILED] = [0, 1];
-const UPGRADE_REFUSED = "upgrade refused, the running portico stays";
-
-function stopped(what: string): Problem {
-  return problem("serve.stopping", "", `cannot ${what}: portico is stopping`);
-}

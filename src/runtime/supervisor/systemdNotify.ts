@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { Queue } from "../queue.js";
 
 /** What a service reports about itself, by the names of sd_notify(3). */
-export interface ServiceState {
+export interface SystemdState {
   /** The start, or a reload, is over. */
   readonly READY?: 1;
   readonly RELOADING?: 1;
@@ -42,7 +42,7 @@ export class SystemdNotify {
   }
 
   /** Resolves when systemd has taken it, or cannot; never rejects. */
-  notify(state: ServiceState): Promise<void> {
+  notify(state: SystemdState): Promise<void> {
     if (this.socket === undefined) return Promise.resolve();
     const lines = Object.entries(state).map(([name, value]) => `${name}=${oneLine(String(value))}`);
     return this.messages.do(() => this.send(lines));

@@ -1,0 +1,97 @@
+import type { Problem } from "../../model/serving.js";
+import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { ControlOutcome } from "./control.js";
+import { cannotHandOver, type Handover, type Program, Successor } from "./handover.js";
+import type { MasterLog } from "./masterLog.js";
+import type { ServedCertificates } from "./servedCertificates.js";
+
+import { type ServiceState, stopped } from "./serviceState.js";
+import type { Supervision } from "./supervision.js";
+
+/** What an upgrade needs of the master that is to be replaced. */
+export interface ReplaceableMaster {
+  readonly supervised: Pick<Supervision, "add" | "release" | "orderPauses">;
+  readonly certificates: Pick<ServedCertificates, "leave" | "lookAfter">;
+  readonly service: ServiceState;
+  readonly logs: Pick<MasterLog, "write">;
+  /** What the new master takes along. */
+  handover(): Handover;
+  /** Whether it was asked to stop: perhaps it accepts for a moment more, or it already stops accepting. */
+  stops(): "no" | "soon" | "now";
+  /** Leaves the control socket and the health listener to the new master. */
+  giveWay(): void;
+  /** Resolves when none of its workers accepts any more. */
+  end(): Promise<void>;
+  reopenLogs(): void;
+  /** The new master is gone, and the service with it. */
+  onSuccessorDied(): void;
+}
+
+/** How a master is replaced by a new one (`handover.ts`), seen from the old one. */
+export class Succession {
+  /** The new master, once it is the main process. */
+  replacedBy: Successor | undefined;
+
+  constructor(private readonly master: ReplaceableMaster) {}
+
+  async upgrade(program: Program): Promise<ControlOutcome> {
+    const { master } = this;
+    const impossible = cannotHandOver();
+    if (impossible.length > 0) return master.service.refuse(REFUSED, impossible);
+    const successor: Successor = new Successor(program, master.handover(), master.service.environment, {
+      drain: () => void this.retire(successor),
+      stop: () => void master.end(),
+      reopenLogs: () => master.reopenLogs(),
+      pauses: (order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> =>
+        master.supervised.orderPauses(order),
+    });
+    master.supervised.add(successor);
+    const problems = await this.handOver(successor);
+    if (problems.length > 0) return this.goesOn(successor, problems);
+    const message = `a new master, process ${successor.pid}, has taken over`;
+    master.logs.write("info", message);
+    // The stop was meant for the service.
+    if (master.stops() === "soon") successor.drain(true);
+    await this.retire(successor);
+    return { ok: true, value: { message, warnings: [] } };
+  }
+
+  private async handOver(successor: Successor): Promise<readonly Problem[]> {
+    const { master } = this;
+    const notReady = await successor.ready();
+    if (notReady.length > 0) return notReady;
+    if (master.stops() !== "no") return [stopped("upgrade")];
+    // Of two masters, one must not order what the other has.
+    await master.certificates.leave();
+    await successor.detach();
+    // Before the new master reports anything, and before the end of this one could look like the end of the service.
+    await master.service.notify({ MAINPID: successor.pid! });
+    return master.stops() === "no" ? successor.takeOver() : [stopped("upgrade")];
+  }
+
+  /** The new master could not take over. */
+  private async goesOn(successor: Successor, problems: readonly Problem[]): Promise<ControlOutcome> {
+    const { master } = this;
+    if (this.replacedBy !== undefined) return { ok: false, problems };
+    successor.drain();
+    if (master.stops() !== "now") {
+      master.service.refuse(REFUSED, problems);
+      master.certificates.lookAfter();
+    }
+    await master.service.notify({ MAINPID: process.pid });
+    return { ok: false, problems };
+  }
+
+  private retire(successor: Successor): Promise<void> {
+    if (this.replacedBy !== undefined) return Promise.resolve();
+    const { master } = this;
+    this.replacedBy = successor;
+    master.supervised.release(successor);
+    successor.release();
+    master.giveWay();
+    void successor.gone.then(() => master.onSuccessorDied());
+    return master.end();
+  }
+}
+
+const REFUSED = "upgrade refused, the running portico stays";
