@@ -1,4 +1,4 @@
-import type { RouteConfig, VirtualServerConfig } from "../../src/model/index.js";
+import type { ErrorToken, RouteConfig, VirtualServerConfig } from "../../src/model/index.js";
 import type {
   Action,
   ClientInfo,
@@ -57,6 +57,8 @@ export class FakeExchange implements LoggedExchange {
   bodyLength = -1;
   bodyBytesSent = 0;
   headSent = false;
+  headMs = -1;
+  errorToken: ErrorToken | undefined = undefined;
   pieceBytesMax: number;
   ended = false;
   aborted = false;

@@ -19,6 +19,7 @@ export type { DnsProofsConfig, DnsProofsOf } from "./config/dns.js";
 export type { ChallengeType } from "./config/tls.js";
 export * from "./config/dnsProofs.js";
 export * from "./errorPage.js";
+export type { ErrorToken } from "./errorTokens.js";
 export { forwardedClient } from "./forwardedClient.js";
 export * from "./hopByHop.js";
 export * from "./nameTable.js";

@@ -1,5 +1,5 @@
 import { ForwardingRules, type ProxiedRoute } from "../../model/serving.js";
-import { respondError } from "../exchange/errorPages.js";
+import { respondFailure } from "../exchange/errorPages.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { UpstreamFailure } from "../upstream/answerReader.js";
@@ -23,7 +23,8 @@ export class BalancedProxyAction implements Action {
 
   handle(exchange: Exchange): void {
     const webSocket = asksForTunnel(exchange, this.webSocket);
-    if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
+    if (exchange.request.method === "CONNECT" && !webSocket)
+      return respondFailure(exchange, "http_request_error", 501);
     new BalancedExchange(exchange, this, this.servers, webSocket).start();
   }
 
@@ -83,7 +84,7 @@ class BalancedExchange extends ProxiedExchange {
     const server = this.choose();
     if (server !== -1) return this.connectTo(server);
     this.logError(NONE_LEFT);
-    respondError(this.exchange, 503, RETRY_LATER);
+    respondFailure(this.exchange, "destination_unavailable", 503, RETRY_LATER);
   }
 
   protected override begin(connection: UpstreamConnection): void {
@@ -110,7 +111,7 @@ class BalancedExchange extends ProxiedExchange {
     if (mayGoOn && this.goOn(message)) return;
     if (begun || this.servers.isSingle) return super.fail(failure);
     this.logError(`${message}; ${NONE_LEFT} (${status})`);
-    respondError(this.exchange, 503, RETRY_LATER);
+    respondFailure(this.exchange, failure.token, 503, RETRY_LATER);
   }
 
   private get cookie(): string | undefined {

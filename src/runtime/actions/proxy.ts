@@ -1,6 +1,11 @@
 import { guarded } from "../sockets/guarded.js";
-import { ForwardingRules, type ForwardedRequest, type ProxiedRoute } from "../../model/serving.js";
-import { respondError } from "../exchange/errorPages.js";
+import {
+  type ErrorToken,
+  ForwardingRules,
+  type ForwardedRequest,
+  type ProxiedRoute,
+} from "../../model/serving.js";
+import { respondFailure } from "../exchange/errorPages.js";
 import type { Action, BodySink, ClientInfo, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
@@ -26,7 +31,8 @@ export class ProxyAction implements Action {
   handle(exchange: Exchange): void {
     const webSocket = asksForTunnel(exchange, this.webSocket);
     // Only a CONNECT that asks for a tunnel gets this far.
-    if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
+    if (exchange.request.method === "CONNECT" && !webSocket)
+      return respondFailure(exchange, "http_request_error", 501);
     new ProxiedExchange(exchange, this.rules, this.pool, webSocket).start();
   }
 }
@@ -110,7 +116,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     const refusal = this.rules.refusal(this.facts);
     if (refusal !== undefined) {
       this.logError(refusal.message);
-      return respondError(exchange, refusal.status);
+      return respondFailure(exchange, "http_request_error", refusal.status);
     }
     this.connect();
   }
@@ -173,12 +179,13 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 
   onBusy(reason: string): void {
     this.logError(reason);
-    respondError(this.exchange, 503, RETRY_LATER);
+    const token = this.pool.refuses ? "connection_refused" : "connection_limit_reached";
+    respondFailure(this.exchange, token, 503, RETRY_LATER);
   }
 
   onRefused(reason: string): void {
     this.logError(reason);
-    respondError(this.exchange, 502);
+    respondFailure(this.exchange, "connection_refused", 502);
   }
 
   onData(chunk: Uint8Array, transient: boolean): boolean {
@@ -212,7 +219,8 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     const { status } = head;
     if (status === 101) return this.openTunnel(head);
     // It would grant the client a tunnel that leads nowhere (RFC 8441, 5).
-    if (exchange.request.method === "CONNECT" && status < 300) return this.refuseAnswer(NOT_UPGRADED);
+    if (exchange.request.method === "CONNECT" && status < 300)
+      return this.refuseAnswer(NOT_UPGRADED, "http_upgrade_failed");
     const bodiless = facts.method === "HEAD" || status === 304;
     this.sendHead(head, bodiless ? head.contentLength : Math.max(head.bodyLength, -1));
   }
@@ -257,8 +265,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   protected fail(failure: UpstreamFailure): void {
     const { exchange } = this;
     this.logError(failure.message);
-    if (exchange.headSent) exchange.abort();
-    else respondError(exchange, failure.status);
+    respondFailure(exchange, failure.token, failure.status);
   }
 
   /**
@@ -285,7 +292,8 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 
   private openTunnel(head: ParsedResponse): void {
     const { exchange } = this;
-    if (!this.facts.webSocket || head.upgrade !== "websocket") return this.refuseAnswer(NOT_ASKED);
+    if (!this.facts.webSocket || head.upgrade !== "websocket")
+      return this.refuseAnswer(NOT_ASKED, "http_protocol_error");
     this.tunnel = new Tunnel(exchange);
     this.connection!.request.framing.openTunnel();
     exchange.sendHead(101, head.reason, this.answerFields(head), -1);
@@ -294,9 +302,9 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     if (this.tunnelCloses) this.tunnel?.close();
   }
 
-  private refuseAnswer(message: string): void {
+  private refuseAnswer(message: string, token: ErrorToken): void {
     this.connection!.destroy();
-    this.onAnswerError({ status: 502, message, answered: true, unsent: false });
+    this.onAnswerError({ status: 502, token, message, answered: true, unsent: false });
   }
 }
 

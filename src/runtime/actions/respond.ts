@@ -1,5 +1,5 @@
 import type { ActionOf } from "../../model/index.js";
-import { respondError } from "../exchange/errorPages.js";
+import { respondFailure } from "../exchange/errorPages.js";
 import { reasonPhrase } from "../exchange/reasonPhrases.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 
@@ -24,7 +24,8 @@ export class RespondAction implements Action {
 
   handle(exchange: Exchange): void {
     // Success would open a tunnel, with nobody at its other end (RFC 8441, 5).
-    if (exchange.request.method === "CONNECT" && this.status < 300) return respondError(exchange, 501);
+    if (exchange.request.method === "CONNECT" && this.status < 300)
+      return respondFailure(exchange, "http_request_error", 501);
     exchange.sendHead(this.status, this.reason, this.headers, this.length);
     if (this.body.length > 0 && exchange.request.method !== "HEAD") exchange.sendData(this.body);
     exchange.end();

@@ -9,7 +9,7 @@ import {
   restBelow,
   type RouteConfig,
 } from "../../model/serving.js";
-import { respondError, sendPage } from "../exchange/errorPages.js";
+import { respondError, respondFailure, sendPage } from "../exchange/errorPages.js";
 import type { Action, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
 import { reasonPhrase } from "../exchange/reasonPhrases.js";
 import { systemReason } from "../load/systemReason.js";
@@ -83,7 +83,8 @@ export class StaticFilesAction implements Action {
     if (found.kind === "file") return this.answer(exchange, found.file, attempts);
     if (found.kind === "directory") return this.answerDirectory(exchange);
     report(exchange, found.level, found.message);
-    respondError(exchange, found.status);
+    if (found.status >= 500) respondFailure(exchange, "proxy_internal_error", found.status);
+    else respondError(exchange, found.status);
   }
 
   /**
@@ -255,7 +256,7 @@ export class StaticFilesAction implements Action {
 
 function sendingFailed(exchange: Exchange, { path }: StaticFile, error: Error): void {
   report(exchange, "crit", `sending "${shown(path)}" failed ${systemReason(error)}`);
-  respondError(exchange, 500);
+  respondFailure(exchange, "proxy_internal_error", 500);
 }
 
 /** A lookup of a path, and the next one, for requests that came in the meantime. */

@@ -7,7 +7,7 @@ import {
   withinRanges,
 } from "../../model/serving.js";
 import { type Challenge, challengePath } from "./challenge.js";
-import { respondError } from "./errorPages.js";
+import { respondFailure } from "./errorPages.js";
 import { Pauses } from "./pauses.js";
 import { reasonPhrase } from "./reasonPhrases.js";
 import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "./exchange.js";
@@ -71,13 +71,15 @@ export class Dispatcher {
     exchange.server = this.router.virtualServer(exchange.client.listener, request.serverName);
     if (this.challenges.size > 0 && this.answersChallenge(exchange)) return;
     // The client is to ask on a connection of the other name (RFC 9110, 15.5.20).
-    if (exchange.client.misdirected?.(request.serverName) === true) return respondError(exchange, 421);
+    if (exchange.client.misdirected?.(request.serverName) === true)
+      return respondFailure(exchange, "http_request_error", 421);
     const config = this.router.route(exchange.server, request.path);
-    if (config === undefined) return respondError(exchange, 404);
+    if (config === undefined) return respondFailure(exchange, "destination_not_found", 404);
     const route = this.routes.get(config)!;
     exchange.route = route;
     if (this.pauses.active && this.pauses.refuses(exchange, route)) return;
-    if (isBodyTooLong(request.bodyLength, config.requestBodyBytesMax)) return respondError(exchange, 413);
+    if (isBodyTooLong(request.bodyLength, config.requestBodyBytesMax))
+      return respondFailure(exchange, "http_request_error", 413);
     route.action.handle(exchange);
   }
 

@@ -1,5 +1,6 @@
 import {
   acceptsHtml,
+  type ErrorToken,
   escapeHtml,
   PageTemplate,
   type Placeholder,
@@ -32,6 +33,17 @@ export function respondError(exchange: Exchange, status: number, options: ErrorO
   const page = errorPages.length === 0 ? undefined : ownPages(exchange.server).get(status);
   if (page === undefined) sendPage(exchange, status, options.headers, options.reason);
   else sendOwnPage(exchange, status, page, options);
+}
+
+/** The same for a request that failed in a way that has a name. */
+export function respondFailure(
+  exchange: Exchange,
+  token: ErrorToken,
+  status: number,
+  options?: ErrorOptions,
+): void {
+  exchange.errorToken = token;
+  respondError(exchange, status, options);
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { HeaderList, RouteConfig, VirtualServerConfig } from "../../model/index.js";
+import type { ErrorToken, HeaderList, RouteConfig, VirtualServerConfig } from "../../model/index.js";
 import type { LoggedRequest, RequestHead } from "../codec/request.js";
 import type { AnswerFieldsByScheme } from "./answerFields.js";
 import type { Guarded } from "../sockets/guarded.js";
@@ -23,6 +23,13 @@ export interface Exchange extends Guarded, Holdable {
   readonly bodyBytesSent: number;
   /** True once a final response head went out. */
   readonly headSent: boolean;
+  /** Milliseconds from the complete request head to the head of the final response; -1 before that. */
+  readonly headMs: number;
+  /**
+   * How it failed; undefined as long as all goes well. Set where the failure is made: before the error page is sent or the
+   * answer is cut off. What is no failure of a proxy has none: a missing file, an answer of the upstream.
+   */
+  errorToken: ErrorToken | undefined;
 
   /**
    * Takes the request body. Data arrives from now on, never before. A sink is attached at most once, and before the

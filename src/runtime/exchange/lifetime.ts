@@ -1,8 +1,11 @@
-import { respondError } from "./errorPages.js";
+import { respondFailure } from "./errorPages.js";
 import type { Exchange, Holdable, Holder } from "./exchange.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { RequestBody } from "./requestBody.js";
+import { formattedAt } from "./httpDate.js";
 import { tally } from "./tally.js";
+import type { ErrorToken } from "../../model/index.js";
+import type { LoggedRequest } from "../codec/request.js";
 
 const enum Stage {
   /** Its action works on it, and may acquire something for it. */
@@ -29,7 +32,12 @@ const enum Stage {
 export abstract class Lifetime implements Holdable, Guarded {
   /** The request body, and after an upgrade the tunnel's bytes; undefined for a request without one. */
   abstract readonly body: RequestBody | undefined;
+  abstract readonly request: LoggedRequest;
+  /** Whether it is another protocol's now: then its end is none of ours to judge. */
+  abstract readonly tunnelled: boolean;
   requestId: string | undefined = undefined;
+  errorToken: ErrorToken | undefined = undefined;
+  headMs = -1;
   private stage = Stage.Open;
   private holder: Holder | undefined = undefined;
 
@@ -72,7 +80,13 @@ export abstract class Lifetime implements Holdable, Guarded {
   bodyFailed(this: Lifetime & Exchange, status: 400 | 408 | 413): void {
     if (this.over) return;
     this.release();
-    respondError(this, status);
+    respondFailure(this, "http_request_error", status);
+  }
+
+  /** The stream or its connection is closed, before the answer was complete. */
+  leave(): void {
+    if (!this.over && !this.tunnelled) this.errorToken ??= "client_gone";
+    this.finish();
   }
 
   /** Has its tunnel, if it is one, end in order. */
@@ -90,6 +104,12 @@ export abstract class Lifetime implements Holdable, Guarded {
     tally.exchangesOver++;
     this.log();
     return true;
+  }
+
+  /** The head of the answer is made, with its `Date`. */
+  protected noteHead(): void {
+    // A difference, which needs no memory of its own as a time would; clocks are set back now and then.
+    this.headMs = Math.max(0, formattedAt - this.request.receivedAt);
   }
 
   /** The client takes more of the answer. */

@@ -58,6 +58,8 @@ export class Pauses {
     // A redirect leads to what is refused, or to another site.
     if (config.action.type === "redirect") return false;
     const maintenance = this.maintenanceOf(exchange);
+    if (maintenance === undefined && !this.waitsFor(exchange)) return false;
+    exchange.errorToken = "http_request_denied";
     if (maintenance !== undefined) {
       const { until, message } = maintenance;
       respondPaused(exchange, {
@@ -67,7 +69,6 @@ export class Pauses {
       });
       return true;
     }
-    if (!this.waitsFor(exchange)) return false;
     respondPaused(exchange, { seconds: QUIESCE_RETRY_SECONDS, message: QUIESCED, page: undefined });
     return true;
   }

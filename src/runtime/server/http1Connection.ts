@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { guarded } from "../sockets/guarded.js";
 import { coarseNow } from "../sockets/deadlines.js";
-import { respondError } from "../exchange/errorPages.js";
+import { respondFailure } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { closedFor } from "../listen/clientInfo.js";
@@ -167,7 +167,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
       () => {
         if (exchange === undefined || exchange.over) return void this.socket.destroy();
         exchange.release();
-        respondError(exchange, 500);
+        respondFailure(exchange, "proxy_internal_error", 500);
       },
       () => this.socket.destroy(),
     );
@@ -352,14 +352,13 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   /** Answers a head that cannot be routed, from the default server (decisions 1.2), and closes. */
   private refuse(error: HeadError, line = this.reader.firstLine()): void {
     const { dispatcher, mainError } = this.context;
-    const request = unroutable(line);
     // If the host could be read, its server answers; otherwise the default server (decisions 1.6).
     const server = dispatcher.serverFor(this.client.listener, error.serverName);
-    const exchange = new Http1Exchange(this, this.writer, request, this.client, server);
+    const exchange = new Http1Exchange(this, this.writer, unroutable(line), this.client, server);
     this.reader.release();
     this.reader.reset();
     mainError.write("info", `client sent an invalid request: ${error.message}`, exchange);
-    respondError(exchange, error.status, { reason: error.page });
+    respondFailure(exchange, "http_request_error", error.status, { reason: error.page });
   }
 
   linger(): void {
@@ -383,6 +382,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     else if (this.state === State.Tunnel) exchange!.body!.end();
     else if (this.state === State.Body && !exchange!.over) {
       // The answers before it may not have left yet.
+      exchange!.errorToken = "client_gone";
       exchange!.abort();
     } else {
       this.writer.writeBatched();

@@ -142,6 +142,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     const fields = status === 101 ? undefined : answerFieldsFor(this);
     const hidesServer = fields !== undefined && fields.hidesServer;
     let head = beginning(status, reason, hidesServer ? undefined : serverHeader(this.server));
+    this.noteHead();
     head += framing.beginAnswer(method, status, bodyLength, version === "1.1", upgrade);
     if (!framing.isTunnel) {
       if (!this.connection.mayKeepAlive(this)) head += "Connection: close\r\n";
@@ -189,11 +190,6 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     if (this.over) return;
     this.writer.flush();
     if (this.finish()) this.connection.exchangeAborted(this);
-  }
-
-  /** Its connection is closed. */
-  leave(): void {
-    this.finish();
   }
 
   /** What was sent has left: of this answer, or still of the one before. */

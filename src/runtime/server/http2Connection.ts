@@ -2,7 +2,7 @@ import type { TLSSocket } from "node:tls";
 import { guarded } from "../sockets/guarded.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
-import { respondError } from "../exchange/errorPages.js";
+import { respondFailure } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import { closedFor } from "../listen/clientInfo.js";
 import { unsentBytes } from "../sockets/node/peer.js";
@@ -130,7 +130,8 @@ export class Http2Connection implements FramedConnection {
     }
     const reason = complete ? (refusal?.reason ?? "stream depends on itself") : "request head too long";
     mainError.write("info", `client sent an invalid request: ${reason}`, exchange);
-    if (complete && refusal?.malformed === false && !malformed) return respondError(exchange, refusal.status);
+    if (complete && refusal?.malformed === false && !malformed)
+      return respondFailure(exchange, "http_request_error", refusal.status);
     exchange.refuse(400, complete ? ErrorCode.ProtocolError : ErrorCode.EnhanceYourCalm);
     this.guard.count(FloodKind.Reset);
   }

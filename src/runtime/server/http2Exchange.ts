@@ -3,7 +3,7 @@ import { BODILESS, type VirtualServerConfig } from "../../model/serving.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { answerFieldsFor } from "../exchange/answerFields.js";
 import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
-import { respondError, serverHeader } from "../exchange/errorPages.js";
+import { respondFailure, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { FramingError } from "../codec/http1/framing.js";
 import { httpDate } from "../exchange/httpDate.js";
@@ -93,6 +93,10 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     this.window = ended ? undefined : new ReceiveWindow(UNREAD_WINDOW_BYTES);
   }
 
+  get tunnelled(): boolean {
+    return this.request.upgrade !== undefined && this.headSent && this.status < 300;
+  }
+
   /** Whether the client's side of the stream has ended. */
   get requestEnded(): boolean {
     return this.body === undefined || this.body.ended;
@@ -170,6 +174,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
       headers: fields === undefined ? headers : fields.inList(headers),
       length: announced,
     });
+    this.noteHead();
     // An action that answers before it reads does not read at all, unless this opens a tunnel.
     const tunnel = this.request.upgrade !== undefined && status < 300;
     if (this.body !== undefined && !this.body.attached && !tunnel) this.body.discardRest(DRAIN_MS);
@@ -226,6 +231,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   /** Ends an invalid request; it is logged with the status it would have been answered with. */
   refuse(status: number, code: ErrorCode): void {
     this.status = status;
+    this.errorToken = "http_request_error";
     this.fail(code);
   }
 
@@ -280,6 +286,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
 
   /** Resets the stream for a fault of either side. */
   fail(code: ErrorCode): void {
+    if (code !== ErrorCode.InternalError) this.errorToken ??= "http_request_error";
     this.connection.reset(this, code);
     this.leave();
   }
@@ -293,12 +300,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   giveUp(): void {
     if (this.over) return this.connection.reset(this, ErrorCode.InternalError);
     this.release();
-    respondError(this, 500);
-  }
-
-  /** The stream is closed, or its connection, before the answer was complete. */
-  leave(): void {
-    this.finish();
+    respondFailure(this, "proxy_internal_error", 500);
   }
 
   protected override log(): void {
@@ -317,6 +319,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     if (fault === undefined) return;
     this.route?.errorLog.write("crit", `answer cannot be sent: ${fault}`, this);
     this.headSent = true;
+    this.errorToken = "proxy_internal_error";
     // Whatever the action still sends, nothing follows a reset (RFC 9113, 5.1).
     this.bodiless = true;
     this.left = Infinity;

@@ -1,3 +1,4 @@
+import type { ErrorToken } from "../../model/index.js";
 import type { Guarded } from "../sockets/guarded.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 
@@ -31,6 +32,7 @@ export interface AnswerReader extends Guarded {
 /** Why an upstream gave no complete answer. */
 export interface UpstreamFailure {
   readonly status: 502 | 504;
+  readonly token: ErrorToken;
   /** For the error log, as nginx words it. */
   readonly message: string;
   /** Whether any byte of an answer had arrived. */

@@ -73,6 +73,11 @@ export class UpstreamPool {
     this.stopSweeping = sweepRegularly(this);
   }
 
+  /** Whether the upstream refuses connections at the moment. */
+  get refuses(): boolean {
+    return this.shares.refuses;
+  }
+
   /** How many there are by now: a part of the worker's holdings. */
   holdings(): { readonly connections: number; readonly inUse: number; readonly queued: number } {
     const connections = this.all.size;

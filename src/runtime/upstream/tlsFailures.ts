@@ -1,3 +1,5 @@
+import type { ErrorToken } from "../../model/index.js";
+
 /** `111: ECONNREFUSED`, as nginx names errors of the system. */
 export function systemError({ errno = 0, code }: { errno?: number; code?: string }): string {
   return `${Math.abs(errno)}: ${code}`;
@@ -17,6 +19,14 @@ export function tlsFailure(error: Error & { readonly code?: string }, name: stri
   }
   // OpenSSL's reason is in the code; the rest of its message are file names and numbers.
   return /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(code) ? `TLS to upstream failed (${code})` : undefined;
+}
+
+/** What to call it (RFC 9209, 2.3.11 to 2.3.13). @param code of an error while TLS begins */
+export function tlsToken(code: string): ErrorToken {
+  if (/_ALERT_|_UNRECOGNIZED_NAME$/.test(code)) return "tls_alert_received";
+  // All that OpenSSL says of a certificate is without these.
+  const isProtocol = /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(code) && code !== "ERR_TLS_CERT_ALTNAME_INVALID";
+  return isProtocol ? "tls_protocol_error" : "tls_certificate_error";
 }
 
 interface Failure {

@@ -12,11 +12,11 @@ import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { countWork, rest, turnIsFull } from "../sockets/turn.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../codec/http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
-import { isRefusal } from "./outage.js";
 import type { ConnectionUser } from "./clientShares.js";
+import * as failures from "./failures.js";
+import { isRefusal } from "./outage.js";
 import type { ConnectionOpener, ConnectionOwner } from "./connectionOwner.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
-import { systemError, tlsFailure } from "./tlsFailures.js";
 import { connectingTo, type Link, openLink } from "./upstreamTls.js";
 
 /** 1xx answers allowed before the final one: one a second reports the progress of an upload of a day (104). */
@@ -149,12 +149,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   sweep(now: number): void {
     if (now < this.readDeadline && now < this.writeDeadline) return;
-    const what = this.connecting
-      ? connectingTo(this.link)
-      : now >= this.writeDeadline
-        ? "sending request to"
-        : "reading answer from";
-    this.fail(504, `upstream timed out while ${what} upstream`);
+    if (this.connecting) this.fail(failures.connectTimedOut(this.link));
+    else this.fail(failures.timedOut(now >= this.writeDeadline, this.answered));
   }
 
   /** An exception is an internal fault: it ends this connection, and the reader of its answer is notified. */
@@ -227,7 +223,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     if (this.reused && (idle || this.request.unsent)) this.owner.onStrayBytes();
     if (idle) return this.destroy();
     // The request has not been sent yet, and goes to another connection.
-    if (this.request.unsent) return this.fail(502, "upstream sent an answer before the request");
+    if (this.request.unsent) return this.fail(failures.TOO_EARLY);
     this.answered = true;
     let at = 0;
     try {
@@ -242,7 +238,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       }
     } catch (error) {
       if (!(error instanceof HeadError) && !(error instanceof ChunkError)) throw error;
-      return this.fail(502, `upstream sent an invalid answer: ${error.message}`);
+      return this.fail(failures.invalidAnswer(error));
     }
     // Bytes after a complete answer belong to no request: such a connection is not used again.
     if (this.done) return this.complete(at === chunk.length);
@@ -329,7 +325,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private ended(): void {
     if (this.state === State.Body && this.remaining === UNTIL_CLOSE) return this.endedWithAnswer();
     if (this.state === State.Tunnel) return this.endTunnelled();
-    this.fail(502, this.closeMessage("upstream prematurely closed connection"));
+    this.closedEarly("upstream prematurely closed connection");
   }
 
   /**
@@ -340,8 +336,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
    */
   private endedWithAnswer(): void {
     if (this.link.endedInOrder === true) return this.complete(false);
-    if (this.owner.tls)
-      return this.fail(502, "upstream closed connection without an end of TLS: its answer is cut off");
+    if (this.owner.tls) return this.fail(failures.TLS_CUT);
     // A write that waits fails in this turn of the event loop, after the read.
     if (this.request.pending) return void setImmediate(() => guarded(this, this.completeUnlessReset));
     if (!this.request.failed) reportReset(this.socket);
@@ -349,7 +344,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private completeUnlessReset(): void {
-    if (this.reset) this.fail(502, this.closeMessage("recv() failed (104: ECONNRESET)"));
+    if (this.reset) this.closedEarly("recv() failed (104: ECONNRESET)");
     else this.complete(false);
   }
 
@@ -362,7 +357,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     answer?.onAnswerEnd();
   }
 
-  private errored(error: Error & { syscall?: string; code?: string }): void {
+  private errored(error: failures.SocketError): void {
     // An upstream may answer and close before it has read the whole request: its answer is still to be read.
     if (error.syscall === "write") {
       this.request.failed = true;
@@ -372,27 +367,30 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       return;
     }
     this.refused = this.connecting && isRefusal(error);
-    const failure = this.owner.tls && tlsFailure(error, this.owner.tls.name);
-    const call = this.connecting ? "connect" : "recv";
-    this.fail(502, failure ?? this.closeMessage(`${call}() failed (${systemError(error)})`));
+    const { connecting, answered } = this;
+    this.fail(failures.socketFailed(error, this.doing, { connecting, answered, tls: this.owner.tls }));
   }
 
   private closed(): void {
     this.owner.closed(this);
-    this.fail(502, this.closeMessage("upstream closed connection"));
+    this.closedEarly("upstream closed connection");
   }
 
-  private closeMessage(what: string): string {
-    if (this.connecting) return `${what} while ${connectingTo(this.link)} upstream`;
-    return `${what} while ${this.state === State.Head ? "reading response header from upstream" : "reading upstream"}`;
+  private closedEarly(what: string): void {
+    this.fail(failures.closedEarly(what, this.doing, this.answered));
+  }
+
+  private get doing(): string {
+    if (this.connecting) return `${connectingTo(this.link)} upstream`;
+    return this.state === State.Head ? "reading response header from upstream" : "reading upstream";
   }
 
   /** Nobody waits for an answer on an idle connection, nor on one that was given up: it only ends. */
-  private fail(status: 502 | 504, message: string): void {
+  private fail({ status, message, token }: failures.Failed): void {
     const { answer, answered } = this;
     const unsent = this.connecting || this.request.unsent;
     this.destroy();
-    answer?.onAnswerError({ status, message, answered, unsent });
+    answer?.onAnswerError({ status, token, message, answered, unsent });
   }
 }
 

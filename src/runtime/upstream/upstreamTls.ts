@@ -1,4 +1,4 @@
-import { connect as connectTcp, isIP, type NetConnectOpts, type Socket } from "node:net";
+import { connect as connectTcp, isIP, type LookupFunction, type NetConnectOpts, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import {
   checkServerIdentity,
@@ -74,6 +74,8 @@ export interface Link {
   readonly socket: Socket;
   /** The connection below TLS; without TLS the socket itself. */
   readonly tcp: Socket;
+  /** Whether the address of its name is still looked up. */
+  readonly looksUp: boolean;
   /** Whether the upstream ended TLS before TCP; undefined without TLS. */
   readonly endedInOrder?: boolean;
 }
@@ -88,7 +90,7 @@ export const connectingTo = ({ socket, tcp }: Link): string =>
  * @param first what it sends before anything else, TLS included
  */
 export function openLink(
-  to: NetConnectOpts,
+  to: LinkOptions,
   tls: UpstreamTls | undefined,
   buffer: ReceiveBuffer,
   receive: (chunk: Buffer) => void,
@@ -99,8 +101,19 @@ export function openLink(
   const tcp = connectTcp({ ...options, onread: onRead(buffer, receive) });
   keepReadableAfterWriteErrors(tcp);
   if (first !== undefined) tcp.write(first);
-  return { socket: tcp, tcp };
+  const link = { socket: tcp, tcp, looksUp: false };
+  noteLookup(link, to);
+  return link;
 }
+
+function noteLookup(link: { tcp: Socket; looksUp: boolean }, { lookup }: LinkOptions): void {
+  if (lookup === undefined) return;
+  link.looksUp = true;
+  link.tcp.once("lookup", () => (link.looksUp = false));
+}
+
+/** Where to, and how a name is looked up; without that it is none. */
+type LinkOptions = NetConnectOpts & { readonly lookup?: LookupFunction | undefined };
 
 /**
  * The addresses of a name are alternatives: the next one is tried after a failure, or when one takes long (RFC 8305, 5).
@@ -116,11 +129,12 @@ export class TlsConnection implements Link {
   readonly socket: TLSSocket;
   readonly tcp: Socket;
   endedInOrder = false;
+  looksUp = false;
   private tcpEnded = false;
 
   constructor(
     tls: UpstreamTls,
-    options: NetConnectOpts,
+    options: LinkOptions,
     buffer: ReceiveBuffer,
     receive: (chunk: Buffer) => void,
     first?: Buffer,
@@ -148,6 +162,7 @@ export class TlsConnection implements Link {
     };
     const tcp = connectTcp({ ...options, onread: { buffer: wire, callback: received } });
     this.tcp = tcp;
+    noteLookup(this, options);
     keepReadableAfterWriteErrors(tcp);
     if (first !== undefined) tcp.write(first);
     tcp.on("end", () => {

@@ -1,0 +1,114 @@
+import type { ErrorToken } from "../../model/index.js";
+import { ChunkError } from "../codec/http1/chunkDecoder.js";
+import type { HeadError } from "../codec/http1/fields.js";
+import type { UpstreamFailure } from "./answerReader.js";
+import { isRefusal } from "./outage.js";
+import { systemError, tlsFailure, tlsToken } from "./tlsFailures.js";
+import { connectingTo, type Link, type UpstreamTls } from "./upstreamTls.js";
+
+/** Why a connection gives no complete answer: in nginx's words, and by the names of RFC 9209, 2.3. */
+export type Failed = Pick<UpstreamFailure, "status" | "message" | "token">;
+
+/** An error of a socket, as Node describes it. */
+export type SocketError = Error & { readonly syscall?: string; readonly code?: string };
+
+export function connectTimedOut(link: Link): Failed {
+  const message = `upstream timed out while ${connectingTo(link)} upstream`;
+  return { status: 504, message, token: link.looksUp ? "dns_timeout" : "connection_timeout" };
+}
+
+/**
+ * @param writing whether the upstream takes nothing of the request, and not: sends nothing
+ * @param answered whether its answer has begun
+ */
+export function timedOut(writing: boolean, answered: boolean): Failed {
+  const what = writing ? "sending request to" : "reading answer from";
+  const read = answered ? "connection_read_timeout" : "http_response_timeout";
+  const token = writing ? "connection_write_timeout" : read;
+  return { status: 504, message: `upstream timed out while ${what} upstream`, token };
+}
+
+/**
+ * The upstream, or what is between, ended the connection.
+ *
+ * @param doing what was done with it, in nginx's words
+ * @param answered whether its answer has begun
+ */
+export function closedEarly(what: string, doing: string, answered: boolean): Failed {
+  const token = answered ? "http_response_incomplete" : "connection_terminated";
+  return { status: 502, message: `${what} while ${doing}`, token };
+}
+
+/**
+ * Its socket failed.
+ *
+ * @param tls undefined if it does not speak TLS
+ */
+export function socketFailed(
+  error: SocketError,
+  doing: string,
+  { connecting, answered, tls }: { connecting: boolean; answered: boolean; tls: UpstreamTls | undefined },
+): Failed {
+  const failed = closedEarly(
+    `${connecting ? "connect" : "recv"}() failed (${systemError(error)})`,
+    doing,
+    answered,
+  );
+  const ofTls = tls && tlsFailure(error, tls.name);
+  const token = connecting ? connectToken(error, tls !== undefined) : failed.token;
+  return { status: 502, message: ofTls ?? failed.message, token };
+}
+
+function connectToken(error: SocketError, tls: boolean): ErrorToken {
+  if (isRefusal(error)) return "connection_refused";
+  const { code = "", syscall } = error;
+  if (syscall === "getaddrinfo") return "dns_error";
+  return CONNECT_TOKENS[code] ?? (tls ? tlsToken(code) : "connection_terminated");
+}
+
+const CONNECT_TOKENS: Readonly<Partial<Record<string, ErrorToken>>> = {
+  ECONNRESET: "connection_terminated",
+  EPIPE: "connection_terminated",
+  ETIMEDOUT: "connection_timeout",
+  EHOSTUNREACH: "destination_ip_unroutable",
+  EHOSTDOWN: "destination_ip_unroutable",
+  ENETUNREACH: "destination_ip_unroutable",
+  // A socket of other users, a rule of the local firewall.
+  EACCES: "proxy_configuration_error",
+  EPERM: "proxy_configuration_error",
+  // No descriptors, local ports or memory.
+  EMFILE: "proxy_internal_error",
+  ENFILE: "proxy_internal_error",
+  EADDRNOTAVAIL: "proxy_internal_error",
+  ENOBUFS: "proxy_internal_error",
+  ENOMEM: "proxy_internal_error",
+};
+
+/** Its answer breaks the rules of HTTP. */
+export function invalidAnswer(error: HeadError | ChunkError): Failed {
+  return {
+    status: 502,
+    message: `upstream sent an invalid answer: ${error.message}`,
+    token: invalidToken(error),
+  };
+}
+
+function invalidToken(error: HeadError | ChunkError): ErrorToken {
+  if (error instanceof ChunkError) return "http_response_transfer_coding";
+  // Only a head that is too long has words for a page.
+  return error.page === undefined ? "http_protocol_error" : "http_response_header_section_size";
+}
+
+/** It came before the request was sent, which goes to another connection. */
+export const TOO_EARLY: Failed = {
+  status: 502,
+  message: "upstream sent an answer before the request",
+  token: "http_protocol_error",
+};
+
+/** TLS distinguishes an end from a cut. */
+export const TLS_CUT: Failed = {
+  status: 502,
+  message: "upstream closed connection without an end of TLS: its answer is cut off",
+  token: "http_response_incomplete",
+};
