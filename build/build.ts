@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { buildBundle } from "./bundle.js";
 import { bringPackages, withoutComments } from "./packages.js";
@@ -51,14 +51,19 @@ async function buildLibrary(): Promise<string> {
   return `${files.filter((name) => name.endsWith(".js")).length} modules`;
 }
 
+/** One that is used is moved away before it is removed: what was read of it stays, and nothing is put into what is removed. */
 function takePlace(lib: string, place: string): void {
+  const old = `${lib}.old`;
   for (let left = 10; ; left--) {
-    rmSync(place, { recursive: true, force: true });
     try {
-      return renameSync(lib, place);
+      if (existsSync(place)) renameSync(place, old);
+      renameSync(lib, place);
+      return rmSync(old, { recursive: true, force: true });
     } catch (error) {
-      // Another build was there first.
-      if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY" || left === 0) throw error;
+      // Another build moved the old one away, or was there first.
+      if (!["ENOENT", "ENOTEMPTY"].includes((error as NodeJS.ErrnoException).code!) || left === 0)
+        throw error;
+      rmSync(old, { recursive: true, force: true });
     }
   }
 }

@@ -40,9 +40,11 @@ beforeEach(async () => {
   downs = [];
   asked = [];
   const limits = { holdMs: HOLD_MS, queuedRequestsMax: QUEUED_MAX, clientSharePercent: 100 };
+  // Time passes in leaps, which a connect on a busy machine would not be done in.
+  const connectTimeoutMs = 3_600_000;
   front = await startEveryProtocol({
     routes: [{ name: "web", path: "/", action: { type: "proxy", upstream: "web" } }],
-    upstreams: [{ name: "web", url: web.url, ...limits }],
+    upstreams: [{ name: "web", url: web.url, connectTimeoutMs, ...limits }],
   });
 });
 afterEach(async () => {

@@ -69,6 +69,8 @@ export class TestHost {
   private readonly folder: string;
   private readonly id: string;
   private world?: ChildProcess;
+  /** Status of its last boot, once that has ended otherwise than for the next one. */
+  private end: string | undefined;
   private gateway?: Namespace;
 
   /** @internal Made by `bootHost`. */
@@ -173,6 +175,7 @@ export class TestHost {
   /** @internal */
   async boot(): Promise<void> {
     this.world ??= await this.startWorld();
+    this.end = undefined;
     this.world.stdin!.write("boot\n");
     await this.up();
   }
@@ -201,6 +204,7 @@ export class TestHost {
       world.stdout!.once("data", ready);
       world.once("exit", (code) => failed(new Error(`the host's world ended with ${code}: ${complaint}`)));
     });
+    world.stdout!.on("data", (status) => (this.end = String(status).trim()));
     this.gateway = new Namespace(world);
     return world;
   }
@@ -213,7 +217,8 @@ export class TestHost {
   private async up(): Promise<void> {
     let state = "";
     const ask = async (): Promise<boolean> => {
-      if (this.world!.exitCode !== null) throw new Error(`the host ended:\n${await this.console()}`);
+      if (this.world!.exitCode !== null || this.end !== undefined)
+        throw new Error(`the host ended with ${this.end}:\n${await this.console()}`);
       if (this.leader() === undefined) return false;
       // Now and then systemd does not tell whoever waits: then it is asked again.
       const asked = await this.run("systemctl is-system-running --wait", { timeoutSeconds: 10 });
@@ -222,8 +227,8 @@ export class TestHost {
     };
     await eventually(ask, `until ${this.name} is up`, { ms: 180_000, everyMs: 100 }).catch(
       async (error: Error) => {
-        const jobs = this.leader() === undefined ? undefined : await this.run(WHAT_IT_WAITS_FOR);
-        throw new Error(`${error.message}\n${await this.console()}\n${jobs?.stdout}`);
+        const jobs = this.leader() === undefined ? this.processes() : await this.run(WHAT_IT_WAITS_FOR);
+        throw new Error(`${error.message}\n${await this.console()}\n${(await jobs).stdout}`);
       },
     );
     if (state === "degraded") {
@@ -236,6 +241,21 @@ export class TestHost {
       "until sshd answers",
       { everyMs: 100 },
     );
+  }
+
+  /** Those of the world without a host: what each is, and where in the kernel it waits. */
+  private processes(): Promise<Result> {
+    const [first] = childrenOf(this.world?.pid);
+    return runCommand([
+      "ps",
+      "--forest",
+      "-o",
+      "pid,stat,wchan:30,args",
+      "--pid",
+      `${first}`,
+      "--ppid",
+      `${first}`,
+    ]);
   }
 
   /** The container's manager, a child of the world's first process. */
