@@ -23,7 +23,7 @@ async function start(more: Partial<UpstreamInput> = {}, place?: string): Promise
   web = new RestartingWeb(place ?? (await freePort()));
   front = await startEveryProtocol({
     routes: [{ name: "web", path: "/", action: { type: "proxy", upstream: "web" } }],
-    upstreams: [{ name: "web", url: web.url, clientSharePercent: 100, ...more }],
+    upstreams: [{ name: "web", url: web.url, holdMs: 5_000, clientSharePercent: 100, ...more }],
   });
 }
 

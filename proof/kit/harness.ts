@@ -43,7 +43,8 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
     version: 1,
     logs: { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } },
     listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
-    upstreams: options.upstreams ?? [],
+    // Who asks for a server that is gone is answered at once, unless the test is of that.
+    upstreams: (options.upstreams ?? []).map((one) => ({ holdMs: 0, ...one })),
     virtualServers: [
       { name: "application", serverNames: ["_"], default: true, listeners: ["http"], routes: options.routes },
     ],
