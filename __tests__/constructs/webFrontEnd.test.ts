@@ -61,6 +61,18 @@ test("its activation knows the application's daemons, settings, rows and trees",
   expect(() => Testing.synth(described("other").stack, true)).toThrow("is not the code of one of `rows`");
 });
 
+test("an item of its settings belongs to one of its rows, or to that of all settings", () => {
+  const of = (code: string) => {
+    const items = [{ section: "server", name: "root_url", value: "https://app.example.org/", code }];
+    const settings = { files: [{ name: "main", path: "/srv/app.conf", kind: "ini" as const, items }] };
+    return made({ activation: { settings, rows: [{ code: "wiki", title: "The wiki works" }] } }).stack;
+  };
+  for (const code of ["wiki", "settings"]) expect(() => Testing.synth(of(code), true)).not.toThrow();
+  expect(() => Testing.synth(of("wikis"), true)).toThrow(
+    /settings\.files\[0\]\.items\[0\]\.code: is not the code of one of `rows`[^]*received: +"wikis"[^]*allowed: +wiki, settings/,
+  );
+});
+
 test("in plain mode the application is on port 80", () => {
   const { front } = made({ mode: Mode.plain() });
   expect(renderProxyConfig(front.proxy).listeners.map(({ port }) => port)).toEqual([80]);

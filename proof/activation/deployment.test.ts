@@ -22,7 +22,7 @@ const text = {
   section: "General",
   name: "URL",
   value: "https://[2001:db8::1]:8443/",
-  code: "urls",
+  code: "settings",
   stored: true,
 };
 const ini = {
@@ -256,6 +256,19 @@ test.each<[string, object, [string, string][]]>([
     "more rows than a report has room for",
     { rows: Array.from({ length: 51 }, (_, i) => ({ code: `r${i}`, title: "A row" })) },
     [["rows", "config.out-of-range"]],
+  ],
+  [
+    "items of rows that are none, of a row, and of that of all settings",
+    {
+      rows: [{ code: "urls", title: "URLs" }],
+      settings: {
+        files: [iniOf(...["url", "tls", "urls", "settings"].map((code) => ({ ...plain, name: code, code })))],
+      },
+    },
+    [
+      ["settings.files[0].items[0].code", "config.unknown-reference"],
+      ["settings.files[0].items[1].code", "config.unknown-reference"],
+    ],
   ],
   [
     "a daemon that reads a file nobody edits",

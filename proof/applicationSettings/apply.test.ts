@@ -3,6 +3,7 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import { temporaryBeside } from "../../src/asOwner/ownerFile.js";
 import { run } from "../../src/cli/program.js";
 import type { DeploymentInput, SettingsFile } from "../../src/model/index.js";
@@ -55,6 +56,7 @@ function deploy(files: typeof FILES | null = FILES, more: readonly SettingsFile[
     config,
     files: [{ path: config, mode: "0644", sha256: "0".repeat(64), role: "config" }],
     services: { proxy: { service: "portico.service", socket: "portico.socket" } },
+    rows: FILE_SYNC_ROWS,
     ...(files === null ? {} : { settings: { files: [...wantedFiles(files), ...more] } }),
   };
   fs.writeFileSync(at("/etc/portico/deployment.json"), JSON.stringify(deployment));

@@ -8,6 +8,7 @@ import { readStoredValue } from "../../src/applicationSettings/storedValue.js";
 import { siteConfig } from "../kit/siteConfig.js";
 import { type MariaDb, startMariaDb } from "./mariadb.js";
 import { startRogueDatabase } from "./rogueDatabase.js";
+import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import { wantedFiles } from "./oracle.js";
 
 /** Settings that were stored in the application's database, read from a real MariaDB. */
@@ -236,6 +237,7 @@ describe("portico check --live", () => {
       files: [{ path: config, mode: "0644", sha256: "0".repeat(64), role: "config" }],
       services: { proxy: { service: "portico.service", socket: "portico.socket" } },
       database: { host: "127.0.0.1", port: database.port, name: "sync", user: "reader" },
+      rows: FILE_SYNC_ROWS,
       settings: { files: wantedFiles() },
     };
     fs.writeFileSync(join(folder, "etc/portico/deployment.json"), JSON.stringify(deployment));

@@ -17,6 +17,7 @@ import { Store } from "../../src/activation/store.js";
 import type { Deployment, Problem } from "../../src/model/index.js";
 import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "../activation/site.js";
+import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
 import { eventually } from "../kit/waiting.js";
 
@@ -914,7 +915,7 @@ test("no process of root opens, changes or starts anything there: traced from de
     JSON.stringify({
       ...JSON.parse(site.read("/etc/portico/deployment.json")),
       trees: [{ path: site.at("/app/media"), code: "media", says: "x" }],
-      rows: [{ code: "media", title: "x" }],
+      rows: [...FILE_SYNC_ROWS, { code: "media", title: "x" }],
       settings: { files: wantedFiles(named).map((one) => ({ ...one, path: site.at(one.path) })) },
     }),
   );

@@ -744,8 +744,8 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       ["public-urls", /web settings/],
     ],
     [
-      "another setting",
-      settings({ deviations: [{ ...deviation, item: "SITE_ROOT", code: "other" }] }),
+      "a setting of no row of the deployment",
+      settings({ deviations: [{ item: "SITE_ROOT", wanted: "/sync/", where: "/opt/settings.py" }] }),
       { settings: "failed" },
       ["settings", /SITE_ROOT is not set/],
     ],

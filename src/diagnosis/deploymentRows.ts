@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import type { SettingsItem, Tree } from "../model/index.js";
+import { SETTINGS } from "../model/rows.js";
 import { answersOf, describe, failedBy, outage } from "./answers.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
 import type { UnitState } from "./hostFacts.js";
@@ -55,11 +56,9 @@ function commandFaults({ deployment, units }: Evidence, code: string): Fault[] {
   });
 }
 
-/** Items that are not as listed: those of a row, or those of no row of the deployment. */
-export function settingsFaults({ settings, deployment }: Evidence, row: string | undefined): Fault[] {
-  const rows = deployment?.rows?.map(({ code }) => code) ?? [];
-  const told = (code: string | undefined) => (code !== undefined && rows.includes(code) ? code : undefined);
-  const wrong = settings?.deviations.filter(({ code }) => told(code) === row) ?? [];
+/** Items of a row that are not as listed. */
+export function settingsFaults({ settings }: Evidence, row: string): Fault[] {
+  const wrong = settings?.deviations.filter(({ code = SETTINGS }) => code === row) ?? [];
   if (wrong.length === 0) return [];
   const fix = wrong.some(({ where }) => where.includes("database"))
     ? "Change them in the application's web settings, which take priority over the files; then restart it."

@@ -1,6 +1,6 @@
 import { type EngineRow, ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../model/index.js";
 import { answersOf, describe, outage, OUTAGES } from "./answers.js";
-import { SERVER_NAME } from "../model/rows.js";
+import { SERVER_NAME, SETTINGS } from "../model/rows.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
 import { deploymentQuestions, settingsFaults } from "./deploymentRows.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse } from "./evidence.js";
@@ -100,7 +100,7 @@ const QUESTIONS: readonly Question<EngineRow>[] = [
 
 /** Asked only where something is known of an application's settings. */
 const SETTINGS_QUESTION: Question<EngineRow> = {
-  id: "settings",
+  id: SETTINGS,
   title: "The application's other settings fit",
   ask: askSettings,
 };
@@ -180,7 +180,7 @@ function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict
 function askSettings(evidence: Evidence): Verdict {
   const { settings } = evidence;
   if (settings === undefined) return notSeen(evidence, "The application's settings");
-  const [fault] = settingsFaults(evidence, undefined);
+  const [fault] = settingsFaults(evidence, SETTINGS);
   if (fault !== undefined) return failure(fault.cause, fault.evidence, fault.fix);
   const [first] = settings.problems;
   return first === undefined

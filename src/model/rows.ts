@@ -15,6 +15,9 @@ const ROWS_MAX = 50;
 /** The row that collects requests that no virtual server or route was meant for. */
 export const SERVER_NAME = "server-name";
 
+/** The row of settings items that no other row tells of. */
+export const SETTINGS = "settings";
+
 /** Rows that every host has, besides one for each expected response. */
 export const ENGINE_ROWS = [
   "activation",
@@ -30,7 +33,7 @@ export const ENGINE_ROWS = [
   "firewall",
   "ports",
   SERVER_NAME,
-  "settings",
+  SETTINGS,
   "hairpin",
   "rotation",
   "memory",
@@ -82,6 +85,9 @@ interface Coded {
   readonly rows?: readonly DeploymentRow[] | undefined;
   readonly trees?: readonly Pick<Tree, "code">[] | undefined;
   readonly expect?: readonly ExpectedRow[] | undefined;
+  readonly settings?:
+    | { readonly files: readonly { readonly items: readonly { readonly code?: string | undefined }[] }[] }
+    | undefined;
   readonly services: {
     readonly daemons?:
       | readonly {
@@ -93,7 +99,8 @@ interface Coded {
 }
 
 /** Every code is that of one row, and rows of the deployment are not those that every host has. */
-export function rowProblems({ rows: own = [], trees: served = [], expect = [], services }: Coded): Problem[] {
+export function rowProblems(deployment: Coded): Problem[] {
+  const { rows: own = [], trees: served = [], expect = [], settings, services } = deployment;
   const names = own.map(({ code }) => code);
   const every: readonly string[] = ENGINE_ROWS;
   const daemons = services.daemons ?? [];
@@ -110,6 +117,9 @@ export function rowProblems({ rows: own = [], trees: served = [], expect = [], s
         : [problem("config.duplicate-name", `rows[${i}].code`, "already exists", { received, fix: ANOTHER })],
     ),
     ...served.flatMap(({ code }, i) => unknown(`trees[${i}].code`, code)),
+    ...(settings?.files ?? []).flatMap(({ items }, i) =>
+      items.flatMap(({ code }, j) => unknown(`settings.files[${i}].items[${j}].code`, code, [SETTINGS])),
+    ),
     ...daemons.flatMap(({ code }, i) => unknown(`services.daemons[${i}].code`, code)),
     ...expect.flatMap(({ causes = [] }, i) =>
       causes.flatMap(({ code, because = [] }, j) => [
