@@ -59,6 +59,9 @@ export class FakeExchange implements LoggedExchange {
   headSent = false;
   headMs = -1;
   errorToken: ErrorToken | undefined = undefined;
+  upstreamServer: string | undefined = undefined;
+  upstreamBegunMs = -1;
+  upstreamConnectMs = -1;
   pieceBytesMax: number;
   ended = false;
   aborted = false;

@@ -70,7 +70,7 @@ const logFormat = z
   .enum(["combined", "json"])
   .default("combined")
   .describe(
-    "Line format: nginx's `combined`, or one JSON object per line. JSON has in `tls_group` the key exchange group of the TLS connection, such as `X25519MLKEM768`; null if there is none. `request_id` is the id of an error page (`errorPages`), where there is one. `request_body_bytes` is the announced length of the request's body, null if none was; `upstream` is that of the route, null if it has none.",
+    "Line format: nginx's `combined`, or one JSON object per line. JSON has in `tls_group` the key exchange group of the TLS connection, such as `X25519MLKEM768`; null if there is none. `request_id` is the id of an error page (`errorPages`), where there is one. `request_body_bytes` is the announced length of the request's body, null if none was; `upstream` is that of the route, null if it has none. `error` is how the request failed, by the names of RFC 9209, null if it did not; `portico why` explains them. `time_to_first_byte_ms` is the time to the head of the response, null without one. `upstream_server` is the URL of the server that was asked, `upstream_connect_ms` the time that a new connection to it took, `upstream_wait_ms` that from a connection at hand to the head of the response; null where there was none.",
   );
 
 const logStream = z.enum(["stdout", "stderr"]).meta({

@@ -96,6 +96,8 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   /** Whether body bytes come from the client. */
   private readonly uploading: boolean;
   private tunnel: Tunnel | undefined = undefined;
+  /** It has not got a connection at once: what follows takes time. */
+  private waits = false;
   /** It is to end, and may not have begun. */
   private tunnelCloses = false;
 
@@ -119,6 +121,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
       return respondFailure(exchange, "http_request_error", refusal.status);
     }
     this.connect();
+    this.waits = this.connection === undefined;
   }
 
   protected connect(): void {
@@ -143,7 +146,10 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 
   /** Begins the request: at once, when its turn has come, or another time. */
   onConnection(connection: UpstreamConnection): void {
+    const { exchange } = this;
     this.connection = connection;
+    exchange.upstreamServer = this.pool.config.url;
+    exchange.upstreamBegunMs = this.waits ? since(exchange) : 0;
     if (connection.opening && this.waitsForOpen) connection.whenOpen(this);
     else this.begin(connection);
   }
@@ -215,8 +221,9 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   }
 
   onAnswerHead(head: ParsedResponse): void {
-    const { exchange, facts } = this;
+    const { exchange, facts, connection } = this;
     const { status } = head;
+    if (!connection!.reused) exchange.upstreamConnectMs = connection!.connectMs;
     if (status === 101) return this.openTunnel(head);
     // It would grant the client a tunnel that leads nowhere (RFC 8441, 5).
     if (exchange.request.method === "CONNECT" && status < 300)
@@ -257,6 +264,9 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   onAnswerError(failure: UpstreamFailure): void {
     const { connection } = this;
     this.connection = undefined;
+    this.waits = true;
+    this.exchange.upstreamConnectMs =
+      connection === undefined || connection.reused ? -1 : connection.connectMs;
     if (connection?.refused === true && this.pool.hold(this, failure.message)) return;
     if (connection !== undefined && this.mayRetry(connection, failure)) return this.pool.replace(this);
     this.fail(failure);
@@ -307,6 +317,9 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     this.onAnswerError({ status: 502, token, message, answered: true, unsent: false });
   }
 }
+
+/** Milliseconds since its head was complete. */
+const since = ({ request }: Exchange): number => Math.max(0, Date.now() - request.receivedAt);
 
 const NOT_ASKED = "upstream switched protocols without being asked";
 const NOT_UPGRADED = "upstream answered a request for a tunnel with success, but did not switch protocols";

@@ -22,13 +22,13 @@ export interface RequestHead {
   readonly lengthDeclared: boolean;
   /** Protocol that the client asks to use after the head, lower case (`websocket`); 101 grants it. */
   readonly upgrade: string | undefined;
+  /** Milliseconds since the epoch when the head was complete. */
+  readonly receivedAt: number;
 }
 
 /** Parts of a request that only the access log shows: no action reads them. */
 export interface LoggedRequest extends RequestHead {
   readonly version: "1.0" | "1.1" | "2.0";
-  /** Milliseconds since the epoch when the head was complete. */
-  readonly receivedAt: number;
 }
 
 /** Header fields, the common ones known without a search. */

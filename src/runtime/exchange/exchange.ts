@@ -10,7 +10,7 @@ import type { Guarded } from "../sockets/guarded.js";
  * action. The action reads the request body by attaching a sink, and answers by `sendHead`, `sendData`, `end` or
  * `abort`. Neither side knows the other.
  */
-export interface Exchange extends Guarded, Holdable {
+export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   readonly request: RequestHead;
   readonly client: ClientInfo;
   /** The virtual server that the host selected. */
@@ -106,6 +106,16 @@ export interface Exchange extends Guarded, Holdable {
 
   /** The id by which its log lines are found (`requestId.ts`); undefined unless an error page or a line has one. */
   requestId?: string | undefined;
+}
+
+/** What became of an exchange on its way to an upstream; set by its action. Times are differences, which need no memory. */
+export interface UpstreamTrace {
+  /** URL of the server that was asked last; undefined as long as none was. */
+  upstreamServer: string | undefined;
+  /** Milliseconds from the complete request head until a connection to that server was at hand; -1 before that. */
+  upstreamBegunMs: number;
+  /** Milliseconds that it took to establish; -1 if it was used before, or was never established. */
+  upstreamConnectMs: number;
 }
 
 /** What may be held for: what was acquired for it is given back when it ends, whichever side ends it. */

@@ -38,6 +38,9 @@ export abstract class Lifetime implements Holdable, Guarded {
   requestId: string | undefined = undefined;
   errorToken: ErrorToken | undefined = undefined;
   headMs = -1;
+  upstreamServer: string | undefined = undefined;
+  upstreamBegunMs = -1;
+  upstreamConnectMs = -1;
   private stage = Stage.Open;
   private holder: Holder | undefined = undefined;
 

@@ -55,9 +55,26 @@ export function jsonLine(exchange: LoggedExchange): string {
     `,"request_body_bytes":${request.bodyLength === -1 ? "null" : request.bodyLength}` +
     `,"listener":${json(client.listener)}${placeFields(exchange)}` +
     `,"referer":${jsonOrNull(fields.referer)},"user_agent":${jsonOrNull(fields.userAgent)}` +
-    (exchange.requestId === undefined ? "}\n" : `,"request_id":"${exchange.requestId}"}\n`)
+    (exchange.requestId === undefined ? "" : `,"request_id":"${exchange.requestId}"`) +
+    `${traceFields(exchange, now.at)}}\n`
   );
 }
+
+/** How it failed, and where its time went. A wait ends with the head, or with the exchange if there was none. */
+function traceFields(exchange: LoggedExchange, now: number): string {
+  const { errorToken, headMs, request, upstreamServer, upstreamBegunMs, upstreamConnectMs } = exchange;
+  const head = headMs === -1 ? "null" : headMs;
+  const failed = `,"error":${errorToken === undefined ? "null" : `"${errorToken}"`},"time_to_first_byte_ms":${head}`;
+  if (upstreamServer === undefined) return failed + NO_SERVER;
+  const end = headMs === -1 ? Math.max(0, Math.round(now - request.receivedAt)) : headMs;
+  const connect = upstreamConnectMs === -1 ? "null" : upstreamConnectMs;
+  return (
+    `${failed},"upstream_server":${json(upstreamServer)},"upstream_connect_ms":${connect}` +
+    `,"upstream_wait_ms":${Math.max(0, end - upstreamBegunMs)}`
+  );
+}
+
+const NO_SERVER = ',"upstream_server":null,"upstream_connect_ms":null,"upstream_wait_ms":null';
 
 /** Virtual server, route and upstream. */
 function placeFields({ server, route }: LoggedExchange): string {

@@ -47,15 +47,15 @@ export function closedEarly(what: string, doing: string, answered: boolean): Fai
 export function socketFailed(
   error: SocketError,
   doing: string,
-  { connecting, answered, tls }: { connecting: boolean; answered: boolean; tls: UpstreamTls | undefined },
+  { opening, answered, tls }: { opening: boolean; answered: boolean; tls: UpstreamTls | undefined },
 ): Failed {
   const failed = closedEarly(
-    `${connecting ? "connect" : "recv"}() failed (${systemError(error)})`,
+    `${opening ? "connect" : "recv"}() failed (${systemError(error)})`,
     doing,
     answered,
   );
   const ofTls = tls && tlsFailure(error, tls.name);
-  const token = connecting ? connectToken(error, tls !== undefined) : failed.token;
+  const token = opening ? connectToken(error, tls !== undefined) : failed.token;
   return { status: 502, message: ofTls ?? failed.message, token };
 }
 

@@ -38,7 +38,12 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   refused = false;
   /** The client whose request it serves. */
   user: ConnectionUser | undefined = undefined;
-  /** When it was begun, on the coarse clock. */
+  /** Whether it is not established yet. */
+  opening = true;
+  /** How long that took, in milliseconds; -1 before that. */
+  connectMs = -1;
+  /** When it was begun, and the same on the coarse clock. */
+  private readonly begunAt = Date.now();
   readonly openedAt = coarseNow();
   private state: State = State.Idle;
   /** Where the request is written. */
@@ -59,7 +64,6 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private done = false;
   /** Waits for it to be established, with no request yet. */
   private opener: ConnectionOpener | undefined = undefined;
-  private connecting = true;
   /** The upstream is known to have reset the connection, and not to have ended it before. */
   private reset = false;
   private paused = false;
@@ -89,11 +93,6 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** Whether it was not closed in the meantime. */
   get usable(): boolean {
     return !this.link.tcp.destroyed && !this.socket.destroyed;
-  }
-
-  /** Whether it is not established yet. */
-  get opening(): boolean {
-    return this.connecting;
   }
 
   /** Has it said when it is established, or why it will not be; until then no request begins. */
@@ -144,12 +143,12 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   destroy(): void {
     this.answer = undefined;
     // In a tunnel, what was sent may still have to be read.
-    this.cut(this.connecting || this.state === State.Tunnel);
+    this.cut(this.opening || this.state === State.Tunnel);
   }
 
   sweep(now: number): void {
     if (now < this.readDeadline && now < this.writeDeadline) return;
-    if (this.connecting) this.fail(failures.connectTimedOut(this.link));
+    if (this.opening) this.fail(failures.connectTimedOut(this.link));
     else this.fail(failures.timedOut(now >= this.writeDeadline, this.answered));
   }
 
@@ -168,7 +167,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   onWrite(): void {
     // Until the connection is established, its own deadline runs.
-    if (this.connecting) return;
+    if (this.opening) return;
     this.writeDeadline = this.request.pending ? coarseNow() + this.config.sendTimeoutMs : Infinity;
   }
 
@@ -184,7 +183,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private connected(): void {
-    this.connecting = false;
+    this.opening = false;
+    this.connectMs = Math.max(0, Date.now() - this.begunAt);
     if (this.owner.tls) this.socket.uncork();
     else {
       readDirectly(this.socket, this.buffer, this.receive);
@@ -366,9 +366,9 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       if (!this.paused) this.armRead();
       return;
     }
-    this.refused = this.connecting && isRefusal(error);
-    const { connecting, answered } = this;
-    this.fail(failures.socketFailed(error, this.doing, { connecting, answered, tls: this.owner.tls }));
+    this.refused = this.opening && isRefusal(error);
+    const { opening, answered } = this;
+    this.fail(failures.socketFailed(error, this.doing, { opening, answered, tls: this.owner.tls }));
   }
 
   private closed(): void {
@@ -381,14 +381,14 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private get doing(): string {
-    if (this.connecting) return `${connectingTo(this.link)} upstream`;
+    if (this.opening) return `${connectingTo(this.link)} upstream`;
     return this.state === State.Head ? "reading response header from upstream" : "reading upstream";
   }
 
   /** Nobody waits for an answer on an idle connection, nor on one that was given up: it only ends. */
   private fail({ status, message, token }: failures.Failed): void {
     const { answer, answered } = this;
-    const unsent = this.connecting || this.request.unsent;
+    const unsent = this.opening || this.request.unsent;
     this.destroy();
     answer?.onAnswerError({ status, token, message, answered, unsent });
   }
