@@ -237,7 +237,7 @@ export interface AccessLogFile {
   readonly path: string;
   /**
    * Format of a line: nginx's `combined`, or `json` for one JSON object per line, which also has the key exchange group
-   * of the TLS connection in `tls_group`.
+   * of the TLS connection in `tls_group`, and in `error` how a request failed.
    * @default "combined"
    */
   readonly format?: "combined" | "json";
@@ -252,7 +252,7 @@ export interface AccessLogStream {
   readonly stream: "stdout" | "stderr";
   /**
    * Format of a line: nginx's `combined`, or `json` for one JSON object per line, which also has the key exchange group
-   * of the TLS connection in `tls_group`.
+   * of the TLS connection in `tls_group`, and in `error` how a request failed.
    * @default "combined"
    */
   readonly format?: "combined" | "json";
