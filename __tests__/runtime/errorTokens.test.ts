@@ -1,5 +1,5 @@
 import dns from "node:dns";
-import * as net from "node:net";
+import type * as net from "node:net";
 import { ERROR_TOKENS, type ErrorToken } from "../../src/model/errorTokens.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { NO_PAUSES } from "../../src/runtime/exchange/pauses.js";
