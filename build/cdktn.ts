@@ -25,6 +25,9 @@ const PAGES: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
+/** A problem that only packages of providers cause, which are not needed there. */
+const MISSING_PACKAGE = /### `config\.missing-package`\n[^]*?\n(?=#{2,3} )/;
+
 /** Modules that bring a provider's resources, and what takes their place. */
 const PROVIDERS: Readonly<Record<string, string>> = {
   "src/constructs/providers/local.ts": "./cdktn/local.js",
@@ -67,7 +70,14 @@ function contentOf(file: string): string | Buffer {
   if (file === "package.json") return packageOf(content.toString());
   if (!TEXT.test(file) || KEPT.includes(file)) return content;
   const text = renamed(content.toString());
+  if (file === "docs/errors.md") return withoutSection(text, MISSING_PACKAGE);
   return file.endsWith(".md") ? PAGES.reduce((all, [what, by]) => all.replace(what, by), text) : text;
+}
+
+function withoutSection(text: string, section: RegExp): string {
+  const rest = text.replace(section, "");
+  if (rest === text) throw new Error(`docs/errors.md: nothing is like ${section}`);
+  return rest;
 }
 
 /** A line that names both libraries says what they are to each other. */

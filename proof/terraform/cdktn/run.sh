@@ -21,6 +21,7 @@ ln -s "$work"/library/node_modules/* "$work/sources/node_modules"
 cd "$work/sources"
 git init --quiet && git add --all
 if grep -n '^npm install .*cdktf' README.md docs/*.md; then echo "a page of cdktn-portico installs cdktf's" >&2; exit 1; fi
+if grep -n 'config\.missing-package' docs/errors.md; then echo "no package of a provider can be missing here" >&2; exit 1; fi
 # Checks the library's types as well.
 npm run --silent build
 npx --no-install jest --maxWorkers=2 __tests__/constructs __tests__/kubernetes __tests__/testing
