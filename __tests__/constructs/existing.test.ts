@@ -5,17 +5,28 @@ import { App, DataResource, DataTerraformRemoteStateLocal, type TerraformStack }
 import { Construct } from "constructs";
 import {
   Action,
+  Activation,
+  ContainerProxy,
   Host,
+  type HostFile,
+  type HostPaths,
+  type IContainerProxy,
   type IHost,
+  type IProxyService,
+  type IReverseProxy,
   type IUpstream,
   type IVirtualServer,
+  type Listener,
+  ProxyService,
   ReverseProxy,
+  type SystemdUnit,
   Upstream,
   type UpstreamInput,
   WebFrontEnd,
   Mode,
   type VirtualServer,
 } from "../../src/index.js";
+import { KubernetesFrontEnd } from "../../src/kubernetes/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
@@ -131,6 +142,151 @@ describe("a host", () => {
     ]);
   });
 });
+
+describe("a proxy", () => {
+  test("and what runs it can be constructs of one's own", () => {
+    const stack = newStack();
+    const host = new Host(stack, "host", { address: "192.0.2.10" });
+    const edge = new Edge(stack, "edge", host);
+    edge.own.addRoute("office", { path: "/", action: Action.redirect({ port: 443 }) });
+    const service = new EdgeService(stack, "service", edge);
+    const { deployment } = new Activation(stack, "activation", { service });
+    expect(deployment).toMatchObject({
+      config: "/etc/portico/portico.json",
+      services: { proxy: { service: "portico.service", socket: "portico.socket" } },
+    });
+    expect(JSON.stringify(synthesize(stack))).toContain("portico-doctor.timer");
+    expect(problemsOf(() => new ProxyService(stack, "other", { proxy: service as never }))).toMatchObject([
+      { code: "config.wrong-type", path: "stack/other.proxy", received: '"an instance of EdgeService"' },
+    ]);
+  });
+
+  test("in containers can be a construct of one's own", () => {
+    const stack = newStack();
+    const proxy = new Inside(stack, "inside");
+    const frontEnd = new KubernetesFrontEnd(stack, "pods", {
+      namespace: "edge",
+      proxy,
+      image: "registry.example.org/portico:1",
+      networkPolicy: false,
+    });
+    expect(frontEnd.problems).toEqual([]);
+    expect(frontEnd.manifestsText).toContain("inside.example.org");
+  });
+});
+
+/** A proxy with what all proxies of a firm have. */
+class Edge extends Construct implements IReverseProxy {
+  readonly own: VirtualServer;
+  readonly host: IHost;
+  readonly paths: HostPaths;
+  readonly configFile: HostFile;
+  private readonly proxy: ReverseProxy;
+  readonly onTlsFiles: IReverseProxy["onTlsFiles"];
+  readonly onCredentialFiles: IReverseProxy["onCredentialFiles"];
+  readonly lateListenerChecks: IReverseProxy["lateListenerChecks"];
+
+  constructor(scope: Construct, id: string, host: IHost) {
+    super(scope, id);
+    const proxy = new ReverseProxy(this, "Proxy", { host });
+    this.proxy = proxy;
+    this.own = proxy.addVirtualServer("site", {
+      serverNames: ["_"],
+      listeners: [proxy.addListener("http", { port: 80 })],
+      default: true,
+    });
+    [this.host, this.paths, this.configFile] = [host, proxy.paths, proxy.configFile];
+    this.onTlsFiles = (used) => proxy.onTlsFiles(used);
+    this.onCredentialFiles = (used) => proxy.onCredentialFiles(used);
+    this.lateListenerChecks = () => proxy.lateListenerChecks();
+  }
+
+  get config(): IReverseProxy["config"] {
+    return this.proxy.config;
+  }
+
+  get listeners(): readonly Listener[] {
+    return this.proxy.listeners;
+  }
+
+  get virtualServers(): readonly VirtualServer[] {
+    return this.proxy.virtualServers;
+  }
+
+  get upstreams(): readonly IUpstream[] {
+    return this.proxy.upstreams;
+  }
+
+  get credentialFiles(): IReverseProxy["credentialFiles"] {
+    return this.proxy.credentialFiles;
+  }
+
+  get usedTlsFiles(): IReverseProxy["usedTlsFiles"] {
+    return this.proxy.usedTlsFiles;
+  }
+}
+
+class EdgeService extends Construct implements IProxyService {
+  readonly host: IHost;
+  readonly config: HostFile;
+  readonly nodePath: string;
+  readonly runtime: HostFile;
+  readonly serviceUnit: SystemdUnit;
+  readonly socketUnit: SystemdUnit;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    readonly proxy: IReverseProxy,
+  ) {
+    super(scope, id);
+    const service = new ProxyService(this, "Service", { proxy });
+    [this.host, this.config, this.nodePath] = [service.host, service.config, service.nodePath];
+    [this.runtime, this.serviceUnit, this.socketUnit] = [
+      service.runtime,
+      service.serviceUnit,
+      service.socketUnit,
+    ];
+  }
+}
+
+class Inside extends Construct implements IContainerProxy {
+  private readonly proxy = new ContainerProxy(this, "Proxy");
+  readonly give = this.proxy.give.bind(this.proxy);
+  readonly files = this.proxy.files;
+
+  constructor(scope: Construct, id: string) {
+    super(scope, id);
+    const listeners = [this.proxy.addListener("http", { port: 8080 })];
+    const serverNames = ["inside.example.org"];
+    const server = this.proxy.addVirtualServer("inside", { serverNames, listeners, default: true });
+    server.addRoute("all", { path: "/", action: Action.respond(204) });
+  }
+
+  get config(): IContainerProxy["config"] {
+    return this.proxy.config;
+  }
+
+  get problems(): IContainerProxy["problems"] {
+    return this.proxy.problems;
+  }
+
+  get listeners(): readonly Listener[] {
+    return this.proxy.listeners;
+  }
+
+  get virtualServers(): readonly VirtualServer[] {
+    return this.proxy.virtualServers;
+  }
+
+  get upstreams(): readonly IUpstream[] {
+    return this.proxy.upstreams;
+  }
+
+  get credentialFiles(): IContainerProxy["credentialFiles"] {
+    return this.proxy.credentialFiles;
+  }
+}
 
 test("a function adds routes to any virtual server", () => {
   const addOffice = (server: IVirtualServer, upstream: IUpstream): void => {

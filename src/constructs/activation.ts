@@ -28,7 +28,7 @@ import {
   required,
   text,
 } from "./props/propTable.js";
-import type { ProxyService } from "./proxyService.js";
+import type { IProxyService } from "./proxyService.js";
 import { checkAroundTokens, escapeTemplate } from "./props/tokens.js";
 
 /**
@@ -155,7 +155,7 @@ function refuseSecond(activation: Activation): void {
 /** What makes an activation. */
 export interface ActivationProps {
   /** What runs the proxy on the host. */
-  readonly service: ProxyService;
+  readonly service: IProxyService;
   /**
    * Units of the application's daemons and of the firewall. They are stopped and started as their settings change.
    * @default - none

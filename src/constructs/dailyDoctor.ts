@@ -1,10 +1,10 @@
-import type { IConstruct } from "constructs";
+import type { Construct, IConstruct } from "constructs";
 import { problem } from "../model/index.js";
 import { DOCTOR_TIMER, DOCTOR_UNIT, doctorServiceUnit, doctorTimerUnit } from "../render/index.js";
 import { refuse } from "./props/checks.js";
 import { flag, type PropTable, text } from "./props/propTable.js";
 import { isKnown } from "./props/tokens.js";
-import type { ProxyService } from "./proxyService.js";
+import type { IProxyService } from "./proxyService.js";
 import { SystemdUnit, UNIT_NAME } from "./systemdUnit.js";
 
 /** The check of a host that a timer starts every day. */
@@ -27,7 +27,7 @@ export interface DailyDoctor {
 export const DAILY_DOCTOR_PROPS: PropTable<DailyDoctor> = { enabled: flag, onFailure: text };
 
 /** @internal Has a timer run `portico doctor` on the host of a service. */
-export function addDoctor(at: IConstruct, service: ProxyService, doctor: DailyDoctor = {}): void {
+export function addDoctor(at: IConstruct, service: IProxyService, doctor: DailyDoctor = {}): void {
   const { enabled = true, onFailure } = doctor;
   if (!enabled) return;
   if (
@@ -41,8 +41,9 @@ export function addDoctor(at: IConstruct, service: ProxyService, doctor: DailyDo
     ]);
   }
   const { host, nodePath, runtime, serviceUnit } = service;
+  const scope = service as IConstruct as Construct;
   const { directory } = serviceUnit;
   const unit = () => doctorServiceUnit({ nodePath, runtime: runtime.path, onFailure });
-  new SystemdUnit(service, "DoctorUnit", { host, directory, name: DOCTOR_UNIT, unit });
-  new SystemdUnit(service, "DoctorTimer", { host, directory, name: DOCTOR_TIMER, unit: doctorTimerUnit() });
+  new SystemdUnit(scope, "DoctorUnit", { host, directory, name: DOCTOR_UNIT, unit });
+  new SystemdUnit(scope, "DoctorTimer", { host, directory, name: DOCTOR_TIMER, unit: doctorTimerUnit() });
 }

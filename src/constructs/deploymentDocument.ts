@@ -5,11 +5,11 @@ import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
-import type { ProxyService } from "./proxyService.js";
+import type { IProxyService } from "./proxyService.js";
 
 /** What a deployment is described by. */
 export interface DeployedParts {
-  readonly service: ProxyService;
+  readonly service: IProxyService;
   readonly services?: DeploymentUnits;
   readonly describe?: () => HostDescription;
 }

@@ -44,9 +44,15 @@ export interface IHost extends IConstruct {
   readonly delivery: Delivery;
   /** What was given. */
   readonly props: HostProps;
-  /** Names that clients ask for, the main one first. */
+  /**
+   * Names that clients ask for, the main one first: the public name if there is one, which replaces the
+   * addresses; otherwise the IPv4 address that clients are sent to, and the IPv6 address.
+   */
   readonly serverNames: readonly [string, ...string[]];
-  /** DNS records that lead to the host. */
+  /**
+   * DNS records that lead to the host: `A` if its IPv4 address is public, `AAAA` if its IPv6 address is.
+   * None without a public name; none for an address that is not known at synthesis.
+   */
   readonly dnsRecords: readonly DnsRecord[];
   /** Port forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
   portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[];
@@ -56,19 +62,12 @@ export interface IHost extends IConstruct {
 
 /** The machine that serves: its addresses, its public name, and how files get onto it. */
 export class Host extends Construct implements IHost, DeliveryHost {
-  /** Static IPv4 address. */
   readonly address: string;
-  /** Address that clients are sent to: the virtual address if there is one, otherwise the host's own. */
   readonly clientAddress: string;
-  /** Global IPv6 address in canonical form (RFC 5952), if the host has one. */
   readonly ipv6Address?: string;
-  /** Domain name, if the host has one. */
   readonly publicName?: string;
-  /** TCP port of the SSH server; undefined if there is none. */
   readonly sshPort?: number;
-  /** How files get onto the host. */
   readonly delivery: Delivery;
-  /** What was given. */
   readonly props: HostProps;
 
   /**
@@ -104,26 +103,17 @@ export class Host extends Construct implements IHost, DeliveryHost {
     return this.delivery.problemsOf(this);
   }
 
-  /**
-   * Names that clients ask for, the main one first: the public name if there is one, which replaces the
-   * addresses; otherwise the IPv4 address that clients are sent to, and the IPv6 address.
-   */
   get serverNames(): readonly [string, ...string[]] {
     if (this.publicName !== undefined) return [this.publicName];
     return this.ipv6Address === undefined ? [this.clientAddress] : [this.clientAddress, this.ipv6Address];
   }
 
-  /**
-   * DNS records that lead to the host: `A` if its IPv4 address is public, `AAAA` if its IPv6 address is.
-   * None without a public name; none for an address that is not known at synthesis.
-   */
   get dnsRecords(): readonly DnsRecord[] {
     const { publicName, clientAddress: address } = this;
     const ipv6Address = hasTokens(this.ipv6Address) ? undefined : this.ipv6Address;
     return dnsRecords({ publicName, address, ipv6Address });
   }
 
-  /** Port forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
   portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[] {
     return portForwards(this.clientAddress, ports);
   }

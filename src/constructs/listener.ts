@@ -36,17 +36,12 @@ export interface IListener extends IConstruct {
 
 /** An address and a port where connections are accepted. Its scope is the proxy, or a construct below it. */
 export class Listener extends Construct implements IListener {
-  /** Name by which the config refers to it. */
   readonly name: string;
-  /** Local address. */
   readonly address: string;
-  /** TCP port. */
   readonly port: number;
-  /** `https` if there is TLS material, else `http`. */
   readonly protocol: "http" | "https";
   /** Files of the TLS material; undefined for http. */
   readonly tlsFiles?: TlsFiles;
-  /** What was given for TLS; undefined for http. */
   readonly tls?: ListenerTls;
   private readonly props: ListenerProps;
 

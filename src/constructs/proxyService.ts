@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { Fn, Op, Token } from "cdktf";
-import { Construct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { formatProblem, type Problem, problem, ProblemError } from "../model/index.js";
 import type { SchemaNode } from "../model/config/schema.js";
@@ -26,18 +26,18 @@ import { NODE_RUNTIME, REVERSE_PROXY } from "./props/instances.js";
 import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./props/lateChecks.js";
 import type { NodeRuntime } from "./nodeRuntime.js";
 import { listOf, number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
-import type { ReverseProxy } from "./reverseProxy.js";
+import type { IReverseProxy } from "./reverseProxy.js";
 import { unreachable } from "./servedDirectories.js";
 import { Renewals } from "./renewals.js";
 import { SystemdUnit } from "./systemdUnit.js";
 import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./props/tokens.js";
 
-/** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
-export class ProxyService extends Construct {
+/** What runs a proxy, as props take it: a `ProxyService`, or a construct of your own that passes on what one has. */
+export interface IProxyService extends IConstruct {
   /** The host it runs on. */
   readonly host: IHost;
   /** The proxy. */
-  readonly proxy: ReverseProxy;
+  readonly proxy: IReverseProxy;
   /** Config of the proxy. */
   readonly config: HostFile;
   /** Absolute path of Node on the host. */
@@ -46,11 +46,23 @@ export class ProxyService extends Construct {
   readonly nodeBinary?: HostFile;
   /** The runtime: proxy and `portico` command in one file. */
   readonly runtime: HostFile;
-  /** JSON Schema of the config, for editors. */
-  readonly schema: HostFile;
   /** `portico.service`. */
   readonly serviceUnit: SystemdUnit;
   /** `portico.socket`: systemd listens and passes the sockets on, so the proxy needs no privileges. */
+  readonly socketUnit: SystemdUnit;
+}
+
+/** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
+export class ProxyService extends Construct implements IProxyService {
+  readonly host: IHost;
+  readonly proxy: IReverseProxy;
+  readonly config: HostFile;
+  readonly nodePath: string;
+  readonly nodeBinary?: HostFile;
+  readonly runtime: HostFile;
+  /** JSON Schema of the config, for editors. */
+  readonly schema: HostFile;
+  readonly serviceUnit: SystemdUnit;
   readonly socketUnit: SystemdUnit;
   /** File for logrotate, which rotates the logs every day; undefined if they are not to be rotated. */
   readonly logRotation?: HostFile;
@@ -247,7 +259,7 @@ export class ProxyService extends Construct {
 /** How a proxy runs on its host. */
 export interface ProxyServiceProps {
   /** The proxy to run. */
-  readonly proxy: ReverseProxy;
+  readonly proxy: IReverseProxy;
   /**
    * Absolute path of Node on the host, version 20.19 or later: letters, digits and `./_-+@:,=`.
    * @default - "/usr/bin/node", or "/usr/lib/portico/node" if Node comes with the deployment

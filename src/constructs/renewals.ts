@@ -2,7 +2,7 @@ import { Fn } from "cdktf";
 import type { Construct } from "constructs";
 import { renewalPathUnit, renewalServiceUnit, type UnitDocument } from "../render/index.js";
 import { argument, hasTokens } from "./props/tokens.js";
-import type { ReverseProxy } from "./reverseProxy.js";
+import type { IReverseProxy } from "./reverseProxy.js";
 import { SystemdUnit } from "./systemdUnit.js";
 
 /** Watches what something on the host renews of a proxy: certificates, keys, parameters and secrets. */
@@ -12,7 +12,7 @@ export class Renewals {
 
   constructor(
     private readonly service: Construct,
-    private readonly proxy: ReverseProxy,
+    private readonly proxy: IReverseProxy,
   ) {
     proxy.onTlsFiles(({ renewedOnHost }) => {
       if (renewedOnHost !== undefined) this.watch();

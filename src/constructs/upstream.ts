@@ -25,13 +25,9 @@ export interface IUpstream extends IConstruct {
  * it.
  */
 export class Upstream extends Construct implements IUpstream {
-  /** Name in the config and in logs. */
   readonly name: string;
-  /** Where it listens; the first of `urls`. */
   readonly url: string;
-  /** Where its servers listen. */
   readonly urls: readonly string[];
-  /** What its TLS needs, if its URL is `https`. */
   readonly tls?: UpstreamTls;
   private readonly input: UpstreamInput;
 
@@ -60,7 +56,6 @@ export class Upstream extends Construct implements IUpstream {
     if (props.tls?.verify === false) warn(this, UNVERIFIED);
   }
 
-  /** Its section of the config. */
   render(): UpstreamInput {
     return this.input;
   }

@@ -52,9 +52,7 @@ export interface IVirtualServer extends IConstruct {
 
 /** A set of server names on listeners, with routes. Its scope is the proxy, or a construct below it. */
 export class VirtualServer extends Construct implements IVirtualServer {
-  /** Name in the config. */
   readonly name: string;
-  /** Names that clients ask for, the main one first. */
   readonly serverNames: readonly string[];
   /** Its own certificate; undefined if it has that of its listeners. */
   readonly tls?: TlsMaterial;
@@ -80,7 +78,6 @@ export class VirtualServer extends Construct implements IVirtualServer {
     this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls, this);
   }
 
-  /** Listeners that it is reached through. */
   get listeners(): readonly IListener[] {
     return this.reachedThrough;
   }
@@ -96,13 +93,11 @@ export class VirtualServer extends Construct implements IVirtualServer {
     this.reachedThrough = all;
   }
 
-  /** Adds a route and returns it. */
   addRoute(id: string, props: RouteProps): Route {
     refuseId(this, "addRoute", id);
     return new Route(this, id, props);
   }
 
-  /** Routes below this server, in the order they were added. */
   get routes(): readonly Route[] {
     return this.node.findAll().filter((child) => child instanceof Route);
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import type { Construct } from "constructs";
-import type { ContainerProxy } from "../constructs/containerProxy.js";
+import type { IContainerProxy } from "../constructs/containerProxy.js";
 import { refuse } from "../constructs/props/checks.js";
 import type { ProxyLimits } from "../constructs/proxySettings.js";
 import type { ProxySettings } from "../constructs/proxySettings.js";
@@ -121,7 +121,7 @@ function podLimits(resources: PodResources, workers: ProxyConfigInput["workers"]
 }
 
 /** The config with its defaults; throws if it is not complete. */
-function knownConfig(proxy: ContainerProxy): ProxyConfig {
+function knownConfig(proxy: IContainerProxy): ProxyConfig {
   const { config, problems } = proxy;
   const fix = "Give a literal: the ConfigMap is named by the hash of the config.";
   const unknown = unknownLeaves(config).map(({ path }) =>

@@ -1,6 +1,6 @@
 import { secondsOf } from "../model/duration.js";
 import type { Construct } from "constructs";
-import type { ContainerProxy } from "../constructs/containerProxy.js";
+import type { IContainerProxy } from "../constructs/containerProxy.js";
 import { CONTAINER_PROXY } from "../constructs/props/instances.js";
 import {
   choice,
@@ -44,7 +44,7 @@ export interface KubernetesFrontEndProps {
   /** Namespace of all objects; it must exist. */
   readonly namespace: string;
   /** The proxy that the pods run. Everything must have been added to it. */
-  readonly proxy: ContainerProxy;
+  readonly proxy: IContainerProxy;
   /**
    * Image of the pods, with a tag or digest that stays. With `runtime: "configMap"` any image whose `node` is one that
    * Portico runs on.

@@ -11,10 +11,13 @@ export const APPLICATION = instance(
   "an Application",
   'Use one of its methods: `Application.seafile({ version: "12" })`, `Application.nextcloud()`, `Application.custom({ … })`.',
 );
-export const CONTAINER_PROXY = instance(
-  "ContainerProxy",
-  "a ContainerProxy",
-  "Make one: `new ContainerProxy(stack, id)`, or `new FileSyncProxy(stack, id, …).proxy`.",
+export const CONTAINER_PROXY = implementing(
+  ["config", "files", "listeners", "virtualServers", "upstreams", "give"],
+  instance(
+    "ContainerProxy",
+    "a ContainerProxy",
+    "Make one: `new ContainerProxy(stack, id)`, or `new FileSyncProxy(stack, id, …).proxy`.",
+  ),
 );
 export const DELIVERY = instance("Delivery", "a Delivery", "Use `Delivery.local(…)` or `Delivery.ssh(…)`.");
 export const HOST = implementing(
@@ -28,15 +31,13 @@ export const NODE_RUNTIME = instance(
   "a NodeRuntime",
   "Use `NodeRuntime.pinned()` or `NodeRuntime.fromFile(path)`.",
 );
-export const PROXY_SERVICE = instance(
-  "ProxyService",
-  "a ProxyService",
-  "Make one: `new ProxyService(stack, id, { proxy })`.",
+export const PROXY_SERVICE = implementing(
+  ["host", "proxy", "config", "nodePath", "runtime", "serviceUnit", "socketUnit"],
+  instance("ProxyService", "a ProxyService", "Make one: `new ProxyService(stack, id, { proxy })`."),
 );
-export const REVERSE_PROXY = instance(
-  "ReverseProxy",
-  "a ReverseProxy",
-  "Make one: `new ReverseProxy(stack, id, { host })`.",
+export const REVERSE_PROXY = implementing(
+  ["host", "paths", "configFile", "config", "listeners", "virtualServers", "upstreams", "onTlsFiles"],
+  instance("ReverseProxy", "a ReverseProxy", "Make one: `new ReverseProxy(stack, id, { host })`."),
 );
 export const TLS_MATERIAL = instance(
   "TlsMaterial",
