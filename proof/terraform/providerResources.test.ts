@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../../build/paths.js";
-import { findProviders } from "./providers/providers.js";
+import { providerVersions } from "./providers/providers.js";
 import { terraformIsHere, Workspace } from "./workspace.js";
 
 /**
@@ -12,13 +12,19 @@ import { terraformIsHere, Workspace } from "./workspace.js";
  */
 const run = terraformIsHere() ? describe : describe.skip;
 
+/** Of those that are here, the oldest, by which the files are written: later versions have further arguments. */
+const OLDEST = { local: providerVersions("local")[0], tls: providerVersions("tls")[0] };
+
 run("the resources of cdktn-portico", () => {
   const workspace = new Workspace();
   afterAll(() => workspace.remove());
 
   beforeAll(() => {
     mkdirSync(workspace.stack, { recursive: true });
-    const sources = ["local", "tls"].map((name) => [name, { source: `hashicorp/${name}` }]);
+    const sources = Object.entries(OLDEST).map(([name, version]) => [
+      name,
+      { source: `hashicorp/${name}`, version },
+    ]);
     const wanted = { terraform: { required_providers: Object.fromEntries(sources) } };
     writeFileSync(join(workspace.stack, "main.tf.json"), JSON.stringify(wanted));
     workspace.terraform("init", "-input=false");
@@ -34,7 +40,7 @@ run("the resources of cdktn-portico", () => {
       readFileSync(join(folder, file), "utf8"),
     );
     // Another version than that of the mirror may have further arguments, but none less.
-    if (findProviders().from === "mirror") expect(kept).toBe(written);
+    if (providerVersions(provider).length > 0) expect(kept).toBe(written);
     else expect(written!.split("\n")).toEqual(expect.arrayContaining(kept!.split("\n")));
   });
 });

@@ -6,14 +6,16 @@
 #   TF_CLI_CONFIG_FILE=DIR/terraform.tfrc terraform init
 set -euo pipefail
 
-# NAME VERSION PACKAGE; the commit behind VERSION is pinned in NAME/go.mod and go.sum.
+# NAME VERSION PACKAGE; the commit behind VERSION is pinned in NAME-VERSION/go.mod and go.sum. Of several versions,
+# Terraform takes the newest that a stack allows.
 providers='
 local 2.9.0 github.com/terraform-providers/terraform-provider-local
 tls   4.0.4 github.com/hashicorp/terraform-provider-tls
+tls   4.2.1 github.com/hashicorp/terraform-provider-tls
 '
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-dir=${1:-$here/../../.cache/terraform-providers}
+dir=${1:-$here/../../../.cache/terraform-providers}
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 
@@ -46,7 +48,7 @@ if command -v flock > /dev/null; then
   flock 9
 fi
 
-stamp="$os $arch $(cat "$here"/build.sh "$here"/{local,tls}/go.{mod,sum} | sha256sum)"
+stamp="$os $arch $(cat "$here"/build.sh "$here"/*/go.{mod,sum} | sha256sum)"
 built=true
 [[ -f $dir/stamp && $(< "$dir/stamp") == "$stamp" ]] || built=false
 while read -r name version _; do
@@ -65,7 +67,7 @@ while read -r name version package; do
   start=$SECONDS
   target=$(binary "$name" "$version")
   mkdir -p "$(dirname "$target")"
-  go -C "$here/$name" build -trimpath -buildvcs=false -ldflags='-s -w' -o "$target" "$package"
+  go -C "$here/$name-$version" build -trimpath -buildvcs=false -ldflags='-s -w' -o "$target" "$package"
   echo "built hashicorp/$name $version in $((SECONDS - start)) s"
 done <<< "$providers"
 # Last, so that an interrupted build is not taken for a finished one.

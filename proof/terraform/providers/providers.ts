@@ -1,4 +1,13 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, join } from "node:path";
 import { ROOT } from "../../../build/paths.js";
 import { runUnseen } from "../../kit/unseen.js";
@@ -31,6 +40,13 @@ export function findProviders(): Providers | { readonly from: undefined; readonl
   const reason =
     "Terraform's providers are not here: `npm test -- proof/` gets them first, or: `npx tsx proof/prepare.ts proof/`";
   return { from: undefined, reason };
+}
+
+/** Versions of a provider in the mirror, the oldest first; none where another place has it, which gives what a stack asks for. */
+export function providerVersions(name: string): readonly string[] {
+  if (findProviders().from !== "mirror") return [];
+  const versions = readdirSync(join(MIRROR, "mirror/registry.terraform.io/hashicorp", name));
+  return versions.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
 }
 
 /**
