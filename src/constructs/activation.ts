@@ -28,7 +28,7 @@ import {
   required,
   text,
 } from "./props/propTable.js";
-import type { IProxyService } from "./proxyService.js";
+import type { IProxyService } from "./proxyInterfaces.js";
 import { checkAroundTokens, escapeTemplate } from "./props/tokens.js";
 
 /**

@@ -1,35 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Construct, IConstruct } from "constructs";
-import { parseConfig, type Problem, problem, ProblemError, type ProxyConfigInput } from "../model/index.js";
+import type { Construct } from "constructs";
+import { parseConfig, type Problem, problem, ProblemError } from "../model/index.js";
 import { CONTAINER_PATHS, dhParametersPem, proxyConfigText, renderComposeFile } from "../render/index.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
 import { listOf, type PropTable, refuseOptions, refuseProps, required, text } from "./props/propTable.js";
+import type { IContainerProxy } from "./proxyInterfaces.js";
 import { PROXY_SETTINGS, type ProxySettings, settingsProblems } from "./proxySettings.js";
 import { ReverseProxyBase } from "./reverseProxyBase.js";
-import type { Listener } from "./listener.js";
 import type { TlsPlace } from "./tlsMaterial.js";
-import type { IUpstream } from "./upstream.js";
-import type { VirtualServer } from "./virtualServer.js";
-
-/** A proxy that runs in containers, as props take it: a `ContainerProxy`, or a construct of your own that passes on what one has. */
-export interface IContainerProxy extends IConstruct {
-  /** The config as it is now; may contain tokens. */
-  readonly config: ProxyConfigInput;
-  /** Files that containers need besides the config, by path, in the order they were added. */
-  readonly files: ReadonlyMap<string, string>;
-  /** Listeners below this proxy, in the order they were added. */
-  readonly listeners: readonly Listener[];
-  /** Virtual servers below this proxy, in the order they were added. */
-  readonly virtualServers: readonly VirtualServer[];
-  /** Upstreams below this proxy, then those elsewhere that its routes use. */
-  readonly upstreams: readonly IUpstream[];
-  /** @internal */
-  readonly problems: readonly Problem[];
-  /** @internal */
-  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
-  /** @internal */
-  give(settings: ProxySettings): boolean;
-}
 
 /**
  * A proxy that runs in containers: the same listeners, virtual servers and upstreams as those of a `ReverseProxy`, and

@@ -4,7 +4,7 @@ import { DOCTOR_TIMER, DOCTOR_UNIT, doctorServiceUnit, doctorTimerUnit } from ".
 import { refuse } from "./props/checks.js";
 import { flag, type PropTable, text } from "./props/propTable.js";
 import { isKnown } from "./props/tokens.js";
-import type { IProxyService } from "./proxyService.js";
+import type { IProxyService } from "./proxyInterfaces.js";
 import { SystemdUnit, UNIT_NAME } from "./systemdUnit.js";
 
 /** The check of a host that a timer starts every day. */

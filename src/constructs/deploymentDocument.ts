@@ -5,7 +5,7 @@ import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
-import type { IProxyService } from "./proxyService.js";
+import type { IProxyService } from "./proxyInterfaces.js";
 
 /** What a deployment is described by. */
 export interface DeployedParts {

@@ -73,6 +73,7 @@ export * from "./network.js";
 export type { NodePlatform } from "./nodeDownload.js";
 export * from "./nodeRuntime.js";
 export type { ProxyProtocolOptions } from "./proxyProtocol.js";
+export type * from "./proxyInterfaces.js";
 export * from "./proxyService.js";
 export type * from "./proxySettings.js";
 export * from "./reverseProxy.js";

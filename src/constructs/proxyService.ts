@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { Fn, Op, Token } from "cdktf";
-import { Construct, type IConstruct } from "constructs";
+import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { formatProblem, type Problem, problem, ProblemError } from "../model/index.js";
 import type { SchemaNode } from "../model/config/schema.js";
@@ -26,31 +26,11 @@ import { NODE_RUNTIME, REVERSE_PROXY } from "./props/instances.js";
 import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./props/lateChecks.js";
 import type { NodeRuntime } from "./nodeRuntime.js";
 import { listOf, number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
-import type { IReverseProxy } from "./reverseProxy.js";
+import type { IProxyService, IReverseProxy } from "./proxyInterfaces.js";
 import { unreachable } from "./servedDirectories.js";
 import { Renewals } from "./renewals.js";
 import { SystemdUnit } from "./systemdUnit.js";
 import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./props/tokens.js";
-
-/** What runs a proxy, as props take it: a `ProxyService`, or a construct of your own that passes on what one has. */
-export interface IProxyService extends IConstruct {
-  /** The host it runs on. */
-  readonly host: IHost;
-  /** The proxy. */
-  readonly proxy: IReverseProxy;
-  /** Config of the proxy. */
-  readonly config: HostFile;
-  /** Absolute path of Node on the host. */
-  readonly nodePath: string;
-  /** Node itself, if it is part of the deployment. */
-  readonly nodeBinary?: HostFile;
-  /** The runtime: proxy and `portico` command in one file. */
-  readonly runtime: HostFile;
-  /** `portico.service`. */
-  readonly serviceUnit: SystemdUnit;
-  /** `portico.socket`: systemd listens and passes the sockets on, so the proxy needs no privileges. */
-  readonly socketUnit: SystemdUnit;
-}
 
 /** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
 export class ProxyService extends Construct implements IProxyService {

@@ -2,7 +2,7 @@ import { Fn } from "cdktf";
 import type { Construct } from "constructs";
 import { renewalPathUnit, renewalServiceUnit, type UnitDocument } from "../render/index.js";
 import { argument, hasTokens } from "./props/tokens.js";
-import type { IReverseProxy } from "./reverseProxy.js";
+import type { IReverseProxy } from "./proxyInterfaces.js";
 import { SystemdUnit } from "./systemdUnit.js";
 
 /** Watches what something on the host renews of a proxy: certificates, keys, parameters and secrets. */

@@ -1,51 +1,18 @@
 import type { Construct, IConstruct } from "constructs";
-import { type Problem, problem, type ProxyConfigInput } from "../model/index.js";
+import { type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
 import { hostPathProblems } from "./props/checks.js";
 import { dhParametersFile } from "./dhParametersFile.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import type { Listener } from "./listener.js";
 import { HOST } from "./props/instances.js";
-import type { LateCheck } from "./props/lateChecks.js";
 import { fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
+import type { IReverseProxy } from "./proxyInterfaces.js";
 import { proxyOf } from "./proxyScope.js";
 import { PROXY_SETTINGS, type ProxySettings, settingsProblems } from "./proxySettings.js";
 import { ReverseProxyBase } from "./reverseProxyBase.js";
-import type { TlsFiles, TlsPlace } from "./tlsMaterial.js";
+import type { TlsPlace } from "./tlsMaterial.js";
 import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
-import type { IUpstream } from "./upstream.js";
-import type { VirtualServer } from "./virtualServer.js";
-
-/** A proxy on a host, as props take it: a `ReverseProxy`, or a construct of your own that passes on what one has. */
-export interface IReverseProxy extends IConstruct {
-  /** The host it runs on. */
-  readonly host: IHost;
-  /** Where its files are on the host. */
-  readonly paths: HostPaths;
-  /** The config file. */
-  readonly configFile: HostFile;
-  /** The config as it is now; may contain tokens. */
-  readonly config: ProxyConfigInput;
-  /** Listeners below this proxy, in the order they were added. */
-  readonly listeners: readonly Listener[];
-  /** Virtual servers below this proxy, in the order they were added. */
-  readonly virtualServers: readonly VirtualServer[];
-  /** Upstreams below this proxy, then those elsewhere that its routes use. */
-  readonly upstreams: readonly IUpstream[];
-  /** @internal */
-  readonly ticketKeysFile?: string | undefined;
-  /** @internal */
-  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
-  /** @internal */
-  readonly usedTlsFiles: readonly (readonly [at: string, files: TlsFiles])[];
-  /** @internal */
-  onTlsFiles(used: (files: TlsFiles) => void): void;
-  /** @internal */
-  onCredentialFiles(used: (file: string) => void): void;
-  /** @internal */
-  lateListenerChecks(): readonly LateCheck[];
-}
 
 /**
  * A proxy on a host: it owns the listeners, virtual servers and upstreams below it, and writes the resulting

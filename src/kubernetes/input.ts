@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import type { Construct } from "constructs";
-import type { IContainerProxy } from "../constructs/containerProxy.js";
+import type { IContainerProxy } from "../constructs/proxyInterfaces.js";
 import { refuse } from "../constructs/props/checks.js";
 import type { ProxyLimits } from "../constructs/proxySettings.js";
 import type { ProxySettings } from "../constructs/proxySettings.js";

@@ -1,6 +1,6 @@
 import { secondsOf } from "../model/duration.js";
 import type { Construct } from "constructs";
-import type { IContainerProxy } from "../constructs/containerProxy.js";
+import type { IContainerProxy } from "../constructs/proxyInterfaces.js";
 import { CONTAINER_PROXY } from "../constructs/props/instances.js";
 import {
   choice,

@@ -1,0 +1,84 @@
+import type { IConstruct } from "constructs";
+import type { Problem, ProxyConfigInput } from "../model/index.js";
+import type { HostPaths } from "../render/index.js";
+import type { IHost } from "./host.js";
+import type { HostFile } from "./hostFile.js";
+import type { Listener } from "./listener.js";
+import type { LateCheck } from "./props/lateChecks.js";
+import type { ProxySettings } from "./proxySettings.js";
+import type { SystemdUnit } from "./systemdUnit.js";
+import type { TlsFiles } from "./tlsMaterial.js";
+import type { IUpstream } from "./upstream.js";
+import type { VirtualServer } from "./virtualServer.js";
+
+/** Proxies and what runs them, as props take them: those of this package, or constructs that pass on what one of them has. */
+
+/** A proxy on a host, as props take it: a `ReverseProxy`, or a construct of your own that passes on what one has. */
+export interface IReverseProxy extends IConstruct {
+  /** The host it runs on. */
+  readonly host: IHost;
+  /** Where its files are on the host. */
+  readonly paths: HostPaths;
+  /** The config file. */
+  readonly configFile: HostFile;
+  /** The config as it is now; may contain tokens. */
+  readonly config: ProxyConfigInput;
+  /** Listeners below this proxy, in the order they were added. */
+  readonly listeners: readonly Listener[];
+  /** Virtual servers below this proxy, in the order they were added. */
+  readonly virtualServers: readonly VirtualServer[];
+  /** Upstreams below this proxy, then those elsewhere that its routes use. */
+  readonly upstreams: readonly IUpstream[];
+  /** @internal */
+  readonly ticketKeysFile?: string | undefined;
+  /** @internal */
+  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
+  /** @internal */
+  readonly usedTlsFiles: readonly (readonly [at: string, files: TlsFiles])[];
+  /** @internal */
+  onTlsFiles(used: (files: TlsFiles) => void): void;
+  /** @internal */
+  onCredentialFiles(used: (file: string) => void): void;
+  /** @internal */
+  lateListenerChecks(): readonly LateCheck[];
+}
+
+/** What runs a proxy, as props take it: a `ProxyService`, or a construct of your own that passes on what one has. */
+export interface IProxyService extends IConstruct {
+  /** The host it runs on. */
+  readonly host: IHost;
+  /** The proxy. */
+  readonly proxy: IReverseProxy;
+  /** Config of the proxy. */
+  readonly config: HostFile;
+  /** Absolute path of Node on the host. */
+  readonly nodePath: string;
+  /** Node itself, if it is part of the deployment. */
+  readonly nodeBinary?: HostFile;
+  /** The runtime: proxy and `portico` command in one file. */
+  readonly runtime: HostFile;
+  /** `portico.service`. */
+  readonly serviceUnit: SystemdUnit;
+  /** `portico.socket`: systemd listens and passes the sockets on, so the proxy needs no privileges. */
+  readonly socketUnit: SystemdUnit;
+}
+
+/** A proxy that runs in containers, as props take it: a `ContainerProxy`, or a construct of your own that passes on what one has. */
+export interface IContainerProxy extends IConstruct {
+  /** The config as it is now; may contain tokens. */
+  readonly config: ProxyConfigInput;
+  /** Files that containers need besides the config, by path, in the order they were added. */
+  readonly files: ReadonlyMap<string, string>;
+  /** Listeners below this proxy, in the order they were added. */
+  readonly listeners: readonly Listener[];
+  /** Virtual servers below this proxy, in the order they were added. */
+  readonly virtualServers: readonly VirtualServer[];
+  /** Upstreams below this proxy, then those elsewhere that its routes use. */
+  readonly upstreams: readonly IUpstream[];
+  /** @internal */
+  readonly problems: readonly Problem[];
+  /** @internal */
+  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
+  /** @internal */
+  give(settings: ProxySettings): boolean;
+}
