@@ -84,6 +84,7 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
     challenges: [],
     serverOrders: () => orders,
     pauses: () => ({ maintenance: [] }),
+    count: () => undefined,
     log: (level, message) => void lines.push(`${level} ${message}`),
     ...more,
   });

@@ -40,6 +40,7 @@ test("a worker that is not ready after 30 seconds", async () => {
       onAnswering: () => undefined,
       onServers: () => undefined,
       onPauses: () => undefined,
+      onCounts: () => undefined,
       onGone: (_, how) => (gone = how),
     },
   );
@@ -62,12 +63,15 @@ test.each([
     stop: () => undefined,
     reopenLogs: () => undefined,
     pauses: async () => [],
+    count: () => undefined,
+    gauges: async () => [],
   };
   const successor = new Successor({ runtime: hung }, handover, {}, orders);
   kill = () => successor.signal("SIGKILL");
   while (successor.pid === undefined) await sleep(10);
   let said: readonly string[] | undefined;
-  void successor[what]().then((problems) => (said = problems.map(({ message }) => message)));
+  const asked = what === "ready" ? successor.ready() : successor.takeOver({});
+  void asked.then((problems) => (said = problems.map(({ message }) => message)));
   jest.advanceTimersByTime(seconds * 1_000 - 1);
   await sleep(20);
   expect(said).toBeUndefined();

@@ -59,6 +59,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/constructs": ["providers", "props", "delivery", ".", "fileSync", "pair", "index.ts"],
   "src/runtime": [
     ".",
+    "counting",
     "sockets",
     "codec",
     "exchange",

@@ -1,4 +1,5 @@
 import type { ErrorToken, RouteConfig, VirtualServerConfig } from "../../src/model/index.js";
+import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
 import type {
   Action,
   ClientInfo,
@@ -58,6 +59,9 @@ export class FakeExchange implements LoggedExchange {
   bodyBytesSent = 0;
   headSent = false;
   headMs = -1;
+  bodyBytesReceived = 0;
+  countedSent = 0;
+  countedReceived = 0;
   errorToken: ErrorToken | undefined = undefined;
   upstreamServer: string | undefined = undefined;
   upstreamBegunMs = -1;
@@ -223,6 +227,7 @@ export function fakeRoute(config: Partial<RouteConfig>, errors: LoggedError[] = 
     answerFields: undefined,
     accessLog: { write: () => undefined },
     errorLog: { write: (level, message) => void errors.push({ level, message }) },
+    counts: new WorkerCounts(() => true).requestsOf(SERVER as VirtualServerConfig),
   };
 }
 

@@ -146,10 +146,11 @@ function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http
         answerFields: compileAnswerFields(server, route),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),
+        counts: serving.counts.requestsOf(server, route),
       });
     }
   }
-  return new Dispatcher(config, routes, logs.mainAccess);
+  return new Dispatcher(config, routes, logs.mainAccess, serving.counts);
 }
 
 /** Answers with a whole body at once. */

@@ -317,7 +317,7 @@ describe("drainDelayMs", () => {
     ],
     [
       "the new master, before it takes over",
-      (code) => code.replace('this.send({ type: "takeOver" })', `${SAY}${LATER}.then(() => $&)`),
+      (code) => code.replace('this.send({ type: "takeOver", counts })', `${SAY}${LATER}.then(() => $&)`),
       (next) => next,
     ],
   ])("SIGTERM in the last step of an upgrade waits as well: %s", async (_, edit, asked) => {

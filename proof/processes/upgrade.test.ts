@@ -406,7 +406,7 @@ describe("an upgrade", () => {
   test("in which the new master is stopped before it takes over lets running requests finish", async () => {
     const runtime = await installedRuntime((code) =>
       code.replace(
-        'this.send({ type: "takeOver" })',
+        'this.send({ type: "takeOver", counts })',
         'process.stderr.write("the last step\\n"); setTimeout(() => $&, 1000)',
       ),
     );

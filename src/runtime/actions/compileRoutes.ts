@@ -14,7 +14,9 @@ import { RedirectAction } from "./redirect.js";
 import { RespondAction } from "./respond.js";
 import { StaticFilesAction } from "./staticFiles.js";
 import { compileAnswerFields } from "../exchange/answerFields.js";
+import { WorkerCounts } from "../counting/workerCounts.js";
 import { Dispatcher } from "../exchange/dispatch.js";
+import { isRegistered } from "../exchange/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../exchange/workerContext.js";
 import type { LogFiles } from "../logs/logFiles.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
@@ -52,6 +54,7 @@ export function compileRoutes(
   cookieKey = "",
 ): CompiledRoutes {
   const faults = new Faults(logs.mainError);
+  const counts = new WorkerCounts(isRegistered);
   const warn = (message: string): void => logs.mainError.write("warn", message);
   const upstreams = new Map(
     config.upstreams.map((upstream) => {
@@ -80,6 +83,7 @@ export function compileRoutes(
         answerFields: compileAnswerFields(server, route),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),
+        counts: counts.requestsOf(server, route),
       });
     }
   }
@@ -88,7 +92,8 @@ export function compileRoutes(
     mainError: logs.mainError,
     faults,
     showsTlsGroup: logs.showsTlsGroup,
-    dispatcher: new Dispatcher(config, routes, logs.mainAccess),
+    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts),
+    counts,
     trusted: withinRanges(config.trustedProxies),
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),

@@ -12,6 +12,8 @@ import { Pauses } from "./pauses.js";
 import { reasonPhrase } from "./reasonPhrases.js";
 import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "./exchange.js";
 import type { RequestHead } from "../codec/request.js";
+import type { RequestCounts } from "../counting/requestCounts.js";
+import type { WorkerCounts } from "../counting/workerCounts.js";
 
 /** Idle time of exchanges without a route: timeouts are a route's. */
 export const UNROUTED_IDLE_MS = 30_000;
@@ -34,15 +36,19 @@ export class Dispatcher {
   private readonly clients: RequestClients;
   /** What authorities are answered over plain HTTP at present, by path. */
   private challenges: ReadonlyMap<string, string> = new Map();
+  /** Of requests that no route matched. */
+  private readonly unrouted: ReadonlyMap<VirtualServerConfig, RequestCounts>;
 
   constructor(
     readonly config: ProxyConfig,
     private readonly routes: ReadonlyMap<object, RouteRuntime>,
     private readonly mainAccess: AccessLog,
+    counts: WorkerCounts,
   ) {
     this.router = new Router(config);
     this.clients = new RequestClients(config);
     this.pauses = new Pauses(config);
+    this.unrouted = new Map(config.virtualServers.map((server) => [server, counts.requestsOf(server)]));
   }
 
   /** The server that answers for a listener before the host is known (decisions 1.2). */
@@ -95,10 +101,16 @@ export class Dispatcher {
     return true;
   }
 
-  /** Called exactly once when an exchange is over, however it ended; writes its access log line. */
+  /** Called exactly once when an exchange is over, however it ended; counts it and writes its access log line. */
   finished(exchange: LoggedExchange): void {
+    this.countsOf(exchange).over(exchange, Date.now());
     const log = exchange.route === undefined ? this.mainAccess : exchange.route.accessLog;
     log.write(exchange);
+  }
+
+  /** Who counts what is transferred for it. */
+  countsOf({ route, server }: LoggedExchange): RequestCounts {
+    return route === undefined ? this.unrouted.get(server)! : route.counts;
   }
 }
 

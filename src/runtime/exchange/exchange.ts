@@ -1,6 +1,7 @@
 import type { ErrorToken, HeaderList, RouteConfig, VirtualServerConfig } from "../../model/index.js";
 import type { LoggedRequest, RequestHead } from "../codec/request.js";
 import type { AnswerFieldsByScheme } from "./answerFields.js";
+import type { RequestCounts, Transferred } from "../counting/requestCounts.js";
 import type { Guarded } from "../sockets/guarded.js";
 
 /**
@@ -146,7 +147,7 @@ export interface Holder {
 export type { HeaderList };
 
 /** An exchange as its protocol made it, for routing and logging. */
-export interface LoggedExchange extends Exchange {
+export interface LoggedExchange extends Exchange, Transferred {
   readonly request: LoggedRequest;
 }
 
@@ -213,6 +214,7 @@ export interface RouteRuntime {
   readonly answerFields: AnswerFieldsByScheme | undefined;
   readonly accessLog: AccessLog;
   readonly errorLog: ErrorLog;
+  readonly counts: RequestCounts;
 }
 
 export interface AccessLog {

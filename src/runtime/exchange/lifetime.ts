@@ -41,11 +41,18 @@ export abstract class Lifetime implements Holdable, Guarded {
   upstreamServer: string | undefined = undefined;
   upstreamBegunMs = -1;
   upstreamConnectMs = -1;
+  countedSent = 0;
+  countedReceived = 0;
   private stage = Stage.Open;
   private holder: Holder | undefined = undefined;
 
   constructor() {
     tally.exchangesBegun++;
+  }
+
+  /** Bytes of its body that arrived, and what came through its tunnel. */
+  get bodyBytesReceived(): number {
+    return this.body === undefined ? 0 : this.body.received;
   }
 
   get released(): boolean {

@@ -6,6 +6,9 @@ export function reasonPhrase(status: number): string {
   return PHRASES[status] ?? "";
 }
 
+/** Whether IANA's registry has it (RFC 9110, 16.2.1). */
+export const isRegistered = (status: number): boolean => PHRASES[status] !== undefined;
+
 /** A table of our own: `node:http` has one, and takes longer to load than anything else a worker has. */
 const PHRASES: Readonly<Record<number, string>> = {
   100: "Continue",

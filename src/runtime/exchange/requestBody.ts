@@ -34,7 +34,8 @@ export class RequestBody implements Guarded {
   ended = false;
   /** When the client will have been silent for too long, on the coarse clock. */
   private deadline = Infinity;
-  private received = 0;
+  /** Bytes of it that arrived; what came before it is added for the body that a tunnel is. */
+  received = 0;
   private waiting: PieceQueue | undefined = undefined;
   private sink: BodySink | undefined = undefined;
   private paused = false;

@@ -1,11 +1,13 @@
 import type { ProxyConfig } from "../../model/index.js";
 import type { ErrorLog, Exchange } from "./exchange.js";
+import type { WorkerCounts } from "../counting/workerCounts.js";
 import type { Dispatcher } from "./dispatch.js";
 
 /** What every connection of a worker shares. */
 export interface WorkerContext {
   readonly config: ProxyConfig;
   readonly dispatcher: Dispatcher;
+  readonly counts: WorkerCounts;
   /** For messages that do not belong to a route. */
   readonly mainError: ErrorLog;
   readonly faults: Faults;

@@ -4,7 +4,7 @@ import { sweepRegularly } from "../sockets/deadlines.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Secured } from "../tls/certificateServers.js";
 import { clientInfo, type Endpoints } from "../listen/clientInfo.js";
-import type { RunningExchange } from "../exchange/exchange.js";
+import type { ClientInfo, RunningExchange } from "../exchange/exchange.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http1Connection } from "./http1Connection.js";
 import type { TLSSocket } from "node:tls";
@@ -14,6 +14,7 @@ import { lentWindowBytes } from "../codec/http2/settings.js";
 
 /** What a worker does with a client connection, whichever protocol it speaks. */
 interface ClientConnection extends Guarded {
+  readonly client: ClientInfo;
   /** Requests whose answers are not over. */
   running(): Iterable<RunningExchange>;
   drain(): void;
@@ -59,8 +60,19 @@ export abstract class Connections<C extends ClientConnection> {
     return [...this.all].flatMap((connection) => [...connection.running()]);
   }
 
+  /** The listeners that they came through, each with how many of them are open. */
+  byListener(): ReadonlyMap<string, number> {
+    const open = new Map<string, number>();
+    for (const { client } of this.all) open.set(client.listener, (open.get(client.listener) ?? 0) + 1);
+    return open;
+  }
+
   sweep(now: number): void {
-    for (const connection of this.all) guarded(connection, connection.sweep, now);
+    for (const connection of this.all) {
+      guarded(connection, connection.sweep, now);
+      for (const exchange of connection.running())
+        this.context.dispatcher.countsOf(exchange).progress(exchange);
+    }
   }
 
   onFault(error: unknown): void {
@@ -89,6 +101,7 @@ export class Http1Connections extends Connections<Http1Connection> {
     read?: Buffer,
   ): void {
     const client = clientInfo(socket, listener, this.context, secured, announced);
+    this.context.counts.accepted(client.listener, "http/1.1");
     const connection = this.add(() => new Http1Connection(socket, client, this.context, this));
     if (read !== undefined) connection.continueAfter(read);
   }
@@ -116,6 +129,7 @@ export class Http2Connections extends Connections<Http2Connection> {
     // The client may already be gone.
     if (socket.destroyed) return;
     const client = clientInfo(socket, listener, this.context, secured, announced);
+    this.context.counts.accepted(client.listener, "h2");
     const connection = this.add(() => new Http2Connection(socket, client, this.context, this));
     if (this.draining) connection.drain();
   }

@@ -61,7 +61,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
 
   constructor(
     socket: Socket,
-    private readonly client: ClientInfo,
+    readonly client: ClientInfo,
     private readonly context: WorkerContext,
     private readonly registry: { draining: boolean; delete(connection: Http1Connection): void },
   ) {

@@ -84,7 +84,9 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
   readBody(sink: BodySink): void {
     if (this.released) return;
     if (this.tunnelled) {
+      const { bodyBytesReceived } = this;
       this.body = new Http1Body(this, -1, this.client.scheme === "http", true);
+      this.body.received = bodyBytesReceived;
       this.body.attach(sink);
       return this.connection.openTunnel();
     }

@@ -80,7 +80,7 @@ export class Http2Connection implements FramedConnection {
 
   constructor(
     private readonly socket: TLSSocket,
-    private readonly client: ClientInfo,
+    readonly client: ClientInfo,
     private readonly context: WorkerContext,
     private readonly registry: {
       readonly windows: WindowLender;

@@ -1,11 +1,12 @@
 import { type Problem, problem } from "../../model/serving.js";
+import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
-import type { MasterMessage } from "../worker/ipc.js";
+import type { CountsMessage, MasterMessage } from "../worker/ipc.js";
 import { type WorkerEvents, WorkerHandle, type WorkerSpec } from "./workerHandle.js";
 
 export interface GenerationOptions extends WorkerSpec {
@@ -13,6 +14,8 @@ export interface GenerationOptions extends WorkerSpec {
   loaded: LoadedConfig;
   ticketKeys: string;
   challenges: readonly Challenge[];
+  /** One of the workers counted this. */
+  count(counts: Counts): void;
   /** Something an administrator should know about a worker. */
   log(level: "crit" | "info", message: string): void;
 }
@@ -36,6 +39,7 @@ export class Generation implements WorkerEvents {
   private readonly accepting = new Set<WorkerHandle>();
   private readonly acknowledgements = new Acknowledgements<WorkerHandle, Holdings>();
   private readonly seen = new Acknowledgements<WorkerHandle, SeenServers>();
+  private readonly measured = new Acknowledgements<WorkerHandle, Counts>();
   private readonly paused = new Acknowledgements<WorkerHandle, SeenPauses>();
   private nobodyAccepts: () => void = () => undefined;
   private started: (problems: readonly Problem[]) => void = () => undefined;
@@ -122,6 +126,14 @@ export class Generation implements WorkerEvents {
     return [...answers.values()];
   }
 
+  /** What each worker has at the moment; what it counted until then is counted when this resolves. */
+  async gauges(): Promise<readonly Counts[]> {
+    const answers = await this.measured.ask(this.workers, HOLDINGS_MS, (turn) =>
+      this.broadcast({ type: "counts", turn }),
+    );
+    return [...answers.values()];
+  }
+
   /** The same of what is refused; undefined for a worker that does not answer. */
   async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
     const asked = [...this.workers];
@@ -164,6 +176,11 @@ export class Generation implements WorkerEvents {
     this.seen.acknowledge(worker, turn, seen);
   }
 
+  onCounts(worker: WorkerHandle, { counts, asked }: CountsMessage): void {
+    this.options.count(counts);
+    if (asked !== undefined) this.measured.acknowledge(worker, asked.turn, asked.gauges);
+  }
+
   onPauses(worker: WorkerHandle, turn: number, seen: SeenPauses): void {
     this.paused.acknowledge(worker, turn, seen);
   }
@@ -173,6 +190,7 @@ export class Generation implements WorkerEvents {
     this.acknowledgements.gone(worker);
     this.seen.gone(worker);
     this.paused.gone(worker);
+    this.measured.gone(worker);
     this.acceptsNoMore(worker);
     if (this.state === "draining") return this.checkGone();
     if (this.leaving.delete(worker)) return;

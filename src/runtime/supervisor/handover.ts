@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { constants } from "node:os";
 import { isAbsolute } from "node:path";
 import { type Problem, problem } from "../../model/serving.js";
+import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { HealthSocket } from "./health.js";
@@ -27,7 +28,7 @@ import { nodeOptions } from "./noDebugger.js";
  * Everything passes through the channel between the two, in memory: the TLS ticket keys are on no disk and no command
  * line. The two may be different releases: messages may gain fields, but never change them.
  */
-interface StartSuccessor extends Handover {
+export interface StartSuccessor extends Handover {
   readonly type: "start";
 }
 
@@ -45,20 +46,30 @@ export interface Handover {
   readonly generation: number;
 }
 
-type ToSuccessor =
+export type ToSuccessor =
   | StartSuccessor
-  | { readonly type: "takeOver" | "stop" }
+  | { readonly type: "stop" }
+  /** A release that does not count gives none. */
+  | { readonly type: "takeOver"; readonly counts?: Counts }
+  /** What the workers of the old master counted since then. */
+  | { readonly type: "counts"; readonly counts: Counts }
+  /** What each of them has at the moment; only a new master that asked for it gets it. */
+  | { readonly type: "gauges"; readonly turn: number; readonly seen: readonly Counts[] }
   /** Releases that do not know `delayed` drain at once. */
   | { readonly type: "drain"; readonly delayed?: boolean }
   /** What the workers of the old master see; only a new one that asked for it gets it. */
   | { readonly type: "pauses"; readonly turn: number; readonly seen: readonly (SeenPauses | null)[] };
 
-type ToPredecessor =
+export type ToPredecessor =
   | { readonly type: "started"; readonly pid: number }
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
   | { readonly type: "ready" | "tookOver" | "drain" | "stop" | "reopenLogs" }
   /** What the workers of the old master are to refuse; an older release does not answer. */
-  | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number };
+  | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number }
+  /** What the workers of the new master counted; an older release passes over it. */
+  | { readonly type: "counts"; readonly counts: Counts }
+  /** A question for what the workers of the old master have at the moment. */
+  | { readonly type: "gauges"; readonly turn: number };
 
 /** Why this process cannot be replaced by a new one: the kernel ends a container with its first process. */
 export function cannotHandOver(): Problem[] {
@@ -79,6 +90,7 @@ export interface Supervised {
   holdings?(): Promise<readonly WorkerHoldings[]>;
   orderServers?(orders: ServerOrders): Promise<readonly SeenServers[]>;
   orderPauses?(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]>;
+  gauges?(): Promise<readonly Counts[]>;
 }
 
 /** Which programs a new master is started with. */
@@ -97,6 +109,10 @@ export interface SuccessorOrders {
   reopenLogs(): void;
   /** Resolves with what each worker of the old master sees. */
   pauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]>;
+  /** Its workers counted this. */
+  count(counts: Counts): void;
+  /** Resolves with what each worker of the old master has at the moment. */
+  gauges(): Promise<readonly Counts[]>;
 }
 
 /**
@@ -112,6 +128,7 @@ export class Successor implements Supervised {
   pid: number | undefined;
   private readonly shell: ChildProcess;
   private isGone = false;
+  private sending = Promise.resolve();
   private wake: (problems: readonly Problem[]) => void = () => undefined;
   private died: () => void = () => undefined;
 
@@ -150,11 +167,25 @@ export class Successor implements Supervised {
     await once(this.shell, "exit");
   }
 
-  /** Makes it the master; resolves when it acts as one, or with what prevented that. */
-  takeOver(): Promise<readonly Problem[]> {
+  /**
+   * Makes it the master; resolves when it acts as one, or with what prevented that.
+   *
+   * @param counts all that was counted until now
+   */
+  takeOver(counts: Counts): Promise<readonly Problem[]> {
     const answer = this.answer(TAKE_OVER_MS);
-    this.send({ type: "takeOver" });
+    this.send({ type: "takeOver", counts });
     return answer;
+  }
+
+  /** What was counted since. */
+  count(counts: Counts): void {
+    this.send({ type: "counts", counts });
+  }
+
+  /** Resolves when it was sent everything. */
+  get told(): Promise<void> {
+    return this.sending;
   }
 
   /**
@@ -190,7 +221,8 @@ export class Successor implements Supervised {
   }
 
   private send(message: ToSuccessor): void {
-    if (this.shell.connected) this.shell.send(message, () => undefined);
+    if (this.shell.connected)
+      this.sending = new Promise((resolve) => this.shell.send(message, () => resolve()));
   }
 
   private received(message: ToPredecessor): void {
@@ -211,13 +243,21 @@ export class Successor implements Supervised {
       case "reopenLogs":
         return this.orders.reopenLogs();
       case "pauses":
-        return void this.passOn(message.order, message.turn);
+        return void this.answerPauses(message.order, message.turn);
+      case "counts":
+        return this.orders.count(message.counts);
+      case "gauges":
+        return void this.answerGauges(message.turn);
     }
   }
 
-  private async passOn(order: PauseOrder, turn: number): Promise<void> {
+  private async answerPauses(order: PauseOrder, turn: number): Promise<void> {
     const seen = await this.orders.pauses(order);
     this.send({ type: "pauses", turn, seen: seen.map((one) => one ?? null) });
+  }
+
+  private async answerGauges(turn: number): Promise<void> {
+    this.send({ type: "gauges", turn, seen: await this.orders.gauges() });
   }
 
   private answer(ms: number): Promise<readonly Problem[]> {
@@ -243,105 +283,8 @@ export class Successor implements Supervised {
   }
 }
 
-/** What the old master may order a new one to do. */
-export interface PredecessorOrders {
-  drain(delayed: boolean): void;
-  stop(): void;
-}
-
-/** The old master, seen from the new one. */
-export class Predecessor implements Supervised {
-  /** What it passes on; undefined if it ended before. */
-  readonly handover: Promise<Handover | undefined>;
-  /** Resolves when this process is to be the master: because the old one says so, or because it died. */
-  readonly takeOver: Promise<void>;
-  readonly gone: Promise<void>;
-  orders: PredecessorOrders | undefined;
-  /** Who waits for an answer to an order, by its turn. */
-  private readonly paused = new Map<number, (seen: readonly (SeenPauses | null)[]) => void>();
-  private turn = 0;
-
-  private constructor() {
-    this.gone = new Promise((resolve) => process.once("disconnect", resolve));
-    let resolveHandover: (handover: Handover) => void;
-    let resolveTakeOver: () => void;
-    this.handover = new Promise((resolve) => {
-      resolveHandover = resolve;
-      void this.gone.then(() => resolve(undefined));
-    });
-    this.takeOver = new Promise((resolve) => {
-      resolveTakeOver = resolve;
-      void this.gone.then(resolve);
-    });
-    process.on("message", (message: ToSuccessor) => {
-      if (message.type === "start") resolveHandover(message);
-      else if (message.type === "takeOver") resolveTakeOver();
-      else if (message.type === "drain") this.orders?.drain(message.delayed === true);
-      else if (message.type === "pauses") this.paused.get(message.turn)?.(message.seen);
-      else this.orders?.stop();
-    });
-    void this.send({ type: "started", pid: process.pid });
-  }
-
-  /** The master that started this process for an upgrade; undefined if none did. */
-  static ofThisProcess(): Predecessor | undefined {
-    const started = process.env[SUCCESSOR] !== undefined && process.send !== undefined;
-    // Workers must not inherit it.
-    delete process.env[SUCCESSOR];
-    return started ? new Predecessor() : undefined;
-  }
-
-  ready(): void {
-    this.send({ type: "ready" });
-  }
-
-  /** Resolves when the old master knows. */
-  failed(problems: readonly Problem[]): Promise<void> {
-    return this.send({ type: "failed", problems });
-  }
-
-  tookOver(): void {
-    this.send({ type: "tookOver" });
-  }
-
-  /** A master that was replaced is already draining. */
-  drain(): void {
-    this.send({ type: "drain" });
-  }
-
-  stop(): void {
-    this.send({ type: "stop" });
-  }
-
-  broadcast(message: MasterMessage): void {
-    if (message.type === "reopenLogs") this.send({ type: "reopenLogs" });
-  }
-
-  /** Resolves with what each of its workers sees, or with one that is silent. */
-  async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
-    const turn = ++this.turn;
-    const seen = await new Promise<readonly (SeenPauses | null)[]>((resolve) => {
-      setTimeout(() => resolve([null]), PAUSES_MS).unref();
-      void this.gone.then(() => resolve([]));
-      this.paused.set(turn, resolve);
-      void this.send({ type: "pauses", order, turn });
-    });
-    this.paused.delete(turn);
-    return seen.map((one) => one ?? undefined);
-  }
-
-  /** Closes the channel, which otherwise keeps this process running. */
-  leave(): void {
-    if (process.connected) process.disconnect();
-  }
-
-  private send(message: ToPredecessor): Promise<void> {
-    if (!process.connected) return Promise.resolve();
-    return new Promise((resolve) => process.send!(message, undefined, undefined, () => resolve()));
-  }
-}
-
-const SUCCESSOR = "PORTICO_SUCCESSOR";
+/** Set in the environment of a new master. */
+export const SUCCESSOR = "PORTICO_SUCCESSOR";
 
 /** First descriptor after standard input, output, error and the channel. */
 const FIRST_FD = 4;
@@ -349,8 +292,6 @@ const FIRST_FD = 4;
 /** Time to load, and to start workers, which alone get 30 s. */
 const READY_MS = 60_000;
 const TAKE_OVER_MS = 10_000;
-/** Longer than the old master gives its workers. */
-const PAUSES_MS = 3_000;
 /** Longer than it gives its own workers. */
 const KILL_AFTER_MS = 10_000;
 

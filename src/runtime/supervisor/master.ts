@@ -15,6 +15,7 @@ import * as report from "./masterReport.js";
 import type { MasterOptions } from "./masterOptions.js";
 import { MasterSockets } from "./masterSockets.js";
 import { ServedCertificates } from "./servedCertificates.js";
+import { ServedCounts } from "./servedCounts.js";
 import { ServedPauses } from "./servedPauses.js";
 import { ServedUpstreams } from "./servedUpstreams.js";
 import { type Serving, ServiceState, stopped } from "./serviceState.js";
@@ -52,6 +53,7 @@ export class Master {
   readonly certificates: ServedCertificates;
   readonly upstreams: ServedUpstreams;
   readonly pauses: ServedPauses;
+  readonly counts: ServedCounts;
   private control: ControlServer | undefined;
   private readonly ticketKeys: TicketKeys;
   /** Reloads that were requested and have not begun are done as one. */
@@ -79,15 +81,19 @@ export class Master {
       answerChallenges: (challenges) => this.supervised.answerChallenges(challenges),
     });
     const { supervised, changes } = this;
+    this.counts = new ServedCounts({ supervised, gauges: () => ({}) });
     const host = { loaded: () => this.loaded!, supervised, changes, notNow: () => this.notNow("change") };
     this.upstreams = new ServedUpstreams(host, this.logs);
     this.pauses = new ServedPauses(options.control, host, this.logs);
     this.succession = new Succession(this.replaceable());
-    if (predecessor !== undefined)
-      predecessor.orders = {
-        drain: (delayed) => (delayed ? this.shutDown({ delayed }) : void this.end()),
-        stop: () => void this.end(),
-      };
+    if (predecessor === undefined) return;
+    this.counts.passOn((counts) => predecessor.count(counts));
+    predecessor.orders = {
+      drain: (delayed) => (delayed ? this.shutDown({ delayed }) : void this.end()),
+      stop: () => void this.end(),
+      takeOver: (before) => this.counts.takeOver(before),
+      count: (counts) => this.counts.add(counts),
+    };
   }
 
   /** Serves until it is shut down; resolves with the exit code. */
@@ -106,6 +112,7 @@ export class Master {
       if (!this.stopping) await this.becomeMain();
     }
     await this.supervised.allGone();
+    await this.succession.replacedBy?.told;
     this.control?.close();
     await this.sockets.closeAll();
     predecessor?.leave();
@@ -203,6 +210,7 @@ export class Master {
     const { predecessor, logToStderr, onReady } = this.options;
     if (predecessor !== undefined) this.supervised.add(predecessor);
     this.service.isMain = true;
+    this.counts.keep();
     await this.sockets.answerHealth(this.loaded!.config);
     await this.pauses.takeOver();
     this.control = await openControl(this.options.control, this, this.logs);
@@ -242,9 +250,10 @@ export class Master {
 
   /** This master, as one that a new one may replace. */
   private replaceable(): ReplaceableMaster {
-    const { supervised, certificates, service, logs } = this;
+    const { supervised, counts, certificates, service, logs } = this;
     return {
       supervised,
+      counts,
       certificates,
       service,
       logs,
@@ -289,6 +298,7 @@ export class Master {
       serverOrders: () => this.upstreams.orders,
       pauses: () => this.pauses.order,
       logToStderr: this.options.logToStderr === true,
+      count: (counts) => this.counts.add(counts),
       log: (level, message) => this.logs.write(level, message),
     });
     this.supervised.add(next);

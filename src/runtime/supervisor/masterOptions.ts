@@ -1,6 +1,6 @@
 import type { Result } from "../../model/serving.js";
 import type { FindIssued, LoadedForMaster } from "../load/loadConfig.js";
-import type { Predecessor } from "./handover.js";
+import type { Predecessor } from "./predecessor.js";
 
 export interface MasterOptions {
   /** Reads the config; called at the start and for every reload. */

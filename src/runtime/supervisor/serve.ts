@@ -1,5 +1,5 @@
 import { delimiter, join } from "node:path";
-import { Predecessor } from "./handover.js";
+import { Predecessor } from "./predecessor.js";
 import { loadConfig, type LoadOptions } from "../load/loadConfig.js";
 import { acmeDirectory } from "./certificateManager.js";
 import { Master } from "./master.js";

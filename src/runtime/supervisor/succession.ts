@@ -3,6 +3,7 @@ import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { ControlOutcome } from "./control.js";
 import { cannotHandOver, type Handover, type Program, Successor } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
+import type { ServedCounts } from "./servedCounts.js";
 import type { ServedCertificates } from "./servedCertificates.js";
 
 import { type ServiceState, stopped } from "./serviceState.js";
@@ -10,7 +11,8 @@ import type { Supervision } from "./supervision.js";
 
 /** What an upgrade needs of the master that is to be replaced. */
 export interface ReplaceableMaster {
-  readonly supervised: Pick<Supervision, "add" | "release" | "orderPauses">;
+  readonly supervised: Pick<Supervision, "add" | "release" | "orderPauses" | "gauges">;
+  readonly counts: Pick<ServedCounts, "add" | "passOn" | "keep">;
   readonly certificates: Pick<ServedCertificates, "leave" | "lookAfter">;
   readonly service: ServiceState;
   readonly logs: Pick<MasterLog, "write">;
@@ -44,6 +46,8 @@ export class Succession {
       reopenLogs: () => master.reopenLogs(),
       pauses: (order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> =>
         master.supervised.orderPauses(order),
+      count: (counts) => master.counts.add(counts),
+      gauges: () => master.supervised.gauges(),
     });
     master.supervised.add(successor);
     const problems = await this.handOver(successor);
@@ -66,7 +70,8 @@ export class Succession {
     await successor.detach();
     // Before the new master reports anything, and before the end of this one could look like the end of the service.
     await master.service.notify({ MAINPID: successor.pid! });
-    return master.stops() === "no" ? successor.takeOver() : [stopped("upgrade")];
+    if (master.stops() !== "no") return [stopped("upgrade")];
+    return successor.takeOver(master.counts.passOn((counts) => successor.count(counts)));
   }
 
   /** The new master could not take over. */
@@ -74,6 +79,7 @@ export class Succession {
     const { master } = this;
     if (this.replacedBy !== undefined) return { ok: false, problems };
     successor.drain();
+    master.counts.keep();
     if (master.stops() !== "now") {
       master.service.refuse(REFUSED, problems);
       master.certificates.lookAfter();

@@ -1,3 +1,4 @@
+import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { Supervised } from "./handover.js";
@@ -61,6 +62,11 @@ export class Supervision {
   /** The same of what is refused; also of the workers of a master before this one. Undefined for one that is silent. */
   async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
     return (await Promise.all([...this.all].map((each) => each.orderPauses?.(order) ?? []))).flat();
+  }
+
+  /** What all workers have at the moment; what they counted until then is counted when this resolves. */
+  async gauges(): Promise<readonly Counts[]> {
+    return (await Promise.all([...this.all].map((each) => each.gauges?.() ?? []))).flat();
   }
 
   async drain(): Promise<void> {

@@ -6,7 +6,7 @@ import type { WorkerHeap } from "./allowance.js";
 import { withinMemory } from "./memoryLimits.js";
 import { nodeOptions } from "./noDebugger.js";
 import type { Holdings } from "../worker/holdings.js";
-import type { MasterMessage, StartMessage, WorkerMessage } from "../worker/ipc.js";
+import type { CountsMessage, MasterMessage, StartMessage, WorkerMessage } from "../worker/ipc.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import type { Piece } from "../sockets/node/pieces.js";
 import { missingPieces } from "../sockets/node/probe.js";
@@ -25,6 +25,8 @@ export interface WorkerEvents {
   onServers(worker: WorkerHandle, turn: number, seen: SeenServers): void;
   /** It acts on the order of that turn, and sees this of the requests in progress. */
   onPauses(worker: WorkerHandle, turn: number, seen: SeenPauses): void;
+  /** It counted this since it said so last; perhaps it was asked. */
+  onCounts(worker: WorkerHandle, message: CountsMessage): void;
   /** It is gone, for whatever reason; called once. `how` completes the sentence "worker 123 …". */
   onGone(worker: WorkerHandle, how: string): void;
 }
@@ -105,6 +107,7 @@ export class WorkerHandle {
     if (message.type === "answering") return this.events.onAnswering(this, message.turn);
     if (message.type === "holdings") return this.events.onAnswering(this, message.turn, message.holdings);
     if (message.type === "pauses") return this.events.onPauses(this, message.turn, message.seen);
+    if (message.type === "counts") return this.events.onCounts(this, message);
     if (message.type === "servers") return this.events.onServers(this, message.turn, message.seen);
     clearTimeout(this.startTimer);
     if (message.type === "failed") return this.events.onFailed(this, message.problems);

@@ -1,4 +1,5 @@
 import type { Problem } from "../../model/index.js";
+import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
@@ -22,6 +23,8 @@ export type MasterMessage =
   | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number }
   /** Say what you hold. */
   | { readonly type: "holdings"; readonly turn: number }
+  /** Say what you counted, and what you have at the moment. */
+  | { readonly type: "counts"; readonly turn: number }
   /** Act on these orders, and no others, from now on; then say what you see of the servers. */
   | { readonly type: "servers"; readonly orders: ServerOrders; readonly turn: number }
   /** Refuse this, and nothing else, from now on; then say what you see of the requests in progress. */
@@ -53,8 +56,17 @@ export type WorkerMessage =
   | { readonly type: "draining" }
   | { readonly type: "answering"; readonly turn: number }
   | { readonly type: "holdings"; readonly turn: number; readonly holdings: Holdings }
+  | CountsMessage
   | { readonly type: "servers"; readonly turn: number; readonly seen: SeenServers }
   | { readonly type: "pauses"; readonly turn: number; readonly seen: SeenPauses };
+
+/** What a worker counted since its last one: several times a second, if it is anything, and when it was asked. */
+export interface CountsMessage {
+  readonly type: "counts";
+  readonly counts: Counts;
+  /** Only for one that was asked for: what it has at the moment. */
+  readonly asked?: { readonly turn: number; readonly gauges: Counts };
+}
 
 /** Exit codes of workers; after sysexits(3). */
 export const WORKER_EXIT = { ok: 0, failed: 1, usage: 64, crashed: 70 } as const;

@@ -1,6 +1,6 @@
-import type { Problem } from "../../model/index.js";
-import { type MasterMessage, WORKER_EXIT, type WorkerMessage } from "./ipc.js";
+import { type CountsMessage, type MasterMessage, WORKER_EXIT, type WorkerMessage } from "./ipc.js";
 import { doWithout } from "../sockets/node/pieces.js";
+import { sweepRegularly } from "../sockets/deadlines.js";
 import { WorkerServer } from "./workerServer.js";
 
 /**
@@ -59,6 +59,8 @@ class Worker {
       case "holdings":
         if (this.service === undefined) return;
         return send({ type: "holdings", turn: message.turn, holdings: this.service.holdings() });
+      case "counts":
+        return void this.sayCounts({ turn: message.turn, gauges: this.service?.gauges() ?? {} });
       case "servers": {
         const seen = this.service?.orderServers(message.orders) ?? {};
         return send({ type: "servers", turn: message.turn, seen });
@@ -103,8 +105,11 @@ class Worker {
 
   private async open(service: WorkerServer): Promise<void> {
     const problems = await service.open();
-    if (problems.length === 0) return send({ type: "ready" });
-    await failed(problems);
+    if (problems.length === 0) {
+      sweepRegularly({ sweep: () => void this.sayCounts(), onFault: (error) => this.crash(error as Error) });
+      return send({ type: "ready" });
+    }
+    await sent({ type: "failed", problems });
     await this.exit(WORKER_EXIT.failed);
   }
 
@@ -112,8 +117,18 @@ class Worker {
     setTimeout(() => this.leave(code), FLUSH_MS);
     this.service?.stopAccepting();
     await this.service?.closeAll();
+    void this.sayCounts();
     await this.service?.logs.close();
+    // A log may have lost lines.
+    await this.sayCounts();
     this.leave(code);
+  }
+
+  /** Resolves when the master has them. */
+  private sayCounts(asked?: CountsMessage["asked"]): Promise<void> {
+    const counts = this.service?.counted();
+    if (counts === undefined && asked === undefined) return Promise.resolve();
+    return sent({ type: "counts", counts: counts ?? {}, ...(asked === undefined ? {} : { asked }) });
   }
 
   private leave(code: number): void {
@@ -129,13 +144,11 @@ class Worker {
 const FLUSH_MS = 1_000;
 
 function send(message: WorkerMessage): void {
-  if (process.connected) process.send!(message, undefined, undefined, () => undefined);
+  void sent(message);
 }
 
-/** Resolves when the master has it. */
-function failed(problems: readonly Problem[]): Promise<void> {
-  return new Promise((resolve) => {
-    const message: WorkerMessage = { type: "failed", problems };
-    process.send!(message, undefined, undefined, () => resolve());
-  });
+/** Resolves when the master has it, or is gone. */
+function sent(message: WorkerMessage): Promise<void> {
+  if (!process.connected) return Promise.resolve();
+  return new Promise((resolve) => process.send!(message, undefined, undefined, () => resolve()));
 }

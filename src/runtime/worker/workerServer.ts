@@ -4,6 +4,8 @@ import { ConnectionGate } from "../listen/gate.js";
 import { DescriptorWatch } from "./descriptorWatch.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
 import { Http1Connections, Http2Connections } from "../server/connections.js";
+import type { Counts } from "../counting/counts.js";
+import { gaugesOf } from "./gauges.js";
 import { type Holdings, holdingsOf } from "./holdings.js";
 import { NO_PAUSES, type PauseOrder, type SeenPauses } from "../exchange/pauses.js";
 import type { StartMessage } from "./ipc.js";
@@ -117,6 +119,16 @@ export class WorkerServer {
     const { pauses } = this.routes.dispatcher;
     pauses.set(order);
     return pauses.carryOut([...this.http1.running(), ...this.http2.running()]);
+  }
+
+  /** What it counted since this was called last; undefined if it is nothing. */
+  counted(): Counts | undefined {
+    return this.routes.counts.changes();
+  }
+
+  gauges(): Counts {
+    const { http1, http2 } = this;
+    return gaugesOf({ http1, http2 });
   }
 
   setTicketKeys(ticketKeys: string): void {

@@ -1,0 +1,107 @@
+import { foldedStatus, methodIndex, methodLabel } from "./folding.js";
+import { boundsOf, type Slots } from "./slots.js";
+
+/** What is counted of an exchange while it runs. */
+export interface Transferred {
+  readonly bodyBytesSent: number;
+  readonly bodyBytesReceived: number;
+  /** How many of both were counted already. */
+  countedSent: number;
+  countedReceived: number;
+}
+
+/** What is counted of one that is over. */
+export interface Counted extends Transferred {
+  readonly request: { readonly method: string; readonly receivedAt: number };
+  readonly client: { readonly scheme: "http" | "https" };
+  readonly status: number;
+  /** Milliseconds until the head of the answer; -1 if there was none. */
+  readonly headMs: number;
+  readonly errorToken: string | undefined;
+}
+
+/** Where requests come to. */
+export interface CountedPlace {
+  readonly server: string;
+  /** Undefined for what no route matched. */
+  readonly route: { readonly name: string; readonly path: string } | undefined;
+}
+
+/** Counts the requests of one route. Every place is looked up once, and none is made for what was never counted. */
+export class RequestCounts {
+  private readonly requestBytes: number;
+  private readonly responseBytes: number;
+  private readonly firstByte: number;
+  /** Places of failures, by their names. */
+  private readonly failures = new Map<string, number>();
+  /** Places of durations, by scheme, method and status. */
+  private readonly durations = new Map<number, number>();
+
+  constructor(
+    private readonly slots: Slots,
+    private readonly place: CountedPlace,
+    private readonly isRegistered: (status: number) => boolean,
+  ) {
+    const labels = this.labels;
+    this.requestBytes = slots.place("requestBytes", labels);
+    this.responseBytes = slots.place("responseBytes", labels);
+    this.firstByte = slots.place("firstByte", labels);
+  }
+
+  /** Server and route. */
+  get labels(): readonly [server: string, route: string] {
+    return [this.place.server, this.place.route?.name ?? ""];
+  }
+
+  /** An exchange is over. @param now milliseconds since 1970 */
+  over(exchange: Counted, now: number): void {
+    this.progress(exchange);
+    const { request, client, status, headMs, errorToken } = exchange;
+    const ofMethod = methodIndex(request.method) * 2 + (client.scheme === "https" ? 1 : 0);
+    const key = ofMethod * 1_000 + status;
+    const at = this.durations.get(key) ?? this.durationAt(key, exchange);
+    // The clock may have been set back.
+    this.slots.observe(at, DURATIONS, Math.max(0, now - request.receivedAt));
+    if (headMs >= 0) this.slots.observe(this.firstByte, FIRST_BYTES, headMs);
+    if (errorToken !== undefined) this.slots.add(this.failures.get(errorToken) ?? this.failureAt(errorToken));
+  }
+
+  /** Counts what was transferred since this was called last. */
+  progress(exchange: Transferred): void {
+    const { slots } = this;
+    const { bodyBytesSent, bodyBytesReceived } = exchange;
+    if (bodyBytesSent !== exchange.countedSent) {
+      slots.add(this.responseBytes, bodyBytesSent - exchange.countedSent);
+      exchange.countedSent = bodyBytesSent;
+    }
+    if (bodyBytesReceived !== exchange.countedReceived) {
+      slots.add(this.requestBytes, bodyBytesReceived - exchange.countedReceived);
+      exchange.countedReceived = bodyBytesReceived;
+    }
+  }
+
+  private failureAt(token: string): number {
+    const at = this.slots.place("failures", [...this.labels, token]);
+    this.failures.set(token, at);
+    return at;
+  }
+
+  private durationAt(key: number, { request, client, status }: Counted): number {
+    const { server, route } = this.place;
+    const folded = foldedStatus(status, this.isRegistered);
+    // Statuses that are counted as one have one place.
+    const foldedKey = key - status + folded;
+    const at =
+      this.durations.get(foldedKey) ??
+      this.slots.place("requests", [
+        ...[server, route?.name ?? "", route?.path ?? "", client.scheme],
+        ...[methodLabel(methodIndex(request.method)), String(folded)],
+      ]);
+    this.durations.set(foldedKey, at);
+    if (foldedKey !== key) this.durations.set(key, at);
+    return at;
+  }
+}
+
+const DURATIONS = boundsOf("requests");
+const FIRST_BYTES = boundsOf("firstByte");

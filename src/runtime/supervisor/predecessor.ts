@@ -1,0 +1,141 @@
+import type { Problem } from "../../model/serving.js";
+import type { Counts } from "../counting/counts.js";
+import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { MasterMessage } from "../worker/ipc.js";
+import {
+  type Handover,
+  SUCCESSOR,
+  type Supervised,
+  type ToPredecessor,
+  type ToSuccessor,
+} from "./handover.js";
+
+/** What the old master may order a new one to do. */
+export interface PredecessorOrders {
+  drain(delayed: boolean): void;
+  stop(): void;
+  /** This is the master from now on. @param counts all that was counted before, if the old one counts */
+  takeOver(counts: Counts | undefined): void;
+  /** Its workers counted this. */
+  count(counts: Counts): void;
+}
+
+/** The old master, seen from the new one. */
+export class Predecessor implements Supervised {
+  /** What it passes on; undefined if it ended before. */
+  readonly handover: Promise<Handover | undefined>;
+  /** Resolves when this process is to be the master: because the old one says so, or because it died. */
+  readonly takeOver: Promise<void>;
+  readonly gone: Promise<void>;
+  orders: PredecessorOrders | undefined;
+  /** Who waits for what the workers of the old master see, by the turn. */
+  private readonly asked = new Map<number, (seen: readonly unknown[]) => void>();
+  private turn = 0;
+
+  private constructor() {
+    this.gone = new Promise((resolve) => process.once("disconnect", resolve));
+    let resolveHandover: (handover: Handover) => void;
+    let resolveTakeOver: () => void;
+    this.handover = new Promise((resolve) => {
+      resolveHandover = resolve;
+      void this.gone.then(() => resolve(undefined));
+    });
+    this.takeOver = new Promise((resolve) => {
+      resolveTakeOver = resolve;
+      void this.gone.then(resolve);
+    });
+    process.on("message", (message: ToSuccessor) => {
+      if (message.type === "start") resolveHandover(message);
+      if (message.type === "takeOver") resolveTakeOver();
+      this.received(message);
+    });
+    void this.send({ type: "started", pid: process.pid });
+  }
+
+  private received(message: ToSuccessor): void {
+    const { orders } = this;
+    if (message.type === "takeOver") orders?.takeOver(message.counts);
+    else if (message.type === "counts") orders?.count(message.counts);
+    else if (message.type === "drain") orders?.drain(message.delayed === true);
+    else if (message.type === "stop") orders?.stop();
+    else if (message.type !== "start") this.asked.get(message.turn)?.(message.seen);
+  }
+
+  /** The master that started this process for an upgrade; undefined if none did. */
+  static ofThisProcess(): Predecessor | undefined {
+    const started = process.env[SUCCESSOR] !== undefined && process.send !== undefined;
+    // Workers must not inherit it.
+    delete process.env[SUCCESSOR];
+    return started ? new Predecessor() : undefined;
+  }
+
+  ready(): void {
+    this.send({ type: "ready" });
+  }
+
+  /** Resolves when the old master knows. */
+  failed(problems: readonly Problem[]): Promise<void> {
+    return this.send({ type: "failed", problems });
+  }
+
+  tookOver(): void {
+    this.send({ type: "tookOver" });
+  }
+
+  /** A master that was replaced is already draining. */
+  drain(): void {
+    this.send({ type: "drain" });
+  }
+
+  stop(): void {
+    this.send({ type: "stop" });
+  }
+
+  broadcast(message: MasterMessage): void {
+    if (message.type === "reopenLogs") this.send({ type: "reopenLogs" });
+  }
+
+  /** Resolves with what each of its workers sees, or with one that is silent. */
+  async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
+    const seen = await this.ask<SeenPauses | null>([null], (turn) => ({ type: "pauses", order, turn }));
+    return seen.map((one) => one ?? undefined);
+  }
+
+  /** Its workers counted this, or those of the new master did. */
+  count(counts: Counts): void {
+    void this.send({ type: "counts", counts });
+  }
+
+  gauges(): Promise<readonly Counts[]> {
+    return this.ask<Counts>([], (turn) => ({ type: "gauges", turn }));
+  }
+
+  /** @param silence stands for the answer of a master that gives none: it hangs, or is of a release that cannot */
+  private async ask<T>(
+    silence: readonly T[],
+    question: (turn: number) => ToPredecessor,
+  ): Promise<readonly T[]> {
+    const turn = ++this.turn;
+    const seen = await new Promise<readonly T[]>((resolve) => {
+      setTimeout(() => resolve(silence), ANSWER_MS).unref();
+      void this.gone.then(() => resolve([]));
+      this.asked.set(turn, resolve as (seen: readonly unknown[]) => void);
+      void this.send(question(turn));
+    });
+    this.asked.delete(turn);
+    return seen;
+  }
+
+  /** Closes the channel, which otherwise keeps this process running. */
+  leave(): void {
+    if (process.connected) process.disconnect();
+  }
+
+  private send(message: ToPredecessor): Promise<void> {
+    if (!process.connected) return Promise.resolve();
+    return new Promise((resolve) => process.send!(message, undefined, undefined, () => resolve()));
+  }
+}
+
+/** Longer than the old master gives its workers. */
+const ANSWER_MS = 3_000;

@@ -1,0 +1,57 @@
+import { type Counts, Totals } from "../counting/counts.js";
+import type { Supervision } from "./supervision.js";
+
+/** What the counts of a master need from it. */
+export interface CountsHost {
+  readonly supervised: Pick<Supervision, "gauges">;
+  /** What the master itself has at the moment. */
+  gauges(): Counts;
+}
+
+/**
+ * Everything that was counted since the service began: by the workers that serve, and by those that were drained,
+ * replaced or killed. A worker says four times a second what it counted since, so that a kill loses no more than that.
+ *
+ * In an upgrade two masters have workers, and each passes on to the main one what its own count: the new one to the old
+ * one until it takes over, with which it gets the totals of all, and from then on the other way round. Counts that are on
+ * their way meanwhile are sent back. So each is counted once, whenever it comes.
+ */
+export class ServedCounts {
+  private totals = new Totals();
+  private main: ((counts: Counts) => void) | undefined;
+
+  constructor(private readonly host: CountsHost) {}
+
+  add(counts: Counts): void {
+    this.totals.add(counts);
+    this.main?.(counts);
+  }
+
+  /** Counts one, under these labels. */
+  count(family: keyof Counts, ...labels: readonly string[]): void {
+    this.add({ [family]: [{ labels, values: [1] }] });
+  }
+
+  /** Another master is the main one: it gets what comes from now on. @returns all that was counted before */
+  passOn(main: (counts: Counts) => void): Counts {
+    this.main = main;
+    return this.totals.counts;
+  }
+
+  /** The other one is not. */
+  keep(): void {
+    this.main = undefined;
+  }
+
+  /** This is the main master now. @param before all that was counted; undefined from a release that does not count */
+  takeOver(before: Counts | undefined): void {
+    this.main = undefined;
+    if (before !== undefined) this.totals = new Totals(before);
+  }
+
+  /** All of it, asked of all workers; one that hangs keeps the answer back for two seconds. */
+  async now(): Promise<Counts> {
+    const gauges = await this.host.supervised.gauges();
+    return new Totals(this.totals.counts, ...gauges, this.host.gauges()).counts;
+  }
+}
