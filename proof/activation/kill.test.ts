@@ -89,36 +89,38 @@ async function run(site: Site, what: What, killAt?: Change): Promise<Run> {
     env,
     stdio: ["ignore", "ignore", "pipe"],
   });
-  let [text, killed] = ["", false];
+  let [text, killed] = ["", ""];
   strace.stderr.on("data", (data: Buffer) => {
     text += data.toString();
-    const held = killed || killAt === undefined ? undefined : heldAt(text, killAt);
+    const held = killed !== "" || killAt === undefined ? undefined : heldAt(text, killAt);
     if (held === undefined) return;
-    killed = true;
-    process.kill(held, "SIGKILL");
+    killed = held;
+    process.kill(Number(held), "SIGKILL");
     // It would wait until the call has been held for long enough.
     strace.kill("SIGKILL");
   });
   // Both have closed it, so both are gone.
   const [status] = (await once(strace, "close")) as [number | null];
   const lines = text.split("\n");
-  const threads = lines.map((line) => /^\[pid +\d+\] /.exec(line)?.[0] ?? "");
-  const busiest = threads.toSorted((a, b) => count(threads, b) - count(threads, a))[0]!;
+  const threads = lines.map((line) => PREFIX.exec(line)?.[1] ?? "");
+  // Of one that was killed early, another thread may have made as many.
+  const busiest = killed || threads.toSorted((a, b) => count(threads, b) - count(threads, a))[0]!;
   const calls = lines.filter((line, i) => threads[i] === busiest && line.includes("("));
   return {
     status,
-    killed,
-    calls: calls.map((line) => line.slice(busiest.length).replaceAll(site.root, "")),
+    killed: killed !== "",
+    calls: calls.map((line) => line.replace(PREFIX, "").replaceAll(site.root, "")),
   };
 }
 
+const PREFIX = /^\[pid +(\d+)\] /;
+
 /** The thread that has entered a change, as strace counts: each thread's calls of the name. */
-function heldAt(text: string, { name, nth }: Change): number | undefined {
+function heldAt(text: string, { name, nth }: Change): string | undefined {
   const threads = [...text.matchAll(/^\[pid +(\d+)\] (\w+)\(/gm)]
     .filter(([, , call]) => call === name)
     .map(([, thread]) => thread!);
-  const held = threads.find((thread) => count(threads, thread) >= nth);
-  return held === undefined ? undefined : Number(held);
+  return threads.find((thread) => count(threads, thread) >= nth);
 }
 
 const count = (all: readonly string[], one_: string): number => all.filter((each) => each === one_).length;
