@@ -92,6 +92,7 @@ describe("usage", () => {
     ["maintenance", "off", "--help"],
     ["maintenance", "status", "--help"],
     ["quiesce", "--help"],
+    ["notify", "--help"],
     ["check", "--help"],
     ["preview", "--help"],
   ])("%s %s prints examples", async (...args) => {

@@ -17,6 +17,7 @@ import type {
   ProxyLimits,
   ProxyLogs,
   ProxyMaintenance,
+  ProxyNotifications,
   ProxyOptions,
   ProxyProtocolOptions,
   ProxyTimeouts,
@@ -90,6 +91,7 @@ const SAME: { readonly [pair: string]: true } = {
     DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions,
     NonNullable<CertificateAuthorityInput["dns"]>
   >,
+  notifications: true satisfies Same<ProxyNotifications, NonNullable<Config["notifications"]>>,
   healthListener: true satisfies Same<HealthListener, NonNullable<Config["healthListener"]>>,
   upstream: true satisfies Same<Omit<UpstreamProps, "name">, Omit<UpstreamInput, "name">>,
   route: true satisfies Same<Values<RouteProps, "action" | "expect">, Omit<RouteInput, "action" | "name">>,

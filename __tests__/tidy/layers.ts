@@ -72,6 +72,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "upstream",
     "actions",
     "worker",
+    "notifications",
     "supervisor",
     "index.ts",
   ],

@@ -55,11 +55,16 @@ const dns = ["certificateAuthorities", 0, "dns"] as const;
 const records = (type: string): SchemaNode =>
   objectsAt(...dns).find(({ properties }) => properties!.type?.const === type)!;
 
+const notified = ["notifications", "targets", 0] as const;
+const target = (type: string): SchemaNode =>
+  objectsAt(...notified).find(({ properties }) => properties!.type?.const === type)!;
+
 /** The object of a document that each interface becomes. */
 const FIELDS: Readonly<Record<string, SchemaNode>> = {
   AccessLogFile: objectAt("logs", "access"),
   AccessLogStream: objectsAt("logs", "access")[1]!,
   AcmeDnsOptions: records("acme-dns"),
+  AnyNotificationTarget: target("webhook"),
   CommandRule: deployed("services", "daemons", 0, "command"),
   DnsProgramOptions: records("program"),
   DnsServerOptions: objectAt(...dns, "server"),
@@ -70,12 +75,19 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   ErrorPageText: objectAt("virtualServers", 0, "errorPages", 0),
   ExpectedNetwork: deployed("network"),
   ForwardedOptions: action("proxy").properties!.forwarded!,
+  GotifyOptions: target("gotify"),
+  GotifyTarget: target("gotify"),
+  HealthcheckOptions: target("healthcheck"),
+  HealthcheckTarget: target("healthcheck"),
   HealthListener: objectAt("healthListener"),
   HstsOptions: objectAt("virtualServers", 0, "hsts"),
   ListenerProps: objectAt("listeners", 0),
+  NtfyOptions: target("ntfy"),
+  NtfyTarget: target("ntfy"),
   ProxyLimits: objectAt("limits"),
   ProxyLogs: objectAt("logs"),
   ProxyMaintenance: objectAt("maintenance"),
+  ProxyNotifications: objectAt("notifications"),
   ProxyOptions: action("proxy"),
   ProxyProtocolOptions: objectAt("listeners", 0, "proxyProtocol"),
   ProxySettings: objectAt(),
@@ -94,4 +106,6 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   UpstreamServer: objectAt("upstreams", 0, "servers", 0),
   UpstreamTls: objectAt("upstreams", 0, "tls"),
   VirtualServerProps: objectAt("virtualServers", 0),
+  WebhookOptions: target("webhook"),
+  WebhookTarget: target("webhook"),
 };

@@ -14,6 +14,7 @@ import { type Programs, programsOf, runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
 import { missingRoom } from "./room.js";
 import { rollBack } from "./rollBack.js";
+import { tellOfRollBack } from "./tellOfRollBack.js";
 import { formatStep } from "./serviceSteps.js";
 import { formatMode, mergeModes, planModes } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
@@ -188,6 +189,8 @@ async function carryOutOrRollBack(
     );
     const notRestored = await rollBack(store, journal, last, changesServices(options.root), report);
     if (last !== undefined) await keepCommand(store, programsOf(last.deployment));
+    if (last !== undefined && changesServices(options.root))
+      await tellOfRollBack(last.deployment, reason, report);
     throw new ActivationFailed(reason, notRestored);
   }
 }

@@ -7,6 +7,7 @@ import { addDoctor } from "./doctorCommand.js";
 import { addExplain } from "./explainCommand.js";
 import type { Output } from "./output.js";
 import { addMaintenance } from "./maintenanceCommand.js";
+import { addNotify } from "./notifyCommand.js";
 import { addPreview } from "./previewOptions.js";
 import { addQuiesce } from "./quiesceCommand.js";
 import { addReload } from "./reloadCommand.js";
@@ -24,6 +25,7 @@ export function addCommands(program: Command, output: Output, done: (code: numbe
   addUpstreams(program, output, done);
   addMaintenance(program, output, done);
   addQuiesce(program, output, done);
+  addNotify(program, output, done);
   addCheck(program, output, done);
   addResolve(program, output, done);
   addReplay(program, output, done);

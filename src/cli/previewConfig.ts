@@ -37,6 +37,8 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     // A secret of the hosts that share it.
     ticketKeys: undefined,
     healthListener: undefined,
+    // Nobody has to be woken by a preview.
+    notifications: undefined,
     listeners,
     upstreams: config.upstreams.map((u) => {
       const url = options.upstreams?.[u.name];

@@ -8,7 +8,7 @@ export interface ConfigOverride {
 }
 
 /** Credentials are made from the prop itself. */
-const FOLLOWED_SECRET = /^ticketKeys(?:\.file)?$/;
+const FOLLOWED_SECRET = /^(?:ticketKeys(?:\.file)?|notifications(?:\.targets.*)?)$/;
 
 /** Sockets, credentials and the firewall are made from the listeners themselves. */
 const FOLLOWED = /^listeners(?:\[[\w.-]+\](?:\.(?:address|port|protocol|tls(?!\.policy)).*)?)?$/;
@@ -23,7 +23,7 @@ export function overridePathProblems(at: string, path: string): Problem[] {
   const secret = FOLLOWED_SECRET.test(path);
   if (!secret && !FOLLOWED.test(path)) return [];
   const fix = secret
-    ? "Give it as the proxy's `ticketKeys`: the service's credentials follow it."
+    ? `Give it as the proxy's \`${path.split(".")[0]}\`: the service's credentials follow it.`
     : "Give it to the Listener: sockets, credentials and the firewall follow it.";
   return [problem("config.unknown-field", at, "concerns more than the config", { received: path, fix })];
 }

@@ -70,6 +70,7 @@ export * from "./listener.js";
 export { type LocalDeliveryOptions } from "./delivery/local.js";
 export { type HttpsOptions, type ListenOptions, Mode, type PlainOptions, type TlsOptions } from "./mode.js";
 export * from "./network.js";
+export * from "./notification.js";
 export type { NodePlatform } from "./nodeDownload.js";
 export * from "./nodeRuntime.js";
 export type { ProxyProtocolOptions } from "./proxyProtocol.js";

@@ -1,4 +1,5 @@
 import type { Problem } from "../model/index.js";
+import type { ProxyNotifications } from "./notification.js";
 import { proxyProblems } from "./props/checks.js";
 import { any, flag, type PropTable } from "./props/propTable.js";
 import { everyoneProblems } from "./trustedEveryone.js";
@@ -60,6 +61,12 @@ export interface ProxySettings {
    */
   readonly healthListener?: HealthListener;
   /**
+   * Whom it tells when a certificate is not renewed, a server stays down, a disk fills, workers end again and again, a reload
+   * is refused, or an activation is rolled back: `{ targets: [Notification.ntfy({ … })] }`.
+   * @default - nobody
+   */
+  readonly notifications?: ProxyNotifications;
+  /**
    * Keys of TLS session tickets that this proxy shares with others: a client resumes its session with any of them.
    * @default - each proxy makes its own keys
    */
@@ -94,6 +101,7 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   timeouts: any,
   maintenance: any,
   healthListener: any,
+  notifications: any,
   ticketKeys: any,
 };
 

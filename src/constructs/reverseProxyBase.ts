@@ -28,6 +28,7 @@ import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
 import { trustedEveryoneProblems } from "./trustedEveryone.js";
 import { settleTokens } from "./props/tokens.js";
+import { notificationFiles } from "../model/config/notificationFiles.js";
 import { type IUpstream, tlsFilesOf, Upstream, type UpstreamProps } from "./upstream.js";
 import { warnOf } from "./warnings.js";
 import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
@@ -196,7 +197,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     );
   }
 
-  /** @internal Files of request fields and of upstreams' TLS, each with the prop that names it. */
+  /** @internal Files of request fields, of upstreams' TLS and of notifications, each with the prop that names it. */
   get credentialFiles(): readonly (readonly [at: string, file: string])[] {
     const below = (at: string, files: Readonly<Record<string, string>>) =>
       Object.entries(files).map(([name, file]) => [`${at}.${name}`, file] as const);
@@ -207,6 +208,9 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
         ),
       ),
       ...this.upstreams.flatMap((one) => below(`${one.node.path}.tls`, tlsFilesOf(one))),
+      ...(this.settings.notifications?.targets ?? []).flatMap((target, i) =>
+        below(`${this.node.path}.notifications.targets[${i}]`, notificationFiles(target)),
+      ),
     ];
   }
 

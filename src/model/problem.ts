@@ -70,6 +70,7 @@ export const PROBLEM_CODES = {
     "A wildcard listener already takes the port: keep the wildcard or the single addresses.",
   "config.public-health-listener":
     "Listen on 127.0.0.1 or on a private address of the host; in a container on `0.0.0.0`, with `anyAddress: true`.",
+  "config.notification-url": "Give the target `url`, or where the URL is a secret `urlFile`, and not both.",
   "config.tls-missing": "Give the https listener a `tls` section with certificate and key.",
   "config.tls-unexpected": "Remove `tls`, or make the listener or the upstream's URL `https`.",
   "config.certificate-source":
@@ -154,6 +155,7 @@ export const PROBLEM_CODES = {
   "files.bad-certificate": "Give a PEM certificate, the server's own first.",
   "files.bad-dhparam": "Give PEM DH parameters of at least 2048 bits.",
   "files.bad-ticket-secret": "Make a new secret: openssl rand -base64 48",
+  "files.bad-notification-secret": "Put the URL, or the token, alone into the file, in one line.",
   "files.key-mismatch": "Use the key that belongs to the certificate.",
   "files.certificate-expired": "Renew the certificate.",
   "files.certificate-expires-soon": "Renew the certificate, then run `systemctl reload portico`.",
@@ -200,6 +202,8 @@ export const PROBLEM_CODES = {
     "Wait until the other command has ended; `portico maintenance status` shows since when it runs.",
   "control.not-quiesced": "Run the command again.",
   "control.not-kept": "Make room in that directory, and give the command again.",
+  "control.no-notifications": "Give the config `notifications`, and reload.",
+  "control.not-notified": "See the reason in the message; `portico notify --test` tries again.",
   "control.replaced": "Ask again: the new master answers.",
   "activation.busy": "Wait until the other activation has ended, then try again.",
   "activation.not-root": "Run it as root.",

@@ -18,6 +18,7 @@ export type * from "./config/config.js";
 export type { DnsProofsConfig, DnsProofsOf } from "./config/dns.js";
 export type { ChallengeType } from "./config/tls.js";
 export * from "./config/dnsProofs.js";
+export * from "./config/notificationFiles.js";
 export * from "./errorPage.js";
 export type { ErrorToken } from "./errorTokens.js";
 export { forwardedClient } from "./forwardedClient.js";

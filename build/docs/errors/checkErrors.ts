@@ -15,6 +15,7 @@ const CERTIFICATE = "/etc/portico/tls/cacert.pem";
 const KEY = "/etc/portico/tls/privkey.pem";
 const DHPARAM = "/etc/portico/tls/dhparam2048.pem";
 const TICKET_SECRET = "/etc/portico/ticket-secret";
+const NOTIFY_URL = "/etc/portico/notify-url";
 const LOG = "/var/log/portico/access.log";
 const MEDIA = "/srv/files/media";
 
@@ -164,6 +165,16 @@ export const CHECK_ERRORS = {
       ({ files }) => (files[TICKET_SECRET] = { text: "c2hvcnQ=\n", mode: 0o600 }),
       {},
       { ticketKeys: { file: TICKET_SECRET } },
+    ),
+  },
+  "files.bad-notification-secret": {
+    means:
+      "The file of a notification target holds no URL, or no token, where one is needed. What it holds is in no message.",
+    example: checked(
+      "files.bad-notification-secret",
+      ({ files }) => (files[NOTIFY_URL] = { text: "alerts.example.org/hook\n", mode: 0o600 }),
+      {},
+      { notifications: { targets: [{ type: "webhook", name: "office", urlFile: NOTIFY_URL }] } },
     ),
   },
   "files.key-mismatch": {

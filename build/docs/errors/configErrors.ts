@@ -233,6 +233,11 @@ export const CONFIG_ERRORS = {
       "The health listener answers everyone who reaches it, so it has no public address. A wildcard address, as in a container, has to be allowed.",
     example: withField("healthListener", { address: "0.0.0.0", port: 9180 }),
   },
+  "config.notification-url": {
+    means:
+      "A target of notifications has no URL, or both one in the config and one in a file. Where the URL itself is a secret, as those of many services are, it belongs into a file.",
+    example: withField("notifications", { targets: [{ type: "webhook", name: "office" }] }),
+  },
   "config.tls-missing": {
     means: "An https listener has no certificate and key.",
     example: withField("listeners[1].tls", undefined),

@@ -370,6 +370,18 @@ export const HOST_ERRORS = {
     'SITE_ROOT was changed by somebody else and stays as it is; before the first deployment it was "/"',
   ),
   ...seen(
+    "control.no-notifications",
+    "`portico notify --test` asks a proxy whose config has no `notifications`.",
+    "",
+    "the config of the running portico names nobody to tell",
+  ),
+  ...seen(
+    "control.not-notified",
+    "A target of notifications did not take the test message. What happens from now on is kept for it, and tried again.",
+    "phone",
+    "did not take the message: it answers 403",
+  ),
+  ...seen(
     "acme.unknown-name",
     "The renewal command names a certificate that portico does not get from an authority.",
     "office.example.org",

@@ -17,6 +17,7 @@ import {
 import { limits, timeouts } from "../limits.js";
 import { hsts, responseHeaders } from "../responseHeaders.js";
 import { errorPages } from "./errorPages.js";
+import { notifications } from "./notifications.js";
 import { maintenance, writes } from "./pauses.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
 import { upstream } from "./upstream.js";
@@ -236,6 +237,7 @@ export const configSchema = z.strictObject({
       "Where probes ask over HTTP: `/healthz` answers 200 while portico works, `/readyz` while it accepts and is not " +
         "about to stop; else 503. Nothing listens without it.",
     ),
+  notifications: notifications.optional(),
   upstreams: z.array(upstream).default([]).describe("Backends that routes forward to."),
   virtualServers: z.array(virtualServer).min(1).describe("Sets of names with their routes."),
 });
@@ -251,6 +253,7 @@ export type ListenerConfig = ProxyConfig["listeners"][number];
 export type HealthListenerConfig = NonNullable<ProxyConfig["healthListener"]>;
 export type TlsConfig = NonNullable<ListenerConfig["tls"]>;
 export type AcmeCertificateConfig = NonNullable<TlsConfig["acme"]>;
+export type NotificationTargetConfig = NonNullable<ProxyConfig["notifications"]>["targets"][number];
 export type UpstreamConfig = ProxyConfig["upstreams"][number];
 export type UpstreamTlsConfig = NonNullable<UpstreamConfig["tls"]>;
 export type VirtualServerConfig = ProxyConfig["virtualServers"][number];

@@ -15,6 +15,7 @@ import { type Problem, problem } from "../problem.js";
 import { Router } from "./router.js";
 import { CATCH_ALL } from "../serverName.js";
 import { normalisePath } from "../target.js";
+import { notificationProblems } from "./notificationChecks.js";
 import { listenerLedTo, ownNames } from "./redirects.js";
 import { tlsPolicySettings } from "../tlsPolicy.js";
 import { trustProblems } from "./trustChecks.js";
@@ -39,6 +40,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...errorPageProblems(config),
     ...trustProblems(config),
     ...upstreamProblems(config),
+    ...notificationProblems(config),
     ...proxyLoops(config),
   ];
   // Following redirects needs a config that can be routed.

@@ -17,10 +17,12 @@ import {
   type RouteConfig,
   type WantedCertificate,
   withDnsFiles,
+  withNotificationFiles,
 } from "../../model/serving.js";
 import { loadErrorPages } from "./errorPageFiles.js";
 import { directoryProblem, logProblem, readParsed, recoverLogs } from "./files.js";
 import { loadFieldValues } from "./fieldValues.js";
+import { checkNotificationFiles } from "./notificationFiles.js";
 import { loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tlsFiles.js";
 import { loadUpstreamTls } from "./upstreamTls.js";
@@ -109,16 +111,18 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
   const { expiry = "problem" } = options;
   const find = await credentials();
-  const [tls, upstreams, tickets, fields, pages, authorities, directories, logs] = await Promise.all([
-    loadTlsFiles(config, expiry, issued),
-    loadUpstreamTls(config, expiry, find),
-    config.ticketKeys === undefined ? undefined : loadTicketSecret(config.ticketKeys, find),
-    loadFieldValues(config, find),
-    loadErrorPages(config),
-    authorityFileProblems(config),
-    directoryProblems(config),
-    options.logToStderr === true ? [] : logProblems(config, tolerant),
-  ]);
+  const [tls, upstreams, tickets, fields, pages, authorities, notified, directories, logs] =
+    await Promise.all([
+      loadTlsFiles(config, expiry, issued),
+      loadUpstreamTls(config, expiry, find),
+      config.ticketKeys === undefined ? undefined : loadTicketSecret(config.ticketKeys, find),
+      loadFieldValues(config, find),
+      loadErrorPages(config),
+      authorityFileProblems(config),
+      checkNotificationFiles(config, find),
+      directoryProblems(config),
+      options.logToStderr === true ? [] : logProblems(config, tolerant),
+    ]);
   const problems = [
     ...tls.problems,
     ...upstreams.problems,
@@ -126,6 +130,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...fields.problems,
     ...pages.problems,
     ...authorities,
+    ...notified.problems,
     ...directories,
     ...(tolerant ? [] : logs),
   ];
@@ -135,6 +140,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...upstreams.warnings,
     ...(tickets?.warnings ?? []),
     ...fields.warnings,
+    ...notified.warnings,
     ...(tolerant ? logs : []),
   ];
   const secret = tickets?.secret === undefined ? {} : { ticketSecret: tickets.secret };
@@ -190,6 +196,16 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
         ...(dns === undefined ? {} : { dns: withDnsFiles(dns, (path) => join(root, path)) }),
       };
     }),
+    ...(config.notifications === undefined
+      ? {}
+      : {
+          notifications: {
+            ...config.notifications,
+            targets: config.notifications.targets.map((one) =>
+              withNotificationFiles(one, (path) => join(root, path)),
+            ),
+          },
+        }),
     ...(config.ticketKeys === undefined ? {} : { ticketKeys: pathsBelow(root, config.ticketKeys, "file") }),
     listeners: config.listeners.map(({ tls, ...listener }) =>
       tls === undefined

@@ -94,6 +94,7 @@ const CERTIFICATE = z.object({
   source: z.enum(["files", "acme", "temporary"]),
   from: TEXT,
   issuer: TEXT,
+  notBefore: TIME.optional(),
   notAfter: TIME,
   state: z.enum(["none", "ordering", "waiting", "valid"]).optional(),
   nextAttempt: TIME.optional(),
@@ -137,6 +138,7 @@ const DONE = z.object({
   certificates: z.array(CERTIFICATE).optional(),
   upstreams: z.array(UPSTREAM).optional(),
   pauses: PAUSES.optional(),
+  notified: z.array(z.object({ name: TEXT, type: TEXT, why: TEXT.optional() })).optional(),
 }) as unknown as z.ZodType<Done>;
 
 const OUTCOME: z.ZodType<ControlOutcome> = z.union([

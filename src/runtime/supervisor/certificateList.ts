@@ -16,6 +16,8 @@ export interface ListedCertificate {
   /** Of files: the path of the certificate in the config. Of ACME: the name of the authority. */
   readonly from: string;
   readonly issuer: string;
+  /** Absent of a master of an older release. */
+  readonly notBefore?: number;
   readonly notAfter: number;
   /** What the proxy is doing about it; for ACME only. */
   readonly state?: CertificateStatus["state"];
@@ -45,6 +47,7 @@ export function listCertificates(
         source: contents.source,
         from: source.type === "acme" ? source.acme.authority : source.certificate,
         issuer: issuerOf(leaf),
+        notBefore: Date.parse(leaf.validFrom),
         notAfter: Date.parse(leaf.validTo),
         ...(status === undefined ? {} : { state: status.state }),
         ...(status?.nextAttempt === undefined ? {} : { nextAttempt: status.nextAttempt }),

@@ -2,6 +2,7 @@ import { chmodSync, renameSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import { type ControlRequest, parseRequest } from "./controlRequest.js";
+import type { TestOutcome } from "../notifications/notifier.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
 import type { ListedPauses } from "./listedPauses.js";
@@ -26,6 +27,8 @@ export interface Done {
   readonly upstreams?: readonly ListedUpstream[];
   /** The answer to `pauses` and `quiesce`. */
   readonly pauses?: ListedPauses;
+  /** The answer to `notify`. */
+  readonly notified?: readonly TestOutcome[];
 }
 
 /**

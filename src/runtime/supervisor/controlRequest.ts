@@ -24,6 +24,8 @@ export type ControlRequest =
   | ({ readonly command: "quiesce" } & QuiesceRequest)
   /** Ends the quiesce that this id began. */
   | { readonly command: "resume"; readonly id: string }
+  /** Tells the targets of notifications that an activation was rolled back; without it sends them a test. */
+  | { readonly command: "notify"; readonly rolledBack?: { readonly reason: string; readonly fix: string } }
   /** Paths of the Node binary and the runtime to start; default: those that run now. */
   | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
 
@@ -52,6 +54,10 @@ const REQUEST = z.union([
     begin: z.object({ reads: z.boolean(), limitMs }).optional(),
   }),
   z.object({ command: z.literal("resume"), id: text }),
+  z.object({
+    command: z.literal("notify"),
+    rolledBack: z.object({ reason: text, fix: text }).optional(),
+  }),
 ]) as unknown as z.ZodType<ControlRequest>;
 
 /** @returns undefined for what is no request */

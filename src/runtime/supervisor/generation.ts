@@ -18,6 +18,8 @@ export interface GenerationOptions extends WorkerSpec {
   count(counts: Counts): void;
   /** Something an administrator should know about a worker. */
   log(level: "crit" | "info", message: string): void;
+  /** A worker ended that nobody had asked to; `how` completes the sentence "the worker …". */
+  onEnd?(how: string): void;
 }
 
 /**
@@ -198,6 +200,7 @@ export class Generation implements WorkerEvents {
     if (this.state === "starting") {
       return this.giveUp([problem("serve.worker-failed", "", `${message} before it was ready`)]);
     }
+    this.options.onEnd?.(how);
     const delayMs = this.backoff(worker);
     this.options.log("crit", `${message}; another one starts${delayMs === 0 ? "" : ` in ${delayMs} ms`}`);
     this.respawnIn(delayMs);

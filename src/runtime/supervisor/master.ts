@@ -16,6 +16,7 @@ import type { MasterOptions } from "./masterOptions.js";
 import { MasterSockets } from "./masterSockets.js";
 import { ServedCertificates } from "./servedCertificates.js";
 import { ServedCounts } from "./servedCounts.js";
+import { type NotifyingMaster, ServedNotifications } from "./servedNotifications.js";
 import { ServedPauses } from "./servedPauses.js";
 import { ServedUpstreams } from "./servedUpstreams.js";
 import { type Serving, ServiceState, stopped } from "./serviceState.js";
@@ -54,6 +55,7 @@ export class Master {
   readonly upstreams: ServedUpstreams;
   readonly pauses: ServedPauses;
   readonly counts: ServedCounts;
+  readonly notifications: ServedNotifications;
   private control: ControlServer | undefined;
   private readonly ticketKeys: TicketKeys;
   /** Reloads that were requested and have not begun are done as one. */
@@ -69,7 +71,11 @@ export class Master {
   constructor(private readonly options: MasterOptions) {
     const { predecessor, logToStderr } = options;
     this.logs = new MasterLog(logToStderr !== true);
-    this.service = new ServiceState(this.logs, () => this.serving);
+    this.service = new ServiceState(
+      this.logs,
+      () => this.serving,
+      (verdict, problems) => this.notifications.refused(verdict, problems),
+    );
     this.sockets = new MasterSockets(() => this.notReady(), this.logs);
     this.ticketKeys = new TicketKeys(
       (ticketKeys) => this.supervised.broadcast({ type: "ticketKeys", ticketKeys }),
@@ -85,6 +91,12 @@ export class Master {
     const host = { loaded: () => this.loaded!, supervised, changes, notNow: () => this.notNow("change") };
     this.upstreams = new ServedUpstreams(host, this.logs);
     this.pauses = new ServedPauses(options.control, host, this.logs);
+    this.notifications = new ServedNotifications(
+      options.control,
+      options.acmeDirectory,
+      this.watched(),
+      this.logs,
+    );
     this.succession = new Succession(this.replaceable());
     if (predecessor === undefined) return;
     this.counts.passOn((counts) => predecessor.count(counts));
@@ -220,8 +232,14 @@ export class Master {
     const stream = logToStderr === true ? process.stderr : process.stdout;
     report.write(stream, `portico ${VERSION} ready: ${report.servingText(config)}\n`);
     onReady?.();
+    this.lookAfter();
+  }
+
+  /** What a main master does besides serving, by the config that is in force. */
+  private lookAfter(): void {
     this.certificates.lookAfter();
     void this.upstreams.lookAfter();
+    void this.notifications.lookAfter();
   }
 
   status(): Done {
@@ -243,9 +261,16 @@ export class Master {
     this.service.succeeded();
     await this.service.notify({ READY: 1 });
     this.logs.write("info", message);
-    this.certificates.lookAfter();
-    void this.upstreams.lookAfter();
+    this.notifications.reloaded();
+    this.lookAfter();
     return { ok: true, value: { message, warnings } };
+  }
+
+  /** This master, as one that somebody wants to hear of. */
+  private watched(): NotifyingMaster {
+    const { upstreams, certificates } = this;
+    const isServing = (): boolean => this.notReady() === undefined;
+    return { loaded: () => this.loaded!, isServing, upstreams, certificates };
   }
 
   /** This master, as one that a new one may replace. */
@@ -300,6 +325,7 @@ export class Master {
       logToStderr: this.options.logToStderr === true,
       count: (counts) => this.counts.add(counts),
       log: (level, message) => this.logs.write(level, message),
+      onEnd: (how) => this.notifications.workerEnded(how),
     });
     this.supervised.add(next);
     await this.upstreams.lookUp(config);
@@ -335,6 +361,7 @@ export class Master {
     this.ticketKeys.stop();
     this.upstreams.stop();
     this.pauses.stop();
+    this.notifications.stop();
     await Promise.all([drained, this.certificates.stop()]);
   }
 

@@ -4,6 +4,7 @@ import type { Program } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
 import { holdingsText } from "../worker/holdings.js";
 import type { ServedCertificates } from "./servedCertificates.js";
+import type { ServedNotifications } from "./servedNotifications.js";
 import type { ServedPauses } from "./servedPauses.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
@@ -16,6 +17,7 @@ export interface AskedMaster {
   readonly supervised: Pick<Supervision, "holdings">;
   readonly upstreams: Pick<ServedUpstreams, "list" | "drain">;
   readonly pauses: Pick<ServedPauses, "list" | "begin" | "end" | "quiesce" | "resume">;
+  readonly notifications: Pick<ServedNotifications, "test" | "rolledBack">;
   readonly certificates: Pick<ServedCertificates, "list" | "renew">;
 }
 
@@ -59,6 +61,10 @@ async function answer(master: AskedMaster, request: ControlRequest): Promise<Con
       return master.pauses.quiesce(request);
     case "resume":
       return master.pauses.resume(request.id);
+    case "notify":
+      return request.rolledBack === undefined
+        ? master.notifications.test()
+        : master.notifications.rolledBack(request.rolledBack.reason, request.rolledBack.fix);
     case "reload":
       return master.reload();
     case "upgrade":

@@ -15,6 +15,7 @@ import type { ServerOrder } from "../upstream/balancer.js";
 import type { ServerOrders } from "../upstream/upstreamServers.js";
 import type { ControlOutcome, Done } from "./control.js";
 import type { ServerChecks } from "./serverChecks.js";
+import type { DownServer } from "../notifications/watch.js";
 import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
 import type { OrderingMaster } from "./orderingMaster.js";
@@ -179,6 +180,22 @@ export class ServedUpstreams {
   private serversOf(upstream: UpstreamConfig): readonly KnownServer[] {
     const known: KnownAddresses = Object.fromEntries(this.states.get(upstream.name) ?? []);
     return knownServers(upstream, known);
+  }
+
+  /** Servers that get no request at the moment, although nobody drained them. */
+  async down(): Promise<readonly DownServer[]> {
+    const { upstreams } = this.host.loaded().config;
+    const checked = upstreams.filter((one) => !hasSeveral(one) && one.health !== undefined);
+    const single = checked.flatMap(({ name }) =>
+      [...(this.states.get(name) ?? [])].map(([url, { down, why }]) => ({ upstream: name, url, down, why })),
+    );
+    const others = upstreams.some(hasSeveral) ? await this.listed() : [];
+    const several = others.flatMap(({ name, servers }) =>
+      servers
+        .filter(({ drained }) => !drained)
+        .map(({ url, down, outIn, why }) => ({ upstream: name, url, down: down || outIn > 0, why })),
+    );
+    return [...single, ...several].filter(({ down }) => down);
   }
 
   async list(): Promise<Done> {

@@ -20,10 +20,14 @@ export class ServiceState {
   private lastFailure: string | undefined;
   private readonly systemd: SystemdNotify;
 
-  /** @param serving what is said of the service now; undefined if another process speaks for it */
+  /**
+   * @param serving what is said of the service now; undefined if another process speaks for it
+   * @param onRefused is told of what was refused
+   */
   constructor(
     private readonly logs: Pick<MasterLog, "write" | "refuse">,
     private readonly serving: () => Serving | undefined,
+    private readonly onRefused: (verdict: string, problems: readonly Problem[]) => void,
   ) {
     this.systemd = new SystemdNotify(process.env, (message) => logs.write("warn", message));
   }
@@ -45,6 +49,7 @@ export class ServiceState {
     const [first] = problems;
     this.lastFailure = `${verdict.split(",")[0]}: ${problemLine(first!)}`;
     this.logs.refuse(verdict, problems);
+    this.onRefused(verdict, problems);
     return { ok: false, problems };
   }
 

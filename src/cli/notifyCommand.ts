@@ -1,0 +1,46 @@
+import type { Command } from "commander";
+import { formatProblem, problem } from "../model/index.js";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
+import { printOutcome, withControl } from "./controlOptions.js";
+import { EXIT, json, type Output, tableText } from "./output.js";
+
+interface Flags {
+  control: string;
+  timeout: number;
+  json?: boolean;
+}
+
+export function addNotify(program: Command, output: Output, done: (code: number) => void): void {
+  withControl(program.command("notify"))
+    .description("have the running portico send a test message to every target of its notifications")
+    .requiredOption("--test", "send a test message; a healthcheck is pinged")
+    .addHelpText(
+      "after",
+      `
+Each target is tried once, whatever waits for it, and the outcome of each is shown. The message says that it is a test.
+
+Exit codes: 0 every target took it, 1 one did not, or portico cannot be asked, 2 wrong usage.
+
+Examples:
+  portico notify --test
+  portico notify --test --json`,
+    )
+    .action(async (flags: Flags) => done(await test(flags, output)));
+}
+
+async function test({ control, timeout, json: asJson }: Flags, output: Output): Promise<number> {
+  const outcome = await askMaster(control, { command: "notify" }, timeout * 1000);
+  if (!outcome.ok) return printOutcome(outcome, "notification", output, asJson);
+  const { notified = [] } = outcome.value;
+  const problems = notified.flatMap(({ name, why }) =>
+    why === undefined ? [] : [problem("control.not-notified", name, `did not take the message: ${why}`)],
+  );
+  const ok = problems.length === 0;
+  if (asJson === true) output.out(json({ ok, targets: notified, problems }));
+  else {
+    const rows = notified.map(({ name, type, why }) => [name, type, why === undefined ? "told" : "not told"]);
+    output.out(tableText([["TARGET", "KIND", "OUTCOME"], ...rows]).join(""));
+    for (const one of problems) output.err(`${formatProblem(one)}\n`);
+  }
+  return ok ? EXIT.ok : EXIT.failed;
+}

@@ -1,0 +1,96 @@
+import {
+  notificationFiles,
+  type NotificationTargetConfig,
+  type Problem,
+  problem,
+  type ProxyConfig,
+} from "../../model/serving.js";
+import { readRoots } from "./authorityFiles.js";
+import type { FindCredential } from "./credentials.js";
+import { exposure, readText } from "./files.js";
+
+/** What the files of notifications say of themselves; their contents are in no message. */
+export interface NotificationFileFindings {
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+/** Reads the secrets of notifications as they are now. */
+export async function checkNotificationFiles(
+  { notifications }: ProxyConfig,
+  find: FindCredential,
+): Promise<NotificationFileFindings> {
+  const problems: Problem[] = [];
+  const warnings: Problem[] = [];
+  for (const [i, target] of (notifications?.targets ?? []).entries()) {
+    for (const [field, named] of Object.entries(notificationFiles(target))) {
+      const credential = await find(named);
+      const file = credential ?? named;
+      const label = `notifications.targets[${i}].${field} (${file})`;
+      if (field === "roots") {
+        problems.push(...(await readRoots(file, label)).problems);
+        continue;
+      }
+      const read = await readText(file, label, true);
+      if ("problem" in read) {
+        problems.push(read.problem);
+        continue;
+      }
+      const is = field === "urlFile" ? isHttpsUrl : isToken;
+      if (!is(oneLine(read.text))) {
+        const [what, allowed] =
+          field === "urlFile"
+            ? ["an https URL", "https://HOST[:PORT]/PATH, without user or fragment"]
+            : ["a token", "visible ASCII, without spaces"];
+        problems.push(problem("files.bad-notification-secret", label, `does not hold ${what}`, { allowed }));
+      }
+      if (credential === undefined) warnings.push(...(await exposure(file, label)));
+    }
+  }
+  return { problems, warnings };
+}
+
+/** What a target is reached by. Never logged, never part of a message. */
+export interface NotificationSecrets {
+  readonly url: URL;
+  readonly token?: string;
+  /** PEM. */
+  readonly roots?: string;
+}
+
+/**
+ * Reads the secrets of a target when they are needed, so that a renewed one counts at once.
+ *
+ * @returns why it cannot be reached, in words without a secret, if so
+ */
+export async function notificationSecrets(
+  target: NotificationTargetConfig,
+  find: FindCredential,
+): Promise<NotificationSecrets | string> {
+  const contents: Record<string, string> = {};
+  for (const [field, named] of Object.entries(notificationFiles(target))) {
+    const read = await readText((await find(named)) ?? named, field, true);
+    if ("problem" in read) return `${field} (${named}) ${read.problem.message}`;
+    contents[field] = field === "roots" ? read.text : oneLine(read.text);
+  }
+  const { urlFile, tokenFile, roots } = contents;
+  const url = target.url ?? urlFile!;
+  if (!isHttpsUrl(url)) return "urlFile does not hold an https URL";
+  if (tokenFile !== undefined && !isToken(tokenFile)) return "tokenFile does not hold a token";
+  return {
+    url: new URL(url),
+    ...(tokenFile === undefined ? {} : { token: tokenFile }),
+    ...(roots === undefined ? {} : { roots }),
+  };
+}
+
+/** Editors and `echo` end a line. */
+const oneLine = (text: string): string => text.replace(/\r?\n$/, "");
+
+function isHttpsUrl(text: string): boolean {
+  if (!/^https:\/\/[!-~]{1,2048}$/.test(text) || !URL.canParse(text)) return false;
+  const { username, password, hash } = new URL(text);
+  return username === "" && password === "" && hash === "";
+}
+
+const isToken = (text: string): boolean => /^[!-~]{1,2048}$/.test(text);

@@ -1,0 +1,163 @@
+import * as z from "zod";
+import { cleaned, type Notice, type Told } from "./notice.js";
+
+/** Times here are in milliseconds since 1970: a board outlasts its process. */
+const entry = z.object({
+  key: z.string().max(400),
+  what: z.string().max(700),
+  fix: z.string().max(700),
+  /** Whether it goes on. */
+  open: z.boolean(),
+  since: z.number(),
+  /** Whether it was told since it began. */
+  told: z.boolean(),
+  /** When it was told last; 0 for never. */
+  toldAt: z.number(),
+  /** How long nothing more is told of it after that. */
+  quietMs: z.number(),
+  /** Whether the end of what was told is still to be told. */
+  ended: z.boolean(),
+});
+
+type Entry = z.output<typeof entry>;
+
+const board = z.array(entry).max(1_000);
+
+/** What a board keeps over a restart; no secret is part of it. */
+export type KeptBoard = readonly Entry[];
+
+/**
+ * Decides what is told and when: what comes within a minute in one message, nothing twice before `repeatMs`, and the end
+ * of what was told.
+ *
+ *     raise ──> open ──a minute──> told ──repeatMs──> told again
+ *                 │                  └──resolve──> "resolved" ──> quiet: 10 minutes, doubled each time up to repeatMs
+ *                 └──resolve──> forgotten
+ */
+export class NoticeBoard {
+  private readonly entries = new Map<string, Entry>();
+  /** Since when something waits to be told. */
+  private waitingSince: number | undefined;
+
+  constructor(
+    private repeatMs: number,
+    private readonly digestMs = DIGEST_MS,
+  ) {}
+
+  /** From now on repeats after another time. */
+  repeatAfter(ms: number): void {
+    this.repeatMs = ms;
+  }
+
+  /** Whether nothing is wrong at the moment. */
+  get isCalm(): boolean {
+    return ![...this.entries.values()].some(({ open }) => open);
+  }
+
+  /** What is wrong of one kind now, all of it: keys of that kind that are not among them are resolved. */
+  observe(kind: string, notices: readonly Notice[], now: number): void {
+    for (const notice of notices) this.raise(notice, now);
+    const keys = new Set(notices.map((one) => cleaned(one).key));
+    for (const { key, open } of [...this.entries.values()])
+      if (open && key.startsWith(`${kind}/`) && !keys.has(key)) this.resolve(key);
+  }
+
+  /** It goes on until it is resolved. */
+  raise(notice: Notice, now: number): void {
+    const known = this.entryOf(notice, now);
+    if (known === undefined || known.open) return;
+    known.open = true;
+    known.since = now;
+    // Its end was not told yet, so for those who are told it never ended.
+    known.told = known.ended;
+    known.ended = false;
+  }
+
+  resolve(key: string): void {
+    const known = this.entries.get(key);
+    if (known === undefined || !known.open) return;
+    known.open = false;
+    known.ended = known.told;
+    known.told = false;
+    if (known.toldAt === 0) this.entries.delete(key);
+  }
+
+  /** It happened, and is over. */
+  happened(notice: Notice, now: number): void {
+    const known = this.entryOf(notice, now);
+    if (known === undefined || known.ended || known.open) return;
+    if (known.toldAt !== 0 && now - known.toldAt < this.repeatMs) return;
+    this.entries.set(known.key, { ...known, since: now, ended: true, toldAt: 0 });
+  }
+
+  /** What is to be told now; it counts as told from now on. Empty while more may come. */
+  due(now: number): readonly Told[] {
+    this.tidy(now);
+    const waiting = [...this.entries.values()].filter((one) => this.isDue(one, now));
+    if (waiting.length === 0) {
+      this.waitingSince = undefined;
+      return [];
+    }
+    this.waitingSince ??= now;
+    // A clock that was set back must not keep it waiting.
+    if (Math.abs(now - this.waitingSince) < this.digestMs) return [];
+    this.waitingSince = undefined;
+    return waiting.map((one) => this.tell(one, now));
+  }
+
+  /** What was told, and may have to be resolved by the next process. */
+  get kept(): KeptBoard {
+    return [...this.entries.values()].filter(({ toldAt }) => toldAt !== 0);
+  }
+
+  /** Goes on where another process ended; what is no board is nothing. */
+  recall(kept: unknown): void {
+    const read = board.safeParse(kept);
+    if (!read.success) return;
+    for (const one of read.data) this.entries.set(one.key, one);
+  }
+
+  private isDue({ open, told, toldAt, quietMs, ended }: Entry, now: number): boolean {
+    if (ended) return true;
+    if (!open) return false;
+    return toldAt === 0 || now - toldAt >= (told ? this.repeatMs : Math.min(quietMs, this.repeatMs));
+  }
+
+  private tell(one: Entry, now: number): Told {
+    const { key, what, fix, since } = one;
+    const state = one.open ? "problem" : one.toldAt === 0 ? "event" : "resolved";
+    if (state === "problem" && !one.told) {
+      const recent = one.toldAt !== 0 && now - one.toldAt < 2 * this.repeatMs;
+      one.quietMs = Math.min(recent ? one.quietMs * 2 : QUIET_MS, this.repeatMs);
+    }
+    one.told = one.open;
+    one.ended = false;
+    if (state !== "resolved") one.toldAt = now;
+    return { key, what, fix, since, state };
+  }
+
+  /** The newest words about a thing; undefined if there are too many things. */
+  private entryOf(notice: Notice, now: number): Entry | undefined {
+    const words = cleaned(notice);
+    const known = this.entries.get(words.key);
+    if (known !== undefined) return Object.assign(known, words);
+    if (this.entries.size >= ENTRIES_MAX) return undefined;
+    const state = { open: false, since: now, told: false, toldAt: 0, quietMs: QUIET_MS, ended: false };
+    const made = { ...words, ...state };
+    this.entries.set(words.key, made);
+    return made;
+  }
+
+  private tidy(now: number): void {
+    for (const one of this.entries.values()) {
+      // The clock was set back: nothing is kept quiet for longer than it would have been.
+      if (one.toldAt > now) one.toldAt = now;
+      const quiet = now - one.toldAt > 2 * this.repeatMs;
+      if (!one.open && !one.ended && quiet) this.entries.delete(one.key);
+    }
+  }
+}
+
+const DIGEST_MS = 60_000;
+const QUIET_MS = 600_000;
+const ENTRIES_MAX = 500;

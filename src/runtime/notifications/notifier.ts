@@ -1,0 +1,130 @@
+import type { ProxyConfig } from "../../model/serving.js";
+import type { Taken } from "./exchange.js";
+import type { Notice } from "./notice.js";
+import { NoticeBoard } from "./noticeBoard.js";
+import { readBoard, writeBoard } from "./boardFile.js";
+import { MessageTarget, PACE, type Pace, PingTarget, type TargetHost } from "./target.js";
+
+export type NotificationsConfig = NonNullable<ProxyConfig["notifications"]>;
+
+export interface NotifierHost extends Omit<TargetHost, "delivered"> {
+  /** Whether it serves, and is not about to end. */
+  isServing(): boolean;
+}
+
+/** How a target took a test message. */
+export interface TestOutcome {
+  readonly name: string;
+  readonly type: string;
+  /** Why it did not take it; absent if it did. */
+  readonly why?: string;
+}
+
+/**
+ * Tells the targets of a config what somebody has to look at. Nothing here is waited for by anything that serves, and what
+ * waits is bounded.
+ */
+export class Notifier {
+  private readonly board: NoticeBoard;
+  private targets: readonly (MessageTarget | PingTarget)[] = [];
+  private readonly timer: NodeJS.Timeout;
+
+  /**
+   * @param file where it is kept what was told; undefined if there is no place for it
+   * @param digestMs how long more is waited for once there is something to tell
+   */
+  constructor(
+    config: NotificationsConfig,
+    private readonly file: string | undefined,
+    private readonly host: NotifierHost,
+    private readonly pace: Pace = PACE,
+    digestMs?: number,
+  ) {
+    this.board = new NoticeBoard(config.repeatMs, digestMs);
+    if (file !== undefined) this.board.recall(readBoard(file));
+    this.use(config);
+    this.timer = setInterval(() => this.look(), Math.min(LOOK_MS, digestMs ?? LOOK_MS)).unref();
+  }
+
+  /** Goes on with another config; what waits for targets that stay as they are still reaches them. */
+  use({ targets, repeatMs }: NotificationsConfig): void {
+    this.board.repeatAfter(repeatMs);
+    const host = { ...this.targetHost() };
+    const same = (config: object) => (one: MessageTarget | PingTarget) =>
+      JSON.stringify(one.config) === JSON.stringify(config);
+    const next = targets.map(
+      (config) =>
+        this.targets.find(same(config)) ??
+        (config.type === "healthcheck"
+          ? new PingTarget(config, host, this.pace, () => this.board.isCalm && this.host.isServing())
+          : new MessageTarget(config, host, this.pace)),
+    );
+    for (const one of this.targets) if (!next.includes(one)) one.stop();
+    this.targets = next;
+  }
+
+  /** What is wrong of one kind now, all of it. */
+  observe(kind: string, notices: readonly Notice[]): void {
+    this.board.observe(kind, notices, Date.now());
+  }
+
+  raise(notice: Notice): void {
+    this.board.raise(notice, Date.now());
+  }
+
+  resolve(key: string): void {
+    this.board.resolve(key);
+  }
+
+  happened(notice: Notice): void {
+    this.board.happened(notice, Date.now());
+  }
+
+  /** Sends each target a message now; resolves when all have answered, or had time to. */
+  test(): Promise<readonly TestOutcome[]> {
+    const told = { ...TEST, state: "event", since: Date.now() } as const;
+    return Promise.all(
+      this.targets.map(async (one) => {
+        const taken: Taken = await one.test(told);
+        const { name, type } = one.config;
+        return { name, type, ...(taken.ok ? {} : { why: taken.why }) };
+      }),
+    );
+  }
+
+  /** What was not told yet, the next process finds out anew. */
+  stop(): void {
+    clearInterval(this.timer);
+    for (const one of this.targets) one.stop();
+  }
+
+  private look(): void {
+    const told = this.board.due(Date.now());
+    if (told.length === 0) return;
+    const messages = this.targets.filter((one) => one instanceof MessageTarget);
+    for (const one of messages) one.add(told);
+  }
+
+  private targetHost(): TargetHost {
+    const { host } = this;
+    return {
+      log: (level, message) => host.log(level, message),
+      find: () => host.find(),
+      delivered: () => this.keep(),
+    };
+  }
+
+  /** Once one target has it, it is not told anew by the next process, however this one ends. */
+  private keep(): void {
+    const why = this.file === undefined ? undefined : writeBoard(this.file, this.board.kept);
+    if (why !== undefined) this.host.log("warn", `what was told would be told again after a crash: ${why}`);
+  }
+}
+
+const LOOK_MS = 5_000;
+
+const TEST: Notice = {
+  key: "test/test",
+  what: "This is a test of notifications: nothing happened",
+  fix: "Nothing has to be done.",
+};

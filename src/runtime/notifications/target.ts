@@ -1,0 +1,160 @@
+import type { NotificationTargetConfig } from "../../model/serving.js";
+import type { FindCredential } from "../load/credentials.js";
+import { notificationSecrets } from "../load/notificationFiles.js";
+import { send, type Taken } from "./exchange.js";
+import { type Digest, messageOf, pingOf } from "./messages.js";
+import type { Told } from "./notice.js";
+
+/** What targets need of whoever has them. */
+export interface TargetHost {
+  log(level: "warn" | "info", message: string): void;
+  /** Finds what was handed over of a file; asked each time, since a reload hands over anew. */
+  find(): Promise<FindCredential>;
+  /** Called when something was taken. */
+  delivered(): void;
+}
+
+/** How long tries are apart; tests have less time. */
+export interface Pace {
+  readonly firstMs: number;
+  readonly mostMs: number;
+  readonly deadlineMs: number;
+}
+
+export const PACE: Pace = { firstMs: 5_000, mostMs: 600_000, deadlineMs: 10_000 };
+
+/** What every target has. */
+abstract class AnyTarget {
+  protected readonly stopping = new AbortController();
+  private failing = false;
+
+  constructor(
+    readonly config: NotificationTargetConfig,
+    protected readonly host: TargetHost,
+    protected readonly pace: Pace,
+  ) {}
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  protected async deliver(digest: Digest | undefined): Promise<Taken> {
+    const { config, host, pace, stopping } = this;
+    const secrets = await notificationSecrets(config, await host.find());
+    if (typeof secrets === "string") return { ok: false, why: secrets };
+    const message =
+      digest === undefined || config.type === "healthcheck"
+        ? pingOf(secrets)
+        : messageOf(config.type, secrets, digest);
+    return send(message, secrets.roots, stopping.signal, pace.deadlineMs);
+  }
+
+  /** Says once that it fails, and once that it no longer does. */
+  protected say(taken: Taken): void {
+    if (this.stopping.signal.aborted || taken.ok !== this.failing) return;
+    this.failing = !taken.ok;
+    const name = `notification target "${this.config.name}"`;
+    if (taken.ok) this.host.log("info", `${name} takes messages again`);
+    else this.host.log("warn", `${name} was not told: ${taken.why}; it is tried again`);
+  }
+}
+
+/** One that is told. What waits for it goes in one message once it takes any. */
+export class MessageTarget extends AnyTarget {
+  private waiting: Told[] = [];
+  private dropped = 0;
+  private failures = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private sending = false;
+
+  /** Never waits, and never keeps more than a few. */
+  add(told: readonly Told[]): void {
+    this.waiting.push(...told);
+    const over = this.waiting.length - WAITING_MAX;
+    if (over > 0) {
+      this.waiting.splice(0, over);
+      this.dropped += over;
+    }
+    if (this.timer === undefined) void this.next();
+  }
+
+  /** Sends a message now, whatever waits; resolves with how it was taken. */
+  async test(told: Told): Promise<Taken> {
+    return this.deliver({ told: [told], dropped: 0, at: Date.now() });
+  }
+
+  override stop(): void {
+    super.stop();
+    clearTimeout(this.timer);
+  }
+
+  private async next(): Promise<void> {
+    this.timer = undefined;
+    if (this.sending || this.waiting.length === 0 || this.stopping.signal.aborted) return;
+    this.sending = true;
+    const { waiting: told, dropped } = this;
+    this.waiting = [];
+    this.dropped = 0;
+    const taken = await this.deliver({ told, dropped, at: Date.now() });
+    this.sending = false;
+    this.say(taken);
+    if (taken.ok) {
+      this.failures = 0;
+      this.host.delivered();
+    } else {
+      this.failures += 1;
+      const later = this.waiting;
+      this.waiting = [];
+      this.dropped += dropped;
+      this.timer = setTimeout(() => void this.next(), this.delay(taken.retryMs));
+      this.timer.unref();
+      this.add([...told, ...later]);
+      return;
+    }
+    // What came meanwhile.
+    void this.next();
+  }
+
+  private delay(wanted = 0): number {
+    const { firstMs, mostMs } = this.pace;
+    const ms = Math.min(mostMs, firstMs * 2 ** Math.min(20, this.failures - 1));
+    // Many hosts that lost the same target must not come back at the same moment.
+    return Math.max(wanted, ms * (0.75 + Math.random() / 2));
+  }
+}
+
+/** One that is asked for while all is well. */
+export class PingTarget extends AnyTarget {
+  private readonly timer: NodeJS.Timeout;
+  private asking = false;
+
+  /** @param isWell whether it is to be asked for now */
+  constructor(
+    config: Extract<NotificationTargetConfig, { readonly type: "healthcheck" }>,
+    host: TargetHost,
+    pace: Pace,
+    private readonly isWell: () => boolean,
+  ) {
+    super(config, host, pace);
+    this.timer = setInterval(() => void this.ping(), config.intervalMs).unref();
+    void this.ping();
+  }
+
+  async test(): Promise<Taken> {
+    return this.deliver(undefined);
+  }
+
+  override stop(): void {
+    super.stop();
+    clearInterval(this.timer);
+  }
+
+  private async ping(): Promise<void> {
+    if (this.asking || !this.isWell()) return;
+    this.asking = true;
+    this.say(await this.deliver(undefined));
+    this.asking = false;
+  }
+}
+
+const WAITING_MAX = 100;

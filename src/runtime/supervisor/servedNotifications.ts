@@ -1,0 +1,169 @@
+import { dirname, join } from "node:path";
+import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
+import { credentials } from "../load/credentials.js";
+import { type LoadedConfig, logPaths } from "../load/loadConfig.js";
+import type { Notice } from "../notifications/notice.js";
+import type { Notifier } from "../notifications/notifier.js";
+import type { DownTimes, WorkerEnds } from "../notifications/watch.js";
+import type { ControlOutcome } from "./control.js";
+import type { MasterLog } from "./masterLog.js";
+import { problemLine } from "./masterReport.js";
+import type { ServedCertificates } from "./servedCertificates.js";
+import type { ServedUpstreams } from "./servedUpstreams.js";
+
+/** What notifications need to know of their master. */
+export interface NotifyingMaster {
+  /** What is in service now. */
+  loaded(): LoadedConfig;
+  /** Whether workers accept, and it is not about to end. */
+  isServing(): boolean;
+  readonly upstreams: Pick<ServedUpstreams, "down">;
+  readonly certificates: Pick<ServedCertificates, "list">;
+}
+
+/**
+ * Tells somebody what has to be looked after, if the config says whom. The code for it is loaded only then, and runs only
+ * in the main master: two would tell everything twice.
+ */
+export class ServedNotifications {
+  private notifier: Notifier | undefined;
+  private downTimes: DownTimes | undefined;
+  private workerEnds: WorkerEnds | undefined;
+  private readonly timers: NodeJS.Timeout[] = [];
+  private stopped = false;
+  private readonly file: string | undefined;
+
+  /**
+   * @param control path of the control socket, beside which it is kept what was told
+   * @param stateDirectory where certificates by ACME are kept, if there is one
+   */
+  constructor(
+    control: string | undefined,
+    private readonly stateDirectory: string | undefined,
+    private readonly master: NotifyingMaster,
+    private readonly logs: Pick<MasterLog, "write">,
+  ) {
+    this.file = control === undefined ? undefined : join(dirname(control), "notified.json");
+  }
+
+  /** From now on does what the current config says. Only a main master does. */
+  async lookAfter(): Promise<void> {
+    const { notifications } = this.master.loaded().config;
+    if (notifications === undefined) return this.rest();
+    if (this.notifier !== undefined) return this.notifier.use(notifications);
+    const [{ Notifier }, { DownTimes, WorkerEnds }] = await Promise.all([
+      import("../notifications/notifier.js"),
+      import("../notifications/watch.js"),
+    ]);
+    if (this.stopped || this.notifier !== undefined) return;
+    this.notifier = new Notifier(notifications, this.file, {
+      isServing: () => this.master.isServing(),
+      find: () => credentials(),
+      log: (level, message) => this.logs.write(level, message),
+    });
+    this.downTimes = new DownTimes();
+    this.workerEnds = new WorkerEnds();
+    this.notifier.observe("reload", []);
+    this.every(SERVERS_MS, () => this.watchServers());
+    this.every(HOST_MS, () => this.watchHost());
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.rest();
+  }
+
+  /** A reload or an upgrade was refused. */
+  refused(verdict: string, problems: readonly Problem[]): void {
+    const [first] = problems;
+    const what = `${verdict}${first === undefined ? "" : `: ${problemLine({ ...first, fix: "" }).replace(/; $/, "")}`}`;
+    const fix = first?.fix ?? "See the error log.";
+    this.notifier?.raise({ key: "reload/refused", what, fix });
+  }
+
+  /** A reload went well. */
+  reloaded(): void {
+    this.notifier?.resolve("reload/refused");
+  }
+
+  /** A worker ended that nobody had asked to. */
+  workerEnded(how: string): void {
+    this.workerEnds?.add(how, Date.now());
+    void this.watchWorkers();
+  }
+
+  /** An activation was rolled back, says the command that did it. */
+  rolledBack(reason: string, fix: string): ControlOutcome {
+    if (this.notifier === undefined) return { ok: false, problems: [nobody()] };
+    const what = `an activation was rolled back, and the host is as it was before: ${reason}`;
+    this.notifier.happened({ key: `activation/${reason.slice(0, 200)}`, what, fix });
+    return { ok: true, value: { message: "it will be told", warnings: [] } };
+  }
+
+  /** Sends every target a message, and says how each took it. */
+  async test(): Promise<ControlOutcome> {
+    if (this.notifier === undefined) return { ok: false, problems: [nobody()] };
+    const notified = await this.notifier.test();
+    const taken = notified.filter(({ why }) => why === undefined).length;
+    const message = `${taken} of ${notified.length} target${notified.length === 1 ? "" : "s"} took the message`;
+    return { ok: true, value: { message, warnings: [], notified } };
+  }
+
+  private rest(): void {
+    for (const timer of this.timers.splice(0)) clearInterval(timer);
+    this.notifier?.stop();
+    this.notifier = undefined;
+  }
+
+  /** Looks at once, and then from time to time; what fails is looked at again. */
+  private every(ms: number, look: () => Promise<void>): void {
+    let busy = false;
+    const turn = (): void => {
+      if (busy) return;
+      busy = true;
+      void look()
+        .catch((error: Error) => this.logs.write("warn", `notifications: not looked at: ${error.message}`))
+        .finally(() => (busy = false));
+    };
+    turn();
+    this.timers.push(setInterval(turn, ms).unref());
+  }
+
+  private async watchServers(): Promise<void> {
+    const { notifications } = this.master.loaded().config;
+    if (notifications === undefined) return;
+    const down = await this.master.upstreams.down();
+    const notices = this.downTimes!.notices(down, notifications.upstreamDownMs, Date.now());
+    this.notifier?.observe("upstream", notices);
+  }
+
+  private async watchHost(): Promise<void> {
+    const { certificateNotices, diskNotices, disksOf } = await import("../notifications/watch.js");
+    const { config } = this.master.loaded();
+    const { notifications } = config;
+    if (notifications === undefined) return;
+    await this.watchWorkers();
+    const { certificates = [] } = this.master.certificates.list();
+    const ending = certificateNotices(certificates, notifications.certificateDays, Date.now());
+    this.notifier?.observe("certificate", ending);
+    const disks = await disksOf(this.places(config));
+    this.notifier?.observe("disk", diskNotices(disks, notifications.diskFreePercentMin));
+  }
+
+  private async watchWorkers(): Promise<void> {
+    const notices: readonly Notice[] = this.workerEnds?.notices(Date.now()) ?? [];
+    this.notifier?.observe("worker", notices);
+  }
+
+  /** What the proxy writes to. */
+  private places(config: ProxyConfig): readonly string[] {
+    const { file, stateDirectory } = this;
+    return [...logPaths(config), ...[file, stateDirectory].filter((path) => path !== undefined)];
+  }
+}
+
+const SERVERS_MS = 10_000;
+const HOST_MS = 60_000;
+
+const nobody = (): Problem =>
+  problem("control.no-notifications", "", "the config of the running portico names nobody to tell");
