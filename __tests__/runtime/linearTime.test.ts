@@ -183,6 +183,8 @@ describe("regular expressions", () => {
 
   test("those built from text are listed: rules for the config, dates, fields of answers and of /proc", () => {
     expect([...new Set(built)].sort()).toEqual([
+      // A field name at the start of a line, and the rest of that line.
+      "src/model/actions/forwarding.ts",
       "src/model/fields.ts",
       // The rule of a deployment for the commands of its daemons: both are of the one who may deploy.
       "src/model/rows.ts",

@@ -90,6 +90,7 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   ProxyNotifications: objectAt("notifications"),
   ProxyOptions: action("proxy"),
   ProxyProtocolOptions: objectAt("listeners", 0, "proxyProtocol"),
+  ProxyRequestId: objectAt("requestId"),
   ProxySettings: objectAt(),
   ProxyTimeouts: objectAt("timeouts"),
   RedirectOptions: action("redirect"),

@@ -36,6 +36,11 @@ export interface ProxySettings {
    */
   readonly clientAddressField?: string;
   /**
+   * Gives each request an id that upstreams, log lines and error pages have; `{}` is enough.
+   * @default - only requests with an error page of the virtual server have one
+   */
+  readonly requestId?: ProxyRequestId;
+  /**
    * Main logs, for routes without logs of their own; `off` for none (errors then go to standard error).
    * @default - on a host access.log and error.log in the log directory, in a container standard output and standard error
    */
@@ -96,6 +101,7 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   trustedProxies: any,
   trustEveryone: flag,
   clientAddressField: any,
+  requestId: any,
   logs: any,
   limits: any,
   timeouts: any,
@@ -104,6 +110,21 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   notifications: any,
   ticketKeys: any,
 };
+
+/** Ids of requests. */
+export interface ProxyRequestId {
+  /**
+   * Field in which upstreams get the id, in place of what the client sent. One of a trusted proxy is kept if it has up to
+   * 128 letters, digits and `._:+/=-`.
+   * @default "X-Request-Id"
+   */
+  readonly field?: string;
+  /**
+   * Whether responses have the field as well, in place of what the upstream sent.
+   * @default false
+   */
+  readonly response?: boolean;
+}
 
 /** Limits of every worker. A limit cannot be turned off, but its largest value has the same effect. */
 export interface ProxyLimits {

@@ -186,6 +186,12 @@ export interface VirtualServerProps {
    */
   readonly versionTokens?: boolean;
   /**
+   * Name under which responses that the proxy makes for a failure say what it was, in `Proxy-Status` (RFC 9209):
+   * `edge; error=connection_refused`. Letters, digits, `-`, `_`, `.`.
+   * @default - the field is not sent
+   */
+  readonly proxyStatus?: string;
+  /**
    * Fields that are set or removed in all its answers, error pages included.
    * @default - none
    */
@@ -234,6 +240,7 @@ const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
   tls: TLS_MATERIAL,
   default: flag,
   versionTokens: flag,
+  proxyStatus: any,
   responseHeaders: any,
   errorPages: listOf(record),
   hsts: fields(HSTS_OPTIONS),

@@ -218,9 +218,14 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     scheme: url.scheme,
     ...client,
     webSocket: action.webSocket && upgradeOf(asked) === "websocket",
+    requestId: "(its id)",
   };
   const rules = new ForwardingRules(
-    { ...route, action: withFileValues(action, (file) => `(from ${file})`) },
+    {
+      ...route,
+      action: withFileValues(action, (file) => `(from ${file})`),
+      requestIdField: config.requestId?.field,
+    },
     { url: upstreamUrl },
   );
   const refusal = rules.refusal(request);

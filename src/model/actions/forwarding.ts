@@ -3,6 +3,7 @@ import { onePiece } from "../onePiece.js";
 import { parseHost } from "../serverName.js";
 import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../target.js";
 import { answerFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
+import type { ForwardedRequest, HeaderList, ProxiedRoute } from "./forwardedRequest.js";
 import type { ActionOf } from "./table.js";
 
 /**
@@ -10,41 +11,7 @@ import type { ActionOf } from "./table.js";
  * runtime and, in unit tests, `resolve()` both use it.
  */
 
-/** Field names and values in turn, original order and case, duplicates kept. */
-export type HeaderList = string[];
-
-/** What the rules need to know about a request. */
-export interface ForwardedRequest {
-  readonly method: string;
-  readonly target: string;
-  /** The normalised path that routing used. */
-  readonly path: string;
-  readonly headers: HeaderList;
-  /**
-   * The lines of `headers` that pass and the blank line after them, if {@link requestFieldFate} alone decides about
-   * each; else undefined.
-   */
-  readonly plainLines?: string | undefined;
-  /** Host as the client asked, port included; empty if it named none. */
-  readonly host: string;
-  /** The same, normalised and without port. */
-  readonly serverName: string;
-  readonly scheme: "http" | "https";
-  readonly clientAddress: string;
-  /** Address of the trusted proxy that named the client; undefined if the client itself is connected. */
-  readonly forwardedBy?: string | undefined;
-  /** Whether what is connected is in `trustedProxies`. */
-  readonly trusted: boolean;
-  /** Whether this is a WebSocket upgrade that the route lets pass. */
-  readonly webSocket: boolean;
-}
-
-/** What the rules need to know about a route. */
-export interface ProxiedRoute {
-  readonly path: string;
-  readonly match: "prefix" | "segment" | "exact";
-  readonly action: ActionOf<"proxy">;
-}
+export type { ForwardedRequest, HeaderList, ProxiedRoute };
 
 /** The same action with what its files have as fields that it sets. */
 export function withFileValues(
@@ -72,6 +39,9 @@ export class ForwardingRules {
   private readonly replaced: ReadonlySet<string>;
   /** Lower-case names of fields that only a trusted proxy may send. */
   private readonly trustedFields: ReadonlySet<string>;
+  /** Field with the request's id, and the lines in its place that a client sent; no field name has a special character. */
+  private readonly idField: string | undefined;
+  private readonly idLines: RegExp | undefined;
   /** Whether a field may be concerned that {@link requestFieldFate} lets pass. */
   private readonly examines: boolean;
 
@@ -89,11 +59,18 @@ export class ForwardingRules {
     this.fixed =
       (host === undefined ? "" : `X-Forwarded-Host: ${host}\r\n`) +
       set.map(([name, value]) => (value === "" ? "" : `${name}: ${value}\r\n`)).join("");
-    this.replaced = new Set(set.map(([name]) => name.toLowerCase()));
+    const replaced = new Set(set.map(([name]) => name.toLowerCase()));
+    this.replaced = replaced;
     this.trustedFields = new Set(this.action.trustedFields.map((name) => name.toLowerCase()));
     this.examines =
       this.replaced.size > 0 ||
       [...this.trustedFields].some((name) => requestFieldFate(name) === FieldFate.Pass);
+    const { requestIdField: id } = route;
+    // What the route sets has priority.
+    if (id === undefined || replaced.has(id.toLowerCase())) return;
+    this.idField = id;
+    this.idLines = new RegExp(`^${id}:[^\\n]*\\n`, "gim");
+    replaced.add(id.toLowerCase());
   }
 
   /** Why a request must not be forwarded; undefined for nearly all. To be asked before {@link requestHead}. */
@@ -123,12 +100,16 @@ export class ForwardingRules {
         : this.upstreamAuthority;
     const target = this.target(request.target, request.path);
     const begin = `${request.method} ${target}`;
+    const { requestId } = request;
+    const id =
+      this.idField === undefined || requestId === undefined ? "" : `${this.idField}: ${requestId}\r\n`;
     if (request.plainLines !== undefined && !this.examines && !request.webSocket) {
-      return `${begin}${this.usual(request, host)}${framing}${request.plainLines}`;
+      const lines = id === "" ? request.plainLines : request.plainLines.replace(this.idLines!, "");
+      return `${begin}${this.usual(request, host)}${id}${framing}${lines}`;
     }
     const rest = this.clientFields(request, host);
     const own = rest.claimed ? this.afterTarget(request, host, rest) : this.usual(request, host);
-    const head = `${begin}${own}${framing}${rest.lines}`;
+    const head = `${begin}${own}${id}${framing}${rest.lines}`;
     return request.webSocket ? `${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n` : `${head}\r\n`;
   }
 

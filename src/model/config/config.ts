@@ -19,6 +19,7 @@ import { hsts, responseHeaders } from "../responseHeaders.js";
 import { errorPages } from "./errorPages.js";
 import { notifications } from "./notifications.js";
 import { maintenance, writes } from "./pauses.js";
+import { requestId } from "./requestId.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
 import { upstream } from "./upstream.js";
 
@@ -166,6 +167,10 @@ const virtualServer = z.strictObject({
     false,
     "Whether its `Server` header contains the version; `portico check --live` tells servers apart by it.",
   ),
+  proxyStatus: name(
+    "Name under which responses that Portico makes for a failure say what it was, in `Proxy-Status` (RFC 9209). Without it, the field is not sent.",
+    "edge",
+  ).optional(),
   responseHeaders,
   hsts,
   errorPages,
@@ -215,6 +220,7 @@ export const configSchema = z.strictObject({
     "CF-Connecting-IP",
     ["Forwarded"],
   ).default("X-Forwarded-For"),
+  requestId: requestId.optional(),
   logs: z
     .strictObject({
       access: accessLog.default("off"),

@@ -1,10 +1,16 @@
 import { overlap, plainRange } from "../addressRanges.js";
+import { FieldFate, requestFieldFate } from "../actions/fieldFates.js";
 import { type Problem, problem } from "../problem.js";
 import type { ProxyConfig } from "./config.js";
 
 /** Rules about whose word is taken for who a client is. */
 export function trustProblems(config: ProxyConfig): Problem[] {
-  return [...unsentFields(config), ...announcedAndTrusted(config), ...everyoneAllowed(config)];
+  return [
+    ...unsentFields(config),
+    ...idFieldProblems(config),
+    ...announcedAndTrusted(config),
+    ...everyoneAllowed(config),
+  ];
 }
 
 /** Fields that only a trusted proxy may send, where there is none. */
@@ -23,6 +29,17 @@ function unsentFields({ trustedProxies, clientAddressField, virtualServers }: Pr
           : [],
       ),
     ),
+  ];
+}
+
+/** A field that ends here for most clients, or is rewritten, cannot have the id as well. */
+function idFieldProblems({ requestId }: ProxyConfig): Problem[] {
+  if (requestId === undefined || requestFieldFate(requestId.field) === FieldFate.Pass) return [];
+  return [
+    problem("config.bad-header", "requestId.field", "says who or where a client is, or is rewritten", {
+      received: requestId.field,
+      allowed: "a field that passes as it is, such as X-Request-Id",
+    }),
   ];
 }
 

@@ -13,8 +13,8 @@ import { ProxyAction } from "./proxy.js";
 import { RedirectAction } from "./redirect.js";
 import { RespondAction } from "./respond.js";
 import { StaticFilesAction } from "./staticFiles.js";
-import { compileAnswerFields } from "../exchange/answerFields.js";
 import { WorkerCounts } from "../counting/workerCounts.js";
+import { compileAnswerFields, setServerFields } from "../exchange/answerFields.js";
 import { Dispatcher } from "../exchange/dispatch.js";
 import { isRegistered } from "../exchange/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../exchange/workerContext.js";
@@ -69,18 +69,22 @@ export function compileRoutes(
   const pools = (): readonly UpstreamPool[] =>
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
+  const { requestId } = config;
+  const idField = requestId?.response === true ? requestId.field : undefined;
   for (const server of config.virtualServers) {
+    if (idField !== undefined) setServerFields(server, idField);
     for (const route of server.routes) {
       const action = createAction(
         route,
         (name) => upstreams.get(name)!,
         (file) => fieldValues[file]!,
+        requestId?.field,
       );
       routes.set(route, {
         config: route,
         server,
         action,
-        answerFields: compileAnswerFields(server, route),
+        answerFields: compileAnswerFields(server, route, idField),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),
         counts: counts.requestsOf(server, route),
@@ -116,11 +120,12 @@ function createAction(
   route: RouteConfig,
   upstream: (name: UpstreamConfig["name"]) => UpstreamPool | UpstreamServers,
   valueOf: (file: string) => string,
+  requestIdField: string | undefined,
 ): Action {
   const { action } = route;
   switch (action.type) {
     case "proxy": {
-      const proxied = { ...route, action: withFileValues(action, valueOf) };
+      const proxied = { ...route, action: withFileValues(action, valueOf), requestIdField };
       const to = upstream(action.upstream);
       return to instanceof UpstreamServers
         ? new BalancedProxyAction(proxied, to)

@@ -61,6 +61,7 @@ class Facts implements ForwardedRequest {
     private readonly request: RequestHead,
     client: ClientInfo,
     readonly webSocket: boolean,
+    readonly requestId: string | undefined,
   ) {
     // Upstreams speak HTTP/1.1, where an upgrade is a GET (RFC 6455, 4.1).
     this.method = webSocket ? "GET" : request.method;
@@ -110,7 +111,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     const { request, client } = exchange;
     this.uploading = request.bodyLength !== 0 && !webSocket;
     this.wantsList = exchange.sendLines === undefined;
-    this.facts = new Facts(request, client, webSocket);
+    this.facts = new Facts(request, client, webSocket, exchange.requestId);
   }
 
   start(): void {

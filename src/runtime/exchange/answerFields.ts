@@ -16,23 +16,34 @@ export class AnswerFields {
   /** Lines of fields that are removed or replaced. No value contains a line end, so `^` is the start of a field. */
   private readonly replaced: RegExp;
 
-  constructor(private readonly rules: AnswerFieldRules) {
+  /** @param idField field of each answer that has its request's id */
+  constructor(
+    private readonly rules: AnswerFieldRules,
+    private readonly idField?: string,
+  ) {
     this.hidesServer = rules.has("server");
     for (const field of rules.values()) if (field !== undefined) this.set.push(field.name, field.value);
     this.lines = linesOf(this.set);
-    const names = [...rules.keys()].map((name) => name.replace(/[$*+.^|]/g, "\\$&"));
+    const names = [...rules.keys(), ...(idField === undefined ? [] : [idField])].map((name) =>
+      name.replace(/[$*+.^|]/g, "\\$&"),
+    );
     this.replaced = new RegExp(`^(?:${names.join("|")}):[^\\n]*\\n`, "gim");
   }
 
   /** @param lines of an HTTP/1.1 head, each with its CRLF, and its blank line */
-  inLines(lines: string): string {
-    return this.lines + lines.replace(this.replaced, "");
+  inLines(lines: string, requestId?: string): string {
+    const id =
+      this.idField === undefined || requestId === undefined ? "" : `${this.idField}: ${requestId}\r\n`;
+    return this.lines + id + lines.replace(this.replaced, "");
   }
 
-  inList(headers: HeaderList): HeaderList {
+  inList(headers: HeaderList, requestId?: string): HeaderList {
     const list = this.set.slice();
+    const idField = this.idField?.toLowerCase();
+    if (idField !== undefined && requestId !== undefined) list.push(this.idField!, requestId);
     for (let i = 0; i < headers.length; i += 2) {
-      if (!this.rules.has(headers[i]!.toLowerCase())) list.push(headers[i]!, headers[i + 1]!);
+      const name = headers[i]!.toLowerCase();
+      if (name !== idField && !this.rules.has(name)) list.push(headers[i]!, headers[i + 1]!);
     }
     return list;
   }
@@ -48,14 +59,20 @@ export function linesOf(headers: HeaderList): string {
 /** By the scheme that a client uses: what is sent over TLS only differs. */
 export type AnswerFieldsByScheme = { readonly [scheme in "http" | "https"]: AnswerFields | undefined };
 
-/** @returns undefined if the config has no rules for the fields of these answers */
+/**
+ * @param idField field of each answer that has its request's id, if any
+ * @returns undefined if the config has no rules for the fields of these answers
+ */
 export function compileAnswerFields(
   server: VirtualServerConfig,
   route?: RouteConfig,
+  idField?: string,
 ): AnswerFieldsByScheme | undefined {
   const compiled = (scheme: "http" | "https"): AnswerFields | undefined => {
     const rules = answerFieldRules(server, route, scheme);
-    return rules.size === 0 ? undefined : new AnswerFields(rules);
+    // What the administrator says of the field has priority.
+    const id = idField === undefined || rules.has(idField.toLowerCase()) ? undefined : idField;
+    return rules.size === 0 && id === undefined ? undefined : new AnswerFields(rules, id);
   };
   const [http, https] = [compiled("http"), compiled("https")];
   return http === undefined && https === undefined ? undefined : { http, https };
@@ -73,6 +90,11 @@ export function answerFieldsFor(exchange: Answering): AnswerFields | undefined {
   const { route, client } = exchange;
   const byScheme = route === undefined ? ofServer(exchange.server) : route.answerFields;
   return byScheme?.[client.answerRules];
+}
+
+/** Those of a server's answers without a route, where they are more than its rules. */
+export function setServerFields(server: VirtualServerConfig, idField: string): void {
+  servers.set(server, compileAnswerFields(server, undefined, idField));
 }
 
 /** Only answers without a route ask for those of a server. */

@@ -9,6 +9,7 @@ import {
 import { type Challenge, challengePath } from "./challenge.js";
 import { respondFailure } from "./errorPages.js";
 import { Pauses } from "./pauses.js";
+import { RequestIds } from "./requestId.js";
 import { reasonPhrase } from "./reasonPhrases.js";
 import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "./exchange.js";
 import type { RequestHead } from "../codec/request.js";
@@ -34,6 +35,7 @@ export class Dispatcher {
   readonly pauses: Pauses;
   private readonly router: Router;
   private readonly clients: RequestClients;
+  private readonly ids: RequestIds | undefined;
   /** What authorities are answered over plain HTTP at present, by path. */
   private challenges: ReadonlyMap<string, string> = new Map();
   /** Of requests that no route matched. */
@@ -47,6 +49,7 @@ export class Dispatcher {
   ) {
     this.router = new Router(config);
     this.clients = new RequestClients(config);
+    this.ids = config.requestId && new RequestIds(config.requestId);
     this.pauses = new Pauses(config);
     this.unrouted = new Map(config.virtualServers.map((server) => [server, counts.requestsOf(server)]));
   }
@@ -74,6 +77,7 @@ export class Dispatcher {
   dispatch(exchange: DispatchedExchange): void {
     const { request } = exchange;
     exchange.client = this.clients.of(exchange.client, request);
+    if (this.ids !== undefined) exchange.requestId = this.ids.of(exchange.client, request);
     exchange.server = this.router.virtualServer(exchange.client.listener, request.serverName);
     if (this.challenges.size > 0 && this.answersChallenge(exchange)) return;
     // The client is to ask on a connection of the other name (RFC 9110, 15.5.20).

@@ -107,9 +107,18 @@ export function sendPage(exchange: Exchange, status: number, headers?: HeaderLis
 }
 
 function send(exchange: Exchange, status: number, headers: HeaderList, page: Buffer): void {
-  exchange.sendHead(status, reasonPhrase(status), headers, page.length);
+  exchange.sendHead(status, reasonPhrase(status), withProxyStatus(exchange, headers), page.length);
   if (exchange.request.method !== "HEAD") exchange.sendData(page);
   exchange.end();
+}
+
+/** Says of a failure what it was, where the virtual server wants that (RFC 9209); names no upstream. */
+function withProxyStatus({ server, errorToken }: Exchange, headers: HeaderList): HeaderList {
+  const { proxyStatus: by } = server;
+  if (by === undefined || errorToken === undefined) return headers;
+  // A name that a token of RFC 9651 cannot be is a string.
+  const name = /^[A-Za-z]/.test(by) ? by : `"${by}"`;
+  return [...headers, "Proxy-Status", `${name}; error=${errorToken}`];
 }
 
 /** Value of `Server`: with a version only where the virtual server shows one (decisions 1.6). */

@@ -93,8 +93,8 @@ function routeFields({ server, config: { name, action } }: RouteRuntime): string
 }
 
 /**
- * nginx's error format: time, level, process, connection, message, then client and request; and the id that the error page
- * of the request shows, if it may have one.
+ * nginx's error format: time, level, process, connection, message, then client and request; and the id of the request,
+ * if it has one, or its error page may show one.
  *
  * @param upstream URL requested from the upstream, if it is about one
  */
@@ -111,7 +111,9 @@ export function errorLine(
   const referer = loggedFields(request).referer;
   return (
     `${start}*${client.connectionId} ${text}, client: ${client.address}, server: ${server.serverNames[0]}` +
-    (server.errorPages.length === 0 ? "" : `, request id: ${requestIdOf(exchange)}`) +
+    (server.errorPages.length === 0 && exchange.requestId === undefined
+      ? ""
+      : `, request id: ${requestIdOf(exchange)}`) +
     (request.requestLine === "" ? "" : `, request: "${escape(request.requestLine)}"`) +
     (upstream === undefined ? "" : `, upstream: "${escape(upstream)}"`) +
     (request.host === "" ? "" : `, host: "${escape(request.host)}"`) +

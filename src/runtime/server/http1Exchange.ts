@@ -150,7 +150,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
       if (!this.connection.mayKeepAlive(this)) head += "Connection: close\r\n";
       else if (version === "1.0") head += "Connection: keep-alive\r\n";
     }
-    this.writer.head(head + (fields === undefined ? lines : fields.inLines(lines)));
+    this.writer.head(head + (fields === undefined ? lines : fields.inLines(lines, this.requestId)));
   }
 
   get pieceBytesMax(): number {

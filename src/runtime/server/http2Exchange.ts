@@ -171,7 +171,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
       status,
       server: fields !== undefined && fields.hidesServer ? undefined : serverHeader(this.server),
       date: httpDate(),
-      headers: fields === undefined ? headers : fields.inList(headers),
+      headers: fields === undefined ? headers : fields.inList(headers, this.requestId),
       length: announced,
     });
     this.noteHead();

@@ -1,0 +1,43 @@
+import type { ActionOf } from "./table.js";
+
+/** What the rules of `forwarding.ts` need. */
+
+/** Field names and values in turn, original order and case, duplicates kept. */
+export type HeaderList = string[];
+
+/** What the rules need to know about a request. */
+export interface ForwardedRequest {
+  readonly method: string;
+  readonly target: string;
+  /** The normalised path that routing used. */
+  readonly path: string;
+  readonly headers: HeaderList;
+  /**
+   * The lines of `headers` that pass and the blank line after them, if {@link requestFieldFate} alone decides about
+   * each; else undefined.
+   */
+  readonly plainLines?: string | undefined;
+  /** Host as the client asked, port included; empty if it named none. */
+  readonly host: string;
+  /** The same, normalised and without port. */
+  readonly serverName: string;
+  readonly scheme: "http" | "https";
+  readonly clientAddress: string;
+  /** Address of the trusted proxy that named the client; undefined if the client itself is connected. */
+  readonly forwardedBy?: string | undefined;
+  /** Whether what is connected is in `trustedProxies`. */
+  readonly trusted: boolean;
+  /** Whether this is a WebSocket upgrade that the route lets pass. */
+  readonly webSocket: boolean;
+  /** Its id, where the config gives one to each request. */
+  readonly requestId?: string | undefined;
+}
+
+/** What the rules need to know about a route. */
+export interface ProxiedRoute {
+  readonly path: string;
+  readonly match: "prefix" | "segment" | "exact";
+  readonly action: ActionOf<"proxy">;
+  /** Field in which the upstream gets the request's id; undefined if it gets none. */
+  readonly requestIdField?: string | undefined;
+}
