@@ -80,8 +80,9 @@ async function compileLibrary(lib: string): Promise<void> {
   );
   if (status !== 0) throw new Error("dist/lib: the type check above does not pass");
   // The bundle alone is built where there is no compiler.
-  const { writeOutDeclarations } = await import("./declarations.js");
+  const { writeFieldTexts, writeOutDeclarations } = await import("./declarations.js");
   writeOutDeclarations(lib);
+  writeFieldTexts(lib);
   await withoutComments(lib);
   await bringPackages(lib);
 }

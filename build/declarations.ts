@@ -3,6 +3,7 @@ import path from "node:path";
 import ts from "typescript";
 import { configJsonSchema } from "../src/model/index.js";
 import { type SchemaNode, variants } from "../src/model/config/schema.js";
+import { fieldDoc } from "./fieldTexts.js";
 
 /**
  * The types of the documents are inferred from their schemas, so their declarations name the schema library, and with
@@ -41,6 +42,31 @@ export function writeOutDeclarations(lib: string): void {
       file,
       text.replace(/^import .* from "zod";\n/m, "").replace(/\bz\.ZodType(?:<\w+>)?/g, "unknown"),
     );
+  }
+}
+
+/** Gives options without a docstring the text of the field that they become, for editors. */
+export function writeFieldTexts(lib: string): void {
+  for (const name of readdirSync(lib, { recursive: true, encoding: "utf8" })) {
+    if (!name.endsWith(".d.ts")) continue;
+    const file = path.join(lib, name);
+    const text = readFileSync(file, "utf8");
+    const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+    const missing = source.statements.filter(ts.isInterfaceDeclaration).flatMap((one) =>
+      one.members.flatMap((member) => {
+        const doc = member.name && fieldDoc(one.name.text, member.name.getText(source));
+        const at = member.getStart(source, true);
+        if (doc === undefined || at !== member.getStart(source)) return [];
+        const { text: words, allowed, byDefault } = doc;
+        const lines = [words, allowed && `Allowed: ${allowed}.`, byDefault && `@default ${byDefault}`];
+        const comment = lines.filter(Boolean).map((line) => `     * ${line}\n`);
+        return [{ at, comment: `/**\n${comment.join("")}     */\n    ` }];
+      }),
+    );
+    if (missing.length === 0) continue;
+    const last = (parts: string, { at, comment }: (typeof missing)[number]): string =>
+      parts.slice(0, at) + comment + parts.slice(at);
+    writeFileSync(file, missing.reverse().reduce(last, text));
   }
 }
 

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { foreignCloses } from "./descriptors.js";
+import { docSentences, schemaSentences } from "./doubledTexts.js";
 import { lateFields } from "./fields.js";
 import { circles, wrongImports } from "./layers.js";
 import { loadedFrom, type Module, moduleOf, modulesBelow, ROOT } from "./modules.js";
@@ -249,4 +250,22 @@ test("every process of ours refuses a debugger before it does anything else", ()
     'import { refuseDebugger } from "../runtime/supervisor/noDebugger.js";',
     "refuseDebugger();",
   ]);
+});
+
+test("no sentence about an option is in a docstring and in the schema of its field", () => {
+  const isSchema = ({ packages }: Module): boolean => packages.includes("zod");
+  const inSchemas = sources
+    .filter(isSchema)
+    .flatMap((one) => schemaSentences(one.path, textOf(one)))
+    .map(({ words }) => words);
+  const known = new Set(inSchemas);
+  const twice = sources
+    .filter(({ path }) => path.startsWith("src/constructs/"))
+    .flatMap((one) => docSentences(one.path, textOf(one)))
+    .filter(({ words }) => known.has(words));
+  expect(twice.map(({ words, at }) => `${at}: ${words}`)).toEqual([]);
+  const planted = "interface A {\n  /** Port of\n   * the other host. */\n  port: number;\n}";
+  const words = "Port of the other host.";
+  expect(docSentences("a.ts", planted)).toEqual([{ words, at: "a.ts: A.port" }]);
+  expect(schemaSentences("a.ts", 'port("Port of " + "the other host.")')).toEqual([{ words, at: "a.ts" }]);
 });

@@ -1,6 +1,7 @@
 import path from "node:path";
 import ts from "typescript";
 import { ROOT } from "../paths.js";
+import { type Doc, fieldDoc } from "../fieldTexts.js";
 
 /** What users import, read from the sources: every export, its members, and what their docstrings say. */
 
@@ -22,13 +23,6 @@ export interface ApiMember {
   /** Its declaration as users see it, without `readonly`, on one line. */
   readonly signature: string;
   readonly doc: Doc;
-}
-
-/** A docstring. */
-export interface Doc {
-  readonly text: string;
-  readonly byDefault?: string;
-  readonly params: readonly { readonly name: string; readonly text: string }[];
 }
 
 /** Entry points by the names that users import. */
@@ -83,7 +77,7 @@ function exportOf(symbol: ts.Symbol, from: string, checker: ts.TypeChecker): Api
     declaration,
     doc: docOf(symbol, checker),
     construction: constructionOf(symbol.name, declaration),
-    members: membersOf(declaration).flatMap((member) => memberOf(member, checker)),
+    members: membersOf(declaration).flatMap((member) => memberOf(symbol.name, member, checker)),
   };
 }
 
@@ -107,11 +101,19 @@ function membersOf(declaration: ts.Declaration): readonly (ts.ClassElement | ts.
   return [];
 }
 
-function memberOf(member: ts.ClassElement | ts.TypeElement, checker: ts.TypeChecker): ApiMember[] {
+/** A member of an interface; one without a docstring has the text of the field that it becomes. */
+function memberOf(
+  owner: string,
+  member: ts.ClassElement | ts.TypeElement,
+  checker: ts.TypeChecker,
+): ApiMember[] {
   if (member.name === undefined || isHidden(member)) return [];
   const symbol = checker.getSymbolAtLocation(member.name)!;
   if (isInternal(symbol)) return [];
-  return [{ name: symbol.name, signature: signatureOf(member), doc: docOf(symbol, checker) }];
+  const { name } = symbol;
+  const own = docOf(symbol, checker);
+  const doc = own.text === "" ? (fieldDoc(owner, name) ?? own) : own;
+  return [{ name, signature: signatureOf(member), doc }];
 }
 
 /** The declaration without its body and without words that say nothing to a user. */

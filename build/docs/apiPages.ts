@@ -1,7 +1,8 @@
 import ts from "typescript";
 import { anchor } from "./anchor.js";
-import { type ApiExport, type ApiMember, type Doc, ENTRIES, readApi, signatureOf } from "./api.js";
+import { type ApiExport, type ApiMember, ENTRIES, readApi, signatureOf } from "./api.js";
 import { docProblems } from "./apiChecks.js";
+import type { Doc } from "../fieldTexts.js";
 import { type Page, page } from "./page.js";
 
 const FOLDER = "docs/api";
@@ -32,7 +33,7 @@ function titleOf(exports: readonly ApiExport[]): string {
   return (inOrder.find(({ declaration }) => ts.isClassDeclaration(declaration)) ?? inOrder[0]!).name;
 }
 
-const FROM = "the docstrings of the sources";
+const FROM = "the docstrings and schemas of the sources";
 
 const INTRODUCTION = `# Constructs and options
 
@@ -111,9 +112,10 @@ function memberText(owner: string, { name, signature, doc }: ApiMember, links: L
   return `### ${owner}.${name}\n\n${linked(signature, links)}\n\n${docText(doc)}`;
 }
 
-function docText({ text, byDefault, params }: Doc): string {
+function docText({ text, allowed, byDefault, params }: Doc): string {
   const facts = [
     ...params.map((param) => `- \`${param.name}\`: ${param.text}`),
+    ...(allowed === undefined ? [] : [`- Allowed: ${allowed}`]),
     ...(byDefault === undefined ? [] : [`- Default: ${defaultText(byDefault)}`]),
   ];
   return facts.length === 0 ? text : `${text}\n\n${facts.join("\n")}`;

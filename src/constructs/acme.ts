@@ -57,10 +57,6 @@ export interface AcmeOptions {
    * @default - names are proved by the proxy's own ports
    */
   readonly dns?: DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions;
-  /**
-   * A key that binds the account to one that you have at the authority (RFC 8555, 7.3.4).
-   * @default - none
-   */
   readonly externalAccountBinding?: ExternalAccountBinding;
   /**
    * PEM file on the host: root certificates by which the authority's own server is trusted. An authority with roots is
@@ -74,10 +70,6 @@ export interface AcmeOptions {
 export interface DnsServerOptions {
   /** Its IP address. */
   readonly address: string;
-  /**
-   * Its port, for UDP and TCP: from 1 to 65535.
-   * @default 53
-   */
   readonly port?: number;
 }
 
@@ -88,22 +80,14 @@ export interface DnsWaitOptions {
    * @default - of "rfc2136" its `server`, otherwise none
    */
   readonly nameServers?: readonly DnsServerOptions[];
-  /**
-   * How long they may take, from 1000 to 3600000 milliseconds. After that the authority is not asked, and all is tried again later.
-   * @default 120000
-   */
   readonly waitMs?: number;
 }
 
 /** Records by a dynamic update of their zone (RFC 2136), signed with a key (TSIG). */
 export interface DnsUpdateOptions extends DnsWaitOptions {
-  /** The kind. */
   readonly type: "rfc2136";
-  /** The primary server of the zone, which is asked over TCP. */
   readonly server: DnsServerOptions;
-  /** The zone that the records are in. */
   readonly zone: string;
-  /** File on the host with the key, as `tsig-keygen` writes it; only root has to read it. Absolute path. */
   readonly keyFile: string;
   /**
    * Name that the CNAME records `_acme-challenge.NAME` of all names lead to, where another zone proves them.
@@ -119,7 +103,6 @@ export interface DnsUpdateOptions extends DnsWaitOptions {
 
 /** Records by a program on the host. */
 export interface DnsProgramOptions extends DnsWaitOptions {
-  /** The kind. */
   readonly type: "program";
   /**
    * The executable: called with `present` or `cleanup`, the record's name and its value, by the user that runs the proxy.
@@ -146,14 +129,9 @@ export interface DnsProgramOptions extends DnsWaitOptions {
 
 /** Records of an acme-dns server, which CNAME records of `_acme-challenge.NAME` lead to. */
 export interface AcmeDnsOptions extends DnsWaitOptions {
-  /** The kind. */
   readonly type: "acme-dns";
   /** URL of the server, `https` only. */
   readonly url: string;
-  /**
-   * File on the host with the server's answer to a registration, or with several of them by name; only root has to read
-   * it. Absolute path.
-   */
   readonly accountsFile: string;
   /**
    * PEM file on the host: root certificates by which the server is trusted.
@@ -164,11 +142,7 @@ export interface AcmeDnsOptions extends DnsWaitOptions {
 
 /** A key of an account at an authority. The key itself stays in a file on the host. */
 export interface ExternalAccountBinding {
-  /** The key's id, as the authority gave it. */
   readonly keyId: string;
-  /**
-   * File on the host with the MAC key, in base64url as the authority gave it; only root has to read it. Absolute path.
-   */
   readonly keyFile: string;
 }
 

@@ -65,12 +65,6 @@ export abstract class Action {
 
 /** How requests are passed to an upstream. */
 export interface ProxyOptions {
-  /**
-   * Whether the route's path is cut from the target: `none`: the target goes upstream byte for byte; `raw`: the
-   * prefix is cut and the rest stays byte for byte; `nginx`: the rest is decoded and encoded again, as nginx's
-   * rewrite does.
-   * @default "none"
-   */
   readonly strip?: "none" | "raw" | "nginx";
   /**
    * Path that goes upstream in place of the route's path, as it is sent; what follows the route's path follows it:
@@ -80,22 +74,8 @@ export interface ProxyOptions {
    * @default - the path stays, or is cut by `strip`
    */
   readonly rewrite?: string;
-  /**
-   * `Host` sent upstream: `client`: as the client sent it, including the port; `upstream`: the upstream's own.
-   * @default "client"
-   */
   readonly hostHeader?: "client" | "upstream";
-  /**
-   * Forwarding fields that this proxy sets. Those from clients outside `trustedProxies` are always dropped, so
-   * no client can pretend to be another.
-   * @default - X-Real-IP, X-Forwarded-For and X-Forwarded-Proto; no X-Forwarded-Host
-   */
   readonly forwarded?: ForwardedOptions;
-  /**
-   * Fields that pass if they come from `trustedProxies`, and from no one else: `["Remote-User"]`. Those that name a user,
-   * a client's certificate or another URL than the one that was asked for pass only if they are here.
-   * @default - none
-   */
   readonly trustedFields?: readonly string[];
   /**
    * Further request fields, by name; each replaces the client's, and an empty value removes it. Fields of framing and
@@ -117,54 +97,21 @@ export interface ProxyOptions {
    * @default "path"
    */
   readonly destination?: "path" | "absolute" | "unchanged";
-  /**
-   * Whether `Upgrade: websocket` is forwarded; every other upgrade is dropped.
-   * @default true
-   */
   readonly webSocket?: boolean;
 }
 
 /** Forwarding fields that an upstream gets; each can be switched off. */
 export interface ForwardedOptions {
-  /**
-   * X-Real-IP: the client's address.
-   * @default true
-   */
   readonly realIp?: boolean;
-  /**
-   * X-Forwarded-For: the chain that came with the request, and the address that the request came from.
-   * @default true
-   */
   readonly for?: boolean;
-  /**
-   * X-Forwarded-Proto: `http` or `https`, as the client used.
-   * @default true
-   */
   readonly proto?: boolean;
-  /**
-   * X-Forwarded-Host: a server name.
-   * @default - not sent
-   */
   readonly host?: string;
 }
 
 /** How files from a directory are served. */
 export interface StaticFilesOptions {
-  /**
-   * File names that answer for a directory, first match wins.
-   * @default - none: a directory gets 403
-   */
   readonly index?: readonly string[];
-  /**
-   * Symbolic links that are followed: `inside`: those that stay inside the directory; `anywhere`: all, which
-   * lets anyone who may write there publish any file; `never`: none.
-   * @default "inside"
-   */
   readonly symlinks?: "inside" | "anywhere" | "never";
-  /**
-   * Value of Cache-Control.
-   * @default - not sent; clients revalidate by ETag
-   */
   readonly cacheControl?: string;
   /**
    * Encoded files that are sent in place of a file, to clients that accept their coding: `NAME.zst` for `zstd`, `NAME.br`
@@ -178,45 +125,16 @@ export interface StaticFilesOptions {
 
 /** Where a redirect leads. */
 export interface RedirectOptions {
-  /**
-   * Status. 307 and 308 keep method and body (RFC 9110, 15.4).
-   * @default 301
-   */
   readonly status?: 301 | 302 | 303 | 307 | 308;
-  /**
-   * Scheme of the Location.
-   * @default "https"
-   */
   readonly scheme?: "http" | "https";
-  /**
-   * Port of the Location, 1 to 65535; the scheme's default port is not written.
-   * @default - the scheme's default port, 443 or 80
-   */
   readonly port?: number;
-  /**
-   * Host of the Location.
-   * @default - the host that the client asked for
-   */
   readonly host?: string;
-  /**
-   * Path of the Location, as it is sent: encoded, with a query if need be (`/sync/`). The request's own path and query are
-   * left out.
-   * @default - path and query that the client asked for, byte for byte
-   */
   readonly path?: string;
 }
 
 /** What a fixed answer contains besides its status. */
 export interface RespondOptions {
-  /**
-   * Content-Type of the body.
-   * @default "text/plain; charset=utf-8"
-   */
   readonly contentType?: string;
-  /**
-   * Body, up to 64 KiB.
-   * @default - empty
-   */
   readonly body?: string;
 }
 

@@ -16,15 +16,12 @@ export type ErrorPageStatus = (typeof ERROR_PAGE_STATUSES)[number];
 
 /** A page that is in the config. */
 export interface ErrorPageText {
-  /** Statuses that it is for; each has one page at most in a virtual server (`config.duplicate-error-page`). */
   readonly statuses: readonly ErrorPageStatus[];
-  /** The page, in UTF-8 up to 32 KiB. Of a file of the project: `readFileSync("pages/down.html", "utf8")`. */
   readonly html: string;
 }
 
 /** A page that is in a file. */
 export interface ErrorPageFile {
-  /** Statuses that it is for; each has one page at most in a virtual server (`config.duplicate-error-page`). */
   readonly statuses: readonly ErrorPageStatus[];
   /**
    * Absolute path of the file where the proxy runs, in UTF-8 up to 32 KiB. It is read when the config is loaded; one that is

@@ -116,11 +116,6 @@ const PLACEHOLDER_FILES: TlsFiles = { certificate: "/certificate", key: "/key" }
 export interface ListenerProps {
   /** TCP port, 1 to 65535. */
   readonly port: number;
-  /**
-   * Port that clients connect to, from 1 to 65535, where something in front maps it: a router, a container's published
-   * port, a load balancer.
-   * @default - `port`
-   */
   readonly publishedPort?: number;
   /**
    * Local address: `0.0.0.0` or `::` for all addresses of the family. An IPv6 listener never takes IPv4 connections,

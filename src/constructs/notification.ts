@@ -7,10 +7,6 @@
 export interface AnyNotificationTarget {
   /** Name in messages and logs, unique: letters, digits, `-`, `_`, `.`. */
   readonly name: string;
-  /**
-   * Where it is, `https` only. It is in the config, so none that is a secret, as those of many services are.
-   * @default - `urlFile`
-   */
   readonly url?: string;
   /**
    * File on the host with the URL alone; only root has to read it, and the service gets it as a credential. Absolute path.

@@ -29,11 +29,6 @@ export interface ProxySettings {
    * @default false
    */
   readonly trustEveryone?: boolean;
-  /**
-   * Field in which trusted proxies name the client: the last address in it that is not in `trustedProxies`. With
-   * something else than an address there, the client is the proxy. Any but the default needs `trustedProxies`.
-   * @default "X-Forwarded-For"
-   */
   readonly clientAddressField?: string;
   /**
    * Gives each request an id that upstreams, log lines and error pages have; `{}` is enough.
@@ -113,117 +108,35 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = {
 
 /** Ids of requests. */
 export interface ProxyRequestId {
-  /**
-   * Field in which upstreams get the id, in place of what the client sent. One of a trusted proxy is kept if it has up to
-   * 128 letters, digits and `._:+/=-`.
-   * @default "X-Request-Id"
-   */
   readonly field?: string;
-  /**
-   * Whether responses have the field as well, in place of what the upstream sent.
-   * @default false
-   */
   readonly response?: boolean;
 }
 
 /** Limits of every worker. A limit cannot be turned off, but its largest value has the same effect. */
 export interface ProxyLimits {
-  /**
-   * Longest request line, in bytes from 256 to 65536; a longer one gets 414.
-   * @default 8192
-   */
   readonly requestLineBytesMax?: number;
-  /**
-   * Longest request head, in bytes from 1024 to 1048576; a longer one gets 400.
-   * @default 32768
-   */
   readonly headBytesMax?: number;
-  /**
-   * Most request fields, from 8 to 2000; a request with more gets 400.
-   * @default 200
-   */
   readonly headerCountMax?: number;
-  /**
-   * Most client connections, from 1 to 1000000 for each worker; more are closed at once.
-   * Where memory is limited, no more by default than it has room for.
-   * @default 16384
-   */
   readonly connectionsMax?: number;
-  /**
-   * Most connections of one client, which is an IPv4 address or an IPv6 /48 network: from 1 to 1000000 for each worker;
-   * more are closed at once. Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables it. By
-   * default at most half of a `connectionsMax` that follows from memory.
-   * @default 4096
-   */
   readonly connectionsPerClientMax?: number;
-  /**
-   * Requests on one HTTP/1.1 connection before it is closed, from 1 to 1000000000.
-   * @default 1000
-   */
   readonly keepAliveRequestsMax?: number;
-  /**
-   * Most concurrent streams of one HTTP/2 connection, from 1 to 10000. Where memory is limited, no more by default than it
-   * has room for, but at least 16.
-   * @default 128
-   */
   readonly concurrentStreamsMax?: number;
-  /**
-   * Streams that a client may reset in a second, from 1 to 100000, before its HTTP/2 connection is closed.
-   * @default 200
-   */
   readonly streamResetsPerSecondMax?: number;
 }
 
 /** Timeouts of client connections. Only `drainDelayMs` can be turned off; the largest value, 2147483647 ms, is 24 days. */
 export interface ProxyTimeouts {
-  /**
-   * Time from the first byte of a request head to its last, in milliseconds from 1 to 2147483647; then 408.
-   * @default 60000
-   */
   readonly requestHeadMs?: number;
-  /**
-   * How long an idle client connection is kept, in milliseconds from 1 to 2147483647.
-   * @default 75000
-   */
   readonly keepAliveMs?: number;
-  /**
-   * Time for a TLS handshake, in milliseconds from 1 to 2147483647; then the connection is closed.
-   * @default 60000
-   */
   readonly tlsHandshakeMs?: number;
-  /**
-   * How long the proxy goes on accepting after SIGTERM, with `/readyz` of its health listener failing, in milliseconds
-   * from 0 to 2147483647. Then it drains. 0: it drains at once. For a proxy behind a load balancer, which needs time to
-   * notice.
-   * @default 0
-   */
   readonly drainDelayMs?: number;
-  /**
-   * How long a stopping worker lets running requests finish, in milliseconds from 1 to 2147483647; then they are cut.
-   * @default 36000000
-   */
   readonly drainMs?: number;
 }
 
 /** What holds while `portico maintenance on` is in force, and requests get 503 with `Retry-After`. */
 export interface ProxyMaintenance {
-  /**
-   * Addresses and CIDR ranges of clients that are served all the same. Behind trusted proxies the client is the one that
-   * they name. Ranges with every address are refused.
-   * @default - none
-   */
   readonly allow?: readonly string[];
-  /**
-   * HTML for browsers, up to 32 KiB; programs get a line of text. It may have the placeholders of `errorPages`;
-   * `{{message}}` is that of the command.
-   * @default - the virtual server's error page for 503, or a page that asks again every 20 seconds
-   */
   readonly page?: string;
-  /**
-   * How long WebSockets stay open when a maintenance begins, in milliseconds from 0 to 2147483647; then they are closed
-   * with code 1012 (RFC 6455, 7.4.1), and clients connect anew. Other transfers end when they are done.
-   * @default 10000
-   */
   readonly graceMs?: number;
 }
 
@@ -232,17 +145,8 @@ export interface ProxyMaintenance {
  * not about to stop; else 503.
  */
 export interface HealthListener {
-  /**
-   * Local address: loopback, private or link-local. `0.0.0.0` and `::` only with `anyAddress`. The firewall opens nothing
-   * for it.
-   */
   readonly address: string;
-  /** TCP port, 1 to 65535. */
   readonly port: number;
-  /**
-   * Whether `address` may be `0.0.0.0` or `::`. For a container, whose network is its own; on a host, everyone could ask.
-   * @default false
-   */
   readonly anyAddress?: boolean;
 }
 
@@ -264,26 +168,12 @@ export interface ProxyLogs {
 export interface AccessLogFile {
   /** Absolute path on the host; the user that runs the proxy must be able to write there. */
   readonly path: string;
-  /**
-   * Format of a line: nginx's `combined`, or `json` for one JSON object per line, which also has the key exchange group
-   * of the TLS connection in `tls_group`, and in `error` how a request failed.
-   * @default "combined"
-   */
   readonly format?: "combined" | "json";
 }
 
 /** A stream that requests are logged to, as containers do: the engine collects it, or under systemd the journal. */
 export interface AccessLogStream {
-  /**
-   * Standard output or standard error. A line has up to 4096 bytes; of a longer one, what the client sent is cut. If
-   * nobody reads the stream, up to 8 MiB of lines wait in each worker, and more are dropped and counted.
-   */
   readonly stream: "stdout" | "stderr";
-  /**
-   * Format of a line: nginx's `combined`, or `json` for one JSON object per line, which also has the key exchange group
-   * of the TLS connection in `tls_group`, and in `error` how a request failed.
-   * @default "combined"
-   */
   readonly format?: "combined" | "json";
 }
 
@@ -307,10 +197,5 @@ export interface SharedTicketKeys {
    * reads it.
    */
   readonly file: string;
-  /**
-   * How long each key is used, in milliseconds from 1000 to 2147483647. All who share the secret change keys at the
-   * same moment, by their clocks.
-   * @default 43200000
-   */
   readonly rotateMs?: number;
 }

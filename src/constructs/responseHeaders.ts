@@ -8,16 +8,7 @@ import type { TlsMaterial } from "./tlsMaterial.js";
  * answer, are refused (`config.reserved-response-field`); see docs/response-headers.md.
  */
 export interface ResponseHeaders {
-  /**
-   * Fields by name, with values of up to 4096 printable characters. Each replaces all fields of that name. A route's
-   * take priority over its virtual server's.
-   * @default - none
-   */
   readonly set?: Readonly<Record<string, string>>;
-  /**
-   * Names of fields that no answer has: the upstream's, those that the virtual server sets, and `Server`.
-   * @default - none
-   */
   readonly remove?: readonly string[];
 }
 

@@ -118,11 +118,6 @@ export interface RouteProps {
    * No percent-encoding, `?` or `#` (`config.bad-route-path`).
    */
   readonly path: string;
-  /**
-   * `prefix`: every path that begins so, as nginx's `location`; `segment`: the path itself or below it, so that
-   * `/media` does not match `/media-old`; `exact`: only the path.
-   * @default "segment"
-   */
   readonly match?: "prefix" | "segment" | "exact";
   /** What answers the requests. */
   readonly action: Action;
@@ -131,16 +126,7 @@ export interface RouteProps {
    * @default - the construct's id
    */
   readonly name?: string;
-  /**
-   * Longest request body in bytes; 0 for no limit. A longer one gets 413.
-   * @default 0
-   */
   readonly requestBodyBytesMax?: number;
-  /**
-   * Idle time allowed between two reads of a request body, in milliseconds from 1 to 2147483647; then 408. Not the time
-   * of the whole body.
-   * @default 60000
-   */
   readonly requestBodyTimeoutMs?: number;
   /**
    * Idle time allowed between two writes to the client, in milliseconds from 1 to 2147483647; then the connection is
@@ -148,12 +134,6 @@ export interface RouteProps {
    * @default 60000 (proxied routes of the default application: 36000000)
    */
   readonly sendTimeoutMs?: number;
-  /**
-   * Which of its requests can change something in the application; `portico quiesce` refuses them while it runs a command.
-   * `byMethod`: all but GET, HEAD, OPTIONS, TRACE, PROPFIND, REPORT and SEARCH. `always`: every request, WebSockets too,
-   * which are closed. `never`: none.
-   * @default "byMethod"
-   */
   readonly writes?: "byMethod" | "always" | "never";
   /**
    * Fields that are set or removed in all its answers, error pages included; they take priority over those of its

@@ -105,9 +105,9 @@ export interface TlsFiles {
 
 /** Files that are already on the host. */
 export interface TlsFilePaths {
-  /** PEM file: the server's certificate, then its chain. Absolute path on the host. */
+  /** Absolute path on the host of a PEM file: the server's certificate, then its chain. */
   readonly certificate: string;
-  /** PEM file: the private key, without passphrase. Absolute path on the host. */
+  /** Absolute path on the host of a PEM file: the private key, without passphrase. */
   readonly key: string;
   /**
    * PEM file: Diffie-Hellman parameters of at least 2048 bits. `false` for none, which turns DHE suites off.

@@ -65,11 +65,8 @@ const FILE_SYNC_POLICY_OPTIONS: PropTable<FileSyncPolicyOptions> = { tls13: flag
 
 /** A TLS policy spelled out. */
 export interface TlsPolicyOptions {
-  /** Lowest protocol version. */
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
-  /** Highest protocol version; not below the lowest. */
   readonly maxVersion: "TLSv1.2" | "TLSv1.3";
-  /** OpenSSL cipher string, names joined by `:`; TLS 1.3 suites by their full names. */
   readonly ciphers: string;
   /** Key exchange groups, by their OpenSSL names, best first; at least one. */
   readonly curves: readonly string[];

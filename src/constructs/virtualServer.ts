@@ -40,7 +40,7 @@ import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 export interface IVirtualServer extends IConstruct {
   /** Name in the config. */
   readonly name: string;
-  /** Names that clients ask for, the main one first. */
+  /** Its names, the main one first. */
   readonly serverNames: readonly string[];
   /** Listeners that it is reached through. */
   readonly listeners: readonly IListener[];

@@ -50,7 +50,6 @@ export interface ExpectedResponse {
   /** Name of the virtual server that is asked for something of its own. */
   readonly server?: string;
   readonly expected: readonly Expectation[];
-  /** Why an answer may be another one; the first that fits is named. */
   readonly causes: readonly ExpectedCause[];
   /** Whether a `Server` with a version means that another virtual server answered. */
   readonly unversioned: boolean;

@@ -4,7 +4,7 @@ import { count, filePath, flag, ipAddress, line, name, port, serverName, text } 
 import { EXPECTED_MAX, expectedRow } from "./expect.js";
 import { fromJson, parseDocument } from "./config/parse.js";
 import { type Problem, problem, type Result } from "./problem.js";
-import { commandRule, rowProblems, rows, trees } from "./rows.js";
+import { commandRule, rowProblems, rows, TOLD_BY, trees } from "./rows.js";
 import { settingsCrossProblems, settingsFields } from "./settings.js";
 
 /**
@@ -77,19 +77,24 @@ const deployedFile = z.strictObject({
 });
 
 const daemon = z.strictObject({
-  unit: service("Its unit."),
+  unit: service("Its unit: its full name."),
   restartOn: z
     .array(name("A file of `settings.files`."))
-    .describe("Settings files that it reads: it stops before their edits, and starts after them.")
+    .describe(
+      "Settings files that it reads, of `settings.files`: it stops before their edits, and starts after them.",
+    )
     .optional(),
   domainChange: z
     .literal("restart")
     .describe(
-      "While only the host in the application's URLs changes, it runs on and restarts after the edits.",
+      "Whether it runs on while only the host in the application's URLs changes, and restarts after the edits. Without it, the " +
+        "daemon stops before the edits.",
     )
     .optional(),
-  code: name("The row that tells of it.").optional(),
-  command: commandRule.describe("A command that it must not have.").optional(),
+  code: name(TOLD_BY).optional(),
+  command: commandRule
+    .describe("A command that it must not have; `portico doctor` looks at the unit.")
+    .optional(),
 });
 
 const services = z.strictObject({
@@ -103,29 +108,33 @@ const services = z.strictObject({
     .array(daemon)
     .describe("The application's daemons in the order in which they start; they stop in the reverse one.")
     .optional(),
-  firewall: service("Unit that loads the rule set of the firewall, if one was deployed.").optional(),
+  firewall: service(
+    "Unit that loads the rule set of the firewall, if one was deployed: its full name.",
+  ).optional(),
   keepalived: service("Unit of keepalived, if the host is one of a pair.").optional(),
 });
 
 const database = z
   .strictObject({
-    host: line("Name or address."),
+    host: line("Name or address of the database server, without a port."),
     port: port("TCP port."),
     name: line("Name of the database."),
-    user: line("User that may read it; the password is given at run time only."),
+    user: line("User that may read it. The password is asked for when a check runs and never stored."),
   })
-  .describe("The application's database, whose stored settings take priority.");
+  .describe(
+    "The application's database, for checks of the settings stored in it. Without it, they are not checked.",
+  );
 
 const network = z
   .strictObject({
     addresses: z
       .array(ipAddress("An address."))
       .default([])
-      .describe("Addresses that the host should have, or that are translated to one that it has."),
+      .describe("Addresses that the host has, or that a router translates to one of its own."),
     portForwards: z
       .array(
         z.strictObject({
-          protocol: z.literal("tcp").describe("Transport."),
+          protocol: z.literal("tcp").describe("Transport protocol."),
           port: port("Port of the router."),
           toAddress: ipAddress("Address of the host."),
           toPort: port("Port of the host."),
@@ -136,45 +145,51 @@ const network = z
     dnsRecords: z
       .array(
         z.strictObject({
-          name: serverName("Name of the record."),
-          type: z.enum(["A", "AAAA"]).describe("Type of the record."),
-          value: ipAddress("Address."),
+          name: serverName("Name of the record, without a dot at its end."),
+          type: z.enum(["A", "AAAA"]).describe("`A` for an IPv4 address, `AAAA` for an IPv6 address."),
+          value: ipAddress("Address that the name leads to."),
         }),
       )
       .default([])
       .describe("DNS records that lead to the host."),
     exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports open to everyone."),
-    loopbackPorts: z.array(port("A port.")).default([]).describe("TCP ports reachable on the host only."),
+    loopbackPorts: z.array(port("A port.")).default([]).describe("TCP ports that only the host may reach."),
   })
-  .describe("What the network around the host should look like.");
+  .describe(
+    "What the network around the host should look like; `portico doctor` compares. Without it, nothing is expected.",
+  );
 
 const probe = z
   .strictObject({
-    enabled: flag(true, "Whether the expected responses decide on success."),
+    enabled: flag(true, "Whether unexpected responses make the activation fail and roll back."),
     imagePath: line(
-      "Image below the path of responses that ask for one; by default, one is searched for.",
+      'Path of an image below the path of expected responses that ask for one (`file: "image"`). Without it, an image is searched for in the directory of their route.',
     ).optional(),
     timeoutSeconds: count(60, 1, 3_600, "seconds", "How long the responses may take to become as expected."),
   })
   .prefault({})
-  .describe("The check of the running host after activation.");
+  .describe("How the responses are checked after an activation.");
 
 export const deploymentSchema = z.strictObject({
   version: z.literal(DEPLOYMENT_VERSION).describe("Version of the document: 1."),
-  name: name("Name of the deployment, for messages.").optional(),
+  name: name("Name of the deployment in messages.").optional(),
   config: filePath("The proxy config on the host; one of the files."),
   files: z.array(deployedFile).min(1).describe("Every file of the deployment, sorted by path."),
   services: services.describe("systemd units that serve."),
-  settings: settingsFields.describe("Settings of the application.").optional(),
+  settings: settingsFields
+    .describe(
+      "The application's settings, where they are, and whether they are edited. Without it, they are neither compared nor edited.",
+    )
+    .optional(),
   trees: trees
     .describe(
-      "Directories that the proxy serves: others can read every file in them, and enter every directory on the way. One " +
-        "inside another comes after it.",
+      "Directories that the proxy serves; `portico doctor` checks that others can read every file in them, and enter every " +
+        "directory on the way. One inside another comes after it.",
     )
     .optional(),
   rows: rows
     .describe(
-      "Rows of `portico doctor`, in the order of the report. One that explains another comes before it.",
+      "Rows of `portico doctor` about the application, in the order of the report. One that explains another comes before it.",
     )
     .optional(),
   database: database.optional(),
@@ -187,7 +202,8 @@ export const deploymentSchema = z.strictObject({
   probe,
   requireCertificate: flag(
     false,
-    "Whether activation fails unless authorities have issued every certificate by ACME, within three minutes.",
+    "Whether an activation fails and rolls back unless every certificate by ACME is issued within three minutes. A host of a " +
+      "pair without the virtual address waits for ten seconds, and does not fail.",
   ),
 });
 

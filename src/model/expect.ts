@@ -18,40 +18,50 @@ const requestPath = (description: string) =>
     lengthMax: 2048,
   }).describe(description);
 
-const status = z.int().min(100).max(599).describe("A status.");
+const status = z.int().min(100).max(599).describe("A status: 100 to 599.");
 
 /** Where the rows say something about an answer. */
 const answer = {
   status: z
     .union([status, z.array(status).min(1).max(20)])
-    .describe("Status, or those that are as good as each other.")
+    .describe("Status of the answer, or a list of those that are as good. Without it, any.")
     .optional(),
   from: z
     .literal("upstream")
-    .describe("The answer is the upstream's: no 502, no 504 and no 404 of the proxy.")
+    .describe("`upstream`: the answer is no 502, no 504 and no 404 of the proxy.")
     .optional(),
   location: z
     .union([
-      line("A URL, or a path at the scheme and host that were asked for."),
+      line("A URL, or a path."),
       z.strictObject({
         scheme: z.enum(["http", "https"]).describe("Scheme of the Location."),
         path: requestPath("Path of the Location."),
       }),
     ])
-    .describe("Where `Location` leads.")
+    .describe(
+      "Where `Location` leads: a URL, a path at the scheme and host that were asked for, or a path of another scheme at that host, " +
+        "on the port of the route's redirect.",
+    )
     .optional(),
-  http2: z.literal(true).describe("HTTP/2 is negotiated where the listener offers it over TLS.").optional(),
+  http2: z
+    .literal(true)
+    .describe(
+      "Whether HTTP/2 is negotiated with a listener that offers it. Without it, either version will do.",
+    )
+    .optional(),
   fields: z
     .array(
       z.strictObject({
-        name: line("Name of the field; alone, the field is there with any value."),
+        name: line("Name of the field. With a name alone, the field is there with any value."),
         value: line("Its value.").optional(),
-        includes: z.array(line("A member.")).min(1).max(20).describe("Members of its list.").optional(),
-        mediaType: line("Media type without parameters; `image/*` for any image.").optional(),
-        version: z
-          .boolean()
-          .describe("Whether it has a version, as the `Server` of a default server.")
+        includes: z
+          .array(line("A member."))
+          .min(1)
+          .max(20)
+          .describe("Members of its list, in any order and among others.")
           .optional(),
+        mediaType: line("Media type, whatever its parameters; `image/*` for any image.").optional(),
+        version: z.boolean().describe("Whether `Server` shows a version.").optional(),
         absent: z.literal(true).describe("The field is not there.").optional(),
       }),
     )
@@ -64,10 +74,7 @@ const evidence = z
   .strictObject({
     status: z.array(status).max(20).describe("The status is one of these.").optional(),
     statusNot: z.array(status).max(20).describe("The status is none of these.").optional(),
-    page: z
-      .enum(["proxy", "other"])
-      .describe("Whose page it is: an error page of the proxy, or not.")
-      .optional(),
+    page: z.enum(["proxy", "other"]).describe("Whether the body is an error page of the proxy.").optional(),
     server: z.enum(["version", "none"]).describe("Whether `Server` has a version.").optional(),
     location: z
       .enum(["path", "origin"])
@@ -75,20 +82,22 @@ const evidence = z
       .optional(),
     http2: z.literal(false).describe("HTTP/2 was not negotiated.").optional(),
   })
-  .describe("What the answer has to show; all of it. `{}` is any answer.");
+  .describe("What the answer has to show, all of it; `{}` for any answer.");
 
 const cause = z.strictObject({
   evidence,
   says: line(
-    "The cause in words. `{status}`, `{location}`, `{host}`, `{path}`, `{upstream}` stand for what was seen and asked.",
+    "The cause in words; `{status}`, `{location}`, `{host}`, `{path}` and `{upstream}` stand for what was seen and asked.",
   ),
-  code: name("Row of `portico doctor` that the cause makes fail, if it has one of its own.").optional(),
+  code: name(
+    "Row of `portico doctor` that fails because of it. Without it, only the row of the response does.",
+  ).optional(),
   because: z
     .array(name("A row."))
     .max(10)
-    .describe("Rows that explain the answer where they failed.")
+    .describe("Rows of `portico doctor` that explain it where they failed. Without it, those of the proxy.")
     .optional(),
-  fix: line("What to do about it.").optional(),
+  fix: line("What to do about it. Without it, the answer is described as it should be.").optional(),
   settings: z
     .array(line("An item."))
     .max(20)
@@ -96,29 +105,33 @@ const cause = z.strictObject({
     .optional(),
 });
 
-const EACH = "`first`: one listener; `each`: all of them.";
+const EACH = "Whether one listener is asked (`first`), which is the default, or all of them (`each`).";
 
 /** What a route or a virtual server is expected to answer, as users write it. */
 export const expectationFields = {
-  name: line("Name in messages. Without one, the names of the virtual server and the route.").optional(),
-  path: requestPath("Path to request. Without one, the route's own.").optional(),
+  name: line(
+    "Name in messages; each response of a deployment needs its own. Without one, the names of the virtual server and the route.",
+  ).optional(),
+  path: requestPath("Path to request. Without one, the route's; `/` for a virtual server.").optional(),
   host: z
     .union([z.literal("unknown"), line("A name or an address.")])
     .describe(
-      "Name to request; `unknown` for one that no virtual server has. Without one, the server's first.",
+      "Name to ask for; `unknown` for one that no virtual server has. Without one, the first name of the virtual server.",
     )
     .optional(),
-  method: z.enum(METHODS).describe("Method: one that changes nothing.").optional(),
+  method: z.enum(METHODS).describe("Method; others might change something. Without one, HEAD.").optional(),
   listeners: z.enum(["first", "each"]).describe(EACH).optional(),
   file: z
     .literal("image")
-    .describe("An image below the path is requested, found in the directory of the route.")
+    .describe("Adds to the path the name of an image, found in the directory of the route.")
     .optional(),
   ...answer,
   causes: z
     .array(cause)
     .max(20)
-    .describe("Why an answer may be another one; the first that fits is named.")
+    .describe(
+      "Why the answer may be another one; messages name the first that fits. Without it, the causes that any proxy knows.",
+    )
     .optional(),
 };
 

@@ -228,11 +228,8 @@ function nameProblems(known: Known, field: Field, isKnown: IsKnown): Problem[] {
 
 /** A DNS record that makes the host known by its public name. */
 export interface DnsRecord {
-  /** Name of the record, without a dot at its end. */
   readonly name: string;
-  /** `A` for an IPv4 address, `AAAA` for an IPv6 address. */
   readonly type: "A" | "AAAA";
-  /** The address. */
   readonly value: string;
 }
 
@@ -250,13 +247,9 @@ export function dnsRecords(host: Pick<HostAddresses, "address" | "ipv6Address" |
 
 /** A forward that a NAT router needs so that the internet reaches the host. */
 export interface PortForward {
-  /** Transport. */
   readonly protocol: "tcp";
-  /** Port of the router, 1 to 65535. */
   readonly port: number;
-  /** Address of the host. */
   readonly toAddress: string;
-  /** Port of the host, 1 to 65535. */
   readonly toPort: number;
 }
 

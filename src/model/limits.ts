@@ -6,14 +6,14 @@ export const limits = z
   .strictObject({
     requestLineBytesMax: count(8_192, 256, 65_536, "bytes", "Longest request line; a longer one gets 414."),
     headBytesMax: count(32_768, 1_024, 1_048_576, "bytes", "Longest request head; a longer one gets 400."),
-    headerCountMax: count(200, 8, 2_000, "fields", "Most request fields; more get 400."),
+    headerCountMax: count(200, 8, 2_000, "fields", "Most request fields; a request with more gets 400."),
     connectionsMax: count(
       16_384,
       1,
       1_000_000,
       "connections",
-      "Most client connections, per worker; more are closed at once. Where memory is limited, no more by default than it " +
-        "has room for.",
+      "Most client connections, for each worker; more are closed at once. Where memory is limited, no more by " +
+        "default than it has room for.",
     ),
     connectionsPerClientMax: count(
       4_096,
@@ -36,15 +36,15 @@ export const limits = z
       1,
       10_000,
       "streams",
-      "Most concurrent HTTP/2 streams, per connection. Where memory is limited, no more by default than it has room for, " +
-        "but at least 16.",
+      "Most concurrent streams of one HTTP/2 connection. Where memory is limited, no more by default than it has " +
+        "room for, but at least 16.",
     ),
     streamResetsPerSecondMax: count(
       200,
       1,
       100_000,
       "resets a second",
-      "Client stream resets after which an HTTP/2 connection is closed.",
+      "Streams that a client may reset in a second before its HTTP/2 connection is closed.",
     ),
   })
   .prefault({})
@@ -55,16 +55,19 @@ export const timeouts = z
   .strictObject({
     requestHeadMs: milliseconds(60_000, "Time from the first byte of a request head to its last; then 408."),
     keepAliveMs: milliseconds(75_000, "How long an idle client connection is kept."),
-    tlsHandshakeMs: milliseconds(60_000, "Time for a TLS handshake."),
+    tlsHandshakeMs: milliseconds(60_000, "Time for a TLS handshake; then the connection is closed."),
     drainDelayMs: count(
       0,
       0,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long portico goes on accepting after it was asked to stop (SIGTERM), with `/readyz` of the health listener " +
-        "failing, so that whatever sends clients to it can notice; 0 for no wait.",
+      "How long the proxy goes on accepting after SIGTERM, with `/readyz` of its health listener failing. Then " +
+        "it drains. 0: it drains at once. For a proxy behind a load balancer, which needs time to notice.",
     ),
-    drainMs: milliseconds(36_000_000, "How long a stopping worker lets running requests finish."),
+    drainMs: milliseconds(
+      36_000_000,
+      "How long a stopping worker lets running requests finish; then they are cut.",
+    ),
   })
   .prefault({})
   .describe("Timeouts that belong to connections rather than to routes or upstreams.");

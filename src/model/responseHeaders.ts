@@ -23,7 +23,8 @@ export const responseHeaders = z
       .default({})
       .meta({
         description:
-          "Fields of every answer. Each replaces all fields of that name, from the client and the upstream alike. A route's take priority over its virtual server's.",
+          "Fields of every answer by name, with values of up to 4096 printable characters. Each replaces all fields " +
+          "of that name, from the client and the upstream alike. A route's take priority over its virtual server's.",
         examples: [{ "X-Content-Type-Options": "nosniff" }],
       }),
     remove: z

@@ -53,14 +53,19 @@ export const ENGINE_ROWS = [
 ] as const;
 export type EngineRow = (typeof ENGINE_ROWS)[number];
 
+/** Of a tree and of a daemon. */
+export const TOLD_BY = "The row of `portico doctor` that tells of it: the `code` of one of `rows`.";
+
 const row = z.strictObject({
-  code: name("Its id: the code of what it tells of."),
+  code: name(
+    "Its id, which all that it tells of has as `code`. None that `portico doctor` has on every host.",
+  ),
   title: line("Its title."),
 });
 
 const tree = z.strictObject({
   path: filePath("The directory."),
-  code: name("The row that tells of it."),
+  code: name(TOLD_BY),
   says: line("The cause in words, where others cannot read something in it."),
   fix: flag(false, "Whether activation makes it readable by others where it is not."),
 });

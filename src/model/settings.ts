@@ -57,64 +57,82 @@ const section = text(
 );
 
 const ofItem = {
-  code: name("Row of `portico doctor` that tells of the item; by default, `settings`.").optional(),
+  code: name(
+    "Row of `portico doctor` that fails where the item is not as listed: the `code` of one of `rows`. Without it, `settings`.",
+  ).optional(),
   stored: z
     .boolean()
-    .describe("Whether a value in the application's database overrides the file.")
+    .describe(
+      "Whether the application's web interface can store another value in its database, which takes priority over the file; " +
+        "`database` says where. Only for texts.",
+    )
     .optional(),
 };
 
 const iniItem = z.strictObject({
-  section: section.describe("Its section."),
-  name: name("Its key."),
-  value: z.union([z.int().min(0), settingText("A text.")]).describe("Its value."),
+  section: section.describe("Section, without brackets."),
+  name: name("Key as it is written there."),
+  value: z.union([z.int().min(0), settingText("A text.")]).describe("A text or a whole number."),
   ...ofItem,
 });
 
 const pythonItem = z.strictObject({
-  name: pythonName.describe("The name that is assigned."),
+  name: pythonName.describe("Name that the application reads."),
   value: z
     .union([z.boolean(), z.array(settingText("An element.")).max(ITEMS_MAX), settingText("A text.")])
-    .describe("Its value; of a list, elements that have to be in it."),
+    .describe("A text, a boolean, or a list of texts that others may add to."),
   ...ofItem,
 });
 
 const envItem = z.strictObject({
-  name: envName.describe("The variable."),
+  name: envName.describe("Variable; none of a secret."),
   value: z
     .union([z.boolean(), z.int().min(0), envText.describe("A text.")])
-    .describe("Its value; a boolean is `true` or `false`."),
+    .describe("A text, a whole number, or a boolean: `true` or `false`."),
   ...ofItem,
 });
 
 const ofFile = {
-  name: name("Name of the file in the document."),
-  path: filePath("Where the application has it."),
+  name: name("Name for `restartOn` of daemons and `portico settings --file`."),
+  path: filePath("Where the file is on the host."),
 };
 
 const settingsFile = z
   .discriminatedUnion("kind", [
     z.strictObject({
       ...ofFile,
-      kind: z.literal("ini").describe("Sections with `key = value`."),
-      items: z.array(iniItem).min(1).max(ITEMS_MAX).describe("Items of the file."),
+      kind: z.literal("ini").describe("Selects the editor of INI files: sections with `key = value`."),
+      items: z.array(iniItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 items, each once."),
     }),
     z.strictObject({
       ...ofFile,
-      kind: z.literal("python").describe("A Python module with `NAME = value`."),
-      items: z.array(pythonItem).min(1).max(ITEMS_MAX).describe("Items of the module."),
+      kind: z.literal("python").describe("Selects the editor of Python modules: `NAME = value`."),
+      items: z
+        .array(pythonItem)
+        .min(1)
+        .max(ITEMS_MAX)
+        .describe("From 1 to 100 names of the module, each once."),
     }),
     z.strictObject({
       ...ofFile,
-      kind: z.literal("env").describe("Environment variables, `NAME=value`, as Docker Compose reads them."),
-      items: z.array(envItem).min(1).max(ITEMS_MAX).describe("Items of the file."),
+      kind: z
+        .literal("env")
+        .describe("Selects the editor of environment variables, `NAME=value`, as Docker Compose reads them."),
+      items: z.array(envItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 variables, each once."),
     }),
   ])
   .describe("A file and its items.");
 
 export const settingsFields = z.strictObject({
-  files: z.array(settingsFile).min(1).max(FILES_MAX).describe("The application's own files."),
-  apply: flag(false, "Whether activation edits the files in place; otherwise they are only reported."),
+  files: z
+    .array(settingsFile)
+    .min(1)
+    .max(FILES_MAX)
+    .describe("The application's own files, from 1 to 10. Items that are not listed stay as they are."),
+  apply: flag(
+    false,
+    "Whether activation writes the settings into the files; otherwise what differs is only reported.",
+  ),
 });
 
 export type DeploymentSettings = DeepReadonly<z.output<typeof settingsFields>>;

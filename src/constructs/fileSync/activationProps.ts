@@ -20,10 +20,6 @@ export interface FileSyncActivationProps {
    * @default false
    */
   readonly fixMedia?: boolean;
-  /**
-   * The application's database, for checks of the settings stored in it. The password is asked for at run time.
-   * @default - not checked
-   */
   readonly database?: DatabaseConnection;
   /**
    * How the expected responses are checked afterwards.

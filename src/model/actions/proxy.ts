@@ -21,7 +21,9 @@ export const proxyFields = z
       .enum(["none", "raw", "nginx"])
       .default("none")
       .describe(
-        "Whether the route's path is cut from the target: not at all, byte for byte, or as nginx's rewrite does.",
+        "Whether the route's path is cut from the target: `none`: the target goes upstream byte for byte; `raw`: " +
+          "the prefix is cut and the rest stays byte for byte; `nginx`: the rest is decoded and encoded again, as " +
+          "nginx's rewrite does.",
       ),
     rewrite: urlPath(
       "Path that goes upstream in place of the route's path, as it is sent; what follows the route's path follows it. With " +
@@ -32,18 +34,19 @@ export const proxyFields = z
       .enum(["client", "upstream"])
       .default("client")
       .describe(
-        "`Host` sent upstream: as the client sent it, including the port, or the upstream's own host and port.",
+        "`Host` sent upstream: `client`: as the client sent it, including the port; `upstream`: the upstream's own " +
+          "host and port.",
       ),
     forwarded: z
       .strictObject({
-        realIp: flag(true, "Send X-Real-IP: the client's address."),
+        realIp: flag(true, "X-Real-IP: the client's address."),
         for: flag(
           true,
-          "Send X-Forwarded-For: the chain that came with the request, and the address that the request came from.",
+          "X-Forwarded-For: the chain that came with the request, and the address that the request came from.",
         ),
-        proto: flag(true, "Send X-Forwarded-Proto: the scheme that the client used."),
+        proto: flag(true, "X-Forwarded-Proto: `http` or `https`, as the client used."),
         host: serverName(
-          "Send X-Forwarded-Host with this name; leave out to send none.",
+          "X-Forwarded-Host: a server name. Without it, the field is not sent.",
           "files.example.org",
         ).optional(),
       })
@@ -57,7 +60,8 @@ export const proxyFields = z
       .meta({
         description:
           "Fields that pass if they come from `trustedProxies`, and from no one else. Those that name a user, a " +
-          "certificate or another URL (`Remote-User`, `X-Forwarded-User`, `X-Original-URL`) pass only if they are here.",
+          "client's certificate or another URL than the one that was asked for (`Remote-User`, `X-Forwarded-User`, " +
+          "`X-Original-URL`) pass only if they are here.",
         examples: [["Remote-User"]],
       }),
     setHeaders: z

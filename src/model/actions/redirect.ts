@@ -9,7 +9,7 @@ export const redirectFields = z
     status: z
       .union([z.literal(301), z.literal(302), z.literal(303), z.literal(307), z.literal(308)])
       .default(301)
-      .describe("Status. 307 and 308 keep method and body."),
+      .describe("Status. 307 and 308 keep method and body (RFC 9110, 15.4)."),
     scheme: z.enum(["http", "https"]).default("https").describe("Scheme of the Location."),
     port: port(
       "Port of the Location. Without it, the scheme's default port, 443 or 80, which is not written.",
@@ -20,7 +20,8 @@ export const redirectFields = z
       "files.example.org",
     ).optional(),
     path: redirectPath(
-      "Path of the Location, as it is sent, with a query if need be; that of the request is left out. Without it, the path and query that the client asked for, byte for byte.",
+      "Path of the Location, as it is sent: encoded, with a query if need be. The request's own path and query " +
+        "are left out. Without it, path and query that the client asked for, byte for byte.",
       "/sync/",
     ).optional(),
   })

@@ -15,15 +15,20 @@ export const staticFilesFields = z
       .array(name("A file name.", "index.html"))
       .default([])
       .meta({
-        description: "Files that answer for a directory, first match wins. Directories are never listed.",
+        description:
+          "File names that answer for a directory, first match wins. Without one, a directory gets 403: its files are " +
+          "not listed.",
         examples: [["index.html"]],
       }),
     symlinks: z
       .enum(["inside", "anywhere", "never"])
       .default("inside")
-      .describe("Symbolic links that are followed: those that stay inside the directory, all, or none."),
+      .describe(
+        "Symbolic links that are followed: `inside`: those that stay inside the directory; `anywhere`: all, which " +
+          "lets anyone who may write there publish any file; `never`: none.",
+      ),
     cacheControl: line(
-      "Value of Cache-Control; without it, the field is not sent.",
+      "Value of Cache-Control. Without it, the field is not sent, and clients revalidate by ETag.",
       "max-age=3600",
     ).optional(),
     precompressed: z

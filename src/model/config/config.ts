@@ -178,7 +178,10 @@ const virtualServer = z.strictObject({
 });
 
 const healthListener = z.strictObject({
-  address: ipAddress("Local address: loopback, private or link-local.", "127.0.0.1"),
+  address: ipAddress(
+    "Local address: loopback, private or link-local. `0.0.0.0` and `::` only with `anyAddress`. The firewall opens nothing for it.",
+    "127.0.0.1",
+  ),
   port: port("TCP port.", 9180),
   anyAddress: flag(
     false,

@@ -26,7 +26,7 @@ const visible = (byDefault: string) => ({
     1_000,
     3_600_000,
     "milliseconds",
-    "How long they may take; after that the authority is not asked, and all is tried again later.",
+    "How long they may take. After that the authority is not asked, and all is tried again later.",
   ),
 });
 
@@ -43,7 +43,8 @@ export const dnsProofs = z
         server: server("The primary server of the zone, which is asked over TCP."),
         zone: domainName("The zone that the records are in.", "example.org"),
         keyFile: filePath(
-          "File with the key that signs updates (TSIG, RFC 8945), as `tsig-keygen` writes it: `hmac-sha256`, `hmac-sha384` or `hmac-sha512`. Only root has to read it.",
+          "File on the host with the key that signs updates (TSIG, RFC 8945), as `tsig-keygen` writes it: " +
+            "`hmac-sha256`, `hmac-sha384` or `hmac-sha512`. Only root has to read it.",
           "/etc/portico/acme-dns.key",
         ),
         alias,
@@ -78,7 +79,9 @@ export const dnsProofs = z
         type: z.literal("acme-dns").describe("The kind."),
         url: directoryUrl("URL of the acme-dns server.", "https://auth.example.net"),
         accountsFile: filePath(
-          'File with the server\'s answer to a registration: JSON with `username`, `password`, `fulldomain` and `subdomain`; or several of them by name: `{ "example.org": { … } }`. Only root has to read it.',
+          "File on the host with the server's answer to a registration: JSON with `username`, `password`, " +
+            '`fulldomain` and `subdomain`; or several of them by name: `{ "example.org": { … } }`. Only root has to read ' +
+            "it.",
           "/etc/portico/acme-dns.json",
         ),
         roots: filePath(

@@ -22,8 +22,9 @@ export const maintenance = z
       .optional()
       .meta({
         description:
-          "HTML for browsers, up to 32 KiB; programs get a line of text. It may have what a page of `errorPages` may have; " +
-          "`{{message}}` is that of the command. Without it, the virtual server's page for 503, or one that asks again.",
+          "HTML for browsers, up to 32 KiB; programs get a line of text. It may have the placeholders of " +
+          "`errorPages`; `{{message}}` is that of the command. Without it, the virtual server's error page for 503, " +
+          "or a page that asks again every 20 seconds.",
         unit: "characters",
         examples: ['<!doctype html><meta http-equiv="refresh" content="30"><p>{{message}}'],
       }),
@@ -32,8 +33,8 @@ export const maintenance = z
       0,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long WebSockets stay open when a maintenance begins; then they are closed with code 1012, after which clients " +
-        "connect anew. Other transfers end when they are done.",
+      "How long WebSockets stay open when a maintenance begins; then they are closed with code 1012 (RFC 6455, " +
+        "7.4.1), and clients connect anew. Other transfers end when they are done.",
     ),
   })
   .prefault({})

@@ -27,7 +27,7 @@ const tlsPolicy = z
         .enum(["TLSv1.2", "TLSv1.3"])
         .meta({ description: "Highest protocol version; not below the lowest.", examples: ["TLSv1.3"] }),
       ciphers: cipherString(
-        "Ciphers as OpenSSL writes them, names joined by `:`; TLS 1.3 suites by their full names.",
+        "OpenSSL cipher string, names joined by `:`; TLS 1.3 suites by their full names.",
         "ECDHE+AESGCM:TLS_AES_128_GCM_SHA256",
       ),
       curves: z
@@ -102,11 +102,13 @@ export const tls = z
 export const upstreamTls = z
   .strictObject({
     caFile: filePath(
-      "PEM file: root certificates by which the upstream is trusted, and no others; for a private authority, or a certificate that signed itself. By default the roots that Node brings.",
+      "PEM file on the host: root certificates by which the upstream is trusted, and no others; for a private " +
+        "authority, or a certificate that signed itself. Without it, the roots that Node brings.",
       "/etc/portico/app-roots.pem",
     ).optional(),
     serverName: certifiedName(
-      "Name or address that the certificate has to be for; a name is also asked for (SNI). By default the host of `url`.",
+      "Name or address that the certificate has to be for; a name is also asked for (SNI). Without it, the host " +
+        "of the server's URL.",
       "app.internal",
     ).optional(),
     certificateFile: filePath(
@@ -119,7 +121,8 @@ export const upstreamTls = z
     ).optional(),
     verify: flag(
       true,
-      "Whether the upstream has to prove who it is. `false` takes whoever answers for it, who can read and change everything; better name its root certificate as `caFile`.",
+      "Whether the upstream has to prove who it is. `false` takes whoever answers for it, who can read and " +
+        "change everything, and is warned of: better name its root certificate as `caFile`.",
     ),
   })
   .describe(
@@ -175,7 +178,7 @@ export const certificateAuthority = z.strictObject({
     .strictObject({
       keyId: line("The key's id, as the authority gave it.", "kid-1"),
       keyFile: filePath(
-        "File with the MAC key, in base64url as the authority gave it.",
+        "File on the host with the MAC key, in base64url as the authority gave it; only root has to read it.",
         "/etc/portico/acme-eab.key",
       ),
     })

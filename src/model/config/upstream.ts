@@ -50,16 +50,16 @@ const sticky = z
 
 const health = z
   .strictObject({
-    path: redirectPath(
-      "Path that each server is asked for with GET, a query if need be.",
-      "/api2/ping/",
-    ).default("/"),
-    port: port("Port to ask, where it is not the server's own.", 11_001).optional(),
+    path: redirectPath("Path that is asked for with GET, a query if need be.", "/api2/ping/").default("/"),
+    port: port("Port to ask. Without it, the server's own.", 11_001).optional(),
     expect: z
       .array(z.int().min(200).max(599))
       .min(1)
       .default([200])
-      .meta({ description: "Statuses that mean that it is up.", examples: [[200, 204]] }),
+      .meta({
+        description: "Statuses that mean that the server is up, each from 200 to 599.",
+        examples: [[200, 204]],
+      }),
     tcp: flag(
       false,
       "Whether an established connection is enough, with TLS if it has any: nothing is asked then.",
@@ -71,7 +71,7 @@ const health = z
       "milliseconds",
       "Time between two checks of a server, give or take a tenth. A check that takes as long, or 10 s, has failed.",
     ),
-    fall: count(3, 1, 100, "checks", "How many checks in a row have to fail until it is down."),
+    fall: count(3, 1, 100, "checks", "How many checks in a row have to fail until the server is down."),
     rise: count(2, 1, 100, "checks", "How many checks in a row have to succeed until it is up again."),
   })
   .describe(
@@ -120,8 +120,8 @@ export const upstream = z.strictObject({
     0,
     MILLISECONDS_MAX,
     "milliseconds",
-    "How long a server that came back gets a share that grows from a tenth to the whole; 0 for the whole at once. Sessions " +
-      "that are bound to it come at once.",
+    "How long one of several servers that came back gets a share that grows from a tenth to the whole; 0 for " +
+      "the whole at once. Sessions that are bound to it come at once.",
   ),
   tls: upstreamTls.optional(),
   proxyProtocol: z
@@ -139,8 +139,10 @@ export const upstream = z.strictObject({
     0,
     MILLISECONDS_MAX,
     "milliseconds",
-    "How long requests wait when its only server begins to refuse connections, as while it restarts; 0 disables, and then, as " +
-      "afterwards, they get 502 at once. They are among `queuedRequestsMax` and `queueTimeoutMs`; for several servers it is 0.",
+    "How long requests wait when its only server begins to refuse connections, as while it restarts; 0 " +
+      "disables, and then, as afterwards, they get 502 at once. Those that wait are among `queuedRequestsMax` " +
+      "and `queueTimeoutMs`, also uploads, of which nothing was read. Several servers: 0, since another one gets " +
+      "the request.",
   ),
   sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request; then 504."),
   readTimeoutMs: milliseconds(
@@ -152,36 +154,43 @@ export const upstream = z.strictObject({
     1,
     1_000_000,
     "connections",
-    "Most connections to it, or to each of its servers, per worker, tunnels included; the host opens up to that times `workers`, and for the " +
-      "time of a reload as many again. When all are in use, requests wait.",
+    "Most connections to the upstream, or to each of its servers, per worker. WebSocket tunnels count. With " +
+      "two workers the host opens up to twice as many, and while old workers finish after a reload, theirs come " +
+      "on top. When all are in use, requests wait; the clients take turns. The largest value in effect disables " +
+      "the limit.",
   ),
   queuedRequestsMax: count(
     1_024,
     0,
     1_000_000,
     "requests",
-    "Most requests that wait for a connection, per worker; one more gets 503 at once. 0 lets none wait.",
+    "Most requests that wait for a connection, per worker. One more gets 503 with `Retry-After` at once; 0 " +
+      "lets none wait.",
   ),
   clientSharePercent: count(
     75,
     1,
     100,
     "percent",
-    "How many of `connectionsMax` and of `queuedRequestsMax` one client (IPv4 address or IPv6 /48 network) may have, " +
-      "rounded down, but at least one; its further requests wait for its own to end, or get 503. 100 disables the limit. " +
-      "Clients that wait take turns.",
+    "How many of `connectionsMax` and of `queuedRequestsMax` one client may have, rounded down, but at least " +
+      "one; its further requests wait for its own to end, or get 503. One client is an IPv4 address or an IPv6 " +
+      "/48 network: an office behind one address has 3,072 requests in progress per worker by default, and 768 " +
+      "that wait. Raise it where nearly all users share an address. 100 disables the limit.",
   ),
-  queueTimeoutMs: milliseconds(30_000, "How long a request waits for a connection; then 503."),
+  queueTimeoutMs: milliseconds(
+    30_000,
+    "How long a request waits for a connection; then it gets 503 with `Retry-After`.",
+  ),
   idleConnectionsMax: count(
     KEPT.idleConnectionsMax,
     0,
     65_535,
     "connections",
-    "Idle connections kept for reuse, per worker; 0 disables reuse.",
+    "Idle connections kept for reuse, per worker. 0 opens a connection for every request.",
   ),
   idleTimeoutMs: milliseconds(
     KEPT.idleTimeoutMs,
     "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s).",
   ),
-  headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest answer head; a longer one becomes a 502."),
+  headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest head of an answer; a longer one gets 502."),
 });
