@@ -227,6 +227,31 @@ describe("the config", () => {
     expect(listeners[1].tls.policy).toBe(name);
   });
 
+  test.each([Mode.tls(), Mode.plain()])("names may be every name below another ($scheme)", (mode) => {
+    const host = { address: "192.0.2.10", publicName: "files.example.org" };
+    const files = frontEnd({ mode, host, additionalServerNames: ["*.example.org"] });
+    expect(files.proxy.problems).toEqual([]);
+    expect(files.url).toBe(`${mode.scheme}://files.example.org/sync/`);
+    expect(resolveRequest(files.proxy, `${mode.scheme}://a.example.org/sync/x`)).toMatchObject({
+      route: "web",
+    });
+    expect(resolveRequest(files.proxy, "http://a.example.org/sync/x")).toMatchObject(
+      mode.scheme === "https" ? { location: "https://a.example.org/sync/x" } : { route: "web" },
+    );
+    expect(files.settings.values.csrfTrustedOrigins).toEqual([
+      `${mode.scheme}://files.example.org`,
+      `${mode.scheme}://*.example.org`,
+    ]);
+    const serverNames = ["*.example.org"];
+    const upstream = { url: "http://part:80" };
+    const upstreams = { web: upstream, webdav: upstream, fileServer: upstream };
+    const mediaDirectory = "/srv/media";
+    const contained = { mode: Mode.plain(), serverNames, upstreams, mediaDirectory };
+    expect(problemsOf(() => new FileSyncProxy(newStack(), "files", contained))).toMatchObject([
+      { code: "config.bad-server-name", path: "stack/files.serverNames[0]" },
+    ]);
+  });
+
   test("follows every prop", () => {
     const files = frontEnd({
       mode: Mode.tls({

@@ -6,7 +6,7 @@ import {
   type PythonItem,
   type SettingsFile,
 } from "../model/index.js";
-import { PUBLIC_NAME } from "../model/serverName.js";
+import { nameRule, PUBLIC_NAME } from "../model/serverName.js";
 import { accepting, type TextRule } from "../model/textRule.js";
 import {
   commandProblems,
@@ -220,7 +220,7 @@ export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
       path === undefined ? [] : [[`routePaths.${name}`, path, FILE_SYNC_PATH]],
     ),
     ["fileServerHost", fileServerHost, PUBLIC_NAME],
-    ...input.origins.map(({ host }, i): [string, unknown, Rule] => [`origins[${i}].host`, host, PUBLIC_NAME]),
+    ...input.origins.map(({ host }, i): [string, unknown, Rule] => [`origins[${i}].host`, host, nameRule(i)]),
   ];
   const ports: [string, unknown][] = [
     ["fileServerPort", fileServerPort],

@@ -55,6 +55,17 @@ export const PUBLIC_NAME: TextRule & { readonly allowed: string } = {
   allowed: "a lower-case host name or an IP address, without scheme, port or brackets",
 };
 
+/** A further name of an application: as {@link PUBLIC_NAME}, or `*.` and a domain name. */
+export const FURTHER_NAME: TextRule & { readonly allowed: string } = {
+  ...SERVED_NAME,
+  never: PUBLIC_NAME.never!,
+  accepts: (name) => SERVED_NAME.accepts!(name) && name !== CATCH_ALL,
+  allowed: `${PUBLIC_NAME.allowed}, or \`*.\` and a domain name`,
+};
+
+/** The rule for a name of an application by its place: the main one is in URLs. */
+export const nameRule = (index: number): typeof PUBLIC_NAME => (index === 0 ? PUBLIC_NAME : FURTHER_NAME);
+
 /** A `Host` field value, split: the name as it is compared with server names, and the port if one was given. */
 export interface HostParts {
   readonly serverName: string;

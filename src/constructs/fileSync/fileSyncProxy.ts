@@ -69,7 +69,7 @@ export class FileSyncProxy<
     refuseProps(this, props, propsFor(props, FILE_SYNC_PROXY_PROPS, UPSTREAM), (fit) => [
       ...(fit.application === undefined ? mediaProblems(fit, at) : foreignProblems(fit, at)),
       ...routeProblems(fit, at),
-      ...namesProblems(at("serverNames"), fit.serverNames ?? []),
+      ...namesProblems(at("serverNames"), fit.serverNames ?? [], true),
       ...(fit.serverNames?.length === 0 ? [noName(at("serverNames"))] : []),
       ...lostAddress(at("mode"), fit.mode),
       ...givenPartProblems(this, { proxy: fit.proxy, upstreams: { ...fit.upstreams } }),
@@ -113,7 +113,10 @@ export interface FileSyncProxyProps<
    * `material` the certificate is `TlsMaterial.fromSecret()`.
    */
   readonly mode: Mode;
-  /** Names that clients ask for, in lower case, the main one first. */
+  /**
+   * Names that clients ask for, in lower case, the main one first. A further one may be `*.example.org`: every name with one
+   * label before `.example.org`.
+   */
   readonly serverNames: readonly string[];
   /**
    * The application behind it, as of a `FileSyncFrontEnd`. What it has to be told of its public URL is not part of the proxy:

@@ -58,7 +58,8 @@ export interface FileSyncFrontEndProps<
    */
   readonly routePaths?: Partial<FileSyncPaths>;
   /**
-   * Further names of the application, in lower case.
+   * Further names of the application, in lower case; `*.example.org` is every name with one label before `.example.org`,
+   * whose certificate an authority gives for records in DNS only.
    * @default - none
    */
   readonly additionalServerNames?: readonly string[];

@@ -3,7 +3,7 @@ import type { Construct } from "constructs";
 import { MILLISECONDS_MAX } from "../../model/fields.js";
 import { isFilePath } from "../../model/filePath.js";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
-import { PUBLIC_NAME } from "../../model/serverName.js";
+import { FURTHER_NAME, nameRule } from "../../model/serverName.js";
 import { accepting } from "../../model/textRule.js";
 import type { SettingsFilePaths } from "../../applications/index.js";
 import type { ApplicationUnits, FileSyncActivationProps, SettingsEditing } from "./activationProps.js";
@@ -171,10 +171,11 @@ function routeFieldProblems({ avatarDirectory, routeResponseHeaders = {} }: Rout
 }
 
 /** @internal */
-export function namesProblems(path: string, names: readonly string[]): Problem[] {
+export function namesProblems(path: string, names: readonly string[], main = false): Problem[] {
   return names.flatMap((name, i) => {
-    if (!isKnown(name) || isPublicName(name)) return [];
-    const more = { received: name, allowed: PUBLIC_NAME.allowed };
+    const rule = main ? nameRule(i) : FURTHER_NAME;
+    if (!isKnown(name) || accepting(rule)(name)) return [];
+    const more = { received: name, allowed: rule.allowed };
     return [problem("config.bad-server-name", `${path}[${i}]`, "is not a server name", more)];
   });
 }
@@ -209,8 +210,6 @@ export function refuseLostAddress({
   const fix = "Give the host an `ipv6Address`, or leave the mode's `ipv6Address` out.";
   refuse([problem("config.bad-address", `${node.path}.mode`, message, { received: ipv6Address, fix })]);
 }
-
-const isPublicName = accepting(PUBLIC_NAME);
 
 function timeoutProblems({ requestBodyTimeoutMs: time }: RouteOptions, at: At): Problem[] {
   if (time === undefined || !isKnown(time)) return [];

@@ -2,7 +2,7 @@ import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { bracketed, defaultPort, type Problem } from "../../model/index.js";
-import { PUBLIC_NAME } from "../../model/serverName.js";
+import { nameRule, PUBLIC_NAME } from "../../model/serverName.js";
 import {
   type ApplicationSettingsInput,
   applicationSettingsValues,
@@ -134,12 +134,12 @@ function atProp(p: Problem, at: string): Problem {
 function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateCheck[] {
   const { host, serverNames, publicPort, pathPrefix, routePaths = {} } = props;
   const { fileServer = {}, startCommand = [] } = props;
-  const name = (path: string, value: unknown): LateCheck[] =>
-    lateText("settings.bad-value", `${at}.${path}`, PUBLIC_NAME, value);
+  const name = (path: string, value: unknown, rule = PUBLIC_NAME): LateCheck[] =>
+    lateText("settings.bad-value", `${at}.${path}`, rule, value);
   return [
     ...(serverNames === undefined
       ? host.lateChecks()
-      : serverNames.flatMap((value, i) => name(`serverNames[${i}]`, value))),
+      : serverNames.flatMap((value, i) => name(`serverNames[${i}]`, value, nameRule(i)))),
     ...latePort(`${at}.publicPort`, publicPort),
     ...lateText("settings.bad-value", `${at}.pathPrefix`, PATH_PREFIX, pathPrefix),
     ...Object.entries(routePaths).flatMap(([route, path]) =>
@@ -163,7 +163,7 @@ export interface ApplicationSettingsProps {
   /** Scheme that clients use. */
   readonly scheme: "http" | "https";
   /**
-   * Names that clients use, the main one first; it is the one in all URLs.
+   * Names that clients use, the main one first; it is the one in all URLs. A further one may be `*.example.org`.
    * @default - the host's server names
    */
   readonly serverNames?: readonly string[];
