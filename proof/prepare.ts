@@ -4,6 +4,7 @@ import { ROOT } from "../build/paths.js";
 import { buildPebble } from "./acme/pebble/programs.js";
 import { prepareApplication } from "./application/application.js";
 import { prepareCopyparty } from "./applications/copyparty.js";
+import { buildSftpgo } from "./applications/sftpgo.js";
 import { prepareImages } from "./hosts/harness/image.js";
 import { prepareCompose } from "./package/podmanCompose.js";
 import { prepareNewProjects } from "./package/newProject.js";
@@ -31,6 +32,7 @@ const PREPARATIONS: readonly Preparation[] = [
   { name: "packages of a new project", tests: ["proof/package/newProject."], make: prepareNewProjects },
   { name: "podman-compose", tests: ["proof/package/compose."], make: prepareCompose },
   { name: "copyparty", tests: ["proof/applications/real."], make: prepareCopyparty },
+  { name: "SFTPGo", tests: ["proof/applications/real."], make: buildSftpgo },
   { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers },
   { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },
 ];

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { laboratory, numberOf } from "../kit/laboratory.js";
-import { REAL, type RealApplication, tryReal } from "./real.js";
+import type { RealApplication } from "./clients.js";
+import { REAL, tryReal } from "./real.js";
 
 laboratory(
   "Runs a real application behind its entry and uses it: npm run real-application -- --name openCloud --folder DIRECTORY",
@@ -15,7 +16,7 @@ laboratory(
     if (real === undefined) throw new Error(`--name ${name}: give one of ${Object.keys(REAL).join(", ")}`);
     const missing = real.needs.filter((program) => !existsSync(join(folder, program)));
     if (missing.length > 0) throw new Error(`--folder ${folder}: has no ${missing.join(", ")}`);
-    const seen = await tryReal(real, folder, numberOf("mebibytes", mebibytes) * 1_048_576);
+    const seen = await tryReal(real, resolve(folder), numberOf("mebibytes", mebibytes) * 1_048_576);
     console.log([`${real.title}:`, ...seen].join("\n  "));
     return { wrong: [] };
   },

@@ -1,48 +1,29 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { createReadStream, createWriteStream, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Application } from "../../src/constructs/index.js";
 import { runUnseen } from "../kit/unseen.js";
 import { eventually } from "../kit/waiting.js";
-import { ask, type Seen } from "./ask.js";
+import {
+  asked,
+  asUser,
+  filesByWebdav,
+  FORM,
+  HOST,
+  JSON_TYPE,
+  origin,
+  PASSWORD,
+  type RealApplication,
+  RENAMED,
+  type Running,
+  sizeOf,
+  USER,
+} from "./clients.js";
 import { Place, startApplicationFrontEnd } from "./frontEnd.js";
-import { freePort } from "../kit/ports.js";
+import { freePorts } from "../kit/ports.js";
+import { sftpgo } from "./sftpgo.js";
 
 /** Real applications behind their entries, used by real clients. */
-
-/** Where one runs, and what the deployment tells it. */
-export interface Running {
-  /** Of the programs that were installed or built. */
-  readonly programs: string;
-  /** For its data. */
-  readonly folder: string;
-  /** Port of its web server on loopback. */
-  readonly web: number;
-  /** Public port: its origin is `https://localhost:PORT`. */
-  readonly port: number;
-  /** Items of the settings files that the deployment renders. */
-  readonly settings: Readonly<Record<string, string>>;
-}
-
-export interface RealApplication {
-  readonly title: string;
-  readonly application: (directory: string) => Application;
-  /** Programs in the folder that is given. */
-  readonly needs: readonly string[];
-  /** Commands with their environment: all but the last one end before the next begins. */
-  readonly commands: (at: Running) => readonly (readonly string[])[];
-  readonly env?: (at: Running) => Readonly<Record<string, string>>;
-  /** Uses it as clients do. @returns what was seen, one line each */
-  readonly use: (at: Running, bytes: number) => Promise<readonly string[]>;
-}
-
-const HOST = "localhost";
-const USER = "admin";
-const PASSWORD = "Secret-1-of-this-test";
-export const CREDENTIALS = { user: USER, password: PASSWORD };
-const origin = ({ port }: Running): string => `https://${HOST}:${port}`;
 
 const scale = (variables: "OC" | "OCIS", program: string, title: string): RealApplication => ({
   title,
@@ -195,65 +176,10 @@ export const REAL = {
       return [...files, "a share link was opened"];
     },
   },
+  sftpgo,
 } satisfies Record<string, RealApplication>;
 
 export type RealName = keyof typeof REAL;
-
-const JSON_TYPE = { "Content-Type": "application/json" };
-const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
-const RENAMED = "renamed ä 100%.bin";
-const AS_USER = {
-  Authorization: `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString("base64")}`,
-};
-
-/** As a browser does, with the port in `Host`. */
-const asked = (at: Running, ...request: Asked): Promise<Seen> =>
-  ask(at.port, `${HOST}:${at.port}`, ...request);
-type Asked = [method: string, path: string, more?: Parameters<typeof ask>[4]];
-
-const asUser = (at: Running, method: string, path: string, body = "", fields = {}): Promise<Seen> =>
-  asked(at, method, path, { headers: { ...AS_USER, ...fields }, body });
-
-function sizeOf({ status, headers }: Seen, bytes: number): void {
-  if (Number(headers["content-length"]) !== bytes) throw new Error(`a share link gives ${status}`);
-}
-
-/** rclone uploads a file, renames it, and reads it back. */
-async function filesByWebdav(at: Running, url: string, vendor: string, bytes: number): Promise<string[]> {
-  const file = join(at.folder, "upload");
-  await writeRandom(file, bytes);
-  const config = join(at.folder, "rclone.conf");
-  const pass = execFileSync("rclone", ["obscure", PASSWORD], { encoding: "utf8" }).trim();
-  writeFileSync(
-    config,
-    `[it]\ntype = webdav\nurl = ${url}\nvendor = ${vendor}\nuser = ${USER}\npass = ${pass}\n`,
-  );
-  const rclone = (...args: readonly string[]): Promise<void> =>
-    runUnseen("rclone", ["--config", config, "--no-check-certificate", "--retries", "1", ...args]);
-  const start = performance.now();
-  await rclone("copyto", file, "it:a folder/big.bin");
-  const seconds = ((performance.now() - start) / 1_000).toFixed(1);
-  await rclone("moveto", "it:a folder/big.bin", `it:${RENAMED}`);
-  await rclone("copyto", `it:${RENAMED}`, `${file}.back`);
-  const [there, back] = await Promise.all([file, `${file}.back`].map(digestOf));
-  if (there !== back) throw new Error("what came back is not what went there");
-  return [`rclone uploaded ${statSync(file).size} bytes in ${seconds} s, renamed the file, and got it back`];
-}
-
-async function writeRandom(file: string, bytes: number): Promise<void> {
-  const piece = randomBytes(1_048_576);
-  const out = createWriteStream(file);
-  for (let left = bytes; left > 0; left -= piece.length)
-    if (!out.write(left >= piece.length ? piece : piece.subarray(0, left))) await once(out, "drain");
-  out.end();
-  await once(out, "finish");
-}
-
-async function digestOf(file: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const piece of createReadStream(file)) hash.update(piece as Buffer);
-  return hash.digest("hex");
-}
 
 /** Starts one behind its entry, with the settings that the entry renders, and uses it. */
 export async function tryReal(
@@ -263,16 +189,18 @@ export async function tryReal(
   more: (at: Running) => Promise<readonly string[]> = async () => [],
 ): Promise<readonly string[]> {
   const place = await Place.make(HOST);
-  const web = await freePort();
   const entry = application(place.folder);
-  const frontEnd = await startApplicationFrontEnd(place, entry, { web }, HOST);
+  const parts = Object.keys(entry.definition.parts);
+  const free = await freePorts(parts.length);
+  const ports = Object.fromEntries(parts.map((part, i) => [part, free[i]!]));
+  const frontEnd = await startApplicationFrontEnd(place, entry, ports, HOST);
   const { files = [] } = frontEnd.stack.activation!.deployment.settings ?? {};
   const settings = Object.fromEntries(
     files.flatMap(({ items }) => [...items].map(({ name, value }) => [name, String(value)] as const)),
   );
   const folder = join(place.folder, "data");
   mkdirSync(join(folder, "files"), { recursive: true });
-  const at: Running = { programs, folder, web, port: frontEnd.port, settings };
+  const at: Running = { programs, folder, web: ports.web!, ports, port: frontEnd.port, settings };
   let server: ChildProcess | undefined;
   let said = "";
   try {
@@ -284,7 +212,10 @@ export async function tryReal(
     for (const stream of [server.stdout!, server.stderr!])
       stream.on("data", (piece: Buffer) => (said = (said + piece.toString()).slice(-4_000)));
     const { path, status } = Object.values(entry.definition.parts)[0]!.liveness!;
-    const lives = async (): Promise<boolean> => (await asked(at, "GET", path)).status === status;
+    const lives = async (): Promise<boolean> => {
+      if (server!.exitCode !== null) throw new Error(`it ended with ${server!.exitCode}`);
+      return (await asked(at, "GET", path)).status === status;
+    };
     await eventually(lives, `for ${path}`, { everyMs: 200, ms: 120_000, seen: () => said });
     return [`${path} is ${status}`, ...(await use(at, bytes)), ...(await more(at))];
   } catch (error) {
