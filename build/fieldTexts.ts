@@ -101,6 +101,7 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   RedirectOptions: action("redirect"),
   RespondOptions: action("respond"),
   ResponseHeaders: objectAt(...routes, "responseHeaders"),
+  ReplayGate: deployed("replay"),
   ResponseProbe: deployed("probe"),
   RouteProps: objectAt(...routes),
   ServedTree: deployed("trees", 0),

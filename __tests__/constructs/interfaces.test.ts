@@ -74,7 +74,7 @@ type Config = Required<ProxyConfigInput>;
 type Log<K extends keyof Config["logs"]> = Exclude<NonNullable<Config["logs"][K]>, "off">;
 type Description = Pick<
   DeploymentInput,
-  "name" | "settings" | "trees" | "rows" | "database" | "network" | "probe" | "requireCertificate"
+  "name" | "settings" | "trees" | "rows" | "database" | "network" | "probe" | "replay" | "requireCertificate"
 >;
 type Expected<K extends keyof DeploymentInput> = NonNullable<DeploymentInput[K]>;
 /** What a construct takes but its references and its name, which its id can stand for. */

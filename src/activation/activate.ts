@@ -13,6 +13,7 @@ import { contentsToKeep, foreignDirectories, unopenable } from "./preconditions.
 import { type Programs, programsOf, runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
 import { missingRoom } from "./room.js";
+import { replayGate } from "./replayGate.js";
 import { rollBack } from "./rollBack.js";
 import { tellOfRollBack } from "./tellOfRollBack.js";
 import { formatStep } from "./serviceSteps.js";
@@ -92,7 +93,7 @@ export async function activate(options: ActivationOptions): Promise<Activated> {
     if (last === undefined && !options.dryRun) await keepCommand(store, runningPrograms());
     const delivered =
       options.again === true ? await readLast(store, last) : await readDelivered(store, options);
-    const plan = await makePlan(store, delivered, last, changesServices(options.root));
+    const plan = await makePlan(store, delivered, last, options);
     if (options.dryRun) return { plan, responses: [] };
     if (plan.steps.length === 0 && last?.document === delivered.document) {
       const responses = await verify(store, delivered, options);
@@ -111,8 +112,9 @@ async function makePlan(
   store: Store,
   delivered: Delivered,
   last: GoodState | undefined,
-  systemd: boolean,
+  { root, report }: ActivationOptions,
 ): Promise<Plan> {
+  const systemd = changesServices(root);
   const { deployment } = delivered;
   const now = new Map([...(await observeAll(store, pathsOf(last))), ...delivered.now]);
   const files = fileChanges(delivered, last, now);
@@ -132,6 +134,7 @@ async function makePlan(
     ...maskedUnits(units, brought),
   ];
   if (problems.length > 0) throw new ProblemError(problems);
+  const replayed = await replayGate(store, delivered, last, report);
   const loaded = systemd && last !== undefined ? await seeLoaded(store, last.deployment) : undefined;
   const { steps, preview } = stepsTo(
     {
@@ -155,7 +158,7 @@ async function makePlan(
   const written = files.filter(({ to }) => to.kind !== "absent").map(({ path }) => path);
   const directories = missingDirectories(store, written);
   const drift = loaded === undefined ? [] : staleReasons(loaded);
-  const warnings = [...checked.warnings, ...settings.unreached, ...unreached];
+  const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached];
   return { files, directories, settings, modes, steps, preview, units, warnings, drift };
 }
 

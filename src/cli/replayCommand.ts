@@ -1,12 +1,10 @@
-import { basename } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { readLogFile } from "../diagnosis/accessLogFile.js";
-import { NO_REQUEST, readLogLine } from "../diagnosis/accessLogLine.js";
 import { originOf, Replay } from "../diagnosis/replay.js";
+import { type FileCount, readInto } from "../diagnosis/replayFile.js";
+import { type Replayed, replayText } from "../diagnosis/replayText.js";
 import { type Problem, problem, type ProxyConfig, type Scheme } from "../model/index.js";
 import { readDocument, sourceOf } from "./document.js";
 import { EXIT, json, type Output, problemsText } from "./output.js";
-import { type FileCount, type Replayed, replayText } from "./replayText.js";
 
 interface ReplayFlags {
   config: string;
@@ -119,27 +117,6 @@ type Read = { readonly file: string } & (
 async function configOf(file: string): Promise<Read> {
   const read = await readDocument(file);
   return read.ok ? { file, config: read.value } : { file, problems: read.problems };
-}
-
-/** @param asksHost whether lines without a host cannot be replayed */
-async function readInto(run: Replay, file: string, asksHost: boolean): Promise<FileCount> {
-  const counted: FileCount = { file, lines: 0, requests: 0, noRequest: 0, noLog: 0, firstNoLog: undefined };
-  const where = (): string => `${file === "-" ? "standard input" : basename(file)}:${counted.lines}`;
-  const failure = await readLogFile(file, (text) => {
-    counted.lines++;
-    const line = readLogLine(text);
-    if (line === undefined) {
-      counted.firstNoLog ??= counted.lines;
-      counted.noLog++;
-    } else if (line === NO_REQUEST) {
-      counted.noRequest++;
-    } else {
-      counted.requests++;
-      if (asksHost && line.host === undefined) counted.hostMissing = true;
-      run.add(line, where);
-    }
-  });
-  return failure === undefined ? counted : { ...counted, failure };
 }
 
 /** A gate that lets something pass because it read nothing would be none. */

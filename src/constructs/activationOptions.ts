@@ -45,6 +45,35 @@ export interface ResponseProbe {
   readonly timeoutSeconds?: number;
 }
 
+/**
+ * Requests of an access log that run through the config in force and the new one before anything is touched: one that would be
+ * treated otherwise is one whom the change may break.
+ */
+export interface ReplayGate {
+  /**
+   * The log on the host. Absolute path.
+   * @default - the main access log of the config in force
+   */
+  readonly accessLog?: string;
+  /**
+   * How much of the end of the log is replayed, in bytes from 1024 to 1099511627776. The default has about a million
+   * requests, and takes some ten seconds.
+   * @default 268435456
+   */
+  readonly logBytesMax?: number;
+  /**
+   * Host that requests of a `combined` log asked for, which does not name it.
+   * @default - the only application's
+   */
+  readonly host?: string;
+  /**
+   * How many requests may be treated otherwise, 0 or more; with more, the activation is refused
+   * (`activation.replay-changes`), its examples are printed, and nothing is changed.
+   * @default 0
+   */
+  readonly changesMax?: number;
+}
+
 /** What an activation knows about a host besides its files and units. */
 export interface HostDescription {
   readonly name?: string;
@@ -54,6 +83,12 @@ export interface HostDescription {
   readonly database?: DatabaseConnection;
   readonly network?: ExpectedNetwork;
   readonly probe?: ResponseProbe;
+  /**
+   * Whether an activation is refused when the new config would treat requests of an access log otherwise. Give it for a
+   * change that should change nothing, and take it away for one that should.
+   * @default - no log is replayed
+   */
+  readonly replay?: ReplayGate;
   readonly requireCertificate?: boolean;
 }
 

@@ -8,6 +8,7 @@ import type {
   DaemonUnit,
   DescribedSettings,
   DoctorRow,
+  ReplayGate,
   ResponseProbe,
   ServedTree,
 } from "./activationOptions.js";
@@ -237,6 +238,11 @@ export interface WebActivationProps {
    */
   readonly probe?: ResponseProbe;
   /**
+   * Whether an activation is refused when the new config would treat requests of an access log otherwise.
+   * @default - no log is replayed
+   */
+  readonly replay?: ReplayGate;
+  /**
    * Whether an apply fails unless every certificate of `TlsMaterial.acme` is issued within three minutes.
    * @default false
    */
@@ -265,6 +271,7 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
     rows: listOf(record),
     trees: listOf(record),
     probe: record,
+    replay: record,
     requireCertificate: flag,
   }),
 };

@@ -1,4 +1,5 @@
-import { createReadStream } from "node:fs";
+import { constants, createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { type Problem, problem } from "../model/index.js";
@@ -10,12 +11,22 @@ import { systemReason } from "../runtime/load/systemReason.js";
  *
  * @param file `-` for standard input
  * @param take called for each line, without its line feed, one char a byte
+ * @param end of the file that is read; by default all of it
  * @returns why it was not read to its end
  */
-export async function readLogFile(file: string, take: (line: string) => void): Promise<Problem | undefined> {
-  const raw: Readable = file === "-" ? process.stdin : createReadStream(file, { highWaterMark: PIECE_BYTES });
+export async function readLogFile(
+  file: string,
+  take: (line: string) => void,
+  end?: LogEnd,
+): Promise<Problem | undefined> {
   const lines = new Lines(take);
   try {
+    const raw =
+      file === "-"
+        ? process.stdin
+        : end === undefined
+          ? createReadStream(file, { highWaterMark: PIECE_BYTES })
+          : await endOf(file, end, lines);
     for await (const chunk of await unpacked(raw)) lines.add((chunk as Buffer).toString("latin1"));
     lines.end();
     return undefined;
@@ -27,6 +38,28 @@ export async function readLogFile(file: string, take: (line: string) => void): P
       fix: why === undefined ? "Give a log file that you may read." : "Give a complete copy of the log.",
     });
   }
+}
+
+/** How much of the end of a log is read. */
+export interface LogEnd {
+  readonly bytesMax: number;
+}
+
+/**
+ * The end of a log of another user, who could put anything in its place: a pipe that nobody writes to, a link to a file of
+ * root's. Only a regular file is read.
+ */
+async function endOf(file: string, { bytesMax }: LogEnd, lines: Lines): Promise<Readable> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  const found = await handle.stat();
+  if (!found.isFile()) {
+    await handle.close();
+    throw new Error("it is no regular file");
+  }
+  const start = Math.max(0, found.size - bytesMax);
+  // A line that begins before is not read.
+  if (start > 0) lines.skip();
+  return handle.createReadStream({ start, highWaterMark: PIECE_BYTES });
 }
 
 /** The bytes, or what is in them if they are compressed. */
@@ -69,6 +102,11 @@ class Lines {
     if (this.begun.length <= LINE_BYTES_MAX) return;
     this.take(this.begun.slice(0, LINE_BYTES_MAX));
     this.begun = "";
+    this.skipping = true;
+  }
+
+  /** Leaves out what comes before the next line feed. */
+  skip(): void {
     this.skipping = true;
   }
 

@@ -170,6 +170,34 @@ const probe = z
   .prefault({})
   .describe("How the responses are checked after an activation.");
 
+const replay = z
+  .strictObject({
+    accessLog: filePath(
+      "The log; by default the main access log of the config in force.",
+      "/var/log/portico/access.log",
+    ).optional(),
+    logBytesMax: count(
+      268_435_456,
+      1_024,
+      1_099_511_627_776,
+      "bytes",
+      "How much of the end of the log is replayed; the default has about a million requests, and takes some ten seconds.",
+    ),
+    host: serverName(
+      "Host that requests of a `combined` log asked for, which does not name it; by default the only application's.",
+    ).optional(),
+    changesMax: count(
+      0,
+      0,
+      Number.MAX_SAFE_INTEGER,
+      "requests",
+      "How many requests may be treated otherwise; with more, the activation is refused.",
+    ),
+  })
+  .describe(
+    "Before anything is touched, the requests of an access log run through the config in force and the new one. Without it, none do.",
+  );
+
 export const deploymentSchema = z.strictObject({
   version: z.literal(DEPLOYMENT_VERSION).describe("Version of the document: 1."),
   name: name("Name of the deployment in messages.").optional(),
@@ -200,6 +228,7 @@ export const deploymentSchema = z.strictObject({
     .optional()
     .describe("Expected responses; without them, those that the actions of the config promise."),
   probe,
+  replay: replay.optional(),
   requireCertificate: flag(
     false,
     "Whether an activation fails and rolls back unless every certificate by ACME is issued within three minutes. A host of a " +

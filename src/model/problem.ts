@@ -229,6 +229,9 @@ export const PROBLEM_CODES = {
     "See why in the message; without `requireCertificate` the proxy serves with a temporary certificate meanwhile.",
   "activation.interrupted": "Activate again.",
   "activation.not-restored": "Follow the message: the host is between two states.",
+  "activation.replay-changes":
+    "See the examples above. If the change is meant, raise `changesMax` of `replay`, or leave `replay` out, for one apply.",
+  "activation.not-replayed": "Give `replay` a log that is there, or leave it out.",
   "activation.damaged-store":
     "Remove the file named and activate again; what was on the host before is then no longer known.",
   "activation.other-deployment":

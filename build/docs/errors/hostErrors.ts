@@ -351,6 +351,19 @@ export const HOST_ERRORS = {
     `stays as it is: the content it had, /var/lib/portico/deployment/blobs/${HASH}, is missing or damaged`,
   ),
   ...seen(
+    "activation.replay-changes",
+    "The deployment has `replay`, and requests of the access log would be treated otherwise by the new config. The examples are printed before the problem. Nothing was changed.",
+    "/var/log/portico/access.log",
+    "has requests that the new config would treat otherwise",
+    { received: "5 of 6 requests", allowed: "0 that change" },
+  ),
+  ...seen(
+    "activation.not-replayed",
+    "A warning: the deployment has `replay`, and there was nothing to replay. The activation went on without it.",
+    "/var/log/portico/access.log",
+    "was not replayed: it has no request",
+  ),
+  ...seen(
     "activation.damaged-store",
     "Activation's record of the last good state was changed by another program, or by a failing disk.",
     "/var/lib/portico/deployment/state.json",

@@ -74,7 +74,7 @@ function describe(
   { application, settings: files }: ActivatedApplication,
   props: FileSyncActivationProps,
 ): HostDescription {
-  const { settings, database, probe, requireCertificate } = props;
+  const { settings, database, probe, replay, requireCertificate } = props;
   return {
     ...(files === undefined ? {} : { settings: { ...settings, files } }),
     trees: application.trees,
@@ -82,6 +82,7 @@ function describe(
     ...(database === undefined ? {} : { database }),
     network: networkOf(frontEnd),
     ...(probe === undefined ? {} : { probe }),
+    ...(replay === undefined ? {} : { replay }),
     ...(requireCertificate === undefined ? {} : { requireCertificate }),
   };
 }

@@ -1,5 +1,10 @@
 import { type SettingsFilePaths } from "../../applications/index.js";
-import type { DatabaseConnection, DescribedSettings, ResponseProbe } from "../activationOptions.js";
+import type {
+  DatabaseConnection,
+  DescribedSettings,
+  ReplayGate,
+  ResponseProbe,
+} from "../activationOptions.js";
 import type { DailyDoctor } from "../dailyDoctor.js";
 
 /** What activation has to know about the application, besides what the front end knows itself. */
@@ -26,6 +31,11 @@ export interface FileSyncActivationProps {
    * @default - they have a minute to become as expected; an image is searched for in the media directory
    */
   readonly probe?: ResponseProbe;
+  /**
+   * Whether an activation is refused when the new config would treat requests of an access log otherwise.
+   * @default - no log is replayed
+   */
+  readonly replay?: ReplayGate;
   /**
    * Whether an apply fails, and the host rolls back, unless every certificate of `TlsMaterial.acme` is issued within
    * three minutes. `false` does not wait: a row says which certificate is still missing and why, and the proxy serves

@@ -103,6 +103,7 @@ export const FRONT_END_PROPS: PropTable<AnyFrontEndProps> = {
     requireCertificate: flag,
     database: record,
     probe: record,
+    replay: record,
     doctor: fields(DAILY_DOCTOR_PROPS),
   }),
   outputs: flag,

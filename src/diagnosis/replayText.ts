@@ -1,22 +1,8 @@
-import type { ChangeGroup, Replay } from "../diagnosis/replay.js";
-import { CHANGES, type Summary } from "../diagnosis/replayChanges.js";
+import type { ChangeGroup, Replay } from "./replay.js";
+import { CHANGES, type Summary } from "./replayChanges.js";
+import type { FileCount } from "./replayFile.js";
 import { formatProblem, type Problem } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
-
-/** What was read of one log. */
-export interface FileCount {
-  readonly file: string;
-  lines: number;
-  requests: number;
-  /** Lines that tell of no request that could be read. */
-  noRequest: number;
-  /** Lines that are of no access log. */
-  noLog: number;
-  firstNoLog: number | undefined;
-  /** Whether a line does not say to whom its request was. */
-  hostMissing?: boolean;
-  readonly failure?: Problem;
-}
 
 export interface Replayed {
   /** File of the config that is compared with; undefined for what the log says. */
