@@ -1,0 +1,87 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { App, TerraformStack } from "cdktf";
+import { layOut } from "../../demo/layOut.js";
+import { type ApplicationDefinition, APPLICATIONS, type PublicPlace } from "../../src/applications/index.js";
+import { run } from "../../src/cli/program.js";
+import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import { Application, Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { renderSettings } from "../../src/render/index.js";
+
+/** A host as it is deployed for each application of the table, whose settings have another public name: what doctor says. */
+
+const place = (host: string): PublicPlace => ({
+  scheme: "http",
+  host,
+  port: 80,
+  authority: host,
+  origin: `http://${host}`,
+  origins: [`http://${host}`],
+});
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-applications-"))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Lays the host out below `root`. */
+async function deploy(definition: ApplicationDefinition, root: string): Promise<void> {
+  const app = new App({ outdir: join(folder, "cdktf.out") });
+  const stack = new TerraformStack(app, "portico");
+  const bundle = join(folder, "portico.mjs");
+  writeFileSync(bundle, "");
+  new FileSyncFrontEnd(stack, "files", {
+    host: { address: "127.0.0.1", publicName: "files.example.org", delivery: Delivery.local({ root }) },
+    mode: Mode.plain(),
+    application: Application.custom(definition),
+    service: { runtimeBundle: bundle },
+    activation: {},
+  });
+  app.synth();
+  for (const route of Object.values(definition.routes(place("files.example.org"))))
+    if (route?.action.type === "staticFiles")
+      mkdirSync(join(root, route.action.directory), { recursive: true });
+  await layOut(join(folder, "cdktf.out/stacks/portico/cdk.tf.json"), root);
+}
+
+async function doctor(root: string): Promise<readonly DiagnosisRow[]> {
+  let said = "";
+  const output = { out: (text: string) => void (said += text), err: (text: string) => void (said += text) };
+  await run(["doctor", "--root", root, "--json"], output);
+  return (JSON.parse(said) as { rows: readonly DiagnosisRow[] }).rows;
+}
+
+const told = APPLICATIONS.flatMap((definition) => {
+  const { title, settings, parts } = definition;
+  return settings === undefined
+    ? []
+    : [[`${title}, ${Object.keys(parts).join(" ")}`, definition, settings] as const];
+});
+
+test.each(told)("%s: the line to change is named", async (_title, definition, settings) => {
+  const root = join(folder, "host");
+  await deploy(definition, root);
+  const write = (host: string): void => {
+    for (const file of settings(place(host))) {
+      mkdirSync(join(root, dirname(file.path)), { recursive: true });
+      writeFileSync(join(root, file.path), `# of the application\n${renderSettings(file)}`);
+    }
+  };
+  write("old.example.org");
+  const failed = (await doctor(root)).filter(({ status }) => status === "failed");
+  const seen = failed.flatMap(({ evidence }) => evidence);
+  const items = settings(place("files.example.org")).flatMap(({ path, items: all }) =>
+    all.map((item) => ({ path, ...item })),
+  );
+  for (const { path, name, value } of items) {
+    if (!String(value).includes("files.example.org")) continue;
+    const line = seen.find((one) => one.startsWith(`${name} is `));
+    expect(line).toMatch(/old\.example\.org/);
+    expect(line).toContain(`${path}:`);
+    expect(line).toContain("files.example.org");
+  }
+  expect(failed.every(({ fix }) => fix!.includes("portico settings apply"))).toBe(true);
+  write("files.example.org");
+  const after = await doctor(root);
+  expect(after.filter(({ status }) => status === "failed")).toEqual([]);
+});
