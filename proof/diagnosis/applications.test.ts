@@ -5,9 +5,12 @@ import { App, TerraformStack } from "cdktf";
 import { layOut } from "../../demo/layOut.js";
 import { type ApplicationDefinition, APPLICATIONS, type PublicPlace } from "../../src/applications/index.js";
 import { run } from "../../src/cli/program.js";
+import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
+import { judge } from "../../src/diagnosis/liveCheck.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { Application, Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
 import { renderSettings } from "../../src/render/index.js";
+import { answer, configOf } from "./site.js";
 
 /** A host as it is deployed for each application of the table, whose settings have another public name: what doctor says. */
 
@@ -25,12 +28,15 @@ beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-applications-")))
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Lays the host out below `root`. */
-async function deploy(definition: ApplicationDefinition, root: string): Promise<void> {
+async function deploy(
+  definition: ApplicationDefinition,
+  root: string,
+): Promise<FileSyncFrontEnd<object, object>> {
   const app = new App({ outdir: join(folder, "cdktf.out") });
   const stack = new TerraformStack(app, "portico");
   const bundle = join(folder, "portico.mjs");
   writeFileSync(bundle, "");
-  new FileSyncFrontEnd(stack, "files", {
+  const files = new FileSyncFrontEnd(stack, "files", {
     host: { address: "127.0.0.1", publicName: "files.example.org", delivery: Delivery.local({ root }) },
     mode: Mode.plain(),
     application: Application.custom(definition),
@@ -42,6 +48,7 @@ async function deploy(definition: ApplicationDefinition, root: string): Promise<
     if (route?.action.type === "staticFiles")
       mkdirSync(join(root, route.action.directory), { recursive: true });
   await layOut(join(folder, "cdktf.out/stacks/portico/cdk.tf.json"), root);
+  return files;
 }
 
 async function doctor(root: string): Promise<readonly DiagnosisRow[]> {
@@ -84,4 +91,19 @@ test.each(told)("%s: the line to change is named", async (_title, definition, se
   write("files.example.org");
   const after = await doctor(root);
   expect(after.filter(({ status }) => status === "failed")).toEqual([]);
+});
+
+test("Nextcloud, which has no settings file for it: by its answer", async () => {
+  const { definition } = Application.nextcloud();
+  const { activation, proxy } = await deploy(definition, join(folder, "host"));
+  const { expect: asked = [], rows } = activation!.deployment;
+  const row = expectedResponses(configOf(proxy.config), { expect: asked }).find(
+    ({ request }) => request.path === "/status.php",
+  )!;
+  // As lib/base.php of Nextcloud does for a name that it does not know.
+  const said = judge(row, answer(400, { "content-type": "application/json" }));
+  expect(said).toMatchObject({ pass: false, code: "public-urls" });
+  expect(said.cause).toContain("files.example.org is not among the trusted domains");
+  expect(said.fix).toContain("occ config:system:set trusted_domains 1 --value=files.example.org");
+  expect(rows).toEqual([expect.objectContaining({ code: "public-urls" })]);
 });

@@ -1,6 +1,6 @@
 import type { ApplicationDefinition, PublicPlace, SettingsCommand } from "./definition.js";
 import { type Office, officePart, type OfficeRoute, officeRoutes } from "./office.js";
-import { partAt, routeTo, when } from "./pieces.js";
+import { alive, partAt, routeTo, when } from "./pieces.js";
 
 /** Nextcloud, by its administration manual ("Reverse proxy") and that of notify_push. */
 
@@ -39,7 +39,7 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
     parts,
     main: "web",
     routes: (place) => ({
-      web: routeTo<NextcloudPart>(parts, "web", "/"),
+      web: routeTo<NextcloudPart>(parts, "web", "/", { expect: alive(parts.web, [untrusted(place)]) }),
       carddav: toDav("/.well-known/carddav"),
       caldav: toDav("/.well-known/caldav"),
       ...when(push, () => ({
@@ -48,6 +48,7 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
       ...(office === undefined ? {} : officeRoutes(office, place)),
     }),
     commands: (place) => commandsAt(place, push),
+    rows: [{ code: "public-urls", title: "Nextcloud knows its public name" }],
     clients: {
       builtIn: ["/.well-known/carddav", "/.well-known/caldav"],
       withCredentials: ["/remote.php", "/public.php", "/ocs", "/status.php", "/index.php/login/v2", "/push"],
@@ -60,26 +61,39 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
   };
 }
 
+/** Its `status.php` is 400 for a name that is not among its trusted domains. */
+const untrusted = (place: PublicPlace) => ({
+  evidence: { status: [400] },
+  code: "public-urls",
+  says: "{host} is not among the trusted domains of Nextcloud",
+  fix: `Run, with an index that is free: ${trustedDomain(place).command}`,
+});
+
+const setting = (says: string, name: string, value: string): SettingsCommand => ({
+  says,
+  command: `occ config:system:set ${name} --value=${value}`,
+});
+
+const trustedDomain = ({ host }: PublicPlace): SettingsCommand =>
+  setting("Requests for this name are answered.", "trusted_domains 1", host);
+
 const toDav = (path: string) => ({
   path,
   match: "exact" as const,
   action: { type: "redirect" as const, path: "/remote.php/dav/" },
 });
 
-function commandsAt({ scheme, host, origin }: PublicPlace, push: boolean): SettingsCommand[] {
-  const set = (says: string, name: string, value: string): SettingsCommand => ({
-    says,
-    command: `occ config:system:set ${name} --value=${value}`,
-  });
+function commandsAt(place: PublicPlace, push: boolean): SettingsCommand[] {
+  const { scheme, origin } = place;
   return [
-    set(
+    setting(
       "The client's address is believed from the proxy only; in containers, name the gateway's.",
       "trusted_proxies 0",
       "127.0.0.1",
     ),
-    set("Requests for this name are answered.", "trusted_domains 1", host),
-    set("Links have the scheme that clients use.", "overwriteprotocol", scheme),
-    set("Links of background jobs.", "overwrite.cli.url", origin),
+    trustedDomain(place),
+    setting("Links have the scheme that clients use.", "overwriteprotocol", scheme),
+    setting("Links of background jobs.", "overwrite.cli.url", origin),
     ...(push
       ? [{ says: "Where clients find notify_push.", command: `occ notify_push:setup ${origin}/push` }]
       : []),

@@ -41,8 +41,11 @@ interface RouteOptions extends Partial<Omit<ApplicationRoute, "path" | "action">
   readonly options?: object;
 }
 
-/** What a part answers, and why it may not. */
-export function alive({ title, liveness }: ApplicationPart): readonly ExpectationInput[] {
+/** What a part answers, and why it may not: by causes of the application first. */
+export function alive(
+  { title, liveness }: ApplicationPart,
+  causes: NonNullable<ExpectationInput["causes"]> = [],
+): readonly ExpectationInput[] {
   const name = capital(title);
   const down = {
     evidence: { status: [502, 504] },
@@ -60,6 +63,7 @@ export function alive({ title, liveness }: ApplicationPart): readonly Expectatio
       causes: [
         OWN_404,
         down,
+        ...causes,
         { evidence: {}, says: `the answer is not the ${title}'s: another program listens on {upstream}` },
       ],
     },
