@@ -24,6 +24,8 @@ const COMMANDS = [
   "upstreams undrain",
   "check",
   "resolve",
+  "why",
+  "log",
   "replay",
   "preview",
   "doctor",

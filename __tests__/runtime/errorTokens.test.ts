@@ -1,5 +1,7 @@
 import dns from "node:dns";
+import { readFileSync } from "node:fs";
 import type * as net from "node:net";
+import { join } from "node:path";
 import { ERROR_TOKENS, type ErrorToken } from "../../src/model/errorTokens.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { NO_PAUSES } from "../../src/runtime/exchange/pauses.js";
@@ -300,9 +302,13 @@ test.each<[code: string, token: ErrorToken]>([
   expect(failed).toMatchObject({ status: 502, token });
 });
 
+/** Without the spaces that fill the columns of its table. */
+const PAGE = readFileSync(join(__dirname, "../../docs/logs.md"), "utf8").replace(/ {2,}/g, " ");
+
 test("every token says what happened and what to do, in one line each", () => {
   for (const [token, { says, fix }] of Object.entries(ERROR_TOKENS)) {
     expect(token).toMatch(/^[a-z]+(?:_[a-z]+)+$/);
+    expect(PAGE).toContain(`| \`${token}\` | ${says} | ${fix} |`);
     for (const text of [says, fix]) expect(text).toMatch(/^[^\n]{10,160}[^.\n]$/);
   }
 });

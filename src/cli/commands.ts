@@ -5,6 +5,7 @@ import { addCheck } from "./checkOptions.js";
 import { addCompletion } from "./completionCommand.js";
 import { addDoctor } from "./doctorCommand.js";
 import { addExplain } from "./explainCommand.js";
+import { addLog } from "./logCommand.js";
 import type { Output } from "./output.js";
 import { addMaintenance } from "./maintenanceCommand.js";
 import { addNotify } from "./notifyCommand.js";
@@ -16,6 +17,7 @@ import { addResolve } from "./resolveCommand.js";
 import { addSettings } from "./settingsCommand.js";
 import { addUpgrade } from "./upgradeCommand.js";
 import { addUpstreams } from "./upstreamsCommand.js";
+import { addWhy } from "./whyCommand.js";
 
 /** Every command but `serve`, in the order of the help. A process that serves loads none of them. */
 export function addCommands(program: Command, output: Output, done: (code: number) => void): void {
@@ -28,6 +30,8 @@ export function addCommands(program: Command, output: Output, done: (code: numbe
   addNotify(program, output, done);
   addCheck(program, output, done);
   addResolve(program, output, done);
+  addWhy(program, output, done);
+  addLog(program, output, done);
   addReplay(program, output, done);
   addPreview(program, output, done);
   addDoctor(program, output, done);

@@ -27,6 +27,10 @@ const COLOURS: readonly (readonly [start: RegExp, colour: number])[] = [
   [/^(?:PASS|ok)(?= )/gm, 32],
   [/^(?:warning:|note:|\?(?= ))/gm, 33],
   [/^ +(?:fix|cause):/gm, 36],
+  // Lines of logs, by status or level.
+  [/^(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d (?:5\d\d|crit|error)(?= )/gm, 31],
+  [/^(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d (?:4\d\d|warn)(?= )/gm, 33],
+  [/^(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d (?:[123]\d\d)(?= )/gm, 32],
 ];
 
 /** The text in colours where a terminal shows it; Node heeds NO_COLOR and `TERM=dumb`. */

@@ -62,11 +62,11 @@ async function resolve(url: string, flags: ResolveFlags, output: Output): Promis
     if (error instanceof ProblemError) return refused(error.problems, EXIT.usage);
     throw error;
   }
-  output.out(flags.json === true ? json({ file, ok: true, ...resolved }) : text(request, resolved));
+  output.out(flags.json === true ? json({ file, ok: true, ...resolved }) : resolutionText(request, resolved));
   return EXIT.ok;
 }
 
-function text(request: TestRequest, resolved: Resolution): string {
+export function resolutionText(request: TestRequest, resolved: Resolution): string {
   const { listener, virtualServer, route = "none", clientAddress } = resolved;
   const fields = Object.entries(resolved.responseHeaders).map(([name, value]) => `${name}: ${value}`);
   const rows: readonly (readonly [label: string, values: readonly string[]])[] = [

@@ -27,7 +27,7 @@ import {
 
 /**
  * What a config does with a request, as far as its request line, host and body length decide it. `resolve` adds what
- * follows from other fields; `portico replay` has nothing but this, for a log shows no more.
+ * follows from other fields, `why` the rules in their order; `portico replay` has nothing but this, for a log shows no more.
  */
 export type Decision =
   /** @property target path and query that go upstream */

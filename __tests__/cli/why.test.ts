@@ -1,0 +1,216 @@
+import fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { freePort } from "../../proof/kit/ports.js";
+import { run } from "../../src/cli/program.js";
+
+/** `portico why`: what a proxy logged of real requests, found again by their ids, and the rules that decided. */
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+let folder: string;
+let upstream: RawUpstream;
+beforeEach(async () => {
+  folder = fs.mkdtempSync(join(tmpdir(), "portico-why-"));
+  upstream = await new RawUpstream((peer) =>
+    peer.socket.on("data", () => setTimeout(() => peer.send(OK), 60)),
+  ).listen();
+});
+afterEach(async () => {
+  await upstream.close();
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+const at = (name: string): string => join(folder, name);
+
+async function portico(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const code = await run(args, { out: (text) => (out += text), err: (text) => (err += text) });
+  return { code, out, err };
+}
+
+const ROUTES = [
+  { name: "web", path: "/web", action: { type: "proxy", upstream: "web" } },
+  {
+    name: "down",
+    path: "/web/down",
+    requestBodyBytesMax: 1_000_000,
+    action: { type: "proxy", upstream: "down" },
+  },
+  { name: "fixed", path: "/fixed", action: { type: "respond", status: 200, body: "ok" } },
+] as const;
+
+/** Parts of a config that the proxy of a test and the command share. */
+async function parts(
+  format: "json" | "combined" = "json",
+  more: object = { requestId: { response: true } },
+): Promise<object> {
+  return {
+    ...more,
+    logs: { access: { path: at("access.log"), format }, error: { path: at("error.log") } },
+    upstreams: [
+      { name: "web", url: `http://127.0.0.1:${upstream.port}` },
+      { name: "down", url: `http://127.0.0.1:${await freePort()}`, holdMs: 0 },
+    ],
+  };
+}
+
+function save(shared: object, routes: readonly object[] = ROUTES): string {
+  const tls = { certificate: "/unused.pem", key: "/unused.pem" };
+  const listeners = [
+    { name: "http", address: "127.0.0.1", port: 80, protocol: "http" },
+    { name: "https", address: "127.0.0.1", port: 443, protocol: "https", tls },
+  ];
+  const server = {
+    name: "application",
+    serverNames: ["*.a.example", "b.example"],
+    default: true,
+    listeners: ["http", "https"],
+    routes,
+  };
+  fs.writeFileSync(
+    at("portico.json"),
+    JSON.stringify({ version: 1, listeners, virtualServers: [server], ...shared }),
+  );
+  return at("portico.json");
+}
+
+/** Sends requests to a real proxy with these logs; the ids that their responses have. */
+async function served(shared: object, ...paths: string[]): Promise<string[]> {
+  const front = await startEveryProtocol({ routes: ROUTES, config: shared });
+  const ids: string[] = [];
+  try {
+    for (const path of paths) {
+      const { headers } = await exchange(
+        front.plainPort,
+        `GET ${path} HTTP/1.1\r\nHost: x.a.example\r\n\r\n`,
+      );
+      ids.push(headers["x-request-id"]!);
+    }
+  } finally {
+    await front.close();
+  }
+  return ids;
+}
+
+test("a request that failed: its rules, times, token with meaning and fix, and its error line", async () => {
+  const shared = await parts();
+  const [, id] = await served(shared, "/web/a", "/web/down?token=SECRET", "/fixed");
+  const { code, out } = await portico("why", id!, "--config", save(shared));
+  expect(code).toBe(0);
+  expect(out).toMatch(
+    new RegExp(`^request ${id}\n {2}\\d\\d:\\d\\d:\\d\\d 502 GET x\\.a\\.example/web/down\\?\\.\\.\\. `),
+  );
+  for (const text of [
+    "  listener          http (http, 127.0.0.1 port 80)\n",
+    "  virtual server    application: *.a.example covers x.a.example\n",
+    "  route down        segment /web/down: matches, and is taken\n",
+    "  route web         segment /web: matches, but its path is shorter, or less exact\n",
+    "  other routes      1 does not match\n",
+    "  action            proxied to upstream down, as /web/down?...\n",
+    "upstream\n  down, server http://127.0.0.1:",
+    "failed: connection_refused\n  nothing listens at the upstream's address\n    fix: start the service",
+  ])
+    expect(out).toContain(text);
+  expect(out).toMatch(/ ms {2}all together\n/);
+  expect(out).toMatch(/error log\n {2}\d\d:\d\d:\d\d error \*\d+ connect\(\) failed \(111: ECONNREFUSED\)/);
+  expect(out).not.toContain("SECRET");
+  expect((await portico("why", id!, "--config", save(shared), "--show-secrets")).out).toContain("SECRET");
+});
+
+test("one that went well, as JSON", async () => {
+  const shared = await parts();
+  const [id] = await served(shared, "/web/a");
+  const { out } = await portico("why", id!, "--config", save(shared), "--json");
+  const told = JSON.parse(out) as { times: Record<string, number> };
+  expect(told).toMatchObject({
+    ok: true,
+    id,
+    error: null,
+    request: {
+      status: 200,
+      route: "web",
+      upstream_server: `http://127.0.0.1:${upstream.port}`,
+      request_id: id,
+    },
+    decisions: expect.arrayContaining([
+      { rule: "route web", outcome: "segment /web: matches, and is taken" },
+    ]),
+    errorLog: [],
+  });
+  expect(told.times["until the upstream's answer, or the failure"]).toBeGreaterThanOrEqual(50);
+});
+
+test("rotated logs are read as well, and a config that changed since is named", async () => {
+  const shared = await parts();
+  const [plain] = await served(shared, "/web/a");
+  fs.renameSync(at("access.log"), at("access.log.1"));
+  const [packed] = await served(shared, "/web/b");
+  fs.writeFileSync(at("access.log.2.gz"), gzipSync(fs.readFileSync(at("access.log"))));
+  fs.rmSync(at("access.log"));
+  for (const id of [plain!, packed!])
+    expect((await portico("why", id, "--config", save(shared))).out).toContain("200 GET");
+  const given = await portico("why", packed!, "--config", save(shared), "--log", at("access.log.2.gz"));
+  expect(given.out).toContain("/web/b");
+  const changed = save(shared, [{ ...ROUTES[2], name: "all", path: "/" }]);
+  const { out } = await portico("why", plain!, "--config", changed);
+  expect(out).toContain("  changed since     then it was application/web: the config was another one\n");
+});
+
+test("by URL: the rules and what resolve says; nothing is read but the config", async () => {
+  const file = save(await parts());
+  const { code, out } = await portico("why", "https://b.example/web/down/x", "--config", file);
+  expect(code).toBe(0);
+  expect(out).toContain("  virtual server    application: it is named b.example\n");
+  expect(out).toContain("  body              up to 1000000 bytes are allowed\n");
+  const resolved = await portico("resolve", "https://b.example/web/down/x", "--config", file);
+  expect(out.startsWith(resolved.out)).toBe(true);
+  expect((await portico("why", "http://other/nowhere", "--config", file)).out).toMatch(
+    /the default of http, for no virtual server there is named other\n[^]* {2}route +none matches: 404\n/,
+  );
+  const json = JSON.parse(
+    (await portico("why", "http://b.example/%zz", "--config", file, "--json")).out,
+  ) as object;
+  expect(json).toMatchObject({
+    kind: "error",
+    status: 400,
+    decisions: [{ rule: "listener" }, { rule: "host and path" }],
+  });
+});
+
+test("what keeps it from being found has a fix", async () => {
+  const id = "0123456789abcdef";
+  const combined = save(await parts("combined"));
+  fs.writeFileSync(at("access.log"), "");
+  expect(await portico("why", id, "--config", combined)).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/format combined, which has no ids\n +fix: Set `logs.access` to /),
+  });
+  const off = save({ ...(await parts()), logs: { access: "off" } });
+  expect(await portico("why", id, "--config", off)).toMatchObject({
+    code: 1,
+    out: expect.stringContaining("logs no requests to files"),
+  });
+  const unnamed = save(await parts("json", {}));
+  expect(await portico("why", id, "--config", unnamed)).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/no line with the request id .*\n +fix: Set `requestId` to \{\}/),
+  });
+  expect(await portico("why", id, "--config", unnamed, "--json")).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('"ok": false'),
+  });
+  expect(await portico("why", "no id; rm", "--config", unnamed)).toMatchObject({ code: 2 });
+});
+
+test("an id in another field of a line is not that line's", async () => {
+  const shared = await parts();
+  const [id] = await served(shared, "/fixed");
+  await served(shared, `/web/a?${id}`, `/web/down?${id}`);
+  const { out } = await portico("why", id!, "--config", save(shared));
+  expect(out).toContain("/fixed");
+  expect(out).not.toContain("error log");
+});

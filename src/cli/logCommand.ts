@@ -1,0 +1,155 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { logsOfConfig } from "../diagnosis/configLogs.js";
+import { type Followed, LogFollower } from "../diagnosis/logFollower.js";
+import { matcherOf } from "../diagnosis/logFilter.js";
+import { CIDR } from "../model/fields.js";
+import { accepting } from "../model/textRule.js";
+import { readDocument, sourceOf } from "./document.js";
+import { entryJson, entryText } from "./logText.js";
+import { duration, wholeNumber } from "./options.js";
+import { EXIT, json, type Output, problemsText } from "./output.js";
+
+interface LogFlags {
+  config?: string;
+  root?: string;
+  route?: string;
+  server?: string;
+  status?: (status: number) => boolean;
+  client?: string;
+  method?: string;
+  since?: number;
+  lines: number;
+  follow: boolean;
+  errors?: boolean;
+  showSecrets?: boolean;
+  json?: boolean;
+}
+
+export function addLog(program: Command, output: Output, done: (code: number) => void): void {
+  program
+    .command("log")
+    .description("follow the access logs of all routes, through rotations")
+    .option("--config <FILE>", "the config (default: that of this host); - is standard input")
+    .option("--root <DIR>", "folder below which the default config is looked up")
+    .option("--route <NAME>", "only requests of this route")
+    .option("--server <NAME>", "only requests to this virtual server")
+    .option("--status <STATUS>", "only these: 404, 5xx, or several with commas", statuses)
+    .option("--client <CIDR>", "only clients with this address, or in this range", range)
+    .option("--method <METHOD>", "only requests with this method")
+    .option(
+      "--since <TIME>",
+      "begin with lines of the last 90s, 10m or 2h, also of rotated logs",
+      duration(DAY_MS),
+    )
+    .option("--lines <N>", "begin with this many lines, unless --since is given", wholeNumber(0, 100_000), 10)
+    .option("--no-follow", "end after these lines")
+    .option("--errors", "show the error logs as well")
+    .option("--show-secrets", "show queries, and parts of paths that look like tokens")
+    .option("--json", "print each line as one line of JSON")
+    .addHelpText("after", HELP)
+    .action(async (flags: LogFlags) => done(await log(flags, output)));
+}
+
+const HELP = `
+Both formats are read. A line shows time, status, request, bytes, client; of JSON logs also duration, virtual server and
+route, the server of the upstream, how it failed (\`portico why\` explains that) and its id. A line of a combined log
+that several routes have belongs to a route if the path does. Filters of requests leave lines of error logs alone, but
+for --since and --client.
+
+Examples:
+  portico log
+  portico log --status 5xx --errors
+  portico log --route files --client 10.0.0.0/8 --since 10m --no-follow`;
+
+const DAY_MS = 86_400_000;
+
+async function log(flags: LogFlags, output: Output): Promise<number> {
+  const { file } = sourceOf(flags.config, flags.root);
+  const document = await readDocument(file);
+  if (!document.ok) {
+    output.out(
+      flags.json === true
+        ? json({ file, ok: false, problems: document.problems })
+        : problemsText(file, document.problems),
+    );
+    return EXIT.failed;
+  }
+  const config = document.value;
+  const { logs, streams } = logsOfConfig(config);
+  const shown = logs.filter(({ kind }) => kind === "access" || flags.errors === true);
+  const unknown = unknownName(flags, config);
+  if (unknown !== undefined) {
+    output.err(`error: ${unknown}\n`);
+    return EXIT.usage;
+  }
+  if (!shown.some(({ kind }) => kind === "access")) {
+    output.err(`error: ${file} logs no requests to files${streamHint(streams)}\n`);
+    return EXIT.failed;
+  }
+  const matches = matcherOf(flags, config);
+  const secrets = flags.showSecrets === true;
+  const print = ({ entry, log: of }: Followed): void =>
+    output.out(flags.json === true ? entryJson(entry, of, secrets) : entryText(entry, secrets));
+  const follower = new LogFollower(shown, matches, print);
+  const unreadable = await follower.begin({
+    since: flags.since === undefined ? undefined : Date.now() - flags.since,
+    lines: flags.lines,
+  });
+  for (const path of unreadable) output.err(`warning: ${path} cannot be read, or does not exist yet\n`);
+  if (!flags.follow) {
+    follower.close();
+    return unreadable.length === shown.length ? EXIT.failed : EXIT.ok;
+  }
+  await interrupted(follower);
+  return EXIT.ok;
+}
+
+const streamHint = (streams: readonly string[]): string =>
+  streams.length === 0
+    ? ": set `logs.access` to a file"
+    : `, but to ${streams.join(" and ")}: use \`journalctl -u portico\`, or the logs of the container's engine`;
+
+function unknownName(
+  { route, server }: LogFlags,
+  { virtualServers }: Parameters<typeof logsOfConfig>[0],
+): string | undefined {
+  const servers = virtualServers.map(({ name }) => name);
+  if (server !== undefined && !servers.includes(server))
+    return `no virtual server is named ${server}; there are ${servers.join(", ")}`;
+  const routes = virtualServers.flatMap(({ routes: all }) => all.map(({ name }) => name));
+  if (route !== undefined && !routes.includes(route))
+    return `no route is named ${route}; there are ${[...new Set(routes)].join(", ")}`;
+  return undefined;
+}
+
+/** Until Ctrl-C, or until nobody reads what is printed. */
+async function interrupted(follower: LogFollower): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setInterval(() => follower.poll(), POLL_MS);
+    const end = (): void => {
+      clearInterval(timer);
+      for (const signal of SIGNALS) process.off(signal, end);
+      process.stdout.off("error", end);
+      resolve();
+    };
+    for (const signal of SIGNALS) process.on(signal, end);
+    process.stdout.on("error", end);
+  });
+  follower.close();
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const POLL_MS = 250;
+
+function statuses(text: string): (status: number) => boolean {
+  const each = text.split(",");
+  if (!each.every((one) => /^[1-5](?:\d\d|xx)$/.test(one)))
+    throw new InvalidArgumentError("Give a status, as 404, a class, as 5xx, or several with commas.");
+  return (status) =>
+    each.some((one) => (one.endsWith("xx") ? String(status)[0] === one[0] : Number(one) === status));
+}
+
+function range(text: string): string {
+  if (accepting(CIDR)(text)) return text;
+  throw new InvalidArgumentError("Give an address or a range, as 192.0.2.7 or 10.0.0.0/8.");
+}

@@ -1,0 +1,297 @@
+import type { Command } from "commander";
+import { logsOfConfig } from "../diagnosis/configLogs.js";
+import { decisionSteps, type Step } from "../diagnosis/decisionSteps.js";
+import { findRequest, type FoundRequest } from "../diagnosis/why.js";
+import { ERROR_TOKENS, type ErrorToken } from "../model/errorTokens.js";
+import { type ProxyConfig, ProblemError } from "../model/index.js";
+import { type Resolution, resolution } from "../model/resolution.js";
+import { numberOf, textOf } from "../diagnosis/logEntry.js";
+import { readDocument, sourceOf } from "./document.js";
+import { entryText, shownTarget } from "./logText.js";
+import { EXIT, json, type Output, problemsText } from "./output.js";
+import { resolutionText } from "./resolveCommand.js";
+
+interface WhyFlags {
+  config?: string;
+  root?: string;
+  log?: readonly string[];
+  method: string;
+  showSecrets?: boolean;
+  json?: boolean;
+}
+
+export function addWhy(program: Command, output: Output, done: (code: number) => void): void {
+  program
+    .command("why")
+    .description("say which rules decided about a request, by its URL or its id, and what became of it")
+    .argument("<URL|ID>", "an http or https URL, or a request id of a log or an error page")
+    .option("--config <FILE>", "the config (default: that of this host); - is standard input")
+    .option("--root <DIR>", "folder below which the default config is looked up")
+    .option(
+      "--log <FILE>",
+      "look for the id in this log; may be given several times (default: those of the config)",
+      (file: string, before: readonly string[] = []) => [...before, file],
+    )
+    .option("--method <METHOD>", "method of the request, for a URL", "GET")
+    .option("--show-secrets", "show queries, and parts of paths that look like tokens")
+    .option("--json", "print the outcome as JSON")
+    .addHelpText("after", HELP)
+    .action(async (about: string, flags: WhyFlags) => done(await why(about, flags, output)));
+}
+
+const HELP = `
+By URL nothing is sent, and no log is read: it is \`resolve\`, with the rules that lead to its answer. By id, the line of
+the request is looked for in JSON access logs, also in rotated ones, and those of error logs with the same id; then it
+says where the time went, how the request failed, and what fixes that. Requests have ids with \`requestId\` in the config;
+without it, only those with an error page of the config.
+
+Exit codes: 0 found; 1 not found, or something could not be read; 2 wrong usage.
+
+Examples:
+  portico why https://files.example.org/sync/
+  portico why 4bf92f3577b34da6a3ce929d0e0e4736
+  portico why 4bf92f3577b34da6 --log /srv/old/access.log.gz --json`;
+
+async function why(about: string, flags: WhyFlags, output: Output): Promise<number> {
+  const { file } = sourceOf(flags.config, flags.root);
+  const document = await readDocument(file);
+  if (!document.ok) {
+    output.out(
+      flags.json === true
+        ? json({ file, ok: false, problems: document.problems })
+        : problemsText(file, document.problems),
+    );
+    return EXIT.failed;
+  }
+  if (/^https?:\/\//i.test(about)) return whyUrl(about, { file, config: document.value }, flags, output);
+  if (ID.test(about)) return whyId(about, { file, config: document.value }, flags, output);
+  output.err(
+    "error: give a URL, as https://files.example.org/, or a request id, as a log or an error page shows it\n",
+  );
+  return EXIT.usage;
+}
+
+/** As `requestId.ts` accepts and makes them. */
+const ID = /^[0-9A-Za-z][0-9A-Za-z._:+/=-]{0,127}$/;
+
+interface Loaded {
+  readonly file: string;
+  readonly config: ProxyConfig;
+}
+
+function whyUrl(
+  url: string,
+  { file, config }: Loaded,
+  { method, json: asJson }: WhyFlags,
+  output: Output,
+): number {
+  let resolved: Resolution;
+  try {
+    resolved = resolution(config, { url, method });
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    output.out(
+      asJson === true
+        ? json({ file, ok: false, problems: error.problems })
+        : problemsText(file, error.problems),
+    );
+    return EXIT.usage;
+  }
+  const [, scheme, authority, rest] = /^(https?):\/\/([^/?#]*)(.*)$/is.exec(url)!;
+  const { steps } = decisionSteps(config, {
+    scheme: scheme!.toLowerCase() as "http" | "https",
+    authority: authority!,
+    target: rest!.startsWith("/") ? rest! : `/${rest}`,
+    method,
+    bodyBytes: -1,
+  });
+  output.out(
+    asJson === true
+      ? json({ file, ok: true, decisions: steps, ...resolved })
+      : `${resolutionText({ url, method }, resolved)}decided by\n${stepsText(steps)}`,
+  );
+  return EXIT.ok;
+}
+
+async function whyId(id: string, { file, config }: Loaded, flags: WhyFlags, output: Output): Promise<number> {
+  const found = await findRequest(id, config, flags.log ?? []);
+  if (found.access === undefined && found.errors.length === 0) {
+    const { message, fix } = notFound(id, { file, config }, found, flags.log ?? []);
+    output.out(
+      flags.json === true
+        ? json({ file, ok: false, id, message, fix, read: found.read })
+        : `error: ${message}\n    fix: ${fix}\n`,
+    );
+    return EXIT.failed;
+  }
+  const secrets = flags.showSecrets === true;
+  const decided = decisionsOf(config, found);
+  if (flags.json === true) output.out(json(asJson(id, file, found, decided, secrets)));
+  else output.out(foundText(id, file, found, decided, secrets));
+  return EXIT.ok;
+}
+
+function notFound(
+  id: string,
+  { file, config }: Loaded,
+  { read, cut }: FoundRequest,
+  given: readonly string[],
+): { message: string; fix: string } {
+  const access = logsOfConfig(config).logs.filter(({ kind }) => kind === "access");
+  const json = access.filter(({ format }) => format === "json");
+  if (given.length === 0 && json.length === 0) {
+    const what =
+      access.length === 0
+        ? "logs no requests to files"
+        : `logs requests in the format combined, which has no ids`;
+    return {
+      message: `${file} ${what}`,
+      fix: 'Set `logs.access` to { "path": "/var/log/portico/access.log", "format": "json" }, and `requestId` to {}.',
+    };
+  }
+  if (read.length === 0)
+    return {
+      message: "no log could be read",
+      fix: `Run it as root, or give a log that you may read: --log FILE.`,
+    };
+  const message = `no line with the request id ${id} in ${read.join(", ")}${cut ? ", of each of which the last GiB was read" : ""}`;
+  const fix =
+    config.requestId === undefined
+      ? "Set `requestId` to {} in the config: without it, only requests with an error page of the config have an id."
+      : "Check the id, or give an older log: --log FILE.";
+  return { message, fix };
+}
+
+function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly Step[] {
+  const request = access?.request;
+  if (request === undefined) return [];
+  const { steps, place } = decisionSteps(config, {
+    scheme: request.scheme ?? "https",
+    authority: request.host ?? "",
+    method: request.method,
+    target: request.target,
+    listener: config.listeners.some(({ name }) => name === request.listener) ? request.listener : undefined,
+    bodyBytes: request.bodyBytes,
+  });
+  const [now, then] = [
+    `${place?.server.name}/${place?.route?.name ?? "none"}`,
+    `${request.server}/${request.route ?? "none"}`,
+  ];
+  return now === then
+    ? steps
+    : [...steps, { rule: "changed since", outcome: `then it was ${then}: the config was another one` }];
+}
+
+/** What is known of how it failed. */
+function failureOf({ access }: FoundRequest): { token: string; says: string; fix: string } | undefined {
+  const token = textOf(access?.fields?.["error"]);
+  if (token === undefined) return undefined;
+  const known = Object.hasOwn(ERROR_TOKENS, token) ? ERROR_TOKENS[token as ErrorToken] : undefined;
+  return {
+    token,
+    says: known?.says ?? "unknown to this version",
+    fix: known?.fix ?? "Look at the error log.",
+  };
+}
+
+/** Milliseconds, by what they were for; those that are not known are left out. */
+function timesOf({ access }: FoundRequest): readonly (readonly [what: string, ms: number])[] {
+  const of = (name: string): number | undefined => numberOf(access?.fields?.[name]);
+  const [all, head, connect, wait] = [
+    "request_time_ms",
+    "time_to_first_byte_ms",
+    "upstream_connect_ms",
+    "upstream_wait_ms",
+  ].map(of);
+  const until = head ?? all;
+  const rows: readonly (readonly [string, number | undefined])[] = [
+    [
+      "until a connection to the upstream was at hand",
+      wait === undefined || until === undefined ? undefined : Math.max(0, until - wait),
+    ],
+    ["to make that connection", connect],
+    [
+      "until the upstream's answer, or the failure",
+      wait === undefined ? undefined : Math.max(0, wait - (connect ?? 0)),
+    ],
+    ["until the head of the response was sent", head],
+    ["for its body", head === undefined || all === undefined ? undefined : Math.max(0, all - head)],
+    ["all together", all],
+  ];
+  return rows.filter((row): row is readonly [string, number] => row[1] !== undefined);
+}
+
+function asJson(
+  id: string,
+  file: string,
+  found: FoundRequest,
+  decisions: readonly Step[],
+  secrets: boolean,
+): object {
+  const { access, errors, read } = found;
+  const fields = access?.fields ?? {};
+  const request =
+    access === undefined
+      ? null
+      : {
+          ...fields,
+          target: shownTarget(textOf(fields["target"]) ?? "", secrets),
+          referer: fields["referer"] === null ? null : shownTarget(textOf(fields["referer"]) ?? "", secrets),
+        };
+  return {
+    file,
+    ok: true,
+    id,
+    request,
+    decisions,
+    times: Object.fromEntries(timesOf(found)),
+    error: failureOf(found) ?? null,
+    errorLog: errors.map((entry) => entryText(entry, secrets).trimEnd()),
+    read,
+  };
+}
+
+function foundText(
+  id: string,
+  file: string,
+  found: FoundRequest,
+  decisions: readonly Step[],
+  secrets: boolean,
+): string {
+  const { access, errors, read } = found;
+  const failure = failureOf(found);
+  const upstream = [textOf(access?.fields?.["upstream"]), textOf(access?.fields?.["upstream_server"])].filter(
+    (one) => one !== undefined,
+  );
+  return [
+    `request ${id}\n`,
+    access === undefined
+      ? `  no line in an access log; read: ${read.join(", ")}\n`
+      : `  ${entryText(access, secrets)}`,
+    ...(decisions.length === 0
+      ? []
+      : [`decided by ${file}, as it is now\n`, stepsText(decisions.map((one) => hidden(one, secrets)))]),
+    ...(upstream.length === 0 ? [] : [`upstream\n  ${upstream.join(", server ")}\n`]),
+    ...(access === undefined
+      ? []
+      : ["times\n", ...timesOf(found).map(([what, ms]) => `  ${`${ms} ms`.padStart(10)}  ${what}\n`)]),
+    ...(failure === undefined
+      ? []
+      : [`failed: ${failure.token}\n  ${failure.says}\n    fix: ${failure.fix}\n`]),
+    ...(errors.length === 0
+      ? []
+      : ["error log\n", ...errors.map((entry) => `  ${entryText(entry, secrets)}`)]),
+  ].join("");
+}
+
+/** Paths and what is made of them can have tokens and queries, as the request's line has. */
+const hidden = ({ rule, outcome }: Step, secrets: boolean): Step => ({
+  rule,
+  outcome: outcome
+    .split(" ")
+    .map((word) => (word.includes("/") ? shownTarget(word, secrets) : word))
+    .join(" "),
+});
+
+const stepsText = (steps: readonly Step[]): string =>
+  steps.map(({ rule, outcome }) => `  ${`${rule} `.padEnd(18)}${outcome}\n`).join("");

@@ -1,0 +1,108 @@
+import {
+  CATCH_ALL,
+  isBodyTooLong,
+  type ProxyConfig,
+  type RouteConfig,
+  RouteTable,
+  type Scheme,
+} from "../model/index.js";
+import { type Decision, decide, type Place, Places } from "../model/decision.js";
+
+/** One rule of the way of a request, and what came of it. */
+export interface Step {
+  readonly rule: string;
+  readonly outcome: string;
+}
+
+export interface DecidedRequest {
+  readonly scheme: Scheme;
+  /** As the client wrote it, with its port. */
+  readonly authority: string;
+  readonly method: string;
+  /** Origin-form, one char a byte. */
+  readonly target: string;
+  /** Name of the listener, if it is known. */
+  readonly listener?: string | undefined;
+  /** Bytes of its body; -1 if that is not known. */
+  readonly bodyBytes: number;
+}
+
+/** The rules that a config applies to a request, in their order, by the functions that `resolve` and `replay` use. */
+export function decisionSteps(
+  config: ProxyConfig,
+  request: DecidedRequest,
+): { readonly steps: readonly Step[]; readonly place: Place | undefined } {
+  const places = new Places(config);
+  const listener = places.listener(request.scheme, request.authority, request.listener);
+  if (listener === undefined) return { steps: [step("listener", "none takes it")], place: undefined };
+  const steps = [
+    step("listener", `${listener.name} (${listener.protocol}, ${listener.address} port ${listener.port})`),
+  ];
+  const place = places.find(listener, request.authority, request.target);
+  if (place === undefined) {
+    const server = places.defaultServer(listener).name;
+    return {
+      steps: [...steps, step("host and path", `one of them is malformed: 400 from ${server}`)],
+      place,
+    };
+  }
+  const { route, server } = place;
+  steps.push(step("virtual server", `${server.name}: ${whyServer(place)}`), step("path", place.path));
+  steps.push(...routeSteps(place));
+  if (route !== undefined) {
+    const { requestBodyBytesMax: max } = route;
+    if (max > 0)
+      steps.push(
+        step(
+          "body",
+          `${isBodyTooLong(request.bodyBytes, max) ? "longer than" : "up to"} ${max} bytes are allowed`,
+        ),
+      );
+  }
+  return { steps: [...steps, step("action", actionText(decide(place, request), route))], place };
+}
+
+const step = (rule: string, outcome: string): Step => ({ rule, outcome });
+
+function whyServer({ server, serverName, listener }: Place): string {
+  if (serverName === "") return `the default of ${listener.name}, for the client named no host`;
+  if (server.serverNames.includes(serverName)) return `it is named ${serverName}`;
+  const wildcard = server.serverNames.find(
+    (name) =>
+      name.startsWith("*.") &&
+      name !== CATCH_ALL &&
+      serverName.slice(serverName.indexOf(".")) === name.slice(1),
+  );
+  if (wildcard !== undefined) return `${wildcard} covers ${serverName}`;
+  return `the default of ${listener.name}, for no virtual server there is named ${serverName}`;
+}
+
+/** Routes that match, the one that is taken first, and how many do not. */
+function routeSteps({ server, route, path }: Place): Step[] {
+  const matching = server.routes.filter(
+    (one) => one !== route && new RouteTable([one]).find(path) !== undefined,
+  );
+  const others = server.routes.length - matching.length - (route === undefined ? 0 : 1);
+  const says = ({ name, path: at, match }: RouteConfig, outcome: string): Step =>
+    step(`route ${name}`, `${match} ${at}: ${outcome}`);
+  return [
+    ...(route === undefined ? [step("route", "none matches: 404")] : [says(route, "matches, and is taken")]),
+    ...matching.map((one) => says(one, "matches, but its path is shorter, or less exact")),
+    ...(others === 0 ? [] : [step("other routes", `${others} do${others === 1 ? "es" : ""} not match`)]),
+  ];
+}
+
+function actionText(decision: Decision, route: RouteConfig | undefined): string {
+  switch (decision.kind) {
+    case "proxy":
+      return `proxied to upstream ${decision.upstream}, as ${decision.target}`;
+    case "staticFile":
+      return `the file ${decision.file}`;
+    case "redirect":
+      return `${decision.status} to ${decision.location}`;
+    case "respond":
+      return `${decision.status}, fixed`;
+    case "error":
+      return `${decision.status} from Portico${route === undefined ? "" : `, by the rules of ${route.action.type}`}`;
+  }
+}

@@ -1,0 +1,112 @@
+import { NO_REQUEST, type LoggedRequest, readLogLine } from "./accessLogLine.js";
+
+/** Lines of access and error logs, as what is shown of them. Texts are as they were sent: who shows them escapes them. */
+
+/** A line of an access log. */
+export interface AccessEntry {
+  readonly kind: "access";
+  /** Milliseconds since 1970; when the response was over. */
+  readonly time: number;
+  readonly client: string;
+  readonly status: number;
+  /** What was asked for; undefined if it was no request that could be read. */
+  readonly request: LoggedRequest | undefined;
+  /** Body bytes that were sent. */
+  readonly bytes: number;
+  /** All fields of a JSON line; undefined of a combined one. */
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A line of an error log. */
+export interface ErrorEntry {
+  readonly kind: "error";
+  readonly time: number;
+  readonly level: string;
+  /** Without time, level and process. */
+  readonly message: string;
+  /** Address of the client; undefined if it concerns none. */
+  readonly client: string | undefined;
+  readonly requestId: string | undefined;
+}
+
+export type LogEntry = AccessEntry | ErrorEntry;
+
+/** @returns undefined if it is no line of such a log */
+export function readEntry(kind: LogEntry["kind"], line: string): LogEntry | undefined {
+  return kind === "error" ? errorEntry(line) : line.startsWith("{") ? jsonEntry(line) : combinedEntry(line);
+}
+
+function jsonEntry(line: string): AccessEntry | undefined {
+  let fields: Readonly<Record<string, unknown>>;
+  try {
+    fields = JSON.parse(line) as typeof fields;
+  } catch {
+    return undefined;
+  }
+  const time = Date.parse(String(fields["time"]));
+  const { status } = fields;
+  if (typeof status !== "number" || Number.isNaN(time)) return undefined;
+  const request = requestOf(line);
+  const client = textOf(fields["remote_addr"]) ?? "";
+  return {
+    kind: "access",
+    time,
+    client,
+    status,
+    request,
+    bytes: numberOf(fields["body_bytes_sent"]) ?? 0,
+    fields,
+  };
+}
+
+function combinedEntry(line: string): AccessEntry | undefined {
+  const open = line.indexOf(" [");
+  const close = line.indexOf('] "', open);
+  const time = open < 1 || close === -1 ? NaN : combinedTime(line.slice(open + 2, close));
+  if (Number.isNaN(time)) return undefined;
+  const request = requestOf(line);
+  // Of what is no request, its first quote that is not escaped ends it: no field before the status has a space.
+  const [, status, bytes] = /" (\d{3}) (\d{1,15}|-) "/.exec(line.slice(close + 2)) ?? [];
+  if (status === undefined) return undefined;
+  const client = line.slice(0, line.indexOf(" "));
+  return {
+    kind: "access",
+    time,
+    client,
+    status: request?.status ?? Number(status),
+    request,
+    bytes: Number(bytes) || 0,
+    fields: undefined,
+  };
+}
+
+/** `21/Nov/2026:10:01:22 +0000`. */
+function combinedTime(text: string): number {
+  const [, date, time] = /^(\d\d\/[A-Za-z]{3}\/\d{4}):(\d\d:\d\d:\d\d [+-]\d{4})$/.exec(text) ?? [];
+  return date === undefined ? NaN : Date.parse(`${date.replaceAll("/", " ")} ${time}`);
+}
+
+function requestOf(line: string): LoggedRequest | undefined {
+  const read = readLogLine(line);
+  return read === NO_REQUEST ? undefined : read;
+}
+
+function errorEntry(line: string): ErrorEntry | undefined {
+  const [start, date, clock, level] =
+    /^(\d{4}\/\d\d\/\d\d) (\d\d:\d\d:\d\d) \[([a-z]{1,10})\] \d{1,10}#\d{1,10}: /.exec(line) ?? [];
+  if (start === undefined) return undefined;
+  const message = line.slice(start.length);
+  return {
+    kind: "error",
+    // The log is in the time of this host.
+    time: Date.parse(`${date!.replaceAll("/", "-")}T${clock}`),
+    level: level!,
+    message,
+    client: /, client: ([0-9A-Fa-f.:]{2,45})/.exec(message)?.[1],
+    requestId: /, request id: ([0-9A-Za-z._:+/=-]{1,128})(?:,|$)/.exec(message)?.[1],
+  };
+}
+
+export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+export const numberOf = (value: unknown): number | undefined =>
+  typeof value === "number" ? value : undefined;
