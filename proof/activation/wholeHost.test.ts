@@ -1462,6 +1462,21 @@ test("a host without IPv6: listeners that need it are refused, where they are op
   );
 });
 
+test("a directory of a static route that others cannot read is told of, and stays as it is", async () => {
+  const image = "/opt/sync/media/a.png";
+  host.write(image, "x", 0o600);
+  chmodSync(host.at(image), 0o600);
+  host.deliver(one, UNPROBED);
+  const { value } = await host.activate({ dryRun: true });
+  expect(value.warnings.map(({ code, path, message, fix }) => [code, path, message, fix])).toContainEqual([
+    "files.unreadable",
+    image,
+    "is served, and others lack read",
+    `chmod o+r '${image}'`,
+  ]);
+  expect(statSync(host.at(image)).mode & 0o7777).toBe(0o600);
+});
+
 test("the application's settings and media are changed, restored after a failure, and undone", async () => {
   const conf = "/opt/sync/conf";
   const paths = {

@@ -283,6 +283,34 @@ describe("on the host itself", () => {
     for (const text of [out, other]) expect(text).not.toMatch(/^ +fix: +curl|^FAIL +b/m);
   });
 
+  test("directories of static routes that no tree has", async () => {
+    const { trees: _, ...deployed } = JSON.parse(readFileSync(at("deployment.json"), "utf8")) as object & {
+      trees: [];
+    };
+    writeFileSync(
+      at("deployment.json"),
+      JSON.stringify({
+        ...deployed,
+        rows: [],
+        expect: [],
+        settings: undefined,
+        services: { proxy: { service: "portico.service", socket: "portico.socket" } },
+      }),
+    );
+    expect(await notOk()).toEqual({});
+    chmodSync(at("media"), 0o750);
+    chmodSync(at("page/index.html"), 0o600);
+    const { directories } = await notOk();
+    expect(directories).toContain(`${at("media")}: others lack read and execute | `);
+    expect(directories).toContain(`${at("page/index.html")}: others lack read | `);
+    expect(directories).toContain(`chmod o+rx '${at("media")}'`);
+    rmSync(at("page"), { recursive: true });
+    chmodSync(at("media"), 0o755);
+    expect(await notOk()).toMatchObject({
+      directories: `unknown |  | ${at("page")}: (2: No such file or directory) | `,
+    });
+  });
+
   test("avatars have a row of their own", async () => {
     mkdirSync(at("media/avatars"));
     writeFileSync(at("media/avatars/b.png"), "x", { mode: 0o600 });

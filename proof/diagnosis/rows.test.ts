@@ -139,7 +139,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
             "space",
             "addresses",
           ],
-          ...["firewall", "hairpin"],
+          ...["firewall", "hairpin", "directories"],
         ],
         "unknown",
       ),
@@ -649,10 +649,29 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     [
       "media whose owner does not answer",
       { trees: { ...HEALTHY.trees!, looked: 0, unseen: [{ path: "/opt/sync/media", why: "(no answer)" }] } },
-      all(["media-permissions", "avatar"], "unknown"),
+      all(["media-permissions", "avatar", "directories"], "unknown"),
       ["media-permissions", /^\/opt\/sync\/media: \(no answer\)$/],
     ],
-    ["media that were not looked at", without("trees"), all(["media-permissions", "avatar"], "unknown")],
+    [
+      "media and directories that were not looked at",
+      without("trees"),
+      all(["media-permissions", "avatar", "directories"], "unknown"),
+    ],
+    [
+      "the directory of a static route that others cannot read",
+      trees({ ...violation, path: "/usr/share/portico/default/index.html", code: "directories" }),
+      { directories: "failed" },
+      [
+        "directories",
+        /^a file that a static route serves, .*\n\/usr\/share\/portico\/default\/index\.html: others lack read/,
+      ],
+    ],
+    [
+      "the directory of a static route that is not there",
+      { trees: { ...HEALTHY.trees!, unseen: [{ path: "/usr/share/portico/default", why: "(2: none)" }] } },
+      { directories: "unknown" },
+      ["directories", /^\/usr\/share\/portico\/default: \(2: none\)$/],
+    ],
     [
       "the FastCGI variant",
       web({ command: "/opt/web.sh Start-FastCGI" }),
@@ -944,7 +963,7 @@ test("rows are in the order in which one explains another, each with a title", (
   expect(rows.map(({ id }) => id)).toEqual([
     ...["activation", "files", "units", "config", "proxy", "running", "tls", "logs", "space", "addresses"],
     ...["firewall", "ports", "server-name", "media-permissions", "avatar", "web-application", "public-urls"],
-    ...["settings", "hairpin", ...RESPONSES],
+    ...["directories", "settings", "hairpin", ...RESPONSES],
   ]);
   expect(new Set(rows.map(({ title }) => title)).size).toBe(rows.length);
   expect(HEALTHY.responses.map(({ row }) => asExpected(row))).toHaveLength(RESPONSES.length);

@@ -164,7 +164,7 @@ export const HEALTHY: Evidence = {
   units: UNITS,
   sockets: [{ address: "0.0.0.0", port: 80 }],
   settings: { deviations: [], problems: [], database: "The database stores no other values." },
-  trees: { looked: 3, violations: [] } as unknown as NonNullable<Evidence["trees"]>,
+  trees: { looked: 3, violations: [], unseen: [] } as unknown as NonNullable<Evidence["trees"]>,
   publicAddresses: [{ address: ADDRESS, own: true, outcome: answer(200) }],
   drift: { store: [], files: [], units: [], firewall: [], running: [] },
   logs: [],

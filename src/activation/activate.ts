@@ -17,7 +17,7 @@ import { replayGate } from "./replayGate.js";
 import { rollBack } from "./rollBack.js";
 import { tellOfRollBack } from "./tellOfRollBack.js";
 import { formatStep } from "./serviceSteps.js";
-import { formatMode, mergeModes, planModes } from "./treeModes.js";
+import { formatMode, mergeModes, planModes, unreadable } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
 import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
 import { changesServices, filesOf, type GoodState, type Journal, openStore, type Store } from "./store.js";
@@ -158,7 +158,9 @@ async function makePlan(
   const written = files.filter(({ to }) => to.kind !== "absent").map(({ path }) => path);
   const directories = missingDirectories(store, written);
   const drift = loaded === undefined ? [] : staleReasons(loaded);
-  const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached];
+  const unserved =
+    systemd && checked.config !== undefined ? await unreadable(deployment, checked.config) : [];
+  const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached, ...unserved];
   return { files, directories, settings, modes, steps, preview, units, warnings, drift };
 }
 

@@ -1,6 +1,6 @@
 import { copyFile, chmod, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { type DeployedFile, type Problem, problem } from "../model/index.js";
+import { type DeployedFile, type Problem, problem, type ProxyConfig } from "../model/index.js";
 import { loadConfig } from "../runtime/load/loadConfig.js";
 import type { Delivered } from "./delivered.js";
 import { admits } from "./firewallRules.js";
@@ -13,6 +13,8 @@ import type { Store } from "./store.js";
 export interface Checked {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
+  /** The config as it will be served; undefined if it has problems. */
+  readonly config?: ProxyConfig;
 }
 
 /** Checks a deployment as it will be on the host: config and TLS files, and with systemd the units and what nft and keepalived get. */
@@ -30,6 +32,7 @@ export async function checkStaged(
     const units = await checkUnits(delivered, join(staging, "units"));
     const programs = [...(await checkRules(delivered)), ...(await checkKeepalived(delivered))];
     return {
+      ...config,
       problems: [...config.problems, ...units.problems, ...programs],
       warnings: [...config.warnings, ...units.warnings],
     };
@@ -51,10 +54,14 @@ async function checkConfig(
   await layOut(tree, "/", store.root, root, contents);
   // systemd decides who may write the logs (LogsDirectory=), and this process may write anything.
   const loaded = await loadConfig({ file: join(root, deployment.config), root, logToStderr: true });
-  const withHostPaths = (p: Problem): Problem =>
-    JSON.parse(JSON.stringify(p).replaceAll(JSON.stringify(root).slice(1, -1), ""));
+  const withHostPaths = <T>(value: T): T =>
+    JSON.parse(JSON.stringify(value).replaceAll(JSON.stringify(root).slice(1, -1), ""));
   return loaded.ok
-    ? { problems: [], warnings: loaded.value.warnings.map(withHostPaths) }
+    ? {
+        problems: [],
+        warnings: loaded.value.warnings.map(withHostPaths),
+        config: withHostPaths(loaded.value.config),
+      }
     : { problems: loaded.problems.map(withHostPaths), warnings: [] };
 }
 

@@ -1,6 +1,8 @@
 import type { Report } from "./report.js";
 import { changeModes, checkTrees, type ModeChange } from "../diagnosis/treePermissions.js";
-import type { Deployment, Problem } from "../model/index.js";
+import { servedTrees } from "../diagnosis/servedTrees.js";
+import { type Deployment, type Problem, problem, type ProxyConfig } from "../model/index.js";
+import { DIRECTORIES } from "../model/rows.js";
 import { shown } from "../runtime/actions/permissions.js";
 
 /** What is to be done about permissions, and where nothing could be found out. */
@@ -12,6 +14,15 @@ export interface PlannedModes {
 /** The permissions (service 2.8) that trees lack which a deployment has made readable; changes nothing. */
 export async function planModes({ trees = [] }: Deployment): Promise<PlannedModes> {
   return checkTrees(trees.filter(({ fix }) => fix));
+}
+
+/** Directories of static routes that others cannot read, which no tree has: their permissions are their owner's. */
+export async function unreadable(deployment: Deployment, config: ProxyConfig): Promise<Problem[]> {
+  const served = servedTrees(config, deployment.trees).filter(({ code }) => code === DIRECTORIES);
+  const { violations } = await checkTrees(served);
+  return violations.map(({ path, lacks, fix }) =>
+    problem("files.unreadable", path, `is served, and others lack ${lacks}`, { fix }),
+  );
 }
 
 /** Sets permissions; the expected responses show what could not be set. */

@@ -1,9 +1,10 @@
 import { posix } from "node:path";
 import type { SettingsItem, Tree } from "../model/index.js";
-import { SETTINGS } from "../model/rows.js";
+import { DIRECTORIES, SETTINGS } from "../model/rows.js";
 import { answersOf, describe, failedBy, outage } from "./answers.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
 import type { UnitState } from "./hostFacts.js";
+import { isIn, servedTrees } from "./servedTrees.js";
 import type { TreeViolation } from "./treePermissions.js";
 import { explained, failure, notSeen, ok, type Question, short, unknown, type Verdict } from "./verdict.js";
 
@@ -47,6 +48,22 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
   if (answers.length > 0) return ok(...answers.slice(0, 1).map(describe));
   return outage(evidence, failed) ?? unknown("No answer came that this row tells of.");
 }
+
+/** Directories that static routes serve, as far as the deployment has no row for them. */
+export function askDirectories(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const trees = directories(evidence);
+  const [fault] = treeFaults(evidence, trees, DIRECTORIES);
+  if (fault !== undefined) return failure(fault.cause, fault.evidence, fault.fix);
+  // Of a tree of the application something may be missing; what a route serves is there.
+  const unseen =
+    evidence.trees?.unseen.filter(({ path }) => trees.some((tree) => isIn(path, tree.path))) ?? [];
+  if (unseen.length > 0) return unknown(unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
+  return askTrees(evidence, trees, DIRECTORIES, failed);
+}
+
+/** Such directories. */
+export const directories = ({ config, deployment }: Evidence): readonly Tree[] =>
+  servedTrees(config, deployment?.trees).filter(({ code }) => code === DIRECTORIES);
 
 function commandFaults({ deployment, units }: Evidence, code: string): Fault[] {
   return (deployment?.services.daemons ?? []).flatMap(({ unit, command: rule, code: told }) => {

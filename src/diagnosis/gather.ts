@@ -36,6 +36,7 @@ import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./host
 import { askRows, judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
 import { imageFor } from "./imageFile.js";
+import { servedTrees } from "./servedTrees.js";
 import { checkTrees } from "./treePermissions.js";
 import { certificatesInOwnWords } from "./ownWords.js";
 import { probe, type ProbeOptions } from "./probe.js";
@@ -230,11 +231,12 @@ async function hostEvidence(
 ): Promise<Partial<Evidence>> {
   const { healthListener } = config;
   const { control } = options;
-  const [loaded, units, settings, trees, certificates, health, upstreams] = await Promise.all([
+  const trees = servedTrees(config, deployment?.trees);
+  const [loaded, units, settings, readable, certificates, health, upstreams] = await Promise.all([
     loadConfig({ file: configFile, logToStderr: true }),
     deployment === undefined ? undefined : unitsOf(deployment.services),
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
-    deployment?.trees === undefined ? undefined : checkTrees(deployment.trees),
+    trees.length === 0 ? undefined : checkTrees(trees),
     config.certificateAuthorities.length === 0 ? undefined : seenCertificates(control, config),
     healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
     control === undefined ? undefined : seeUpstreamServers(config, control, CONTROL_MS),
@@ -261,7 +263,7 @@ async function hostEvidence(
     ...(upstreams === undefined || "why" in upstreams ? {} : { upstreamServers: upstreams }),
     ...(units === undefined ? {} : { units }),
     ...(settings === undefined ? {} : { settings }),
-    ...(trees === undefined ? {} : { trees }),
+    ...(readable === undefined ? {} : { trees: readable }),
   };
 }
 

@@ -1,8 +1,8 @@
 import { type EngineRow, ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../model/index.js";
 import { answersOf, describe, outage, OUTAGES } from "./answers.js";
-import { SERVER_NAME, SETTINGS } from "../model/rows.js";
+import { DIRECTORIES, SERVER_NAME, SETTINGS } from "../model/rows.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
-import { deploymentQuestions, settingsFaults } from "./deploymentRows.js";
+import { askDirectories, deploymentQuestions, directories, settingsFaults } from "./deploymentRows.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse } from "./evidence.js";
 import { askPorts } from "./ports.js";
 import {
@@ -46,6 +46,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const questions: Question[] = [
     ...QUESTIONS,
     ...deploymentQuestions(evidence),
+    ...(directories(evidence).length === 0 ? [] : [DIRECTORIES_QUESTION]),
     ...settings,
     HAIRPIN_QUESTION,
     ...rotation,
@@ -97,6 +98,13 @@ const QUESTIONS: readonly Question<EngineRow>[] = [
   { id: "ports", title: "Exactly the right ports are open", ask: askPorts },
   { id: SERVER_NAME, title: "Requests reach their virtual server and route", ask: askServerName },
 ];
+
+/** Asked only where routes serve directories that the deployment has no row for. */
+const DIRECTORIES_QUESTION: Question<EngineRow> = {
+  id: DIRECTORIES,
+  title: "Others can read the files of static routes",
+  ask: askDirectories,
+};
 
 /** Asked only where something is known of an application's settings. */
 const SETTINGS_QUESTION: Question<EngineRow> = {

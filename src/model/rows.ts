@@ -18,6 +18,9 @@ export const SERVER_NAME = "server-name";
 /** The row of settings items that no other row tells of. */
 export const SETTINGS = "settings";
 
+/** The row of directories that static routes serve and no tree of the deployment has. */
+export const DIRECTORIES = "directories";
+
 /** Rows that every host has, besides one for each expected response. */
 export const ENGINE_ROWS = [
   "activation",
@@ -33,6 +36,7 @@ export const ENGINE_ROWS = [
   "firewall",
   "ports",
   SERVER_NAME,
+  DIRECTORIES,
   SETTINGS,
   "hairpin",
   "rotation",
