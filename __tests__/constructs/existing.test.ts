@@ -12,6 +12,7 @@ import {
   type HostPaths,
   type IContainerProxy,
   type IHost,
+  type IListener,
   type IProxyService,
   type IReverseProxy,
   type IUpstream,
@@ -20,6 +21,7 @@ import {
   ProxyService,
   ReverseProxy,
   type SystemdUnit,
+  TlsMaterial,
   Upstream,
   type UpstreamInput,
   WebFrontEnd,
@@ -159,6 +161,35 @@ describe("a proxy", () => {
     expect(problemsOf(() => new ProxyService(stack, "other", { proxy: service as never }))).toMatchObject([
       { code: "config.wrong-type", path: "stack/other.proxy", received: '"an instance of EdgeService"' },
     ]);
+  });
+
+  test("has listeners that can be constructs of one's own, which stand for its own by name", () => {
+    class Internal extends Construct implements IListener {
+      readonly name = "internal";
+      readonly address = "10.0.0.1";
+      readonly port = 8443;
+      readonly protocol = "https" as const;
+    }
+    const stack = newStack();
+    const proxy = new ReverseProxy(stack, "proxy", {
+      host: new Host(stack, "host", { address: "192.0.2.10" }),
+    });
+    const material = TlsMaterial.selfSigned();
+    proxy.addListener("internal", { address: "10.0.0.1", port: 8443, tls: { material } });
+    const listeners = [new Internal(stack, "listener")];
+    const own = TlsMaterial.fromFiles({ certificate: "/etc/own/own.crt", key: "/etc/own/own.key" });
+    const server = proxy.addVirtualServer("site", {
+      serverNames: ["a.example"],
+      listeners,
+      default: true,
+      tls: own,
+    });
+    server.addRoute("all", { path: "/", action: Action.respond(204) });
+    expect(proxy.problems).toEqual([]);
+    expect(proxy.config).toMatchObject({
+      listeners: [{ tls: { certificates: [{ certificate: "/etc/own/own.crt" }] } }],
+      virtualServers: [{ listeners: ["internal"] }],
+    });
   });
 
   test("in containers can be a construct of one's own", () => {

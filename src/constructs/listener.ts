@@ -20,7 +20,7 @@ import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
 import { TlsPolicy } from "./tlsPolicy.js";
 
-/** A listener of the proxy, as props take it. */
+/** A listener of the proxy, as props take it: a `Listener`, or a construct of your own with the name of one. */
 export interface IListener extends IConstruct {
   /** Name by which the config refers to it. */
   readonly name: string;

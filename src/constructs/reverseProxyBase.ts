@@ -185,7 +185,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
    */
   namesOn(listener: IListener): readonly string[] {
     const servers = this.virtualServers.filter(
-      ({ listeners, tls }) => listeners.includes(listener) && tls === undefined,
+      ({ listeners, tls }) => listeners.some(({ name }) => name === listener.name) && tls === undefined,
     );
     return [...(listener.tls?.serverNames ?? []), ...servers.flatMap(({ serverNames }) => serverNames)];
   }
@@ -235,7 +235,9 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   /** Certificates of the virtual servers on a TLS listener, which clients get by the name that they ask for. */
   private certificatesOf(listener: Listener): readonly TlsFiles[] {
     if (listener.tls === undefined) return [];
-    const servers = this.virtualServers.filter(({ listeners }) => listeners.includes(listener));
+    const servers = this.virtualServers.filter(({ listeners }) =>
+      listeners.some(({ name }) => name === listener.name),
+    );
     const own = servers.flatMap(({ tlsFiles }) => tlsFiles ?? []);
     return [...new Set(own)].filter((files) => files !== listener.tlsFiles);
   }

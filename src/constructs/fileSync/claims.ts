@@ -16,7 +16,8 @@ export function takenNameProblems(frontEnd: {
   const { application, serverNames } = frontEnd;
   const rivals = frontEnd.proxy.virtualServers.filter(
     (server) =>
-      server !== application && server.listeners.some((listener) => application.listeners.includes(listener)),
+      server !== application &&
+      server.listeners.some(({ name }) => application.listeners.some((own) => own.name === name)),
   );
   return rivals.flatMap((server) =>
     server.serverNames.flatMap((name, i) => {

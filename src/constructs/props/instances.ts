@@ -24,7 +24,10 @@ export const HOST = implementing(
   ["address", "clientAddress", "delivery", "props", "lateChecks"],
   instance("Host", "a Host", "Make one: `new Host(stack, id, { address })`."),
 );
-export const LISTENER = instance("Listener", "a Listener", "Make one: `proxy.addListener(id, { port })`.");
+export const LISTENER = implementing(
+  ["name", "address", "port", "protocol"],
+  instance("Listener", "a Listener", "Make one: `proxy.addListener(id, { port })`."),
+);
 export const MODE = instance("Mode", "a Mode", "Use `Mode.tls()` or `Mode.plain()`.");
 export const NODE_RUNTIME = instance(
   "NodeRuntime",
