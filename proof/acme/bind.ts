@@ -17,7 +17,11 @@ export class Bind {
     readonly secondary: number,
   ) {}
 
-  static async start(): Promise<Bind> {
+  /**
+   * @param records further ones of `example.net`
+   * @param forwarded ports of other servers, by the zone that they have
+   */
+  static async start(records = "", forwarded: Readonly<Record<string, number>> = {}): Promise<Bind> {
     const folder = mkdtempSync(join(tmpdir(), "portico-bind-"));
     const [primary, secondary] = (await freePorts(2)) as [number, number];
     const bind = new Bind(folder, primary, secondary);
@@ -26,11 +30,11 @@ export class Bind {
     writeFileSync(bind.keyFile, key("acme.key", SECRET));
     writeFileSync(bind.otherSecret, key("acme.key", "another secret of 32 characters."));
     writeFileSync(bind.otherKey, key("unknown.key", SECRET));
-    const zones = { "example.net": ALIASES, "example.org": "" };
-    for (const [name, records] of Object.entries(zones))
+    const zones = { "example.net": ALIASES + records, "example.org": "" };
+    for (const [name, own] of Object.entries(zones))
       writeFileSync(
         join(folder, `${name}.zone`),
-        `$TTL 60\n@ SOA ns root 1 60 60 600 1\n@ NS ns\nns A 127.0.0.1\n${records}`,
+        `$TTL 60\n@ SOA ns root 1 60 60 600 1\n@ NS ns\nns A 127.0.0.1\n${own}`,
       );
     const of = (what: (name: string) => string): string =>
       Object.keys(zones)
@@ -43,7 +47,7 @@ export class Bind {
       bind.run(
         "primary",
         primary,
-        `include "${bind.keyFile}";\n${of((name) => `${updates(name)} ${notify}`)}`,
+        `include "${bind.keyFile}";\n${of((name) => `${updates(name)} ${notify}`)}\n${forwardedZones(forwarded)}`,
       ),
       bind.run(
         "secondary",
@@ -104,6 +108,14 @@ export class Bind {
     });
   }
 }
+
+const forwardedZones = (forwarded: Readonly<Record<string, number>>): string =>
+  Object.entries(forwarded)
+    .map(
+      ([zone, port]) =>
+        `zone "${zone}" { type forward; forward only; forwarders { 127.0.0.1 port ${port}; }; };`,
+    )
+    .join("\n");
 
 const SECRET = "a secret of some thirty-two characters";
 /** Records that there are without an update. */

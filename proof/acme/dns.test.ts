@@ -11,6 +11,7 @@ import { fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { openFolder, Portico } from "../kit/portico.js";
 import { freePorts } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";
+import { AcmeDns } from "./acmeDns.js";
 import { Bind } from "./bind.js";
 import { TestCa } from "./ca.js";
 import { issued, type Stage, startStage } from "./stage.js";
@@ -331,3 +332,28 @@ describe("by acme-dns", () => {
     expect(missing.message).toMatch(/accounts\.json has no account for e\.example\.net$/);
   });
 });
+
+// It is no package of a registry: PORTICO_ACME_DNS names the program for whoever has built it.
+const { PORTICO_ACME_DNS: program } = process.env;
+if (program !== undefined)
+  test("by the real acme-dns: a domain and its wildcard", async () => {
+    const server = await AcmeDns.start(program, toldCa);
+    const account = await server.register();
+    const own = await Bind.start(`_acme-challenge.real CNAME ${account.fulldomain}.\n`, {
+      [AcmeDns.zone]: server.dnsPort,
+    });
+    const asking = await TestCa.start({ dnsPort: own.primary });
+    try {
+      const accountsFile = join(asking.folder, "accounts.json");
+      writeFileSync(accountsFile, JSON.stringify({ "real.example.net": account }));
+      const dns = { type: "acme-dns", url: server.url, accountsFile, roots: toldCa.roots, ...WAIT } as const;
+      const { one } = await begin(dns, ["real.example.net", "*.real.example.net"], asking);
+      await issued(stage, one.id);
+      expect(alternatives(one.id)).toEqual(["DNS:*.real.example.net", "DNS:real.example.net"]);
+      const [first, second] = await own.values(own.primary, "_acme-challenge.real.example.net");
+      expect(first).toMatch(/^[\w-]{43}$/);
+      expect(second).toMatch(/^[\w-]{43}$/);
+    } finally {
+      await Promise.all([server.stop(), own.stop(), asking.stop()]);
+    }
+  });
