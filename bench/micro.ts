@@ -219,7 +219,14 @@ function logged(head: string): LoggedExchange {
   const request = parseRequestHead(headOf(head), LIMITS, Date.now());
   const server = config(0).virtualServers[0]!;
   const route = { config: server.routes[0]! };
-  return { client, request, server, route, status: 200, bodyBytesSent: 90 } as unknown as LoggedExchange;
+  const trace = {
+    headMs: 2,
+    upstreamServer: "http://127.0.0.1:8000",
+    upstreamBegunMs: 0,
+    upstreamConnectMs: -1,
+  };
+  const exchange = { client, request, server, route, status: 200, bodyBytesSent: 90, ...trace };
+  return exchange as unknown as LoggedExchange;
 }
 
 function cases(): Case[] {

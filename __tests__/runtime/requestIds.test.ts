@@ -155,19 +155,23 @@ describe.each([1, 2] as const)("over HTTP/%d", (version) => {
 });
 
 test.each([
-  ["edge", "edge"],
-  ["7up", '"7up"'],
-])("Proxy-Status of %s", async (name, written) => {
-  const parts = { serverNames: ["_"], default: true, listeners: ["http", "https"], proxyStatus: name };
+  ["edge", "edge", false],
+  ["7up", '"7up"', false],
+  ["edge", "edge", true],
+])("Proxy-Status of %s is %s; given for all: %s", async (name, written, forAll) => {
+  const parts = { serverNames: ["_"], default: true, listeners: ["http", "https"] };
+  const own = forAll ? {} : { proxyStatus: name };
   const port = await freePort();
   front = await startEveryProtocol({
     routes: [],
     upstreams: [{ name: "down", url: `http://127.0.0.1:${port}`, holdMs: 0 }],
     config: {
+      proxyStatus: forAll ? name : "other",
       virtualServers: [
         {
           name: "a",
           ...parts,
+          ...own,
           routes: [{ name: "down", path: "/down", action: { type: "proxy", upstream: "down" } }],
         },
       ],

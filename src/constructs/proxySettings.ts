@@ -36,6 +36,12 @@ export interface ProxySettings {
    */
   readonly requestId?: ProxyRequestId;
   /**
+   * Name under which responses that the proxy makes for a failure say what it was, in `Proxy-Status` (RFC 9209), on virtual
+   * servers that have none of their own: `edge; error=connection_refused`. Letters, digits, `-`, `_`, `.`.
+   * @default - the field is not sent
+   */
+  readonly proxyStatus?: string;
+  /**
    * Main logs, for routes without logs of their own; `off` for none (errors then go to standard error).
    * @default - on a host access.log and error.log in the log directory, in a container standard output and standard error
    */
@@ -97,6 +103,7 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   trustEveryone: flag,
   clientAddressField: any,
   requestId: any,
+  proxyStatus: any,
   logs: any,
   limits: any,
   timeouts: any,

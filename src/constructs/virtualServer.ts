@@ -188,7 +188,7 @@ export interface VirtualServerProps {
   /**
    * Name under which responses that the proxy makes for a failure say what it was, in `Proxy-Status` (RFC 9209):
    * `edge; error=connection_refused`. Letters, digits, `-`, `_`, `.`.
-   * @default - the field is not sent
+   * @default - that of the proxy
    */
   readonly proxyStatus?: string;
   /**

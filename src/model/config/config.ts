@@ -140,6 +140,8 @@ const route = z.strictObject({
     .describe("Where its errors are logged; `off` to log nowhere. Without it, the main error log is used."),
 });
 
+const proxyStatus = name("Name of this proxy.", "edge");
+
 const virtualServer = z.strictObject({
   name: name("Name of the virtual server.", "application"),
   serverNames: z
@@ -167,10 +169,11 @@ const virtualServer = z.strictObject({
     false,
     "Whether its `Server` header contains the version; `portico check --live` tells servers apart by it.",
   ),
-  proxyStatus: name(
-    "Name under which responses that Portico makes for a failure say what it was, in `Proxy-Status` (RFC 9209). Without it, the field is not sent.",
-    "edge",
-  ).optional(),
+  proxyStatus: proxyStatus
+    .optional()
+    .describe(
+      "Name under which responses that Portico makes for a failure say what it was, in `Proxy-Status` (RFC 9209). Without it, that of the proxy.",
+    ),
   responseHeaders,
   hsts,
   errorPages,
@@ -224,6 +227,11 @@ export const configSchema = z.strictObject({
     ["Forwarded"],
   ).default("X-Forwarded-For"),
   requestId: requestId.optional(),
+  proxyStatus: proxyStatus
+    .optional()
+    .describe(
+      "The same name for virtual servers that have none of their own. Without both, the field is not sent.",
+    ),
   logs: z
     .strictObject({
       access: accessLog.default("off"),

@@ -15,6 +15,7 @@ import { RespondAction } from "./respond.js";
 import { StaticFilesAction } from "./staticFiles.js";
 import { WorkerCounts } from "../counting/workerCounts.js";
 import { compileAnswerFields, setServerFields } from "../exchange/answerFields.js";
+import { nameFailures } from "../exchange/errorPages.js";
 import { Dispatcher } from "../exchange/dispatch.js";
 import { isRegistered } from "../exchange/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../exchange/workerContext.js";
@@ -69,6 +70,7 @@ export function compileRoutes(
   const pools = (): readonly UpstreamPool[] =>
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
+  nameFailures(config);
   const { requestId } = config;
   const idField = requestId?.response === true ? requestId.field : undefined;
   for (const server of config.virtualServers) {

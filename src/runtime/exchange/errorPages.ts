@@ -4,6 +4,7 @@ import {
   escapeHtml,
   PageTemplate,
   type Placeholder,
+  type ProxyConfig,
   type VirtualServerConfig,
 } from "../../model/serving.js";
 import { type Exchange, headerValue, type HeaderList } from "./exchange.js";
@@ -114,12 +115,23 @@ function send(exchange: Exchange, status: number, headers: HeaderList, page: Buf
 
 /** Says of a failure what it was, where the virtual server wants that (RFC 9209); names no upstream. */
 function withProxyStatus({ server, errorToken }: Exchange, headers: HeaderList): HeaderList {
-  const { proxyStatus: by } = server;
+  const by = namesInStatus.get(server);
   if (by === undefined || errorToken === undefined) return headers;
   // A name that a token of RFC 9651 cannot be is a string.
   const name = /^[A-Za-z]/.test(by) ? by : `"${by}"`;
   return [...headers, "Proxy-Status", `${name}; error=${errorToken}`];
 }
+
+/** Has responses for failures say what they were, where the config wants that. */
+export function nameFailures({ virtualServers, proxyStatus }: ProxyConfig): void {
+  for (const server of virtualServers) {
+    const by = server.proxyStatus ?? proxyStatus;
+    if (by !== undefined) namesInStatus.set(server, by);
+  }
+}
+
+/** Only failures ask for it. */
+const namesInStatus = new WeakMap<VirtualServerConfig, string>();
 
 /** Value of `Server`: with a version only where the virtual server shows one (decisions 1.6). */
 export function serverHeader(server: VirtualServerConfig): string {
