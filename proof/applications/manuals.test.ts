@@ -1,3 +1,4 @@
+import { resolve } from "../../src/testing/index.js";
 import { seeded } from "../kit/random.js";
 import { ask, type Seen } from "./ask.js";
 import { type ApplicationFrontEnd, Place, startApplicationFrontEnd } from "./frontEnd.js";
@@ -37,6 +38,7 @@ describe.each(Object.values(MANUALS).map((manual: Manual) => [manual.title, manu
             const seen = await ask(frontEnd.port, HOST, method, path);
             const status = method === "WS" ? 101 : leads.startsWith("redirect ") ? 301 : 200;
             expect([request, seen.status, whereTo(seen)]).toEqual([request, status, leads]);
+            expect([request, resolved(frontEnd, method, path)]).toEqual([request, leads]);
           }
       }),
     );
@@ -50,6 +52,15 @@ describe.each(Object.values(MANUALS).map((manual: Manual) => [manual.title, manu
     });
   },
 );
+
+/** The same, as unit tests of a stack see it. */
+function resolved({ stack, port }: ApplicationFrontEnd, method: string, path: string): string {
+  const request = { url: `https://${HOST}:${port}${path}`, method: method === "WS" ? "GET" : method };
+  const found = resolve(stack.proxy, request);
+  if (found.kind === "proxy") return `${found.upstream} ${found.requestLine.split(" ")[1]}`;
+  if (found.kind === "staticFile") return `files ${found.file.replace(place.folder, "")}`;
+  return found.kind === "redirect" ? `redirect ${new URL(found.location).pathname}` : found.kind;
+}
 
 function whereTo({ server, headers: { location }, body }: Seen): string {
   if (server !== undefined) return `${server.part} ${server.target}`;
