@@ -38,7 +38,7 @@ const seafileDaemons: readonly Ask[] = [
   ["WS /socket.io/*", "seadoc /socket.io/*"],
 ];
 
-const onHost = (title: string, version: "11" | "14", pages: readonly string[]): Manual => ({
+const onHost = (title: string, version: "11" | "12" | "13" | "14", pages: readonly string[]): Manual => ({
   title,
   pages,
   application: (directory) =>
@@ -81,6 +81,40 @@ const SEAFILE = "manual.seafile.com";
 const BINARY = "setup_binary/https_with_nginx";
 const EXTENSIONS = ["extension/webdav", "extension/notification-server"];
 
+const thumbnails: readonly Ask[] = [
+  ["GET /thumbnail/*", "thumbnail /thumbnail/*"],
+  ["GET /thumbnail/ping", "thumbnail /ping"],
+];
+
+const inContainers = (version: "12" | "13" | "14", further: readonly Ask[]): Manual => ({
+  title: `Seafile ${version} in containers`,
+  pages: ["setup/use_other_reverse_proxy", "repo/docker/*.yml"].map(
+    (page) => `${SEAFILE}/${version}.0: ${page}`,
+  ),
+  application: (directory) =>
+    Application.seafile({
+      version,
+      directory,
+      components: {
+        notification: true,
+        seadoc: true,
+        office: "onlyOffice",
+        ...(further.length === 0 ? {} : { thumbnail: true }),
+      },
+    }),
+  asks: [
+    ...seafileWeb,
+    ["GET /seafhttp/protocol-version", "web /seafhttp/protocol-version"],
+    ["POST /seafhttp/upload-aj/*", "web /seafhttp/upload-aj/*"],
+    ["PROPFIND /seafdav/*", "web /seafdav/*"],
+    ["GET /media/*", "web /media/*"],
+    ...seafileDaemons,
+    ...further,
+    ["GET /onlyofficeds/*", "office /*"],
+    ["WS /onlyofficeds/*", "office /*"],
+  ],
+});
+
 export const MANUALS = {
   seafile11: onHost(
     "Seafile 11 on a host",
@@ -90,28 +124,19 @@ export const MANUALS = {
       "extension/webdav",
     ].map((page) => `${SEAFILE}/11.0: ${page}`),
   ),
-  seafile14: {
-    title: "Seafile 14 in containers",
-    pages: ["setup/use_other_reverse_proxy", "repo/docker/*.yml"].map((page) => `${SEAFILE}/14.0: ${page}`),
-    application: (directory) =>
-      Application.seafile({
-        version: "14",
-        directory,
-        components: { notification: true, seadoc: true, thumbnail: true, office: "onlyOffice" },
-      }),
-    asks: [
-      ...seafileWeb,
-      ["GET /seafhttp/protocol-version", "web /seafhttp/protocol-version"],
-      ["POST /seafhttp/upload-aj/*", "web /seafhttp/upload-aj/*"],
-      ["PROPFIND /seafdav/*", "web /seafdav/*"],
-      ["GET /media/*", "web /media/*"],
-      ...seafileDaemons,
-      ["GET /thumbnail/*", "thumbnail /thumbnail/*"],
-      ["GET /thumbnail/ping", "thumbnail /ping"],
-      ["GET /onlyofficeds/*", "office /*"],
-      ["WS /onlyofficeds/*", "office /*"],
-    ],
-  },
+  seafile12: inContainers("12", []),
+  seafile13: inContainers("13", thumbnails),
+  seafile14: inContainers("14", thumbnails),
+  seafile12Host: onHost(
+    "Seafile 12 on a host",
+    "12",
+    [BINARY, ...EXTENSIONS].map((page) => `${SEAFILE}/12.0: ${page}`),
+  ),
+  seafile13Host: onHost(
+    "Seafile 13 on a host",
+    "13",
+    [BINARY, ...EXTENSIONS].map((page) => `${SEAFILE}/13.0: ${page}`),
+  ),
   seafile14Host: onHost(
     "Seafile 14 on a host",
     "14",
