@@ -295,7 +295,7 @@ test("says what is wrong: unknown names, no files, wrong options", async () => {
   });
   expect(await portico("log", "--config", stream)).toMatchObject({
     code: 1,
-    err: expect.stringContaining("but to stdout: use `journalctl -u portico`"),
+    out: expect.stringMatching(/but to stdout \[files\.no-request-ids\][^]*Use `journalctl -u portico`/),
   });
 });
 

@@ -187,7 +187,9 @@ test("what keeps it from being found has a fix", async () => {
   fs.writeFileSync(at("access.log"), "");
   expect(await portico("why", id, "--config", combined)).toMatchObject({
     code: 1,
-    out: expect.stringMatching(/format combined, which has no ids\n +fix: Set `logs.access` to /),
+    out: expect.stringMatching(
+      /format combined, which has no ids \[files\.no-request-ids\][^]*fix: +Set `logs.access` to /,
+    ),
   });
   const off = save({ ...(await parts()), logs: { access: "off" } });
   expect(await portico("why", id, "--config", off)).toMatchObject({
@@ -197,7 +199,9 @@ test("what keeps it from being found has a fix", async () => {
   const unnamed = save(await parts("json", {}));
   expect(await portico("why", id, "--config", unnamed)).toMatchObject({
     code: 1,
-    out: expect.stringMatching(/no line with the request id .*\n +fix: Set `requestId` to \{\}/),
+    out: expect.stringMatching(
+      /no line with the request id \[files\.request-not-found\][^]*fix: +Set `requestId` to \{\}/,
+    ),
   });
   expect(await portico("why", id, "--config", unnamed, "--json")).toMatchObject({
     code: 1,

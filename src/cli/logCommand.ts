@@ -3,6 +3,7 @@ import { logsOfConfig } from "../diagnosis/configLogs.js";
 import { type Followed, LogFollower } from "../diagnosis/logFollower.js";
 import { matcherOf } from "../diagnosis/logFilter.js";
 import { CIDR } from "../model/fields.js";
+import { problem } from "../model/problem.js";
 import { accepting } from "../model/textRule.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryJson, entryText } from "./logText.js";
@@ -83,7 +84,15 @@ async function log(flags: LogFlags, output: Output): Promise<number> {
     return EXIT.usage;
   }
   if (!shown.some(({ kind }) => kind === "access")) {
-    output.err(`error: ${file} logs no requests to files${streamHint(streams)}\n`);
+    const missing = problem(
+      "files.no-request-ids",
+      file,
+      `logs no requests to files${toStreams(streams)}`,
+      streamFix(streams),
+    );
+    output.out(
+      flags.json === true ? json({ file, ok: false, problems: [missing] }) : problemsText(file, [missing]),
+    );
     return EXIT.failed;
   }
   const matches = matcherOf(flags, config);
@@ -104,10 +113,11 @@ async function log(flags: LogFlags, output: Output): Promise<number> {
   return EXIT.ok;
 }
 
-const streamHint = (streams: readonly string[]): string =>
-  streams.length === 0
-    ? ": set `logs.access` to a file"
-    : `, but to ${streams.join(" and ")}: use \`journalctl -u portico\`, or the logs of the container's engine`;
+const toStreams = (streams: readonly string[]): string =>
+  streams.length === 0 ? "" : `, but to ${streams.join(" and ")}`;
+
+const streamFix = (streams: readonly string[]): { readonly fix?: string } =>
+  streams.length === 0 ? {} : { fix: "Use `journalctl -u portico`, or the logs of the container's engine." };
 
 function unknownName(
   { route, server }: LogFlags,

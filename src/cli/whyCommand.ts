@@ -3,7 +3,7 @@ import { logsOfConfig } from "../diagnosis/configLogs.js";
 import { decisionSteps, type Step } from "../diagnosis/decisionSteps.js";
 import { findRequest, type FoundRequest } from "../diagnosis/why.js";
 import { ERROR_TOKENS, type ErrorToken } from "../model/errorTokens.js";
-import { type ProxyConfig, ProblemError } from "../model/index.js";
+import { formatProblem, type Problem, problem, ProblemError, type ProxyConfig } from "../model/index.js";
 import { type Resolution, resolution } from "../model/resolution.js";
 import { numberOf, textOf } from "../diagnosis/logEntry.js";
 import { readDocument, sourceOf } from "./document.js";
@@ -116,11 +116,11 @@ function whyUrl(
 async function whyId(id: string, { file, config }: Loaded, flags: WhyFlags, output: Output): Promise<number> {
   const found = await findRequest(id, config, flags.log ?? []);
   if (found.access === undefined && found.errors.length === 0) {
-    const { message, fix } = notFound(id, { file, config }, found, flags.log ?? []);
+    const missing = notFound(id, { file, config }, found, flags.log ?? []);
     output.out(
       flags.json === true
-        ? json({ file, ok: false, id, message, fix, read: found.read })
-        : `error: ${message}\n    fix: ${fix}\n`,
+        ? json({ file, ok: false, id, problems: [missing], read: found.read })
+        : `${formatProblem(missing)}\n`,
     );
     return EXIT.failed;
   }
@@ -136,30 +136,29 @@ function notFound(
   { file, config }: Loaded,
   { read, cut }: FoundRequest,
   given: readonly string[],
-): { message: string; fix: string } {
+): Problem {
   const access = logsOfConfig(config).logs.filter(({ kind }) => kind === "access");
-  const json = access.filter(({ format }) => format === "json");
-  if (given.length === 0 && json.length === 0) {
+  if (given.length === 0 && !access.some(({ format }) => format === "json")) {
     const what =
       access.length === 0
         ? "logs no requests to files"
-        : `logs requests in the format combined, which has no ids`;
-    return {
-      message: `${file} ${what}`,
-      fix: 'Set `logs.access` to { "path": "/var/log/portico/access.log", "format": "json" }, and `requestId` to {}.',
-    };
+        : "logs requests in the format combined, which has no ids";
+    return problem("files.no-request-ids", file, what);
   }
+  const looked = read.length > 0 ? read : given.length > 0 ? given : access.map(({ path }) => path);
   if (read.length === 0)
-    return {
-      message: "no log could be read",
-      fix: `Run it as root, or give a log that you may read: --log FILE.`,
-    };
-  const message = `no line with the request id ${id} in ${read.join(", ")}${cut ? ", of each of which the last GiB was read" : ""}`;
+    return problem("files.unreadable", looked.join(", "), "cannot be read, or does not exist", {
+      fix: "Run it as root, or give a log that you may read: --log FILE.",
+    });
+  const message = `has no line with the request id${cut ? " in its last GiB" : ""}`;
   const fix =
     config.requestId === undefined
-      ? "Set `requestId` to {} in the config: without it, only requests with an error page of the config have an id."
-      : "Check the id, or give an older log: --log FILE.";
-  return { message, fix };
+      ? "Set `requestId` to {}: without it, only requests with an error page of the config have an id."
+      : undefined;
+  return problem("files.request-not-found", looked.join(", "), message, {
+    received: id,
+    ...(fix === undefined ? {} : { fix }),
+  });
 }
 
 function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly Step[] {

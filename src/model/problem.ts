@@ -146,6 +146,9 @@ export const PROBLEM_CODES = {
   "settings.not-deployed": "Deploy application settings, or name a deployment that has them.",
   "files.unreadable": "Create the file, or let the user that runs portico read it.",
   "files.not-a-log": "Give an access log in nginx's `combined` format, or in Portico's JSON.",
+  "files.no-request-ids":
+    'Set `logs.access` to { "path": "/var/log/portico/access.log", "format": "json" }, and `requestId` to {}.',
+  "files.request-not-found": "Check the id, or give an older log: --log FILE.",
   "files.duplicate-path":
     "Give one of the files another path. A host has one front end: give its `proxy` the virtual servers of both, or deliver the second to another host.",
   "files.foreign-owner": "Give the file and its directory to the same user.",

@@ -95,6 +95,19 @@ export const HOST_ERRORS = {
     "has no line of an access log",
   ),
   ...seen(
+    "files.no-request-ids",
+    "`portico why` looks for the id of a request in the files of JSON access logs, and the config has none. `portico log` needs files of either format.",
+    "/etc/portico/portico.json",
+    "logs requests in the format combined, which has no ids",
+  ),
+  ...seen(
+    "files.request-not-found",
+    "No log of the config, present or rotated, has a line with the id. Without `requestId` in the config, only requests with an error page of the config have one.",
+    "/var/log/portico/access.log",
+    "has no line with the request id",
+    { received: '"4bf92f3577b34da6"' },
+  ),
+  ...seen(
     "files.foreign-owner",
     "A file in another user's directory may have been put there so that root changes another file. It is left alone.",
     "/srv/sync/conf/settings.py",

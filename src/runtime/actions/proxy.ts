@@ -320,7 +320,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 }
 
 /** Milliseconds since its head was complete. */
-const since = ({ request }: Exchange): number => Math.max(0, Date.now() - request.receivedAt);
+const since = ({ request }: Exchange): number => Math.max(0, (Date.now() - request.receivedAt) | 0);
 
 const NOT_ASKED = "upstream switched protocols without being asked";
 const NOT_UPGRADED = "upstream answered a request for a tunnel with success, but did not switch protocols";
