@@ -87,6 +87,8 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   NtfyOptions: target("ntfy"),
   NtfyTarget: target("ntfy"),
   PortForward: deployed("network", "portForwards", 0),
+  MetricsAddress: objectsAt("metricsListener")[0]!,
+  MetricsSocket: objectsAt("metricsListener")[1]!,
   ProxyLimits: objectAt("limits"),
   ProxyLogs: objectAt("logs"),
   ProxyMaintenance: objectAt("maintenance"),

@@ -24,6 +24,8 @@ import type {
   ProxyTimeouts,
   RedirectOptions,
   RespondOptions,
+  MetricsAddress,
+  MetricsSocket,
   ResponseHeaders,
   ResponseProbe,
   RouteProps,
@@ -94,6 +96,10 @@ const SAME: { readonly [pair: string]: true } = {
     NonNullable<CertificateAuthorityInput["dns"]>
   >,
   notifications: true satisfies Same<ProxyNotifications, NonNullable<Config["notifications"]>>,
+  metricsListener: true satisfies Same<
+    MetricsAddress | MetricsSocket,
+    NonNullable<Config["metricsListener"]>
+  >,
   healthListener: true satisfies Same<HealthListener, NonNullable<Config["healthListener"]>>,
   upstream: true satisfies Same<Omit<UpstreamProps, "name">, Omit<UpstreamInput, "name">>,
   route: true satisfies Same<Values<RouteProps, "action" | "expect">, Omit<RouteInput, "action" | "name">>,

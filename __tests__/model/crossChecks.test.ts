@@ -98,6 +98,28 @@ test.each<[object, string[]]>([
   expect(places({ listeners, virtualServers, healthListener: { port: 9180, ...more } })).toEqual(said);
 });
 
+const OPEN = "config.public-metrics-listener metricsListener.address";
+const TAKEN_TOO = "config.port-conflict metricsListener.port";
+
+test.each<[object, string[]]>([
+  [{ address: "127.0.0.1", port: 9181 }, []],
+  [{ address: "10.0.0.1", port: 9181 }, []],
+  [{ address: "9.9.9.9", port: 9181 }, [OPEN]],
+  [{ address: "9.9.9.9", port: 9181, allow: ["9.9.9.0/24"] }, []],
+  [{ address: "9.9.9.9", port: 9181, anyAddress: true }, [OPEN]],
+  [{ address: "0.0.0.0", port: 9181 }, [OPEN]],
+  [{ address: "0.0.0.0", port: 9181, allow: ["10.0.0.0/8"] }, []],
+  [{ address: "::", port: 9181, anyAddress: true }, []],
+  [{ address: "127.0.0.1", port: 80 }, [TAKEN_TOO]],
+  [{ address: "127.0.0.1", port: 9180 }, [TAKEN_TOO]],
+  [{ address: "::1", port: 9180 }, []],
+  [{ path: "/run/portico/metrics.sock" }, []],
+])("a metrics listener %j beside others", (metricsListener, said) => {
+  const healthListener = { address: "127.0.0.1", port: 9180 };
+  const virtualServers = [server({ listeners: ["http"] })];
+  expect(places({ listeners: [HTTP], virtualServers, healthListener, metricsListener })).toEqual(said);
+});
+
 test("the lowest version of TLS may be the highest, and not above it", () => {
   const policy = (minVersion: string, maxVersion: string): object => ({
     listeners: [

@@ -124,6 +124,13 @@ const CASES: readonly Case[] = [
     "healthListener",
     { level: "note" },
   ],
+  [
+    "metrics.opened",
+    { top: { metricsListener: { address: "10.0.0.1", port: 9181, allow: ["10.0.0.2"] } } },
+    { top: { metricsListener: { address: "10.0.0.1", port: 9181 } } },
+    "metricsListener",
+    { old: "10.0.0.1:9181, 10.0.0.2", new: "10.0.0.1:9181, everyone" },
+  ],
   ["upstream.unencrypted", https({}), { upstream: { url: "http://10.0.0.7:8443" } }, "upstreams[0]"],
   ["upstream.unverified", https({}), https({ verify: false }), "upstreams[0].tls.verify"],
   ["upstream.trust", https({ caFile: "/etc/ca.pem" }), https({}), "upstreams[0].tls"],

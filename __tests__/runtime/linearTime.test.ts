@@ -79,7 +79,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "a file of the config",
   },
   "src/runtime/supervisor/cgroup.ts /^oom_kill (\\d+)$/m": { because: "a file of the kernel" },
-  "src/runtime/supervisor/healthServer.ts /^([A-Z]+) (\\S+) HTTP\\/1\\.[01]\\r\\n/": {
+  "src/runtime/supervisor/ownServer.ts /^([A-Z]+) (\\S+) HTTP\\/1\\.[01]\\r\\n/": {
     because: "each part ends at a blank, which it cannot contain",
     worst: ["A ", "a", ""],
   },

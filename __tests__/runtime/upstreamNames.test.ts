@@ -1,3 +1,4 @@
+import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
 import dns from "node:dns";
 import type { LookupAddress } from "node:dns";
 import type { ServerConfig } from "../../src/model/index.js";
@@ -94,6 +95,8 @@ test("are reached at the next address where one refuses, or does not answer for 
   }
 });
 
+const COUNTS = new WorkerCounts(() => true);
+
 test("are looked up anew: a connection by name is used for ten seconds, and one by address for longer", () => {
   const { port } = upstream;
   for (const [host, again] of [
@@ -102,7 +105,7 @@ test("are looked up anew: a connection by name is used for ten seconds, and one 
   ] as const) {
     const config = { name: "web", url: `http://${host}:${port}`, idleConnectionsMax: 3 } as ServerConfig;
     const faults = new Faults(fakeRoute({}, []).errorLog);
-    const pool = new UpstreamPool(config, faults, () => undefined);
+    const pool = new UpstreamPool(config, faults, () => undefined, COUNTS.upstream("web", config.url));
     const opened = (ago: number) => ({ openedAt: coarseNow() - ago, destroy: () => undefined }) as never;
     expect([pool.idle(opened(9_999)), pool.idle(opened(10_000))]).toEqual([true, again]);
     pool.close();

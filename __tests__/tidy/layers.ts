@@ -88,6 +88,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "acme",
     "terraform",
     "balancer",
+    "metrics",
     "wire",
     "nginx",
     "transfer",

@@ -10,6 +10,7 @@ import { issue } from "../kit/certificates.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../kit/harness.js";
 import { startEveryProtocol } from "../kit/everyProtocol.js";
 import { type Accepted, connectTo, RawUpstream } from "../kit/peers.js";
+import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
 import { taken } from "../kit/taker.js";
 import { openFolder, Portico } from "../kit/portico.js";
 import { eventually } from "../kit/waiting.js";
@@ -202,6 +203,7 @@ describe("bytes of one connection never reach another", () => {
       },
       NO_FAULTS,
       () => undefined,
+      new WorkerCounts(() => true).upstream("web", "http://127.0.0.1"),
     );
     const ask = async (): Promise<string> => {
       const connection = taken(pool)!;

@@ -39,6 +39,7 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     healthListener: undefined,
     // Nobody has to be woken by a preview.
     notifications: undefined,
+    metricsListener: undefined,
     listeners,
     upstreams: config.upstreams.map((u) => {
       const url = options.upstreams?.[u.name];

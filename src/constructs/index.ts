@@ -76,6 +76,7 @@ export * from "./nodeRuntime.js";
 export type { ProxyProtocolOptions } from "./proxyProtocol.js";
 export type * from "./proxyInterfaces.js";
 export * from "./proxyService.js";
+export type * from "./metricsListener.js";
 export type * from "./proxySettings.js";
 export * from "./reverseProxy.js";
 export * from "./reverseProxyBase.js";

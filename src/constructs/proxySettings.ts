@@ -1,5 +1,6 @@
 import type { Problem } from "../model/index.js";
 import type { ProxyNotifications } from "./notification.js";
+import type { MetricsAddress, MetricsSocket } from "./metricsListener.js";
 import { proxyProblems } from "./props/checks.js";
 import { any, flag, type PropTable } from "./props/propTable.js";
 import { everyoneProblems } from "./trustedEveryone.js";
@@ -73,6 +74,12 @@ export interface ProxySettings {
    */
   readonly notifications?: ProxyNotifications;
   /**
+   * Where monitoring asks for `/metrics`, as Prometheus does: `{ address: "127.0.0.1", port: 9181 }`, or
+   * `{ path: "/run/portico/metrics.sock" }`. On a public address only with `allow`.
+   * @default - nothing answers; it is counted in any case
+   */
+  readonly metricsListener?: MetricsAddress | MetricsSocket;
+  /**
    * Keys of TLS session tickets that this proxy shares with others: a client resumes its session with any of them.
    * @default - each proxy makes its own keys
    */
@@ -110,6 +117,7 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   maintenance: any,
   healthListener: any,
   notifications: any,
+  metricsListener: any,
   ticketKeys: any,
 };
 

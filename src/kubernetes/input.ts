@@ -76,6 +76,7 @@ export function frontEndInput(construct: Construct, props: KubernetesFrontEndPro
     graceSeconds: Math.ceil(grace) + Math.ceil(drainDelayMs / 1000) + EXIT_SECONDS,
     ports: servicePorts(heard, props.nodePorts ?? {}),
     healthPort: config.healthListener!.port,
+    metricsPort: metricsPort(config),
     exposure,
     externalTrafficPolicy,
     dualStack: heard.some(({ address }) => isWildcard(address) && address.includes(":")),
@@ -83,6 +84,11 @@ export function frontEndInput(construct: Construct, props: KubernetesFrontEndPro
     nodeSelector: props.nodeSelector,
     tolerations: props.tolerations,
   };
+}
+
+/** The port that other pods ask for metrics, if there is one. */
+function metricsPort({ metricsListener: metrics }: ProxyConfig): number | undefined {
+  return metrics !== undefined && "port" in metrics && isWildcard(metrics.address) ? metrics.port : undefined;
 }
 
 /** What a proxy in pods needs, unless it was given settings of its own. */

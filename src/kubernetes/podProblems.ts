@@ -56,7 +56,7 @@ const at = ({ props }: PodPlan, kind: "listeners" | "upstreams", i: number): str
 
 function listenerProblems(plan: PodPlan): Problem[] {
   const { props, path, config } = plan;
-  const { listeners, healthListener } = config;
+  const { listeners, healthListener, metricsListener } = config;
   const heard = listeners.filter(reachable);
   const each = listeners.flatMap((listener, i) => {
     const { port, publishedPort = port, address, name } = listener;
@@ -80,6 +80,7 @@ function listenerProblems(plan: PodPlan): Problem[] {
   return [
     ...each,
     ...healthProblems(`${props.proxy.node.path}.healthListener`, healthListener),
+    ...metricsProblems(`${props.proxy.node.path}.metricsListener`, metricsListener),
     ...(props.externalTrafficPolicy === "Cluster" && props.exposure !== "clusterIP" && !all
       ? [
           problem(
@@ -105,6 +106,14 @@ function healthProblems(path: string, health: ProxyConfig["healthListener"]): Pr
   if (isWildcard(health.address)) return [];
   const fix = "Leave `healthListener` out, or give `0.0.0.0` with `anyAddress: true`.";
   return [badAddress(`${path}.address`, health.address, fix)];
+}
+
+/** Who asks is a pod of its own, or a container of this one. */
+function metricsProblems(path: string, metrics: ProxyConfig["metricsListener"]): Problem[] {
+  if (metrics === undefined || !("port" in metrics)) return [];
+  if (isWildcard(metrics.address) || isLoopback(metrics.address)) return [];
+  const fix = "Give `0.0.0.0` with `anyAddress: true`, or `127.0.0.1` for a container of the pod.";
+  return [badAddress(`${path}.address`, metrics.address, fix)];
 }
 
 function badAddress(path: string, received: string, fix?: string): Problem {

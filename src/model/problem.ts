@@ -71,6 +71,8 @@ export const PROBLEM_CODES = {
   "config.public-health-listener":
     "Listen on 127.0.0.1 or on a private address of the host; in a container on `0.0.0.0`, with `anyAddress: true`.",
   "config.notification-url": "Give the target `url`, or where the URL is a secret `urlFile`, and not both.",
+  "config.public-metrics-listener":
+    "Listen on 127.0.0.1, on a private address of the host or on a Unix socket; or say who may ask (`allow`).",
   "config.tls-missing": "Give the https listener a `tls` section with certificate and key.",
   "config.tls-unexpected": "Remove `tls`, or make the listener or the upstream's URL `https`.",
   "config.certificate-source":

@@ -21,6 +21,7 @@ export function routesTable(config: ProxyConfig, openings: Openings | undefined)
   const rows = [
     ...new Reach(config).ways.map((way) => rowOf(way, openings)),
     ...healthRows(config, openings),
+    ...metricsRows(config, openings),
   ];
   rows.sort((a, b) => compare(a.sorted, b.sorted));
   const cells = rows.map((row) => row.cells.map(printableValue));
@@ -106,6 +107,22 @@ function healthRows({ healthListener }: ProxyConfig, openings: Openings | undefi
     ],
     sorted: [port, address, 0, "", path, "exact"],
   }));
+}
+
+/** The listener of monitoring, unless it is a socket that only processes of this host reach. */
+function metricsRows({ metricsListener }: ProxyConfig, openings: Openings | undefined): Row[] {
+  if (metricsListener === undefined || !("port" in metricsListener)) return [];
+  const { address, port, allow } = metricsListener;
+  const reached = who(metricsListener, openings);
+  return [
+    {
+      cells: [
+        ...["http", endpoint(place(metricsListener)), ANY_NAME, "/metrics", "exact", "what was counted"],
+        ...[allow.length === 0 ? reached : `${reached}; of them ${list(allow)}`, "-"],
+      ],
+      sorted: [port, address, 0, "", "/metrics", "exact"],
+    },
+  ];
 }
 
 function compare(a: Row["sorted"], b: Row["sorted"]): number {

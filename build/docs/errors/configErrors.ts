@@ -238,6 +238,11 @@ export const CONFIG_ERRORS = {
       "A target of notifications has no URL, or both one in the config and one in a file. Where the URL itself is a secret, as those of many services are, it belongs into a file.",
     example: withField("notifications", { targets: [{ type: "webhook", name: "office" }] }),
   },
+  "config.public-metrics-listener": {
+    means:
+      "The metrics listener tells everyone who reaches it what the proxy does: names of servers, routes and upstreams, and how much passes. So it has no public address, unless `allow` says who may ask.",
+    example: withField("metricsListener", { address: "0.0.0.0", port: 9181 }),
+  },
   "config.tls-missing": {
     means: "An https listener has no certificate and key.",
     example: withField("listeners[1].tls", undefined),

@@ -18,6 +18,7 @@ import { limits, timeouts } from "../limits.js";
 import { hsts, responseHeaders } from "../responseHeaders.js";
 import { errorPages } from "./errorPages.js";
 import { notifications } from "./notifications.js";
+import { metricsListener } from "./metrics.js";
 import { maintenance, writes } from "./pauses.js";
 import { requestId } from "./requestId.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
@@ -255,6 +256,7 @@ export const configSchema = z.strictObject({
         "about to stop; else 503. Nothing listens without it.",
     ),
   notifications: notifications.optional(),
+  metricsListener: metricsListener.optional(),
   upstreams: z.array(upstream).default([]).describe("Backends that routes forward to."),
   virtualServers: z.array(virtualServer).min(1).describe("Sets of names with their routes."),
 });
@@ -268,6 +270,7 @@ export type CertificateAuthorityConfig = ProxyConfig["certificateAuthorities"][n
 export type TicketKeysConfig = NonNullable<ProxyConfig["ticketKeys"]>;
 export type ListenerConfig = ProxyConfig["listeners"][number];
 export type HealthListenerConfig = NonNullable<ProxyConfig["healthListener"]>;
+export type MetricsListenerConfig = NonNullable<ProxyConfig["metricsListener"]>;
 export type TlsConfig = NonNullable<ListenerConfig["tls"]>;
 export type AcmeCertificateConfig = NonNullable<TlsConfig["acme"]>;
 export type NotificationTargetConfig = NonNullable<ProxyConfig["notifications"]>["targets"][number];

@@ -1,5 +1,5 @@
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
-import { canonicalAddress, ipv4Scope, ipv6Scope, isIpv6, isWildcard } from "../address.js";
+import { canonicalAddress, isIpv6, isWildcard } from "../address.js";
 import { endpoint, isLoopback, upstreamAddress } from "../authority.js";
 import { urlsOf } from "./upstreamServers.js";
 import { certificateProblems } from "./certificateChecks.js";
@@ -12,6 +12,7 @@ import {
 import { answerFieldProblems } from "./answerFieldChecks.js";
 import { errorPageProblems } from "./errorPageChecks.js";
 import { type Problem, problem } from "../problem.js";
+import { ownListenerProblems } from "./ownListeners.js";
 import { Router } from "./router.js";
 import { CATCH_ALL } from "../serverName.js";
 import { normalisePath } from "../target.js";
@@ -27,7 +28,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...duplicateNames(config),
     ...unknownReferences(config),
     ...listenerProblems(config),
-    ...healthListenerProblems(config),
+    ...ownListenerProblems(config),
     ...certificateProblems(config),
     ...serverNameProblems(config),
     ...config.virtualServers.flatMap((server, i) => routeProblems(server, `virtualServers[${i}]`)),
@@ -126,39 +127,6 @@ function listenerProblems(config: ProxyConfig): Problem[] {
   }
   return problems;
 }
-
-/** Probes need no password, so they have to come from near. */
-function healthListenerProblems({ healthListener, listeners }: ProxyConfig): Problem[] {
-  if (healthListener === undefined) return [];
-  const { address, port, anyAddress } = healthListener;
-  const scope = ipv4Scope(address) ?? ipv6Scope(address);
-  const near = ["private", "loopback", "linkLocal"].some((one) => one === scope);
-  const allowed = isWildcard(address) ? anyAddress : near;
-  const clash = listeners.findIndex(
-    (one) => one.port === port && isIpv6(one.address) === isIpv6(address) && share(one.address, address),
-  );
-  return [
-    ...(allowed
-      ? []
-      : [
-          problem("config.public-health-listener", "healthListener.address", "is not a private address", {
-            received: address,
-            allowed: "a loopback, private or link-local address; 0.0.0.0 or :: with `anyAddress: true`",
-          }),
-        ]),
-    ...(clash === -1
-      ? []
-      : [
-          problem("config.port-conflict", "healthListener.port", `is the port of listeners[${clash}]`, {
-            received: port,
-            fix: "Choose another port.",
-          }),
-        ]),
-  ];
-}
-
-const share = (a: string, b: string): boolean =>
-  isWildcard(a) || isWildcard(b) || canonicalAddress(a) === canonicalAddress(b);
 
 function tlsProblems(listener: ListenerConfig, path: string): Problem[] {
   if (listener.protocol === "http") {

@@ -13,6 +13,7 @@ export const FINDINGS = {
   "tls.policy-weaker": ["warning", "TLS allows what it did not: a lower version, further ciphers or groups"],
   "tls.policy-changed": ["note", "TLS is negotiated otherwise; nothing is allowed that was not"],
   "health.opened": ["error", "probes are answered where they were not"],
+  "metrics.opened": ["error", "metrics are answered where they were not, or for further addresses"],
   "way.opened": ["error", "what reached nothing behind the proxy leads to an application or to files"],
   "way.elsewhere": ["error", "requests reach another application, another path of it, or other files"],
   "way.answered": ["note", "requests get another redirect or fixed answer, and reach nothing behind it"],

@@ -22,6 +22,7 @@ export function settingChanges(old: ProxyConfig, now: ProxyConfig): readonly Cha
     ...raised(old.limits, now.limits, "limits", Object.keys(now.limits) as (keyof ProxyConfig["limits"])[]),
     ...raised(old.timeouts, now.timeouts, "timeouts", ["requestHeadMs", "keepAliveMs", "tlsHandshakeMs"]),
     ...healthChanges(old, now),
+    ...metricsChanges(old, now),
   ];
 }
 
@@ -66,6 +67,32 @@ function healthChanges(
       ...(level === undefined ? {} : { level }),
       old,
       new: at(is),
+    },
+  ];
+}
+
+function metricsChanges(
+  { metricsListener: was }: ProxyConfig,
+  { metricsListener: is }: ProxyConfig,
+): readonly Change[] {
+  if (is === undefined || !("port" in is)) return [];
+  const before = was !== undefined && "port" in was ? was : undefined;
+  const at = ({ address, port }: typeof is): string => endpoint({ host: canonicalAddress(address), port });
+  const samePlace =
+    before !== undefined && before.port === is.port && (at(before) === at(is) || isWildcard(before.address));
+  const who = ({ allow }: typeof is): string => (allow.length === 0 ? "everyone" : allow.join(", "));
+  const more =
+    before?.allow.length !== 0 &&
+    (is.allow.length === 0 || is.allow.some((one) => !before?.allow.includes(one)));
+  if (samePlace && !more) return [];
+  const said = (one: typeof is): string => `${at(one)}, ${who(one)}`;
+  return [
+    {
+      id: "metrics.opened",
+      place: "metricsListener",
+      ...(isLoopback(is.address) ? { level: "note" as const } : {}),
+      old: before === undefined ? "none" : said(before),
+      new: said(is),
     },
   ];
 }

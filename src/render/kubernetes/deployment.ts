@@ -93,6 +93,9 @@ function proxyContainer(input: FrontEndInput): object {
     ports: [
       ...input.ports.map(({ targetPort }) => ({ containerPort: targetPort, protocol: "TCP" })),
       { name: "health", containerPort: input.healthPort, protocol: "TCP" },
+      ...(input.metricsPort === undefined
+        ? []
+        : [{ name: "metrics", containerPort: input.metricsPort, protocol: "TCP" }]),
     ],
     // Workers start within a second; a minute is for nodes that are busy.
     startupProbe: probe("/readyz", { periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 30 }),

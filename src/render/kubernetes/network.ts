@@ -28,7 +28,7 @@ export function service(input: FrontEndInput): Manifest {
 /**
  * Clients reach the listeners, and pods reach ports of upstreams and DNS servers. The health listener is not among the
  * ports: a pod's own node, whose kubelet asks it, is never kept out. A policy cannot name a Service, so destinations are
- * not limited, just ports; they are those of the pods behind the Services.
+ * not limited, just ports; they are those of the pods behind the Services. Metrics are for pods of the cluster.
  */
 export function networkPolicy(input: FrontEndInput): Manifest | undefined {
   if (input.egressPorts === undefined) return undefined;
@@ -40,7 +40,12 @@ export function networkPolicy(input: FrontEndInput): Manifest | undefined {
     spec: {
       podSelector: { matchLabels: selectorLabels(input) },
       policyTypes: ["Ingress", "Egress"],
-      ingress: [{ ports: input.ports.map(({ targetPort }) => ({ port: targetPort, protocol: "TCP" })) }],
+      ingress: [
+        { ports: input.ports.map(({ targetPort }) => ({ port: targetPort, protocol: "TCP" })) },
+        ...(input.metricsPort === undefined
+          ? []
+          : [{ from: [{ namespaceSelector: {} }], ports: [{ port: input.metricsPort, protocol: "TCP" }] }]),
+      ],
       egress: [{ ports: [...dns, ...input.egressPorts.map((port) => ({ port, protocol: "TCP" }))] }],
     },
   };

@@ -46,6 +46,8 @@ export interface FrontEndInput {
   readonly graceSeconds: number;
   readonly ports: readonly ServicePort[];
   readonly healthPort: number;
+  /** Where other pods ask for metrics; undefined if they cannot. */
+  readonly metricsPort: number | undefined;
   readonly exposure: Exposure;
   readonly externalTrafficPolicy: "Local" | "Cluster";
   /** Whether something listens on IPv6 as well. */

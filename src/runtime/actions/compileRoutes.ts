@@ -34,6 +34,8 @@ export interface CompiledRoutes extends WorkerContext {
     readonly upstreamConnectionsInUse: number;
     readonly queuedRequests: number;
   };
+  /** All pools that may have connections. */
+  pools(): readonly UpstreamPool[];
   /** What the master says of the servers of upstreams that have several: by upstream, then by URL. */
   orderServers(orders: ServerOrders): void;
   /** What requests have shown of them, by upstream. */
@@ -57,12 +59,17 @@ export function compileRoutes(
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
   const warn = (message: string): void => logs.mainError.write("warn", message);
+  const singlePool = (upstream: UpstreamConfig): UpstreamPool => {
+    const server = serverConfigsOf(upstream)[0]!;
+    const ofServer = counts.upstream(upstream.name, server.url);
+    return new UpstreamPool(server, faults, warn, ofServer, upstreamTls[upstream.name]);
+  };
   const upstreams = new Map(
     config.upstreams.map((upstream) => {
       const contents = upstreamTls[upstream.name];
       const made = hasSeveral(upstream)
-        ? new UpstreamServers(upstream, faults, warn, contents, cookieKey)
-        : new UpstreamPool(serverConfigsOf(upstream)[0]!, faults, warn, contents);
+        ? new UpstreamServers(upstream, faults, warn, contents, cookieKey, counts)
+        : singlePool(upstream);
       return [upstream.name, made];
     }),
   );
@@ -101,6 +108,7 @@ export function compileRoutes(
     dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts),
     counts,
     trusted: withinRanges(config.trustedProxies),
+    pools,
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),
     orderServers: (orders) => balanced.forEach((one) => one.order(orders[one.config.name] ?? {})),

@@ -19,7 +19,10 @@ export interface Family {
 /** As OpenTelemetry advises for `http.server.request.duration`. */
 const DURATIONS_MS = [5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000];
 
+const DELAYS_MS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000];
+
 const ROUTE = ["server", "route"];
+const SERVER = ["upstream", "upstream_server"];
 
 export const FAMILIES = {
   requests: {
@@ -35,9 +38,7 @@ export const FAMILIES = {
   firstByte: {
     name: "portico_time_to_first_byte_seconds",
     type: "histogram",
-    help:
-      "How long the head of an answer took, from the whole head of its request: other than the duration, it does not " +
-      "grow with the length of an upload's answer or of a download.",
+    help: "How long the head of an answer took, from the whole head of its request. A long download does not change it.",
     labels: ROUTE,
     scale: 1_000,
     bounds: DURATIONS_MS,
@@ -77,6 +78,114 @@ export const FAMILIES = {
     type: "gauge",
     help: "Open connections of clients, by the protocol that they speak.",
     labels: ["listener", "protocol"],
+  },
+  handshakes: {
+    name: "portico_tls_handshakes_total",
+    type: "counter",
+    help: "TLS handshakes with clients, by version, group of the key exchange, and whether a session was resumed.",
+    labels: ["listener", "tls_version", "tls_group", "resumed"],
+  },
+  handshakeFailures: {
+    name: "portico_tls_handshake_failures_total",
+    type: "counter",
+    help: "TLS handshakes with clients that failed; not those of clients that just went away.",
+    labels: ["listener"],
+  },
+  upstreamConnects: {
+    name: "portico_upstream_connects_total",
+    type: "counter",
+    help: "Connections to servers of upstreams that were established.",
+    labels: SERVER,
+  },
+  upstreamFailures: {
+    name: "portico_upstream_failures_total",
+    type: "counter",
+    help:
+      "Attempts to have a request answered that failed, by the name of the failure (RFC 9209, 2.3). Another attempt may " +
+      "have gone well.",
+    labels: [...SERVER, "error_type"],
+  },
+  upstreamConnectionsOpen: {
+    name: "portico_upstream_connections_open",
+    type: "gauge",
+    help: "Open connections to servers of upstreams, idle ones among them.",
+    labels: SERVER,
+  },
+  upstreamQueued: {
+    name: "portico_upstream_requests_queued",
+    type: "gauge",
+    help: "Requests that wait for a connection to a server of an upstream.",
+    labels: SERVER,
+  },
+  upstreamOut: {
+    name: "portico_upstream_server_left_out_workers",
+    type: "gauge",
+    help: "Workers that leave a server out at the moment, because of what requests met there.",
+    labels: SERVER,
+  },
+  upstreamUp: {
+    name: "portico_upstream_server_up",
+    type: "gauge",
+    help:
+      "1 if a server gets requests; 0 if its checks fail, it is drained, or a worker leaves it out. Of a name whose " +
+      "addresses are servers (`spread`), 1 if one of them does.",
+    labels: SERVER,
+  },
+  certificateEnd: {
+    name: "portico_certificate_not_after_timestamp_seconds",
+    type: "gauge",
+    help: "When a certificate ends, in seconds since 1970, by its first name and where it is from.",
+    labels: ["certificate", "from"],
+  },
+  reloads: {
+    name: "portico_reloads_total",
+    type: "counter",
+    help: "Reloads of the config, by outcome.",
+    labels: ["outcome"],
+  },
+  upgrades: {
+    name: "portico_upgrades_total",
+    type: "counter",
+    help: "Upgrades to another process, by outcome.",
+    labels: ["outcome"],
+  },
+  workerRestarts: {
+    name: "portico_worker_restarts_total",
+    type: "counter",
+    help: "Workers that ended without being told to, and were replaced.",
+    labels: [],
+  },
+  logLinesLost: {
+    name: "portico_log_lines_lost_total",
+    type: "counter",
+    help: "Lines of logs that were dropped, because their file or stream was not written fast enough.",
+    labels: [],
+  },
+  loopDelay: {
+    name: "portico_event_loop_delay_seconds",
+    type: "histogram",
+    help: "How late a worker's clock was, which ticks four times a second: as long as that, a request may have waited.",
+    labels: [],
+    scale: 1_000,
+    bounds: DELAYS_MS,
+  },
+  processes: {
+    name: "portico_processes",
+    type: "gauge",
+    help: "Running processes: masters, and workers, those that drain among them.",
+    labels: ["process"],
+  },
+  memory: {
+    name: "portico_resident_memory_bytes",
+    type: "gauge",
+    help: "Resident memory of all processes of a kind together.",
+    labels: ["process"],
+  },
+  build: {
+    name: "portico_build_info",
+    type: "gauge",
+    help: "1, with the versions of Portico and Node that run.",
+    labels: ["version", "node_version"],
   },
 } as const satisfies Readonly<Record<string, Family>>;
 

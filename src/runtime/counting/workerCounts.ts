@@ -1,7 +1,9 @@
 import type { RouteConfig, VirtualServerConfig } from "../../model/serving.js";
 import type { Counts } from "./counts.js";
 import { RequestCounts } from "./requestCounts.js";
-import { Slots } from "./slots.js";
+import type { FamilyKey } from "./families.js";
+import { boundsOf, Slots } from "./slots.js";
+import { UpstreamCounts } from "./upstreamCounts.js";
 
 /** What a client connection speaks, by its ALPN name (RFC 7301, 6). */
 export type ClientProtocol = "http/1.1" | "h2";
@@ -9,7 +11,11 @@ export type ClientProtocol = "http/1.1" | "h2";
 /** Everything that a worker counts; what it holds at a moment is in `worker/gauges.ts`. */
 export class WorkerCounts {
   private readonly slots = new Slots();
-  private readonly connections = new Map<string, number>();
+  private readonly upstreams = new Map<string, UpstreamCounts>();
+  /** Places of what is seldom counted, by family and labels. */
+  private readonly places = new Map<string, number>();
+  private readonly logLinesLost = this.slots.place("logLinesLost", []);
+  private readonly loopDelay = this.slots.place("loopDelay", []);
 
   /** @param isRegistered whether a status has a meaning: all others are counted as their class */
   constructor(private readonly isRegistered: (status: number) => boolean) {}
@@ -19,19 +25,50 @@ export class WorkerCounts {
     return new RequestCounts(this.slots, { server: server.name, route }, this.isRegistered);
   }
 
+  /** Who counts for a server of an upstream: the same as long as there is one, whatever its address is meanwhile. */
+  upstream(name: string, server: string): UpstreamCounts {
+    const key = `${name} ${server}`;
+    let counts = this.upstreams.get(key);
+    if (counts === undefined)
+      this.upstreams.set(key, (counts = new UpstreamCounts(this.slots, [name, server])));
+    return counts;
+  }
+
   /** A connection of a client was accepted, and speaks this. */
   accepted(listener: string, protocol: ClientProtocol): void {
-    const key = `${listener} ${protocol}`;
-    let at = this.connections.get(key);
-    if (at === undefined) {
-      at = this.slots.place("connections", [listener, protocol]);
-      this.connections.set(key, at);
-    }
-    this.slots.add(at);
+    this.add("connections", listener, protocol);
+  }
+
+  /** A TLS handshake is complete. */
+  secured(listener: string, version: string, group: string, resumed: boolean): void {
+    this.add("handshakes", listener, version, group, resumed ? "yes" : "no");
+  }
+
+  handshakeFailed(listener: string): void {
+    this.add("handshakeFailures", listener);
+  }
+
+  /** @param lines that logs have lost since the worker began */
+  lostLines(lines: number): void {
+    this.slots.values[this.logLinesLost] = lines;
+  }
+
+  /** The clock was so late. */
+  late(ms: number): void {
+    this.slots.observe(this.loopDelay, DELAYS, ms);
   }
 
   /** What was counted since this was called last; undefined if it is nothing. */
   changes(): Counts | undefined {
     return this.slots.changes();
   }
+
+  private add(family: FamilyKey, ...labels: readonly string[]): void {
+    const key = `${family} ${labels.join(" ")}`;
+    let at = this.places.get(key);
+    if (at === undefined) this.places.set(key, (at = this.slots.place(family, labels)));
+    this.slots.add(at);
+  }
 }
+
+const DELAYS = boundsOf("loopDelay");

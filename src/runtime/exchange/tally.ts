@@ -10,4 +10,6 @@ export const tally = {
   filesClosed: 0,
   /** Bytes of answers that were read and went to no client: a piece for each exchange at most. */
   bytesForNobody: 0,
+  /** Lines of logs that were dropped. */
+  logLinesLost: 0,
 };

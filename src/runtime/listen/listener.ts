@@ -16,6 +16,8 @@ import type { WorkerContext } from "../exchange/workerContext.js";
 import { shakeHands, tcpSocketOf } from "../sockets/node/tcpBelowTls.js";
 import { keyOf } from "./sockets.js";
 import { systemReason } from "../load/systemReason.js";
+import type { WorkerCounts } from "../counting/workerCounts.js";
+import { tlsGroup } from "../tls/tlsGroup.js";
 import { hostPolicy, secureContextOptions } from "../tls/tlsContexts.js";
 import { listenerTicketKeys, sessionContext } from "../tls/tlsSessions.js";
 
@@ -275,6 +277,7 @@ export class ListenerServer {
     const raw = tcpSocketOf(socket);
     if (raw) this.release(raw);
     const announced = raw && this.announced?.of(raw);
+    countHandshake(this.options.context.counts, listener.name, socket);
     if (socket.alpnProtocol === "h2") return http2.accept(socket, listener, secured, announced);
     socket.allowHalfOpen = true;
     http1.accept(socket, listener, secured, announced);
@@ -284,6 +287,7 @@ export class ListenerServer {
     // A peer that just goes away is a port scan or a health check.
     if (error.code === "ECONNRESET") return;
     const { listener, context } = this.options;
+    context.counts.handshakeFailed(listener.name);
     const raw = tcpSocketOf(socket);
     const late = error.code === "ERR_TLS_HANDSHAKE_TIMEOUT";
     // Both deadlines pass in one turn: ours, which began before Node's, reports it and ends the connection.
@@ -316,6 +320,10 @@ export class ListenerServer {
     const where = `accept() on ${keyOf(address, port)} failed`;
     this.options.context.mainError.write("crit", `${where} ${systemReason(error)}`);
   }
+}
+
+function countHandshake(counts: WorkerCounts, listener: string, socket: TLSSocket): void {
+  counts.secured(listener, socket.getProtocol() ?? "", tlsGroup(socket) ?? "", socket.isSessionReused());
 }
 
 function announcedClients({ listener, context }: ListenerOptions): AnnouncedClients | undefined {

@@ -1,4 +1,5 @@
 import fs from "node:fs";
+import { tally } from "../exchange/tally.js";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Problem, problem } from "../../model/serving.js";
@@ -254,6 +255,7 @@ export class LogFile {
 
   private drop(): void {
     // Counted first: the report may go to this very stream.
+    tally.logLinesLost++;
     if (this.dropped++ === 0) this.report(`${this.name} is not written fast enough; lines are dropped`);
   }
 }

@@ -6,7 +6,7 @@ import { guarded, type Guarded } from "./guarded.js";
  */
 
 /** Milliseconds between two sweeps: how late a deadline may be noticed. */
-const SWEEP_MS = 250;
+export const SWEEP_MS = 250;
 
 /** Something with deadlines of its own. */
 export interface Swept extends Guarded {

@@ -6,7 +6,7 @@ import { type Problem, problem } from "../../model/serving.js";
 import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
-import type { HealthSocket } from "./health.js";
+import type { OwnSocket } from "./ownListener.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { MasterMessage } from "../worker/ipc.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
@@ -39,7 +39,9 @@ export interface Handover {
   /** When these keys end, in milliseconds since 1970; older releases do not know it. */
   readonly ticketKeysUntil?: number;
   /** Where the health listener listens, if there is one. */
-  readonly health?: HealthSocket | undefined;
+  readonly health?: OwnSocket | undefined;
+  /** The same of the metrics listener, if it has a port. */
+  readonly metrics?: OwnSocket | undefined;
   /** About servers of upstreams that have several; older releases do not know it. */
   readonly serverOrders?: ServerOrders;
   /** Number of the generation that serves. */
@@ -140,9 +142,14 @@ export class Successor implements Supervised {
   ) {
     this.gone = new Promise((resolve) => (this.died = resolve));
     const { node = commandOfNode(), runtime = process.argv[1]! } = program;
-    const passed = [...handover.sockets, ...(handover.health === undefined ? [] : [handover.health])];
-    const sockets = handover.sockets.map((socket, i) => ({ ...socket, fd: FIRST_FD + i }));
-    const health = handover.health && { ...handover.health, fd: FIRST_FD + sockets.length };
+    const passed: { readonly fd: number }[] = [];
+    const pass = <S extends { readonly fd: number }>(socket: S): S => ({
+      ...socket,
+      fd: FIRST_FD + passed.push(socket) - 1,
+    });
+    const sockets = handover.sockets.map(pass);
+    const health = handover.health && pass(handover.health);
+    const metrics = handover.metrics && pass(handover.metrics);
     const command = [node, ...nodeOptions(), runtime, ...process.argv.slice(2)];
     this.shell = spawn("/bin/sh", ["-c", '"$@" & wait $!', "portico", ...command], {
       stdio: ["ignore", "inherit", "inherit", "ipc", ...passed.map(({ fd }) => fd)],
@@ -151,7 +158,7 @@ export class Successor implements Supervised {
     this.shell.on("message", (message) => this.received(message as ToPredecessor));
     this.shell.on("error", (error) => this.ended(`could not be started: ${error.message}`));
     this.shell.on("close", (code) => this.ended(exitText(code, node)));
-    this.send({ type: "start", ...handover, sockets, health });
+    this.send({ type: "start", ...handover, sockets, health, metrics });
   }
 
   /** Resolves when its workers accept, or with what prevented that. */

@@ -37,7 +37,7 @@ import { VERSION } from "../../model/version.js";
  * Owns all live state of the master: the sockets, what runs for it, and the TLS ticket keys. Operations that change
  * them run one at a time.
  */
-export class Master {
+export class Master implements ReplaceableMaster {
   private readonly sockets: MasterSockets;
   private readonly changes = new Queue();
   /** Hash of this program, taken now because the installed file may be replaced later. */
@@ -49,8 +49,8 @@ export class Master {
     if (!this.isStopping) void this.service.notify({});
   });
   private loaded: LoadedConfig | undefined;
-  private readonly logs: MasterLog;
-  private readonly service: ServiceState;
+  readonly logs: MasterLog;
+  readonly service: ServiceState;
   readonly certificates: ServedCertificates;
   readonly upstreams: ServedUpstreams;
   readonly pauses: ServedPauses;
@@ -76,7 +76,11 @@ export class Master {
       () => this.serving,
       (verdict, problems) => this.notifications.refused(verdict, problems),
     );
-    this.sockets = new MasterSockets(() => this.notReady(), this.logs);
+    this.sockets = new MasterSockets(
+      () => this.notReady(),
+      () => this.counts.now(),
+      this.logs,
+    );
     this.ticketKeys = new TicketKeys(
       (ticketKeys) => this.supervised.broadcast({ type: "ticketKeys", ticketKeys }),
       this.logs,
@@ -86,10 +90,10 @@ export class Master {
       install: (renewal) => this.install(renewal),
       answerChallenges: (challenges) => this.supervised.answerChallenges(challenges),
     });
-    const { supervised, changes } = this;
-    this.counts = new ServedCounts({ supervised, gauges: () => ({}) });
+    const { supervised, changes, certificates } = this;
     const host = { loaded: () => this.loaded!, supervised, changes, notNow: () => this.notNow("change") };
     this.upstreams = new ServedUpstreams(host, this.logs);
+    this.counts = new ServedCounts({ ...host, certificates, upstreams: this.upstreams });
     this.pauses = new ServedPauses(options.control, host, this.logs);
     this.notifications = new ServedNotifications(
       options.control,
@@ -97,7 +101,7 @@ export class Master {
       this.watched(),
       this.logs,
     );
-    this.succession = new Succession(this.replaceable());
+    this.succession = new Succession(this);
     if (predecessor === undefined) return;
     this.counts.passOn((counts) => predecessor.count(counts));
     predecessor.orders = {
@@ -223,7 +227,7 @@ export class Master {
     if (predecessor !== undefined) this.supervised.add(predecessor);
     this.service.isMain = true;
     this.counts.keep();
-    await this.sockets.answerHealth(this.loaded!.config);
+    await this.sockets.answerOwn(this.loaded!.config);
     await this.pauses.takeOver();
     this.control = await openControl(this.options.control, this, this.logs);
     predecessor?.tookOver();
@@ -253,12 +257,14 @@ export class Master {
     const problems = loaded.ok ? await this.begin(loaded.value) : loaded.problems;
     if (!loaded.ok || problems.length > 0) {
       if (!this.stopping) this.service.refuse("reload refused, the running configuration stays", problems);
+      this.counts.count("reloads", "refused");
       await this.service.notify({ READY: 1 });
       return { ok: false, problems };
     }
     const { config, warnings } = loaded.value;
     const message = `configuration reloaded: ${report.servingText(config)}`;
     this.service.succeeded();
+    this.counts.count("reloads", "done");
     await this.service.notify({ READY: 1 });
     this.logs.write("info", message);
     this.notifications.reloaded();
@@ -273,34 +279,23 @@ export class Master {
     return { loaded: () => this.loaded!, isServing, upstreams, certificates };
   }
 
-  /** This master, as one that a new one may replace. */
-  private replaceable(): ReplaceableMaster {
-    const { supervised, counts, certificates, service, logs } = this;
-    return {
-      supervised,
-      counts,
-      certificates,
-      service,
-      logs,
-      handover: () => this.handover(),
-      stops: () => (this.stopping ? "now" : this.leaving === undefined ? "no" : "soon"),
-      giveWay: () => {
-        this.control?.close();
-        void this.sockets.answerHealth(undefined);
-      },
-      end: () => this.end(),
-      reopenLogs: () => this.reopenLogs(),
-      onSuccessorDied: () => this.successorDied(),
-    };
+  stops(): "no" | "soon" | "now" {
+    if (this.stopping) return "now";
+    return this.leaving === undefined ? "no" : "soon";
   }
 
-  private handover(): Handover {
+  giveWay(): void {
+    this.control?.close();
+    void this.sockets.answerOwn(undefined);
+  }
+
+  handover(): Handover {
     const { sockets, ticketKeys, upstreams, generation } = this;
     return { ...sockets.passable, ...ticketKeys.passable, serverOrders: upstreams.orders, generation };
   }
 
   /** The new master died. systemd sees the service fail, and starts it again. */
-  private successorDied(): void {
+  onSuccessorDied(): void {
     this.failed = true;
     this.logs.write("crit", "the new master is gone, and no process accepts connections");
   }
@@ -325,7 +320,10 @@ export class Master {
       logToStderr: this.options.logToStderr === true,
       count: (counts) => this.counts.add(counts),
       log: (level, message) => this.logs.write(level, message),
-      onEnd: (how) => this.notifications.workerEnded(how),
+      onEnd: (how) => {
+        this.counts.count("workerRestarts");
+        this.notifications.workerEnded(how);
+      },
     });
     this.supervised.add(next);
     await this.upstreams.lookUp(config);
@@ -351,7 +349,7 @@ export class Master {
   }
 
   /** Resolves when no worker of this master accepts any more. */
-  private async end(): Promise<void> {
+  async end(): Promise<void> {
     clearTimeout(this.leaving);
     const drained = this.stopping ? this.supervised.stop() : this.supervised.drain();
     this.stopping = true;
@@ -374,7 +372,7 @@ export class Master {
   }
 
   private get isStopping(): boolean {
-    return this.stopping || this.leaving !== undefined;
+    return this.stops() !== "no";
   }
 
   private notReady(): NotReady | undefined {

@@ -1,25 +1,36 @@
-import type { ProxyConfig, Result } from "../../model/serving.js";
+import type { Problem, ProxyConfig, Result } from "../../model/serving.js";
+import type { Counts } from "../counting/counts.js";
 import { type ListenSocket, ListenSockets } from "../listen/sockets.js";
 import type { Handover } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
 import { Health, type NotReady } from "./health.js";
+import { Metrics } from "./metrics.js";
 
-/** Everything that a master listens on: the sockets of the listeners, for its workers, and the health listener's. */
+/** Everything that a master listens on: the sockets of the listeners, for its workers, and its own. */
 export class MasterSockets {
   readonly listeners = new ListenSockets();
+  readonly metrics: Metrics;
   private readonly health: Health;
 
-  constructor(notReady: () => NotReady | undefined, logs: Pick<MasterLog, "warn">) {
+  /** @param counts all that is counted by now */
+  constructor(
+    notReady: () => NotReady | undefined,
+    counts: () => Promise<Counts>,
+    logs: Pick<MasterLog, "warn">,
+  ) {
     this.health = new Health(notReady, logs);
+    this.metrics = new Metrics(counts, logs);
   }
 
-  adopt({ sockets, health }: Handover): void {
+  adopt({ sockets, health, metrics }: Handover): void {
     this.listeners.adopt(sockets);
     this.health.adopt(health);
+    this.metrics.adopt(metrics);
   }
 
-  get passable(): Pick<Handover, "sockets" | "health"> {
-    return { sockets: this.listeners.passable(), health: this.health.passable };
+  get passable(): Pick<Handover, "sockets" | "health" | "metrics"> {
+    const { listeners, health, metrics } = this;
+    return { sockets: listeners.passable(), health: health.passable, metrics: metrics.passable };
   }
 
   /** Opens what a config needs besides what another one has; on failure nothing has changed. */
@@ -28,7 +39,7 @@ export class MasterSockets {
     before: ProxyConfig | undefined,
   ): Promise<Result<Map<string, ListenSocket>>> {
     const sockets = this.listeners.acquire(config.listeners);
-    const problems = sockets.ok ? await this.health.open(config.healthListener) : [];
+    const problems = sockets.ok ? await this.openOwn(config) : [];
     if (problems.length === 0) return sockets;
     this.listeners.keepOnly(before?.listeners ?? []);
     return { ok: false, problems };
@@ -37,20 +48,25 @@ export class MasterSockets {
   /**
    * Closes everything that this config does not need.
    *
-   * @param isMain whether this is the main process: before that the previous master answers on its health listener
+   * @param isMain whether this is the main process: before that the previous master answers on its own listeners
    */
   async keepOnly(config: ProxyConfig | undefined, isMain: boolean): Promise<void> {
     this.listeners.keepOnly(config?.listeners ?? []);
-    if (isMain) await this.answerHealth(config);
+    if (isMain) await this.answerOwn(config);
   }
 
-  /** From now on health is answered where this config says, and nowhere else. */
-  async answerHealth(config: ProxyConfig | undefined): Promise<void> {
+  /** From now on the master answers where this config says, and nowhere else. */
+  async answerOwn(config: ProxyConfig | undefined): Promise<void> {
     await this.health.settle(config?.healthListener);
+    await this.metrics.settle(config?.metricsListener);
+  }
+
+  private async openOwn({ healthListener, metricsListener }: ProxyConfig): Promise<readonly Problem[]> {
+    return [...(await this.health.open(healthListener)), ...(await this.metrics.open(metricsListener))];
   }
 
   async closeAll(): Promise<void> {
     this.listeners.closeAll();
-    await this.health.settle(undefined);
+    await this.answerOwn(undefined);
   }
 }

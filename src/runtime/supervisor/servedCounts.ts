@@ -1,11 +1,17 @@
 import { type Counts, Totals } from "../counting/counts.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
+import { masterGauges } from "./masterGauges.js";
+import type { ServedCertificates } from "./servedCertificates.js";
+import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
 
 /** What the counts of a master need from it. */
 export interface CountsHost {
   readonly supervised: Pick<Supervision, "gauges">;
-  /** What the master itself has at the moment. */
-  gauges(): Counts;
+  readonly certificates: Pick<ServedCertificates, "list">;
+  readonly upstreams: Pick<ServedUpstreams, "listed">;
+  /** What is in service now. */
+  loaded(): LoadedConfig;
 }
 
 /**
@@ -51,7 +57,15 @@ export class ServedCounts {
 
   /** All of it, asked of all workers; one that hangs keeps the answer back for two seconds. */
   async now(): Promise<Counts> {
-    const gauges = await this.host.supervised.gauges();
-    return new Totals(this.totals.counts, ...gauges, this.host.gauges()).counts;
+    const ofWorkers = new Totals(...(await this.host.supervised.gauges())).counts;
+    const { certificates, upstreams } = this.host;
+    const { config } = this.host.loaded();
+    const own = masterGauges(
+      certificates.list().certificates ?? [],
+      await upstreams.listed(),
+      config,
+      ofWorkers,
+    );
+    return new Totals(this.totals.counts, ofWorkers, own).counts;
   }
 }

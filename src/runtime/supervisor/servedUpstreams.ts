@@ -236,7 +236,8 @@ export class ServedUpstreams {
     void this.host.supervised.orderServers(this.orders);
   }
 
-  private async listed(): Promise<readonly ListedUpstream[]> {
+  /** Those that have several servers, as all workers see them. */
+  async listed(): Promise<readonly ListedUpstream[]> {
     const seen = await this.host.supervised.orderServers(this.orders);
     return this.several.map(({ name, servers }) => ({
       name,

@@ -12,7 +12,7 @@ import type { Supervision } from "./supervision.js";
 /** What an upgrade needs of the master that is to be replaced. */
 export interface ReplaceableMaster {
   readonly supervised: Pick<Supervision, "add" | "release" | "orderPauses" | "gauges">;
-  readonly counts: Pick<ServedCounts, "add" | "passOn" | "keep">;
+  readonly counts: Pick<ServedCounts, "add" | "count" | "passOn" | "keep">;
   readonly certificates: Pick<ServedCertificates, "leave" | "lookAfter">;
   readonly service: ServiceState;
   readonly logs: Pick<MasterLog, "write">;
@@ -54,6 +54,7 @@ export class Succession {
     if (problems.length > 0) return this.goesOn(successor, problems);
     const message = `a new master, process ${successor.pid}, has taken over`;
     master.logs.write("info", message);
+    master.counts.count("upgrades", "done");
     // The stop was meant for the service.
     if (master.stops() === "soon") successor.drain(true);
     await this.retire(successor);
@@ -78,6 +79,7 @@ export class Succession {
   private async goesOn(successor: Successor, problems: readonly Problem[]): Promise<ControlOutcome> {
     const { master } = this;
     if (this.replacedBy !== undefined) return { ok: false, problems };
+    master.counts.count("upgrades", "refused");
     successor.drain();
     master.counts.keep();
     if (master.stops() !== "now") {

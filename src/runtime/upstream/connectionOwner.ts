@@ -1,4 +1,5 @@
 import type { LookupFunction } from "node:net";
+import type { ErrorToken } from "../../model/serving.js";
 import type { Faults } from "../exchange/workerContext.js";
 import type { AnswerReader } from "./answerReader.js";
 import type { UpstreamTls } from "./upstreamTls.js";
@@ -15,6 +16,8 @@ export interface ConnectionOwner<C> {
   /** One is established, TLS included. */
   opened(): void;
   closed(connection: C): void;
+  /** A request on one failed. */
+  failed(token: ErrorToken): void;
   readonly faults: Faults;
 }
 

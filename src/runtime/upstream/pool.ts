@@ -1,6 +1,8 @@
 import { isIP, type LookupFunction } from "node:net";
 import { guarded, type Guarded } from "../sockets/guarded.js";
+import type { UpstreamCounts } from "../counting/upstreamCounts.js";
 import {
+  type ErrorToken,
   type UpstreamAddress,
   upstreamAddress,
   type ServerConfig,
@@ -56,12 +58,14 @@ export class UpstreamPool {
 
   /**
    * @param warn writes to the error log what concerns the upstream as a whole
+   * @param counts counts what happens here
    * @param tlsContents what its TLS needs besides its config
    */
   constructor(
     readonly config: ServerConfig,
     readonly faults: Faults,
     private readonly warn: (message: string) => void,
+    readonly counts: UpstreamCounts,
     tlsContents?: UpstreamTlsContents,
   ) {
     this.address = upstreamAddress(config.url);
@@ -139,7 +143,13 @@ export class UpstreamPool {
 
   /** A connection was established. */
   opened(): void {
+    this.counts.connected();
     if (this.outage !== undefined) this.endOutage(this.outage);
+  }
+
+  /** One failed a request. */
+  failed(token: ErrorToken): void {
+    this.counts.failed(token);
   }
 
   /** For a taker that no longer waits, or never did. */

@@ -390,6 +390,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     const { answer, answered } = this;
     const unsent = this.opening || this.request.unsent;
     this.destroy();
+    if (answer !== undefined) this.owner.failed(token);
     answer?.onAnswerError({ status, token, message, answered, unsent });
   }
 }

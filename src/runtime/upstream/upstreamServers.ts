@@ -7,6 +7,7 @@ import {
   serverConfig,
   type UpstreamConfig,
 } from "../../model/serving.js";
+import type { WorkerCounts } from "../counting/workerCounts.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import type { ClientInfo, HeaderList } from "../exchange/exchange.js";
 import type { Faults } from "../exchange/workerContext.js";
@@ -61,6 +62,7 @@ export class UpstreamServers {
     private readonly warn: (message: string) => void,
     private readonly tlsContents: UpstreamTlsContents | undefined,
     private readonly key: string,
+    private readonly counts: WorkerCounts,
   ) {
     this.balancer = new Balancer(config);
     this.setServers(knownServers(config, {}));
@@ -153,7 +155,8 @@ export class UpstreamServers {
       const pool = this.byPlace[place];
       if (pool?.config.url === server.url && before.has(pool) && !this.leaving.has(pool)) continue;
       const config = serverConfig(this.config, server);
-      this.byPlace[place] = new UpstreamPool(config, this.faults, this.warn, this.tlsContents);
+      const counts = this.counts.upstream(config.name, server.of ?? server.url);
+      this.byPlace[place] = new UpstreamPool(config, this.faults, this.warn, counts, this.tlsContents);
       this.tokens[place] = this.tokenOf(server);
     }
     this.places = places;

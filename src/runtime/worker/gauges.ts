@@ -5,6 +5,13 @@ import type { RunningExchange } from "../exchange/exchange.js";
 export interface Measured {
   readonly http1: MeasuredConnections;
   readonly http2: MeasuredConnections;
+  readonly routes: { pools(): readonly MeasuredPool[] };
+}
+
+interface MeasuredPool {
+  readonly counts: { readonly labels: readonly string[] };
+  readonly refuses: boolean;
+  holdings(): { readonly connections: number; readonly queued: number };
 }
 
 interface MeasuredConnections {
@@ -13,8 +20,16 @@ interface MeasuredConnections {
 }
 
 /** What this process has at the moment; looked up only when somebody asks. */
-export function gaugesOf({ http1, http2 }: Measured): Counts {
+export function gaugesOf({ http1, http2, routes }: Measured): Counts {
+  const pools = routes.pools();
+  const ofPools = (value: (pool: MeasuredPool) => number): Series[] =>
+    pools.map((pool) => ({ labels: pool.counts.labels, values: [value(pool)] }));
   return {
+    upstreamConnectionsOpen: ofPools((pool) => pool.holdings().connections),
+    upstreamQueued: ofPools((pool) => pool.holdings().queued),
+    upstreamOut: ofPools((pool) => Number(pool.refuses)),
+    processes: [{ labels: ["worker"], values: [1] }],
+    memory: [{ labels: ["worker"], values: [process.memoryUsage.rss()] }],
     connectionsOpen: [...connections(http1, "http/1.1"), ...connections(http2, "h2")],
     transfers: transfers([...http1.running(), ...http2.running()]),
   };

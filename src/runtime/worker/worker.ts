@@ -1,6 +1,6 @@
 import { type CountsMessage, type MasterMessage, WORKER_EXIT, type WorkerMessage } from "./ipc.js";
 import { doWithout } from "../sockets/node/pieces.js";
-import { sweepRegularly } from "../sockets/deadlines.js";
+import { SWEEP_MS, sweepRegularly } from "../sockets/deadlines.js";
 import { WorkerServer } from "./workerServer.js";
 
 /**
@@ -35,6 +35,7 @@ class Worker {
   private opening: Promise<void> | undefined;
   private draining = false;
   private crashing = false;
+  private tickedAt: number | undefined;
 
   receive(message: MasterMessage): void {
     switch (message.type) {
@@ -106,7 +107,8 @@ class Worker {
   private async open(service: WorkerServer): Promise<void> {
     const problems = await service.open();
     if (problems.length === 0) {
-      sweepRegularly({ sweep: () => void this.sayCounts(), onFault: (error) => this.crash(error as Error) });
+      const onFault = (error: unknown): void => this.crash(error as Error);
+      sweepRegularly({ sweep: (now) => this.tick(service, now), onFault });
       return send({ type: "ready" });
     }
     await sent({ type: "failed", problems });
@@ -122,6 +124,12 @@ class Worker {
     // A log may have lost lines.
     await this.sayCounts();
     this.leave(code);
+  }
+
+  private tick(service: WorkerServer, now: number): void {
+    if (this.tickedAt !== undefined) service.ticked(Math.max(0, Math.round(now - this.tickedAt) - SWEEP_MS));
+    this.tickedAt = now;
+    void this.sayCounts();
   }
 
   /** Resolves when the master has them. */

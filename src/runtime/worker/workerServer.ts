@@ -5,6 +5,7 @@ import { DescriptorWatch } from "./descriptorWatch.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
 import { Http1Connections, Http2Connections } from "../server/connections.js";
 import type { Counts } from "../counting/counts.js";
+import { tally } from "../exchange/tally.js";
 import { gaugesOf } from "./gauges.js";
 import { type Holdings, holdingsOf } from "./holdings.js";
 import { NO_PAUSES, type PauseOrder, type SeenPauses } from "../exchange/pauses.js";
@@ -123,12 +124,18 @@ export class WorkerServer {
 
   /** What it counted since this was called last; undefined if it is nothing. */
   counted(): Counts | undefined {
+    this.routes.counts.lostLines(tally.logLinesLost);
     return this.routes.counts.changes();
   }
 
   gauges(): Counts {
-    const { http1, http2 } = this;
-    return gaugesOf({ http1, http2 });
+    const { http1, http2, routes } = this;
+    return gaugesOf({ http1, http2, routes });
+  }
+
+  /** The clock ticks. @param lateMs how late */
+  ticked(lateMs: number): void {
+    this.routes.counts.late(lateMs);
   }
 
   setTicketKeys(ticketKeys: string): void {

@@ -1,16 +1,16 @@
 import { connectTo } from "../../proof/kit/peers.js";
-import { HealthServer } from "../../src/runtime/supervisor/healthServer.js";
+import { OwnServer, textAnswer } from "../../src/runtime/supervisor/ownServer.js";
 
 /** The health listener is the master's: whatever a peer sends there, it gets one short answer. */
 
-let server: HealthServer;
+let server: OwnServer;
 let asked: string[];
 beforeAll(async () => {
-  const made = await HealthServer.listen({ host: "127.0.0.1", port: 0 }, (path) => {
+  const made = await OwnServer.listen({ host: "127.0.0.1", port: 0 }, ({ path }) => {
     asked.push(path);
-    return path === "/readyz" ? [200, "ready"] : undefined;
+    return path === "/readyz" ? textAnswer(200, "ready") : undefined;
   });
-  if (!(made instanceof HealthServer)) throw made;
+  if (!(made instanceof OwnServer)) throw made;
   server = made;
 });
 afterAll(() => server.close());

@@ -1,0 +1,155 @@
+import { chmodSync, closeSync, existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { isIpv6, type Problem, problem } from "../../model/serving.js";
+import { keyOf, listenProblem } from "../listen/sockets.js";
+import { systemReason } from "../load/systemReason.js";
+import { listeningDescriptor } from "../sockets/node/listeningSockets.js";
+import type { MasterLog } from "./masterLog.js";
+import type { Answer, Asked, OwnServer } from "./ownServer.js";
+
+/** The open socket of a listener of the master, passed from one master to the next. */
+export interface OwnSocket {
+  readonly fd: number;
+  /** Its address and port. */
+  readonly key: string;
+}
+
+/** Where it listens: on an address, or on a Unix socket. */
+export type OwnPlace = { readonly address: string; readonly port: number } | { readonly path: string };
+
+/**
+ * A listener that the master answers itself: it knows the state, and its loop is free whatever the workers do. Where a
+ * config has none, nothing is loaded for it.
+ *
+ * A Unix socket is made under another name and renamed when this master answers: so it replaces that of the master
+ * before in one step, while a socket with a port is passed on.
+ */
+export abstract class OwnListener<P extends OwnPlace> {
+  /** Whether somebody at an address is answered; it is empty for a Unix socket. */
+  protected admits: (address: string) => boolean = () => true;
+  private readonly servers = new Map<string, Open>();
+  /** The socket of the previous master, which answers on it until this one takes over. */
+  private inherited: OwnSocket | undefined;
+
+  /**
+   * @param field of the config
+   * @param logs get what keeps it from answering where it settles
+   */
+  constructor(
+    private readonly field: string,
+    private readonly logs: Pick<MasterLog, "warn">,
+  ) {}
+
+  adopt(socket: OwnSocket | undefined): void {
+    this.inherited = socket;
+  }
+
+  /** Listens where the config says, in addition to where it listens now. */
+  async open(at: P | undefined): Promise<readonly Problem[]> {
+    if (at === undefined) return [];
+    const key = keyIn(at);
+    if (this.servers.has(key) || this.inherited?.key === key) return [];
+    if ("path" in at) return this.openSocket(at.path);
+    const ipv6Only = isIpv6(at.address);
+    const failed = await this.listen(key, { host: at.address, port: at.port, ipv6Only });
+    return failed === undefined ? [] : [listenProblem(failed.code!, this.field, at)];
+  }
+
+  /** Answers there and nowhere else, also on what the previous master opened. */
+  async settle(at: P | undefined): Promise<void> {
+    const key = at === undefined ? undefined : keyIn(at);
+    const { inherited } = this;
+    this.inherited = undefined;
+    if (inherited !== undefined && inherited.key === key) await this.listen(key, { fd: inherited.fd });
+    else if (inherited !== undefined) closeSync(inherited.fd);
+    for (const [open, one] of this.servers) {
+      if (open === key) continue;
+      this.close(one);
+      this.servers.delete(open);
+    }
+    // It may have been closed again by a takeover in the middle of a reload.
+    for (const p of await this.open(at)) this.logs.warn(p);
+    if (key !== undefined) this.place(this.servers.get(key));
+  }
+
+  /** For the next master. */
+  get passable(): OwnSocket | undefined {
+    for (const [key, { server, socket }] of this.servers) {
+      if (socket !== undefined) continue;
+      const fd = listeningDescriptor(server.at.address, server.at.port);
+      if (fd !== undefined) return { fd, key };
+    }
+    return undefined;
+  }
+
+  protected abstract answer(asked: Asked): Answer | undefined | Promise<Answer | undefined>;
+
+  /** @returns the system's error, if there was one */
+  private async listen(
+    key: string,
+    where: Parameters<typeof OwnServer.listen>[0],
+    socket?: UnixSocket,
+  ): Promise<NodeJS.ErrnoException | undefined> {
+    const { OwnServer } = await import("./ownServer.js");
+    const server = await OwnServer.listen(
+      where,
+      (asked) => this.answer(asked),
+      (address) => this.admits(address),
+    );
+    if (!(server instanceof OwnServer)) return server;
+    this.servers.set(key, { server, socket });
+    return undefined;
+  }
+
+  private async openSocket(path: string): Promise<readonly Problem[]> {
+    const draft = `${path}.${process.pid}`;
+    // Node reports that as a lack of permission.
+    if (!existsSync(dirname(path)))
+      return [problem("listen.failed", this.field, `cannot listen on ${path}: no such directory`)];
+    try {
+      rmSync(draft, { force: true });
+      const failed = await this.listen(path, { path: draft }, { path, draft, inode: undefined });
+      if (failed !== undefined) throw failed;
+      chmodSync(draft, SOCKET_MODE);
+      return [];
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code === "EACCES" ? DENIED : "listen.failed";
+      const message = `cannot listen on ${path} ${systemReason(error as Error)}`;
+      return [problem(code, this.field, message)];
+    }
+  }
+
+  /** Puts a socket where clients find it. */
+  private place(open: Open | undefined): void {
+    const socket = open?.socket;
+    if (socket === undefined || socket.inode !== undefined) return;
+    renameSync(socket.draft, socket.path);
+    socket.inode = statSync(socket.path).ino;
+  }
+
+  private close({ server, socket }: Open): void {
+    server.close();
+    if (socket?.inode === undefined) return;
+    // By now it may be the next master's.
+    const now = statSync(socket.path, { throwIfNoEntry: false });
+    if (now?.ino === socket.inode) rmSync(socket.path, { force: true });
+  }
+}
+
+interface Open {
+  readonly server: OwnServer;
+  /** Where it listens, unless that is a port. */
+  readonly socket: UnixSocket | undefined;
+}
+
+interface UnixSocket {
+  readonly path: string;
+  readonly draft: string;
+  /** Of the file, once it is in its place. */
+  inode: number | undefined;
+}
+
+const DENIED = "listen.permission-denied";
+const SOCKET_MODE = 0o660;
+
+const keyIn = (at: OwnPlace): string => ("path" in at ? at.path : keyOf(at.address, at.port));

@@ -1,0 +1,148 @@
+import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from "node:net";
+import { plainAddress } from "../listen/clientInfo.js";
+import { httpDate } from "../exchange/httpDate.js";
+import { reasonPhrase } from "../exchange/reasonPhrases.js";
+import { readFirst } from "../sockets/firstBytes.js";
+
+/** What a request asks for. */
+export interface Asked {
+  /** Without the query. */
+  readonly path: string;
+  readonly query: string;
+  /** What the client would like to get; empty if it does not say. */
+  readonly accept: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Media type. */
+  readonly type: string;
+  readonly body: string | Buffer;
+  /** Further fields, each with its CRLF. */
+  readonly fields?: string;
+}
+
+/** A line of text. */
+export const textAnswer = (status: number, line: string, fields = ""): Answer => ({
+  status,
+  type: "text/plain; charset=utf-8",
+  body: `${line}\n`,
+  fields,
+});
+
+/** The answer to a request; undefined if there is nothing. */
+type Answers = (asked: Asked) => Answer | undefined | Promise<Answer | undefined>;
+
+/**
+ * The HTTP server of the master's own listeners. Who asks are probes, monitoring and now and then a person: a short head,
+ * no body, one request for each connection. Anything else is closed soon. If there are more connections than a few, the
+ * oldest is closed: a client that holds many of them must not keep probes out.
+ *
+ * Not Node's own: that reads all requests that come together, thousands of them, before anything else can happen.
+ */
+export class OwnServer {
+  private readonly open = new Set<Socket>();
+  private readonly server: Server;
+
+  private constructor(
+    private readonly answers: Answers,
+    private readonly admits: (address: string) => boolean,
+  ) {
+    // A probe may close its side and still read.
+    this.server = createServer({ allowHalfOpen: true }, (socket) => this.accept(socket));
+  }
+
+  /**
+   * Opens a socket, or goes on with one that is open.
+   *
+   * @returns the server, or why it cannot listen
+   */
+  static listen(
+    where: ListenOptions & { readonly fd?: number },
+    answers: Answers,
+    admits: (address: string) => boolean = () => true,
+  ): Promise<OwnServer | NodeJS.ErrnoException> {
+    const own = new OwnServer(answers, admits);
+    return new Promise((resolve) => {
+      // Also what accept() reports later, for instance without descriptors: the next probe may succeed.
+      own.server.on("error", resolve).listen(where, () => resolve(own));
+    });
+  }
+
+  get at(): AddressInfo {
+    return this.server.address() as AddressInfo;
+  }
+
+  /** Accepts no more; what it has is answered, or cut after a moment. */
+  close(): void {
+    this.server.close();
+    const cut = (): void => this.open.forEach((socket) => socket.destroy());
+    setTimeout(cut, HEAD_MS).unref();
+  }
+
+  private accept(socket: Socket): void {
+    const { open } = this;
+    if (!this.admits(plainAddress(socket.remoteAddress ?? ""))) return void socket.destroy();
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+    readFirst(socket, {
+      parse: headIn,
+      timeoutMs: HEAD_MS,
+      // Nothing after the head is read.
+      found: (head) => void this.answer(head).then((bytes) => socket.end(bytes, () => socket.destroy())),
+      failed: () => undefined,
+    });
+    const [oldest] = open;
+    if (open.size <= CONNECTIONS_MAX) return;
+    open.delete(oldest!);
+    oldest!.destroy();
+  }
+
+  private async answer(head: string): Promise<Buffer> {
+    const [, method = "", target = ""] = REQUEST_LINE.exec(head) ?? [];
+    const refusal = refusalOf(head, method);
+    if (refusal !== undefined) return bytesOf(refusal, method);
+    const [path = "", query = ""] = target.split("?", 2);
+    const accept = fieldIn(head, "accept:");
+    try {
+      return bytesOf((await this.answers({ path, query, accept })) ?? textAnswer(404, "not found"), method);
+    } catch {
+      return bytesOf(textAnswer(500, "internal error"), method);
+    }
+  }
+}
+
+/** @param name in lower case, with its colon. @returns the value of a field; empty if it is missing */
+function fieldIn(head: string, name: string): string {
+  const line = head.split("\r\n").find((one) => one.slice(0, name.length).toLowerCase() === name);
+  return line === undefined ? "" : line.slice(name.length).trim();
+}
+
+function refusalOf(head: string, method: string): Answer | undefined {
+  if (head.length > HEAD_BYTES_MAX) return textAnswer(431, "head too long");
+  if (method === "") return textAnswer(400, "not a request");
+  if (method === "GET" || method === "HEAD") return undefined;
+  return textAnswer(405, "GET or HEAD", "Allow: GET, HEAD\r\n");
+}
+
+/** A whole head, or more bytes than one may have; undefined while some of it is missing. */
+function headIn(bytes: Buffer): string | undefined {
+  const most = bytes.toString("latin1", 0, HEAD_BYTES_MAX + 1);
+  const end = most.indexOf("\r\n\r\n");
+  if (end !== -1) return most.slice(0, end + 2);
+  return most.length > HEAD_BYTES_MAX ? most : undefined;
+}
+
+function bytesOf({ status, type, body, fields = "" }: Answer, method: string): Buffer {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  const head =
+    `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\nDate: ${httpDate()}\r\n` +
+    `Content-Type: ${type}\r\nContent-Length: ${bytes.length}\r\n` +
+    `X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n${fields}\r\n`;
+  return Buffer.concat([Buffer.from(head, "latin1"), ...(method === "HEAD" ? [] : [bytes])]);
+}
+
+const HEAD_MS = 2_000;
+const HEAD_BYTES_MAX = 4_096;
+const CONNECTIONS_MAX = 64;
+const REQUEST_LINE = /^([A-Z]+) (\S+) HTTP\/1\.[01]\r\n/;
