@@ -4,10 +4,14 @@ import {
   parseConfig,
   type ProxyConfig,
   type ProxyConfigInput,
+  type RouteConfig,
+  type VirtualServerConfig,
   Router,
   serverConfigsOf,
 } from "../src/model/index.js";
 import type { LoggedExchange } from "../src/runtime/exchange/exchange.js";
+import { WorkerCounts } from "../src/runtime/counting/workerCounts.js";
+import { isRegistered } from "../src/runtime/exchange/reasonPhrases.js";
 import { ChunkDecoder } from "../src/runtime/codec/http1/chunkDecoder.js";
 import type { Head } from "../src/runtime/codec/http1/fields.js";
 import { HeadReader } from "../src/runtime/codec/http1/headReader.js";
@@ -218,7 +222,7 @@ function http2Cases(): Case[] {
 function logged(head: string): LoggedExchange {
   const request = parseRequestHead(headOf(head), LIMITS, Date.now());
   const server = config(0).virtualServers[0]!;
-  const route = { config: server.routes[0]! };
+  const route = { config: server.routes[0]!, server };
   const trace = {
     headMs: 2,
     upstreamServer: "http://127.0.0.1:8000",
@@ -256,7 +260,22 @@ function cases(): Case[] {
     { name: "combinedLine, small", run: () => written(combinedLine(small)) },
     { name: "combinedLine, browser", run: () => written(combinedLine(browser)) },
     { name: "jsonLine, browser", run: () => written(jsonLine(browser)) },
+    { name: "RequestCounts.over", run: counting(small) },
   ];
+}
+
+/** What a request costs more because it is counted. */
+function counting(exchange: LoggedExchange): Case["run"] {
+  const counts = new WorkerCounts(isRegistered);
+  const server = { name: "site" } as VirtualServerConfig;
+  const requests = counts.requestsOf(server, { name: "files", path: "/sync" } as RouteConfig);
+  const over = { ...exchange, headMs: 1, countedSent: 0, countedReceived: 0, bodyBytesReceived: 0 };
+  return (i) => {
+    over.bodyBytesSent = i;
+    over.countedSent = 0;
+    requests.over(over, Date.now());
+    return over.countedSent;
+  };
 }
 
 let used = 0;
