@@ -64,6 +64,17 @@ for part in '"aws_eip"' '"source": "hashicorp/local"' 'aws_eip.address.public_ip
   grep --quiet --fixed-strings "$part" "$made" || { echo "$made lacks $part" >&2; exit 1; }
 done
 
+echo "==> cdktf-portico in a new project, by cdktf's command"
+npm pack --silent --ignore-scripts --pack-destination "$work" "$project" > /dev/null
+mkdir "$work/cdktf" && cd "$work/cdktf"
+npm init --yes > /dev/null
+npm_install "$work"/cdktf-portico-*.tgz cdktf@0.21.0 constructs@10 @cdktf/provider-local@11 @cdktf/provider-tls@11 tsx cdktf-cli@0.21.0
+cp "$project/main.ts" . && sed -i 's#"./src/index.js"#"cdktf-portico"#' main.ts
+echo '{ "language": "typescript", "app": "npx tsx main.ts", "sendCrashReports": "false" }' > cdktf.json
+CHECKPOINT_DISABLE=1 npx --no-install cdktf synth
+grep --quiet '"tls_self_signed_cert"' cdktf.out/stacks/portico/cdk.tf.json
+cd "$work/project"
+
 echo "==> state of cdktf-portico, where Terraform and its providers are"
 config=$project/.cache/terraform-providers/terraform.tfrc
 [ -e "$config" ] || config=$project/.cache/terraform-registry/terraform.tfrc
