@@ -1,10 +1,13 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { inflateSync } from "node:zlib";
+import { App, TerraformStack } from "cdktf";
 import { layOut } from "../../demo/layOut.js";
 import { createMedia, MEDIA_FILES } from "../../demo/media.js";
+import { Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { parseDeploymentText } from "../../src/model/index.js";
 
 let folder: string;
 beforeEach(() => {
@@ -36,6 +39,33 @@ const CERTIFICATE = {
 };
 
 describe("layOut", () => {
+  test("lays out a stack with an activation, whose document has the hash of each file", async () => {
+    const app = new App({ outdir: path.join(folder, "cdktf.out") });
+    const stack = new TerraformStack(app, "portico");
+    const runtimeBundle = path.join(folder, "portico.mjs");
+    writeFileSync(runtimeBundle, "// the runtime");
+    new FileSyncFrontEnd(stack, "files", {
+      host: { address: "127.0.0.1", delivery: Delivery.local({ root: host() }) },
+      mode: Mode.plain(),
+      installDirectory: "/srv/sync",
+      service: { runtimeBundle },
+      activation: {},
+    });
+    app.synth();
+    await layOut(path.join(folder, "cdktf.out/stacks/portico/cdk.tf.json"), host());
+    const document = parseDeploymentText(readFileSync(host("etc/portico/deployment.json"), "utf8"));
+    if (!document.ok) throw new Error(JSON.stringify(document.problems));
+    const { files } = document.value;
+    expect(files.length).toBeGreaterThan(8);
+    for (const { path: file, sha256 } of files)
+      expect([
+        file,
+        createHash("sha256")
+          .update(readFileSync(host(file)))
+          .digest("hex"),
+      ]).toEqual([file, sha256]);
+  });
+
   test("writes contents and assets with their modes, whatever the umask and earlier runs", async () => {
     const umask = process.umask(0o077);
     try {
