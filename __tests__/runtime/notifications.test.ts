@@ -299,7 +299,8 @@ test("no word of an event becomes a field, a line or broken JSON", async () => {
       got = [];
       const id = Math.random();
       list.forEach(([key, what, fix], i) => notifier.happened({ key: `e/${id} ${i} ${key}`, what, fix }));
-      await eventually(() => got.length === 3);
+      // A target of a busy machine is told again.
+      await eventually(() => new Set(got.map(({ path }) => path)).size === 3);
       for (const { method, headers, body } of got) {
         expect(method).toBe("POST");
         const known = ["user-agent", "content-type", "content-length", "host", "connection", "x-gotify-key"];

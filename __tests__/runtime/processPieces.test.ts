@@ -230,15 +230,15 @@ describe("certificates in use", () => {
     };
     const status = { id: "/b", names: [], authority: "ca", state: "waiting", nextAttempt: 7 } as const;
     const listed = listCertificates({ config, tls, warnings: [] }, [status]);
-    const notAfter = expect.any(Number) as number;
+    const ends = { notBefore: expect.any(Number) as number, notAfter: expect.any(Number) as number };
     expect(listed).toEqual([
       {
         ...{ names: ["a.example", "192.0.2.1"], listeners: ["one", "two"], source: "files", from: "/a" },
-        ...{ issuer: "a", notAfter },
+        ...{ issuer: "a", ...ends },
       },
       {
         ...{ names: ["CN=only a subject"], listeners: ["one"], source: "files", from: "/b" },
-        ...{ issuer: "only a subject", notAfter, state: "waiting", nextAttempt: 7 },
+        ...{ issuer: "only a subject", ...ends, state: "waiting", nextAttempt: 7 },
       },
     ]);
     expect(listCertificates({ config, tls: {}, warnings: [] }, [])).toEqual([]);
@@ -262,7 +262,13 @@ describe("certificates in use", () => {
     expect(listCertificates({ config, tls, warnings: [] }, [{ ...status, id: "other" }, status])).toEqual([
       {
         ...{ names, listeners: ["one"], source: "temporary", from: "ca", issuer: "x\\u202e" },
-        ...{ notAfter: expect.any(Number), state: "none", waitsFor: "192.0.2.9", lastError },
+        ...{
+          notBefore: expect.any(Number),
+          notAfter: expect.any(Number),
+          state: "none",
+          waitsFor: "192.0.2.9",
+          lastError,
+        },
       },
     ]);
   });
