@@ -1,5 +1,5 @@
 import { respondFailure } from "./errorPages.js";
-import type { Exchange, Holdable, Holder } from "./exchange.js";
+import type { Exchange, Holdable, Holder, LoggedExchange } from "./exchange.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { RequestBody } from "./requestBody.js";
 import { formattedAt } from "./httpDate.js";
@@ -46,7 +46,8 @@ export abstract class Lifetime implements Holdable, Guarded {
   private stage = Stage.Open;
   private holder: Holder | undefined = undefined;
 
-  constructor() {
+  /** @param ends hears when it is over, however it ended */
+  constructor(private readonly ends: { finished(exchange: LoggedExchange): void }) {
     tally.exchangesBegun++;
   }
 
@@ -94,7 +95,7 @@ export abstract class Lifetime implements Holdable, Guarded {
   }
 
   /** The stream or its connection is closed, before the answer was complete. */
-  leave(): void {
+  leave(this: Lifetime & LoggedExchange): void {
     if (!this.over && !this.tunnelled) this.errorToken ??= "client_gone";
     this.finish();
   }
@@ -107,12 +108,12 @@ export abstract class Lifetime implements Holdable, Guarded {
   abstract onFault(error: unknown): void;
 
   /** @returns false if it was over before, or became so while its holder gave back what it had */
-  protected finish(): boolean {
+  protected finish(this: Lifetime & LoggedExchange): boolean {
     this.release();
     if (this.stage === Stage.Over) return false;
     this.stage = Stage.Over;
     tally.exchangesOver++;
-    this.log();
+    this.ends.finished(this);
     return true;
   }
 
@@ -126,9 +127,6 @@ export abstract class Lifetime implements Holdable, Guarded {
   protected drained(): void {
     if (this.holder !== undefined) guarded(this, goOn, this.holder);
   }
-
-  /** Writes its line to the access log. */
-  protected abstract log(): void;
 }
 
 function goOn(this: Guarded, holder: Holder): void {

@@ -136,12 +136,8 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     return this.keepAlive;
   }
 
-  finished(exchange: Http1Exchange): void {
-    this.writer.rest();
-    this.context.dispatcher.finished(exchange);
-  }
-
   exchangeEnded(exchange: Http1Exchange): void {
+    this.writer.rest();
     if (!this.keepAlive || !this.writer.framing.atBoundary) return this.linger();
     if (this.state !== State.Body) return this.nextRequest();
     // What is left of the body is read and dropped; the next request begins after it.
@@ -150,6 +146,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   }
 
   exchangeAborted(): void {
+    this.writer.rest();
     const { framing } = this.writer;
     // Without a length or chunks only a reset shows the client that the answer is not whole.
     // (TLS sockets cannot be reset; there the missing close_notify shows it.)
@@ -311,7 +308,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     this.state = request.bodyLength === 0 ? State.Answering : State.Body;
     const { dispatcher } = this.context;
     const server = dispatcher.defaultServer(this.client.listener);
-    const exchange = new Http1Exchange(this, this.writer, request, this.client, server);
+    const exchange = new Http1Exchange(this, this.writer, request, this.client, server, dispatcher);
     this.exchange = exchange;
     dispatcher.dispatch(exchange);
     exchange.body?.begin();
@@ -354,7 +351,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     const { dispatcher, mainError } = this.context;
     // If the host could be read, its server answers; otherwise the default server (decisions 1.6).
     const server = dispatcher.serverFor(this.client.listener, error.serverName);
-    const exchange = new Http1Exchange(this, this.writer, unroutable(line), this.client, server);
+    const exchange = new Http1Exchange(this, this.writer, unroutable(line), this.client, server, dispatcher);
     this.reader.release();
     this.reader.reset();
     mainError.write("info", `client sent an invalid request: ${error.message}`, exchange);

@@ -1,7 +1,7 @@
 import { guarded } from "../sockets/guarded.js";
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
 import { answerFieldsFor, linesOf } from "../exchange/answerFields.js";
-import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
+import { type DispatchedExchange, type Dispatcher, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { httpDate } from "../exchange/httpDate.js";
@@ -23,8 +23,6 @@ export interface ExchangeConnection {
   openTunnel(): void;
   /** Whether another request may follow the answer that is being sent; decided when its head is. */
   mayKeepAlive(exchange: Http1Exchange): boolean;
-  /** An exchange is over, however it ended. */
-  finished(exchange: Http1Exchange): void;
   /** Its answer is complete, and it is over. */
   exchangeEnded(exchange: Http1Exchange): void;
   /** Its answer was given up, and it is over. */
@@ -52,8 +50,9 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     readonly request: ParsedRequest,
     public client: ClientInfo,
     public server: VirtualServerConfig,
+    dispatcher: Dispatcher,
   ) {
-    super();
+    super(dispatcher);
     this.body =
       request.bodyLength === 0
         ? undefined
@@ -203,10 +202,6 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
 
   onFault(error: unknown): void {
     this.connection.onFault(error);
-  }
-
-  protected override log(): void {
-    this.connection.finished(this);
   }
 }
 

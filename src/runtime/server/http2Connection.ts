@@ -117,10 +117,11 @@ export class Http2Connection implements FramedConnection {
     complete: boolean,
     malformed: boolean,
   ): void {
+    const { client, initialSendWindow: window } = this;
     const { dispatcher, config, mainError } = this.context;
     const { request, refusal } = parseRequestHead(fields, ended, config.limits, Date.now());
-    const server = dispatcher.defaultServer(this.client.listener);
-    const exchange = new Http2Exchange(this, id, request, this.client, server, this.initialSendWindow, ended);
+    const server = dispatcher.defaultServer(client.listener);
+    const exchange = new Http2Exchange(this, id, request, client, server, window, ended, dispatcher);
     this.streams.set(id, exchange);
     this.outbox.pace.begin();
     if (refusal === undefined && complete && !malformed) {
@@ -206,10 +207,6 @@ export class Http2Connection implements FramedConnection {
     this.answeredAt = coarseNow();
     this.idleDeadline = coarseNow() + this.context.config.timeouts.keepAliveMs;
     if (this.state === State.Closing) this.finish();
-  }
-
-  finished(exchange: Http2Exchange): void {
-    this.context.dispatcher.finished(exchange);
   }
 
   consumed(bytes: number): void {

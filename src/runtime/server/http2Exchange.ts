@@ -2,7 +2,7 @@ import { guarded } from "../sockets/guarded.js";
 import { BODILESS, type VirtualServerConfig } from "../../model/serving.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { answerFieldsFor } from "../exchange/answerFields.js";
-import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
+import { type DispatchedExchange, type Dispatcher, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondFailure, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { FramingError } from "../codec/http1/framing.js";
@@ -37,8 +37,6 @@ export interface StreamConnection {
   reset(exchange: Http2Exchange, code: ErrorCode): void;
   /** @param here whether this side reset it */
   closeStream(exchange: Http2Exchange, here?: boolean): void;
-  /** An exchange is over, however it ended. */
-  finished(exchange: Http2Exchange): void;
   /** Bytes of bodies were consumed. */
   consumed(bytes: number): void;
   openWindow(stream: number, increment: number): void;
@@ -87,8 +85,9 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     public server: VirtualServerConfig,
     public sendWindow: number,
     ended: boolean,
+    dispatcher: Dispatcher,
   ) {
-    super();
+    super(dispatcher);
     this.body = ended ? undefined : new RequestBody(this, request.bodyLength, false);
     this.window = ended ? undefined : new ReceiveWindow(UNREAD_WINDOW_BYTES);
   }
@@ -292,7 +291,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   /** Finds the action that answers. */
-  dispatch(dispatcher: { dispatch(exchange: DispatchedExchange): void }): void {
+  dispatch(dispatcher: Dispatcher): void {
     dispatcher.dispatch(this);
   }
 
@@ -301,10 +300,6 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     if (this.over) return this.connection.reset(this, ErrorCode.InternalError);
     this.release();
     respondFailure(this, "proxy_internal_error", 500);
-  }
-
-  protected override log(): void {
-    this.connection.finished(this);
   }
 
   private endSent(): void {
