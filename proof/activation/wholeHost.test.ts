@@ -898,7 +898,17 @@ describe("the running proxy", () => {
     status({ runtime: sha256(one[RUNTIME]!.content), config: "c", tls: "t" });
     host.write("/run/units/portico.service.reload", "exit 1");
     host.deliver(one, UNPROBED);
-    expect((await host.activate()).reason).toMatchObject([{ path: "systemctl reload portico.service" }]);
+    outcomes.notify = {
+      ok: false,
+      problems: [{ code: "control.no-notifications", path: "", message: "x", fix: "x" }],
+    };
+    const failed = await host.activate();
+    expect(failed.reason).toMatchObject([{ path: "systemctl reload portico.service" }]);
+    expect(failed.lines.join()).not.toContain("notif");
+    expect(asked.at(-1)).toMatchObject({
+      command: "notify",
+      rolledBack: { reason: expect.stringContaining("systemctl reload portico.service: ") },
+    });
     expect(below(STORE)).toEqual(["blobs", "command", "programs", "state.json"]);
   });
 
@@ -961,7 +971,9 @@ describe("the running proxy", () => {
 }
 `);
     expect(host.calls().slice(2)).toMatchInlineSnapshot(`["restart portico.service (journal)"]`);
-    expect(asked.map(({ command }) => command)).toMatchInlineSnapshot(`["status","upgrade","upgrade"]`);
+    expect(asked.map(({ command }) => command)).toMatchInlineSnapshot(
+      `["status","upgrade","upgrade","notify"]`,
+    );
     // No socket: its release is older than the handover.
     rmSync(host.at("/run/portico/control.sock"));
     expect((await host.activate()).lines.slice(-1)).toMatchInlineSnapshot(
