@@ -9,6 +9,7 @@ import {
   HostFile,
   Listener,
   parseConfig,
+  Notification,
   ProxyService,
   ReverseProxy,
   type ReverseProxyProps,
@@ -281,6 +282,38 @@ describe("parts without the front end", () => {
     expect(texts.get(service.renewalPathUnit!.name)).toContain(
       `[Path]\nPathChanged=/etc/portico\nPathChanged=${file}\n`,
     );
+  });
+
+  test("pass the secrets of notifications to the service, and watch them, but never read them", () => {
+    const { stack, host } = site();
+    const roots = "/etc/portico/roots.pem";
+    const [phone, desk] = [
+      Notification.ntfy({ name: "phone", urlFile: "/etc/portico/ntfy-url", roots }),
+      Notification.gotify({ name: "desk", url: "https://gotify.example.org", tokenFile: "/etc/portico/key" }),
+    ];
+    const proxy = new ReverseProxy(stack, "tells", {
+      host,
+      paths: { config: "/etc/tells.json" },
+      notifications: { targets: [phone, desk], repeatMs: 3_600_000 },
+    });
+    const http = proxy.addListener("http", { port: 8080 });
+    proxy.addVirtualServer("main", { serverNames: ["_"], listeners: [http], default: true });
+    const service = new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
+    expect(renderProxyConfig(proxy).notifications).toMatchObject({
+      targets: [
+        { type: "ntfy", urlFile: "/etc/portico/ntfy-url" },
+        { type: "gotify", tokenFile: "/etc/portico/key" },
+      ],
+      upstreamDownMs: 120_000,
+      repeatMs: 3_600_000,
+    });
+    const texts = new Map(
+      synthesizedFiles(stack).map(({ path, content }) => [path.split("/").at(-1), content]),
+    );
+    for (const file of ["ntfy-url", "roots.pem", "key"]) {
+      expect(texts.get("portico.service")).toContain(`\nLoadCredential=${file}:/etc/portico/${file}\n`);
+      expect(texts.get(service.renewalPathUnit!.name)).toContain(`PathChanged=/etc/portico/${file}\n`);
+    }
   });
 
   test("pass the secrets of request fields and the TLS files of upstreams to the service, and watch them", () => {

@@ -55,7 +55,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "resolution.ts",
     "review",
   ],
-  "src/render": [".", "index.ts", "kubernetes"],
+  "src/render": ["metrics", ".", "index.ts", "kubernetes"],
   "src/constructs": ["providers", "props", "delivery", ".", "fileSync", "pair", "index.ts"],
   "src/runtime": [
     ".",
@@ -101,6 +101,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "replay",
     "demo",
     "processes",
+    "monitoring",
     "quiesces",
     "faults",
     "fuzz",

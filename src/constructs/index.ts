@@ -69,6 +69,7 @@ export * from "./hostFile.js";
 export * from "./listener.js";
 export { type LocalDeliveryOptions } from "./delivery/local.js";
 export { type HttpsOptions, type ListenOptions, Mode, type PlainOptions, type TlsOptions } from "./mode.js";
+export * from "./monitoring.js";
 export * from "./network.js";
 export * from "./notification.js";
 export type { NodePlatform } from "./nodeDownload.js";
@@ -93,11 +94,15 @@ export * from "./webFrontEnd.js";
 export * from "./virtualServer.js";
 // Types of the layer below that occur in props and members.
 export {
+  type AlertRulesInput,
   type AllowedPort,
   type Daemon,
+  type DashboardInput,
   DEFAULT_HOST_PATHS,
   type HostPaths,
   type NetworkInterface,
+  renderAlertRules,
+  renderDashboard,
   type UnitCommand,
   type UnitDocument,
   type UnitSection,

@@ -1,0 +1,114 @@
+import type { TerraformResource } from "cdktf";
+import { Construct } from "constructs";
+import { isFilePath } from "../model/filePath.js";
+import { type Problem, problem } from "../model/index.js";
+import {
+  type AlertRulesInput,
+  type DashboardInput,
+  renderAlertRules,
+  renderDashboard,
+} from "../render/index.js";
+import { freeId } from "./constructIds.js";
+import { localFile } from "./providers/local.js";
+import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
+import { escapeTemplate, isKnown } from "./props/tokens.js";
+
+/** Where a file for a monitoring system is written. */
+export interface MonitoringFileProps {
+  /**
+   * Path of the file on the machine that runs Terraform: absolute, or relative to the project's folder, which holds
+   * the app's output folder (`cdktf.out`): `monitoring/portico.rules.yml`.
+   */
+  readonly file: string;
+}
+
+/** Alert rules, and where they are written. */
+export interface AlertRulesProps extends MonitoringFileProps, AlertRulesInput {}
+
+/** A dashboard, and where it is written. */
+export interface MetricsDashboardProps extends MonitoringFileProps, DashboardInput {}
+
+/**
+ * A file of Prometheus alert rules on what a proxy counts, for `rule_files` of Prometheus: answers of 5xx, servers that are
+ * down, certificates that end, workers that end again and again, refused reloads, lost log lines, and a proxy that is not
+ * there. `renderAlertRules` has the same text without a file.
+ */
+export class AlertRules extends Construct {
+  /** The file: depend on it, or change it (escape hatch). */
+  readonly resource: TerraformResource;
+
+  constructor(scope: Construct, id: string, props: AlertRulesProps) {
+    super(scope, freeId(scope, id));
+    refuseProps(this, props, ALERT_RULES_PROPS, (fit) => [
+      ...fileProblems(this.node.path, fit.file),
+      ...rangeProblem(`${this.node.path}.errorPercentMax`, 0.1, 100, fit.errorPercentMax),
+      ...rangeProblem(`${this.node.path}.certificateDays`, 1, 365, fit.certificateDays),
+    ]);
+    const { file, ...input } = props;
+    this.resource = written(this, file, renderAlertRules(input));
+  }
+}
+
+/**
+ * A dashboard of what a proxy counts, as JSON for Grafana 10 or later: imported by hand, or from a folder by its provisioning.
+ * `renderDashboard` has the same text without a file.
+ */
+export class MetricsDashboard extends Construct {
+  /** The file: depend on it, or change it (escape hatch). */
+  readonly resource: TerraformResource;
+
+  constructor(scope: Construct, id: string, props: MetricsDashboardProps) {
+    super(scope, freeId(scope, id));
+    refuseProps(this, props, METRICS_DASHBOARD_PROPS, (fit) => [
+      ...fileProblems(this.node.path, fit.file),
+      ...uidProblem(`${this.node.path}.uid`, fit.uid),
+    ]);
+    const { file, ...input } = props;
+    this.resource = written(this, file, renderDashboard(input));
+  }
+}
+
+/** From where Terraform runs, `cdktf.out/stacks/STACK`, to the folder that holds `cdktf.out`. */
+const PROJECT = "${path.module}/../../..";
+
+function written(scope: Construct, file: string, content: string): TerraformResource {
+  const filename = file.startsWith("/") ? escapeTemplate(file) : `${PROJECT}/${escapeTemplate(file)}`;
+  const modes = { filePermission: "0644", directoryPermission: "0755" };
+  return localFile(scope, "File", { filename, content: escapeTemplate(content), sensitive: false, ...modes });
+}
+
+function fileProblems(at: string, file: string | undefined): Problem[] {
+  if (file === undefined || !isKnown(file)) return [];
+  if (file !== "" && isFilePath(file.startsWith("/") ? file : `/${file}`) && !file.endsWith("/")) return [];
+  const allowed = "a path without `//`, `.` or `..` segments or control characters, that does not end in `/`";
+  return [
+    problem("config.bad-file-path", `${at}.file`, "is not the path of a file", { received: file, allowed }),
+  ];
+}
+
+function rangeProblem(at: string, min: number, max: number, received: number | undefined): Problem[] {
+  if (received === undefined || !isKnown(received) || (received >= min && received <= max)) return [];
+  const allowed = `a number from ${min} to ${max}`;
+  return [problem("config.out-of-range", at, "is out of range", { received, allowed })];
+}
+
+function uidProblem(at: string, received: string | undefined): Problem[] {
+  if (received === undefined || !isKnown(received) || /^[A-Za-z0-9_-]{1,40}$/.test(received)) return [];
+  const allowed = "up to 40 letters, digits, `-` and `_`";
+  return [problem("config.bad-name", at, "is no id of Grafana", { received, allowed })];
+}
+
+const ALERT_RULES_PROPS: PropTable<AlertRulesProps> = {
+  file: required(text),
+  job: text,
+  errorPercentMax: number,
+  certificateDays: number,
+  documents: text,
+};
+
+const METRICS_DASHBOARD_PROPS: PropTable<MetricsDashboardProps> = {
+  file: required(text),
+  title: text,
+  uid: text,
+  job: text,
+};

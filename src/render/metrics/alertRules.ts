@@ -1,0 +1,170 @@
+/** Alerts on what a proxy counts, as rules of Prometheus. */
+
+/** What alerts are made from. */
+export interface AlertRulesInput {
+  /**
+   * Name of the scrape job in Prometheus: the label `job`.
+   * @default "portico"
+   */
+  readonly job?: string;
+  /**
+   * Share of answers of a route with a status of 5xx from which an alert fires, in percent from 0.1 to 100.
+   * @default 5
+   */
+  readonly errorPercentMax?: number;
+  /**
+   * From how many days before its end a certificate is an alert: from 1 to 365.
+   * @default 14
+   */
+  readonly certificateDays?: number;
+  /**
+   * What links to the documents begin with: `https://wiki.example.org/portico/docs/`.
+   * @default "cdktf-portico/docs/"
+   */
+  readonly documents?: string;
+}
+
+/** One alert, as data. */
+export interface Alert {
+  readonly name: string;
+  readonly severity: "critical" | "warning";
+  /** An expression of PromQL. */
+  readonly when: string;
+  /** How long it holds before it fires. */
+  readonly lasts: string;
+  /** One line; labels as `{{ $labels.NAME }}`. */
+  readonly summary: string;
+  /** What it means, and what to do. */
+  readonly description: string;
+}
+
+/** All alerts, for these thresholds. */
+export const alertsOf = (input: AlertRulesInput): readonly Alert[] => [
+  ...serviceAlerts(input),
+  ...ownAlerts(input),
+];
+
+/** What clients notice, or will. */
+function serviceAlerts({
+  job = "portico",
+  errorPercentMax = 5,
+  certificateDays = 14,
+}: AlertRulesInput): Alert[] {
+  const of = `job=${JSON.stringify(job)}`;
+  const requests = "http_server_request_duration_seconds_count";
+  const by = "sum by (job, instance, server, route)";
+  return [
+    {
+      name: "PorticoAbsent",
+      severity: "critical",
+      when: `up{${of}} == 0 or absent(up{${of}})`,
+      lasts: "2m",
+      summary: "Portico {{ $labels.instance }} is not there",
+      description:
+        "Prometheus gets no metrics. Fix: `systemctl status portico` on the host; see that the config has `metricsListener`, and that it is reached from here.",
+    },
+    {
+      name: "PorticoServerErrors",
+      severity: "critical",
+      // A single error of a route that is hardly used wakes nobody.
+      when:
+        `${by} (rate(${requests}{${of}, http_response_status_code=~"5.."}[5m])) * 100 ` +
+        `/ ${by} (rate(${requests}{${of}}[5m])) > ${errorPercentMax} ` +
+        `and ${by} (increase(${requests}{${of}, http_response_status_code=~"5.."}[5m])) > 5`,
+      lasts: "5m",
+      summary:
+        '{{ $value | printf "%.1f" }} % of {{ $labels.server }}/{{ $labels.route }} fail on {{ $labels.instance }}',
+      description:
+        "Answers of 5xx. Fix: `portico doctor` names the cause; `portico upstreams` shows servers that are down; the error log has a line for each answer that the proxy made.",
+    },
+    {
+      name: "PorticoUpstreamDown",
+      severity: "critical",
+      when: `portico_upstream_server_up{${of}} == 0`,
+      lasts: "2m",
+      summary:
+        "Server {{ $labels.upstream_server }} of upstream {{ $labels.upstream }} is down on {{ $labels.instance }}",
+      description:
+        "It gets no requests. Fix: start it, or undrain it; `portico upstreams` says why it is taken for down.",
+    },
+    {
+      name: "PorticoCertificateEnds",
+      severity: "warning",
+      when: `portico_certificate_not_after_timestamp_seconds{${of}} - time() < ${certificateDays} * 86400`,
+      lasts: "1h",
+      summary:
+        "The certificate {{ $labels.certificate }} of {{ $labels.instance }} ends in {{ $value | humanizeDuration }}",
+      description:
+        "It was not renewed in time. Fix: `portico certificates` has the last error; `portico certificates renew` asks the authority again; files are renewed by whatever made them.",
+    },
+  ];
+}
+
+/** What goes wrong in a proxy that serves. */
+function ownAlerts({ job = "portico" }: AlertRulesInput): Alert[] {
+  const of = `job=${JSON.stringify(job)}`;
+  return [
+    {
+      name: "PorticoWorkersRestart",
+      severity: "critical",
+      when: grown(`portico_worker_restarts_total{${of}}`, "10m", ">= 3"),
+      lasts: "0m",
+      summary: "Workers of {{ $labels.instance }} end again and again",
+      description:
+        "Requests that such a worker had are lost. Fix: `journalctl -u portico` has how they ended; a lack of memory is in `memoryMax`.",
+    },
+    {
+      name: "PorticoReloadRefused",
+      severity: "warning",
+      when: grown(`portico_reloads_total{${of}, outcome="refused"}`, "15m", "> 0"),
+      lasts: "0m",
+      summary: "A reload of {{ $labels.instance }} was refused",
+      description:
+        "The config of before stays in force. Fix: `portico check` shows every problem with its fix.",
+    },
+    {
+      name: "PorticoLogLinesLost",
+      severity: "warning",
+      when: grown(`portico_log_lines_lost_total{${of}}`, "10m", "> 0"),
+      lasts: "0m",
+      summary: "{{ $labels.instance }} loses lines of its logs",
+      description:
+        "They could not be written. Fix: make room on the disk of the logs, or read the stream that they go to.",
+    },
+  ];
+}
+
+/**
+ * What a counter gained in a time. One that has its first value only now was not there to be subtracted from; but with a target
+ * that is new to Prometheus, nobody knows when that value came about.
+ */
+const grown = (counter: string, time: string, by: string): string =>
+  `increase(${counter}[${time}]) ${by} ` +
+  `or (${counter} ${by} unless ${counter} offset ${time}) and on (job, instance) (up offset ${time} == 1)`;
+
+/**
+ * A file of Prometheus alert rules, in YAML, for `rule_files`. The same input gives the same text, byte for byte.
+ *
+ * @param input thresholds, and the name of the scrape job; all have defaults
+ */
+export function renderAlertRules(input: AlertRulesInput = {}): string {
+  const { documents = "cdktf-portico/docs/" } = input;
+  const rules = alertsOf(input).map(
+    ({ name, severity, when, lasts, summary, description }) => `      - alert: ${name}
+        expr: ${JSON.stringify(when)}
+        for: ${lasts}
+        labels:
+          severity: ${severity}
+        annotations:
+          summary: ${JSON.stringify(summary)}
+          description: ${JSON.stringify(description)}
+          runbook_url: ${JSON.stringify(`${documents}dashboards.md#${name.toLowerCase()}`)}
+`,
+  );
+  // Strings are written as JSON, which YAML contains.
+  return `# Written by Portico: docs/dashboards.md.
+groups:
+  - name: portico
+    rules:
+${rules.join("")}`;
+}

@@ -1,0 +1,344 @@
+/** What a proxy counts, as a dashboard of Grafana. */
+
+/** What a dashboard is made from. */
+export interface DashboardInput {
+  /**
+   * Its title.
+   * @default "Portico"
+   */
+  readonly title?: string;
+  /**
+   * Its id in URLs of Grafana: up to 40 letters, digits, `-` and `_`. Importing one with the same id replaces it.
+   * @default "portico"
+   */
+  readonly uid?: string;
+  /**
+   * Name of the scrape job in Prometheus: the label `job`.
+   * @default "portico"
+   */
+  readonly job?: string;
+}
+
+interface Panel {
+  readonly title: string;
+  readonly description: string;
+  readonly unit: string;
+  readonly queries: readonly { readonly expression: string; readonly legend: string }[];
+  /** In columns of 24. */
+  readonly width: number;
+  /** A number in place of a plot. */
+  readonly stat?: true;
+}
+
+const HEIGHT = 8;
+const COLUMNS = 24;
+/** Quantiles that are plotted of a histogram. */
+const QUANTILES = [0.5, 0.95, 0.99];
+
+/** Panels from left to right, top to bottom. `$of` stands for the labels that choose what is shown. */
+const PANELS: readonly Panel[] = [
+  {
+    title: "Requests",
+    description: "Requests that ended, a second.",
+    unit: "reqps",
+    width: 6,
+    stat: true,
+    queries: [
+      {
+        expression: "sum(rate(http_server_request_duration_seconds_count{$of}[$__rate_interval]))",
+        legend: "",
+      },
+    ],
+  },
+  {
+    title: "Failing",
+    description: "Share of answers with a status of 5xx.",
+    unit: "percentunit",
+    width: 6,
+    stat: true,
+    queries: [
+      {
+        expression:
+          'sum(rate(http_server_request_duration_seconds_count{$of, http_response_status_code=~"5.."}[$__rate_interval])) ' +
+          "/ sum(rate(http_server_request_duration_seconds_count{$of}[$__rate_interval]))",
+        legend: "",
+      },
+    ],
+  },
+  {
+    title: "Transfers in flight",
+    description: "Requests whose answers are not over, tunnels among them.",
+    unit: "short",
+    width: 6,
+    stat: true,
+    queries: [{ expression: "sum(portico_transfers_in_flight{$of})", legend: "" }],
+  },
+  {
+    title: "Connections",
+    description: "Open connections of clients.",
+    unit: "short",
+    width: 6,
+    stat: true,
+    queries: [{ expression: "sum(portico_connections_open{$of})", legend: "" }],
+  },
+  {
+    title: "Requests by status",
+    description: "499: the client left before there was an answer.",
+    unit: "reqps",
+    width: 12,
+    queries: [
+      {
+        expression:
+          "sum by (http_response_status_code) (rate(http_server_request_duration_seconds_count{$of}[$__rate_interval]))",
+        legend: "{{http_response_status_code}}",
+      },
+    ],
+  },
+  {
+    title: "Requests by route",
+    description: "Which virtual server and route answered.",
+    unit: "reqps",
+    width: 12,
+    queries: [
+      {
+        expression:
+          "sum by (server, route) (rate(http_server_request_duration_seconds_count{$of}[$__rate_interval]))",
+        legend: "{{server}}/{{route}}",
+      },
+    ],
+  },
+  {
+    title: "Bytes of bodies",
+    description: "What clients sent, and what they got.",
+    unit: "Bps",
+    width: 12,
+    queries: [
+      {
+        expression: "sum(rate(portico_request_body_bytes_total{$of}[$__rate_interval]))",
+        legend: "received",
+      },
+      { expression: "sum(rate(portico_response_body_bytes_total{$of}[$__rate_interval]))", legend: "sent" },
+    ],
+  },
+  {
+    title: "Time to first byte",
+    description:
+      "From the whole head of a request to the head of its answer; it does not grow with the length of a download.",
+    unit: "s",
+    width: 12,
+    queries: QUANTILES.map((quantile) => ({
+      expression: `histogram_quantile(${quantile}, sum by (le) (rate(portico_time_to_first_byte_seconds_bucket{$of}[$__rate_interval])))`,
+      legend: `${quantile * 100} %`,
+    })),
+  },
+  {
+    title: "Failures by name",
+    description: "As RFC 9209, 2.3 names them; client_gone where the client left.",
+    unit: "reqps",
+    width: 12,
+    queries: [
+      {
+        expression: "sum by (error_type) (rate(portico_request_failures_total{$of}[$__rate_interval]))",
+        legend: "{{error_type}}",
+      },
+    ],
+  },
+  {
+    title: "Connections by protocol",
+    description: "Open connections, and those that come.",
+    unit: "short",
+    width: 12,
+    queries: [
+      { expression: "sum by (protocol) (portico_connections_open{$of})", legend: "{{protocol}} open" },
+      {
+        expression: "sum by (protocol) (rate(portico_connections_total{$of}[$__rate_interval]))",
+        legend: "{{protocol}} new a second",
+      },
+    ],
+  },
+  {
+    title: "Servers of upstreams",
+    description: "1 if a server gets requests; 0 if it is down, drained or left out.",
+    unit: "short",
+    width: 12,
+    queries: [
+      {
+        expression: "min by (upstream, upstream_server) (portico_upstream_server_up{$of})",
+        legend: "{{upstream}} {{upstream_server}}",
+      },
+    ],
+  },
+  {
+    title: "Failed attempts at servers",
+    description: "Another attempt may have gone well.",
+    unit: "reqps",
+    width: 12,
+    queries: [
+      {
+        expression:
+          "sum by (upstream, upstream_server, error_type) (rate(portico_upstream_failures_total{$of}[$__rate_interval]))",
+        legend: "{{upstream_server}} {{error_type}}",
+      },
+    ],
+  },
+  {
+    title: "Certificates",
+    description: "How long each is still valid.",
+    unit: "s",
+    width: 12,
+    queries: [
+      {
+        expression: "min by (certificate) (portico_certificate_not_after_timestamp_seconds{$of}) - time()",
+        legend: "{{certificate}}",
+      },
+    ],
+  },
+  {
+    title: "TLS handshakes",
+    description: "By version and group of the key exchange, and whether a session was resumed.",
+    unit: "ops",
+    width: 12,
+    queries: [
+      {
+        expression:
+          "sum by (tls_version, tls_group, resumed) (rate(portico_tls_handshakes_total{$of}[$__rate_interval]))",
+        legend: "{{tls_version}} {{tls_group}} resumed: {{resumed}}",
+      },
+      {
+        expression: "sum(rate(portico_tls_handshake_failures_total{$of}[$__rate_interval]))",
+        legend: "failed",
+      },
+    ],
+  },
+  {
+    title: "What went wrong",
+    description: "Workers that ended, log lines that were lost, reloads and upgrades that were refused.",
+    unit: "short",
+    width: 12,
+    queries: [
+      {
+        expression: "sum(increase(portico_worker_restarts_total{$of}[$__rate_interval]))",
+        legend: "worker restarts",
+      },
+      {
+        expression: "sum(increase(portico_log_lines_lost_total{$of}[$__rate_interval]))",
+        legend: "log lines lost",
+      },
+      {
+        expression: 'sum(increase(portico_reloads_total{$of, outcome="refused"}[$__rate_interval]))',
+        legend: "reloads refused",
+      },
+      {
+        expression: 'sum(increase(portico_upgrades_total{$of, outcome="refused"}[$__rate_interval]))',
+        legend: "upgrades refused",
+      },
+    ],
+  },
+  {
+    title: "Memory",
+    description: "Resident memory of masters and workers.",
+    unit: "bytes",
+    width: 6,
+    queries: [{ expression: "sum by (process) (portico_resident_memory_bytes{$of})", legend: "{{process}}" }],
+  },
+  {
+    title: "Delay of event loops",
+    description: "How late the clock of a worker is: as long as that, a request may wait.",
+    unit: "s",
+    width: 6,
+    queries: [
+      {
+        expression:
+          "histogram_quantile(0.99, sum by (le) (rate(portico_event_loop_delay_seconds_bucket{$of}[$__rate_interval])))",
+        legend: "99 %",
+      },
+    ],
+  },
+];
+
+/** Expressions of all panels, for a job and all instances. */
+export const dashboardQueries = (job = "portico"): readonly string[] =>
+  PANELS.flatMap(({ queries }) => queries.map(({ expression }) => withLabels(expression, job)));
+
+const withLabels = (expression: string, job: string): string =>
+  expression.replaceAll("$of", `job=${JSON.stringify(job)}, instance=~"$instance"`);
+
+/**
+ * A dashboard for Grafana 10 or later, as JSON that it imports. The data source and the instances are chosen at the top of
+ * it. The same input gives the same text, byte for byte.
+ *
+ * @param input title, id, and the name of the scrape job; all have defaults
+ */
+export function renderDashboard({
+  title = "Portico",
+  uid = "portico",
+  job = "portico",
+}: DashboardInput = {}): string {
+  const dashboard = {
+    uid,
+    title,
+    description: "What Portico counts: docs/dashboards.md of the package.",
+    tags: ["portico"],
+    schemaVersion: 39,
+    editable: true,
+    graphTooltip: 1,
+    time: { from: "now-6h", to: "now" },
+    refresh: "30s",
+    timezone: "browser",
+    templating: {
+      list: [
+        { name: "datasource", label: "Data source", type: "datasource", query: "prometheus" },
+        {
+          name: "instance",
+          label: "Instance",
+          type: "query",
+          datasource: SOURCE,
+          query: { query: `label_values(up{job=${JSON.stringify(job)}}, instance)`, refId: "instance" },
+          refresh: 2,
+          multi: true,
+          includeAll: true,
+          allValue: ".*",
+          current: { text: "All", value: "$__all" },
+        },
+      ],
+    },
+    panels: placed(PANELS).map(({ panel, x, y }, i) => ({
+      id: i + 1,
+      type: panel.stat === true ? "stat" : "timeseries",
+      title: panel.title,
+      description: panel.description,
+      datasource: SOURCE,
+      gridPos: { x, y, w: panel.width, h: panel.stat === true ? HEIGHT / 2 : HEIGHT },
+      fieldConfig: { defaults: { unit: panel.unit, min: 0 }, overrides: [] },
+      options:
+        panel.stat === true
+          ? { reduceOptions: { calcs: ["lastNotNull"], fields: "", values: false }, graphMode: "area" }
+          : {
+              legend: { displayMode: "list", placement: "bottom" },
+              tooltip: { mode: "multi", sort: "desc" },
+            },
+      targets: panel.queries.map(({ expression, legend }, n) => ({
+        refId: "ABCDEF"[n],
+        datasource: SOURCE,
+        expr: withLabels(expression, job),
+        legendFormat: legend,
+        range: true,
+      })),
+    })),
+  };
+  return `${JSON.stringify(dashboard, undefined, 2)}\n`;
+}
+
+const SOURCE = { type: "prometheus", uid: "${datasource}" };
+
+/** Rows as wide as the page; all panels of a row have one height. */
+function placed(panels: readonly Panel[]): { panel: Panel; x: number; y: number }[] {
+  let [x, y, height] = [0, 0, 0];
+  return panels.map((panel) => {
+    if (x + panel.width > COLUMNS) [x, y] = [0, y + height];
+    height = panel.stat === true ? HEIGHT / 2 : HEIGHT;
+    const at = { panel, x, y };
+    x += panel.width;
+    return at;
+  });
+}
