@@ -109,6 +109,7 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   ServedTree: deployed("trees", 0),
   SharedTicketKeys: objectAt("ticketKeys"),
   StaticFilesOptions: action("staticFiles"),
+  StatusOptions: action("status"),
   TlsPolicyOptions: objectAt("listeners", 0, "tls", "policy"),
   UpstreamHealth: objectAt("upstreams", 0, "health"),
   UpstreamProps: objectAt("upstreams", 0),

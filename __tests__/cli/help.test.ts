@@ -19,6 +19,7 @@ const COMMANDS = [
   "certificates",
   "certificates renew",
   "certificates share",
+  "status",
   "upstreams",
   "upstreams drain",
   "upstreams undrain",

@@ -32,6 +32,7 @@ const media = "/opt/seafile/seafile-server-latest/seahub/media";
 function leadsTo(found: Resolution): string {
   if (found.kind === "proxy") return `${found.upstream} ${found.requestLine.split(" ")[1]}`;
   if (found.kind === "staticFile") return found.file;
+  if (found.kind === "status") return "status";
   return found.kind === "redirect" ? found.location : `${found.kind} ${found.status}`;
 }
 

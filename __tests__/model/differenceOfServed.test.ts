@@ -105,6 +105,8 @@ function goalOf(answer: Resolution): string {
       return `${answer.status} ${answer.location}`;
     case "respond":
       return `${answer.status} ${answer.body}`;
+    case "status":
+      return "status";
     case "error":
       return `${answer.status}`;
   }

@@ -295,7 +295,7 @@ describe("parseConfig", () => {
     [
       "virtualServers.0.routes.0.action",
       undefined,
-      'an object with type "proxy"; or an object with type "staticFiles"; or an object with type "redirect"; or an object with type "respond"',
+      'an object with type "proxy"; or an object with type "staticFiles"; or an object with type "redirect"; or an object with type "respond"; or an object with type "status"',
     ],
   ])("%s = %j: allowed is %s", (path, value, allowed) => {
     expect(problemsOf(broken(path, value)).map((one) => one.allowed)).toEqual([allowed]);

@@ -85,6 +85,7 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
     serverOrders: () => orders,
     pauses: () => ({ maintenance: [] }),
     count: () => undefined,
+    answerStatus: () => Promise.resolve(undefined),
     log: (level, message) => void lines.push(`${level} ${message}`),
     ...more,
   });

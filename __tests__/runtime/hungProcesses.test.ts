@@ -41,6 +41,8 @@ test("a worker that is not ready after 30 seconds", async () => {
       onServers: () => undefined,
       onPauses: () => undefined,
       onCounts: () => undefined,
+      onTransfers: () => undefined,
+      onStatus: () => undefined,
       onGone: (_, how) => (gone = how),
     },
   );

@@ -77,6 +77,7 @@ test.each(targets)("%s", async (line) => {
     respond: said.kind === "respond" && { status: said.status, body: said.body },
     error: said.kind === "error" && { status: said.status },
     proxy: "none of the targets",
+    status: "none of the targets",
   };
   const file = Buffer.from(body, "latin1").toString("utf8");
   expect({ status, location: headers.location, body: file }).toMatchObject(expected[said.kind] as object);

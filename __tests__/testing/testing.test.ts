@@ -35,6 +35,7 @@ const kindOf = (r: Resolution): string => {
     staticFile: () => (r.kind === "staticFile" ? r.file : ""),
     redirect: () => (r.kind === "redirect" ? `${r.status} ${r.location}` : ""),
     respond: () => (r.kind === "respond" ? `${r.status} ${r.body}` : ""),
+    status: () => "",
     error: () => (r.kind === "error" ? String(r.status) : ""),
   }[r.kind]();
   return `${r.virtualServer}/${r.route ?? "-"} ${r.kind} ${rest}`;

@@ -74,5 +74,7 @@ function destination(
       return `${action.status} to ${action.scheme ?? "http"}`;
     case "respond":
       return `${action.status}`;
+    case "status":
+      return "the status";
   }
 }

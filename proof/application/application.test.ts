@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { renderApplicationSettings } from "../../src/applications/index.js";
 import { type Application, startApplication } from "./application.js";
-import { Browser } from "./browser.js";
+import { Browser } from "../kit/browser.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { freePort } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { Browser } from "./browser.js";
+import { Browser } from "../kit/browser.js";
 import { everywhere, loopback, oneServer } from "../kit/oneServer.js";
 import { Portico } from "../kit/portico.js";
 import { freePort } from "../kit/ports.js";

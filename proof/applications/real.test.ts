@@ -1,4 +1,4 @@
-import { Browser } from "../application/browser.js";
+import { Browser } from "../kit/browser.js";
 import { eventually } from "../kit/waiting.js";
 import { COPYPARTY } from "./copyparty.js";
 import { CREDENTIALS, PASSWORD, RENAMED, type Running, USER } from "./clients.js";

@@ -70,7 +70,7 @@ export interface ApplicationRoute<Part extends string = string> extends Omit<Rou
 /** What answers: a part, files, a fixed response, or a redirect, which leads to the public scheme and port by default. */
 export type ApplicationAction<Part extends string = string> =
   | (Omit<Extract<ActionInput, { readonly type: "proxy" }>, "upstream"> & { readonly upstream: Part })
-  | Exclude<ActionInput, { readonly type: "proxy" }>;
+  | Exclude<ActionInput, { readonly type: "proxy" | "status" }>;
 
 /** A line that an administrator enters once, since no settings file holds it. */
 export interface SettingsCommand {

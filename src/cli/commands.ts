@@ -15,6 +15,7 @@ import { addReload } from "./reloadCommand.js";
 import { addReplay } from "./replayCommand.js";
 import { addResolve } from "./resolveCommand.js";
 import { addSettings } from "./settingsCommand.js";
+import { addStatus } from "./statusCommand.js";
 import { addUpgrade } from "./upgradeCommand.js";
 import { addUpstreams } from "./upstreamsCommand.js";
 import { addWhy } from "./whyCommand.js";
@@ -23,6 +24,7 @@ import { addWhy } from "./whyCommand.js";
 export function addCommands(program: Command, output: Output, done: (code: number) => void): void {
   addReload(program, output, done);
   addUpgrade(program, output, done);
+  addStatus(program, output, done);
   addCertificates(program, output, done);
   addUpstreams(program, output, done);
   addMaintenance(program, output, done);

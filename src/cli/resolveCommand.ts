@@ -113,6 +113,8 @@ function answered(resolved: Resolution): readonly string[] {
           .split("\n")
           .map((line) => `  ${line}`),
       ];
+    case "status":
+      return ["the page that shows what goes on"];
     case "error":
       return [`${resolved.status}, ${pageNamed(resolved)}`];
   }

@@ -59,6 +59,15 @@ export abstract class Action {
     return new RespondAction(status, options);
   }
 
+  /**
+   * A page that shows what goes on: traffic, transfers, upstream servers, certificates, errors; for GET and HEAD of the
+   * route's path, to the clients that `allow` names. With `?json` it is JSON.
+   */
+  static status(options: StatusOptions): Action {
+    refuseOptions("Action.status", options, STATUS_OPTIONS);
+    return new StatusAction(options);
+  }
+
   /** @internal Its section of the config. */
   abstract render(): ActionInput;
 }
@@ -138,6 +147,25 @@ export interface RespondOptions {
   readonly body?: string;
 }
 
+/** Who sees the status, and how much of clients. */
+export interface StatusOptions {
+  /**
+   * Addresses and CIDR ranges of clients who may look; all others get 403. Behind `trustedProxies` the client is the one
+   * that they name. Ranges with every address are refused (`config.everyone-allowed`).
+   */
+  readonly allow: readonly string[];
+  /**
+   * How addresses of clients are shown: `shortened`: IPv4 to 24 bits, IPv6 to 48; `whole`: as they are.
+   * @default "shortened"
+   */
+  readonly addresses?: "whole" | "shortened";
+  /**
+   * Whether the file that a request's path ends with is named, shortened. Queries, and the rest of a path, are never shown.
+   * @default false
+   */
+  readonly fileNames?: boolean;
+}
+
 class ProxyAction extends Action {
   constructor(
     override readonly upstream: IUpstream,
@@ -191,6 +219,16 @@ class RespondAction extends Action {
   }
 }
 
+class StatusAction extends Action {
+  constructor(private readonly options: StatusOptions) {
+    super();
+  }
+
+  override render(): ActionInput {
+    return { type: "status", ...this.options };
+  }
+}
+
 const PROXY_OPTIONS: PropTable<ProxyOptions> = {
   strip: any,
   rewrite: any,
@@ -219,3 +257,5 @@ const REDIRECT_OPTIONS: PropTable<RedirectOptions> = {
 };
 
 const RESPOND_OPTIONS: PropTable<RespondOptions> = { contentType: any, body: any };
+
+const STATUS_OPTIONS: PropTable<StatusOptions> = { allow: required(any), addresses: any, fileNames: any };

@@ -102,6 +102,8 @@ function actionText(decision: Decision, route: RouteConfig | undefined): string 
       return `${decision.status} to ${decision.location}`;
     case "respond":
       return `${decision.status}, fixed`;
+    case "status":
+      return `the status, for ${decision.allow.join(" and ")}; 403 for all others`;
     case "error":
       return `${decision.status} from Portico${route === undefined ? "" : `, by the rules of ${route.action.type}`}`;
   }

@@ -350,6 +350,9 @@ function promised(
       return [serves()];
     case "respond":
       return [status(action.status)];
+    case "status":
+      // Who asks need not be one of those who may look.
+      return [serves()];
     case "redirect": {
       const { scheme, host, path } = action;
       const origin = `${scheme}://${urlAuthority(scheme, host ?? hostIn(request), redirectPort(action))}`;

@@ -117,6 +117,8 @@ function parts(side: Side, decision: Decision): Partial<Outcome> {
       return { to: decision.location, status: decision.status };
     case "respond":
       return { status: decision.status, body: decision.body };
+    case "status":
+      return { to: decision.allow.join(" ") };
     case "error":
       return { status: decision.status };
   }

@@ -49,6 +49,7 @@ function summaryText({ virtualServer, route, action, upstream, servers, status }
     staticFile: "a file",
     redirect: `redirect, ${status}`,
     respond: `fixed answer, ${status}`,
+    status: "the status",
     error: String(status),
   };
   return printableValue([...place, action === undefined ? String(status) : what[action]].join(": "));

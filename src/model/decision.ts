@@ -35,6 +35,8 @@ export type Decision =
   | { readonly kind: "staticFile"; readonly file: string }
   | { readonly kind: "redirect"; readonly status: number; readonly location: string }
   | { readonly kind: "respond"; readonly status: number; readonly body: string }
+  /** @property allow who may see it: all others get 403 */
+  | { readonly kind: "status"; readonly allow: readonly string[] }
   | { readonly kind: "error"; readonly status: number };
 
 /** Where a request leads. */
@@ -153,6 +155,10 @@ const DECISIONS: Decisions = {
     return { kind: "redirect", status: action.status, location: redirectLocation(action, host, target) };
   },
   respond: (_, __, ___, { status, body }) => ({ kind: "respond", status, body }),
+  status: ({ path }, { method }, route, { allow }) => {
+    if (!isFileMethod(method)) return error(405);
+    return path === route.path || path === `${route.path}/` ? { kind: "status", allow } : error(404);
+  },
 };
 
 /** The file that a path names; the first index file for a directory. */

@@ -53,7 +53,7 @@ export const PROBLEM_CODES = {
     "Set `includeSubDomains: true` and a `maxAge` of at least 31536000, or leave `preload` out.",
   "config.hsts-self-signed":
     "Use a certificate that browsers trust, or set `force: true` if every client trusts this one.",
-  "config.everyone-allowed": "Name the addresses of those who look while all others wait.",
+  "config.everyone-allowed": "Name the addresses of administrators.",
   "config.everyone-trusted":
     "Give the addresses of the proxies in front of this one; if something else keeps all others away, set `trustEveryone: true`.",
   "config.private-directory": "Serve a directory of its own for what everyone may read.",

@@ -78,6 +78,8 @@ export type Answered =
     }
   | { readonly kind: "redirect"; readonly status: number; readonly location: string }
   | { readonly kind: "respond"; readonly status: number; readonly body: string }
+  /** The page that shows what goes on. */
+  | { readonly kind: "status" }
   | {
       readonly kind: "error";
       readonly status: number;
@@ -169,6 +171,10 @@ function unpaged(routed: Routed): Answered {
     return upstreamRequest(routed, route, route.action);
   if (route?.action.type === "staticFiles" && decision.kind === "staticFile")
     return { ...decision, ...encodedFiles(asked, decision.file, route.action) };
+  if (decision.kind === "status")
+    return withinRanges(decision.allow)(routed.client.clientAddress)
+      ? { kind: "status" }
+      : { kind: "error", status: 403 };
   return decision as Exclude<typeof decision, { readonly kind: "proxy" }>;
 }
 

@@ -1,4 +1,4 @@
-import type { GraphNode, RoutesGraph } from "./routesGraph.js";
+import type { GraphNode, RoutesGraph } from "../model/review/routesGraph.js";
 
 /** The graph as Mermaid's flowchart, which many pages of code hosts draw. */
 export function routesMermaid({ columns, edges }: RoutesGraph): string {

@@ -2,7 +2,7 @@ import { Construct, type IConstruct } from "constructs";
 import { Firewall, ReverseProxy } from "../constructs/index.js";
 import { hasTokens } from "../constructs/props/tokens.js";
 import type { ProxyConfig } from "../model/index.js";
-import { routesGraph } from "../render/routesGraph.js";
+import { routesGraph } from "../model/review/routesGraph.js";
 import { routesMermaid } from "../render/routesMermaid.js";
 import { routesSvg } from "../render/routesSvg.js";
 import { type Openings, routesTable } from "../render/routesTable.js";

@@ -398,7 +398,7 @@ export const CONFIG_ERRORS = {
   },
   "config.everyone-allowed": {
     means:
-      "`maintenance.allow` names those whom a maintenance does not keep out. With every address in it nobody is kept out.",
+      "`maintenance.allow` names those whom a maintenance does not keep out, `allow` of the action `status` those who see who uses the front end. With every address in it nobody is kept out.",
     example: withField("maintenance", { allow: ["10.0.0.0/8", "0.0.0.0/0"] }),
   },
   "config.announced-and-trusted": {

@@ -6,6 +6,7 @@ import type { RedirectGoal } from "./location.js";
 import { proxy, proxyFields } from "./proxy.js";
 import { redirect, redirectFields } from "./redirect.js";
 import { respond, respondFields } from "./respond.js";
+import { status, statusFields } from "./status.js";
 import { staticFiles, staticFilesFields } from "./staticFiles.js";
 
 /**
@@ -13,14 +14,15 @@ import { staticFiles, staticFilesFields } from "./staticFiles.js";
  * `runtime/actions/compileRoutes.ts`, which makes it serve, and in `testing/resolve.ts`.
  */
 export const actionFields = z
-  .discriminatedUnion("type", [proxyFields, staticFilesFields, redirectFields, respondFields])
-  .describe("What answers the request: one of four kinds, which `type` names.");
+  .discriminatedUnion("type", [proxyFields, staticFilesFields, redirectFields, respondFields, statusFields])
+  .describe("What answers the request: one of five kinds, which `type` names.");
 
 const KINDS: { readonly [T in ActionConfig["type"]]: ActionKind<ActionOf<T>> } = {
   proxy,
   staticFiles,
   redirect,
   respond,
+  status,
 };
 
 /** An action of any kind, with every default filled in. */

@@ -145,6 +145,11 @@ const LEADS: Leads = {
     text: `${status}`,
     key: JSON.stringify([status, body, contentType]),
   }),
+  status: (_, __, { allow, addresses, fileNames }) => ({
+    kind: "status",
+    text: `the status, for ${[...allow].sort().join(" and ")}`,
+    key: JSON.stringify([[...allow].sort(), addresses, fileNames]),
+  }),
 };
 
 const SAME_HOST = "(same host)";

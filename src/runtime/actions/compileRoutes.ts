@@ -12,6 +12,7 @@ import { BalancedProxyAction } from "./balancedProxy.js";
 import { ProxyAction } from "./proxy.js";
 import { RedirectAction } from "./redirect.js";
 import { RespondAction } from "./respond.js";
+import { StatusAction } from "./status.js";
 import { StaticFilesAction } from "./staticFiles.js";
 import { WorkerCounts } from "../counting/workerCounts.js";
 import { compileAnswerFields, setServerFields } from "../exchange/answerFields.js";
@@ -20,6 +21,7 @@ import { Dispatcher } from "../exchange/dispatch.js";
 import { isRegistered } from "../exchange/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../exchange/workerContext.js";
 import type { LogFiles } from "../logs/logFiles.js";
+import type { AskStatus } from "../status/asked.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { UpstreamPool } from "../upstream/pool.js";
 import { type SeenServers, type ServerOrders, UpstreamServers } from "../upstream/upstreamServers.js";
@@ -48,6 +50,7 @@ export interface CompiledRoutes extends WorkerContext {
  * @param fieldValues values of request fields that are secrets, by their files
  * @param upstreamTls TLS material of upstreams, by their names
  * @param cookieKey key of the cookies that bind clients to servers
+ * @param askStatus asks whoever knows the status, for routes that show it
  */
 export function compileRoutes(
   config: ProxyConfig,
@@ -55,6 +58,7 @@ export function compileRoutes(
   fieldValues: Readonly<Record<string, string>> = {},
   upstreamTls: Readonly<Record<string, UpstreamTlsContents>> = {},
   cookieKey = "",
+  askStatus: AskStatus = () => Promise.resolve(undefined),
 ): CompiledRoutes {
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
@@ -88,6 +92,7 @@ export function compileRoutes(
         (name) => upstreams.get(name)!,
         (file) => fieldValues[file]!,
         requestId?.field,
+        askStatus,
       );
       routes.set(route, {
         config: route,
@@ -131,6 +136,7 @@ function createAction(
   upstream: (name: UpstreamConfig["name"]) => UpstreamPool | UpstreamServers,
   valueOf: (file: string) => string,
   requestIdField: string | undefined,
+  askStatus: AskStatus,
 ): Action {
   const { action } = route;
   switch (action.type) {
@@ -147,5 +153,7 @@ function createAction(
       return new RedirectAction(action);
     case "respond":
       return new RespondAction(action);
+    case "status":
+      return new StatusAction(route, action, askStatus);
   }
 }

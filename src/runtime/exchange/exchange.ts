@@ -153,6 +153,10 @@ export interface LoggedExchange extends Exchange, Transferred {
 
 /** One whose answer is not over. */
 export interface RunningExchange extends LoggedExchange {
+  /** Bytes of its body, or of the tunnel, that the client has sent so far. */
+  readonly bodyBytesReceived: number;
+  /** Bytes of body that the answer's head announced; -1 if it announced none, or was not sent. */
+  readonly answerBytes: number;
   /** Has its tunnel, if it is one, end in order. */
   closeTunnel(): void;
 }

@@ -68,6 +68,11 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     return this.request.expectContinue && !this.continued;
   }
 
+  get answerBytes(): number {
+    const left = this.headSent ? this.writer.framing.bytesLeft : Infinity;
+    return left === Infinity ? -1 : this.bodyBytesSent + left;
+  }
+
   get bodyIdleMs(): number {
     return this.route?.config.requestBodyTimeoutMs ?? UNROUTED_IDLE_MS;
   }

@@ -101,6 +101,10 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     return this.body === undefined || this.body.ended;
   }
 
+  get answerBytes(): number {
+    return this.left === Infinity ? -1 : this.bodyBytesSent + this.left;
+  }
+
   get sendTimeoutMs(): number {
     return this.route?.config.sendTimeoutMs ?? UNROUTED_IDLE_MS;
   }

@@ -5,6 +5,7 @@ import { type Problem, problem } from "../../model/serving.js";
 import { Untrusted } from "../../model/untrusted.js";
 import type { ControlOutcome, Done } from "./control.js";
 import type { ControlRequest } from "./controlRequest.js";
+import { OVERVIEW } from "./overviewSchema.js";
 
 /**
  * Asks a running master, and waits for the outcome. A master that is replaced in the meantime says so, and its
@@ -139,6 +140,7 @@ const DONE = z.object({
   upstreams: z.array(UPSTREAM).optional(),
   pauses: PAUSES.optional(),
   notified: z.array(z.object({ name: TEXT, type: TEXT, why: TEXT.optional() })).optional(),
+  overview: OVERVIEW.optional(),
 }) as unknown as z.ZodType<Done>;
 
 const OUTCOME: z.ZodType<ControlOutcome> = z.union([

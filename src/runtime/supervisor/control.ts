@@ -7,6 +7,7 @@ import type { WorkerHoldings } from "../worker/holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
 import type { ListedPauses } from "./listedPauses.js";
 import type { ListedUpstream } from "./listedUpstreams.js";
+import type { Overview } from "../status/overview.js";
 import type { LoadedState } from "../load/loadConfig.js";
 
 /** The outcome of a request. */
@@ -29,6 +30,8 @@ export interface Done {
   readonly pauses?: ListedPauses;
   /** The answer to `notify`. */
   readonly notified?: readonly TestOutcome[];
+  /** The answer to `overview`. */
+  readonly overview?: Overview;
 }
 
 /**

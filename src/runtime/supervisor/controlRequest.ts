@@ -9,6 +9,8 @@ export type ControlRequest =
   | { readonly command: "status" }
   /** What its workers hold at the moment (`holdings.ts`); changes nothing. */
   | { readonly command: "holdings" }
+  /** What goes on, for people; changes nothing. */
+  | { readonly command: "overview" }
   /** The certificates that it serves; changes nothing. */
   | { readonly command: "certificates" }
   /** Ask the authority for a new certificate now; of the one with that name, or of all that come by ACME. */
@@ -34,7 +36,7 @@ export type ControlRequest =
 const text = z.string().max(4_096);
 /** All that a Date can be (ECMAScript, 21.4.1.1). */
 const time = z.number().min(0).max(8.64e15);
-const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams", "pauses"]);
+const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams", "pauses", "overview"]);
 /** Nobody keeps writes back for longer than a day. */
 const limitMs = z.number().min(1).max(86_400_000);
 

@@ -2,6 +2,8 @@ import { type Problem, problem } from "../../model/serving.js";
 import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { SeenTransfers } from "../exchange/transfers.js";
+import type { AskedStatus, AskStatus } from "../status/asked.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
@@ -16,6 +18,8 @@ export interface GenerationOptions extends WorkerSpec {
   challenges: readonly Challenge[];
   /** One of the workers counted this. */
   count(counts: Counts): void;
+  /** What a client of a worker gets to see of the status. */
+  readonly answerStatus: AskStatus;
   /** Something an administrator should know about a worker. */
   log(level: "crit" | "info", message: string): void;
   /** A worker ended that nobody had asked to; `how` completes the sentence "the worker …". */
@@ -43,6 +47,7 @@ export class Generation implements WorkerEvents {
   private readonly seen = new Acknowledgements<WorkerHandle, SeenServers>();
   private readonly measured = new Acknowledgements<WorkerHandle, Counts>();
   private readonly paused = new Acknowledgements<WorkerHandle, SeenPauses>();
+  private readonly transferring = new Acknowledgements<WorkerHandle, SeenTransfers>();
   private nobodyAccepts: () => void = () => undefined;
   private started: (problems: readonly Problem[]) => void = () => undefined;
   private allGone: () => void = () => undefined;
@@ -146,6 +151,15 @@ export class Generation implements WorkerEvents {
     return asked.filter((one) => this.workers.has(one)).map((one) => answers.get(one));
   }
 
+  /** What the workers have in progress, by process; undefined for a worker that does not answer. */
+  async transfers(): Promise<readonly (readonly [pid: number, seen: SeenTransfers | undefined])[]> {
+    const asked = [...this.workers].filter(({ ready }) => ready);
+    const answers = await this.transferring.ask(asked, TRANSFERS_MS, (turn) =>
+      this.broadcast({ type: "transfers", turn }),
+    );
+    return asked.filter((one) => this.workers.has(one)).map((one) => [one.pid!, answers.get(one)]);
+  }
+
   private isAccepting(worker: WorkerHandle): boolean {
     return this.state === "serving" && worker.ready && !this.leaving.has(worker);
   }
@@ -187,12 +201,21 @@ export class Generation implements WorkerEvents {
     this.paused.acknowledge(worker, turn, seen);
   }
 
+  onTransfers(worker: WorkerHandle, turn: number, seen: SeenTransfers): void {
+    this.transferring.acknowledge(worker, turn, seen);
+  }
+
+  onStatus(worker: WorkerHandle, turn: number, asked: AskedStatus): void {
+    void this.options.answerStatus(asked).then((answer) => worker.send({ type: "status", turn, answer }));
+  }
+
   onGone(worker: WorkerHandle, how: string): void {
     this.workers.delete(worker);
     this.acknowledgements.gone(worker);
     this.seen.gone(worker);
     this.paused.gone(worker);
     this.measured.gone(worker);
+    this.transferring.gone(worker);
     this.acceptsNoMore(worker);
     if (this.state === "draining") return this.checkGone();
     if (this.leaving.delete(worker)) return;
@@ -273,6 +296,8 @@ const KILL_AFTER_MS = 5_000;
 const ANSWERING_MS = 10_000;
 /** A worker that hangs must not keep the answers of the others back. */
 const HOLDINGS_MS = 2_000;
+/** Somebody waits for the page. */
+const TRANSFERS_MS = 1_000;
 /** The longest delay a Node timer can hold. */
 const TIMER_MAX_MS = 2_147_483_647;
 

@@ -6,6 +6,7 @@ import { type Problem, problem } from "../../model/serving.js";
 import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { SeenTransfers } from "../exchange/transfers.js";
 import type { OwnSocket } from "./ownListener.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { MasterMessage } from "../worker/ipc.js";
@@ -93,6 +94,7 @@ export interface Supervised {
   orderServers?(orders: ServerOrders): Promise<readonly SeenServers[]>;
   orderPauses?(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]>;
   gauges?(): Promise<readonly Counts[]>;
+  transfers?(): Promise<readonly (readonly [pid: number, seen: SeenTransfers | undefined])[]>;
 }
 
 /** Which programs a new master is started with. */

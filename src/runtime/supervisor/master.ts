@@ -17,6 +17,7 @@ import { MasterSockets } from "./masterSockets.js";
 import { ServedCertificates } from "./servedCertificates.js";
 import { ServedCounts } from "./servedCounts.js";
 import { type NotifyingMaster, ServedNotifications } from "./servedNotifications.js";
+import { ServedOverview } from "./servedOverview.js";
 import { ServedPauses } from "./servedPauses.js";
 import { ServedUpstreams } from "./servedUpstreams.js";
 import { type Serving, ServiceState, stopped } from "./serviceState.js";
@@ -56,6 +57,7 @@ export class Master implements ReplaceableMaster {
   readonly pauses: ServedPauses;
   readonly counts: ServedCounts;
   readonly notifications: ServedNotifications;
+  readonly overview: ServedOverview;
   private control: ControlServer | undefined;
   private readonly ticketKeys: TicketKeys;
   /** Reloads that were requested and have not begun are done as one. */
@@ -101,6 +103,9 @@ export class Master implements ReplaceableMaster {
       this.watched(),
       this.logs,
     );
+    this.overview = new ServedOverview(this, this.logs, () => {
+      return { config: this.loaded!.config, generation: this.generation, isStopping: this.isStopping };
+    });
     this.succession = new Succession(this);
     if (predecessor === undefined) return;
     this.counts.passOn((counts) => predecessor.count(counts));
@@ -244,6 +249,7 @@ export class Master implements ReplaceableMaster {
     this.certificates.lookAfter();
     void this.upstreams.lookAfter();
     void this.notifications.lookAfter();
+    this.overview.begin();
   }
 
   status(): Done {
@@ -317,6 +323,7 @@ export class Master implements ReplaceableMaster {
       challenges: this.supervised.challenges,
       serverOrders: () => this.upstreams.orders,
       pauses: () => this.pauses.order,
+      answerStatus: (asked) => this.overview.answer(asked),
       logToStderr: this.options.logToStderr === true,
       count: (counts) => this.counts.add(counts),
       log: (level, message) => this.logs.write(level, message),
@@ -342,8 +349,7 @@ export class Master implements ReplaceableMaster {
     await previous?.drain();
     await Promise.all([this.certificates.begin(), this.ticketKeys.begin(all)]);
     await this.logs.use(config);
-    for (const p of [...loaded.warnings, ...this.sockets.listeners.unused(config.listeners)])
-      this.logs.warn(p);
+    this.logs.warn(...loaded.warnings, ...this.sockets.listeners.unused(config.listeners));
     for (const [level, note] of startNotes(loaded, previous === undefined)) this.logs.write(level, note);
     return [];
   }
@@ -360,6 +366,7 @@ export class Master implements ReplaceableMaster {
     this.upstreams.stop();
     this.pauses.stop();
     this.notifications.stop();
+    this.overview.stop();
     await Promise.all([drained, this.certificates.stop()]);
   }
 

@@ -1,10 +1,13 @@
 import type { Problem, ProxyConfig } from "../../model/serving.js";
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { LogFiles } from "../logs/logFiles.js";
+import { RecentEvents } from "./recentEvents.js";
 import { problemCount, problemLine, problemsText, write } from "./masterReport.js";
 
 /** Where the master says what it does: standard error, and the main error log if that is a file. */
 export class MasterLog {
+  /** What it said last, for those who look at the status. */
+  readonly recent = new RecentEvents();
   private file: LogFiles | undefined;
 
   /** @param filesToo whether log files are used at all */
@@ -32,18 +35,23 @@ export class MasterLog {
   }
 
   write(level: ErrorLevel, message: string): void {
+    this.recent.add(level, message);
     write(process.stderr, `portico: ${message}\n`);
     this.file?.mainError.write(level, message);
   }
 
-  warn(p: Problem): void {
-    write(process.stderr, `portico: warning: ${problemsText([p])}`);
-    this.file?.mainError.write("warn", problemLine(p));
+  warn(...problems: readonly Problem[]): void {
+    for (const p of problems) {
+      this.recent.add("warn", `warning ${p.code}`, [p]);
+      write(process.stderr, `portico: warning: ${problemsText([p])}`);
+      this.file?.mainError.write("warn", problemLine(p));
+    }
   }
 
   /** A request that was refused because of these problems. */
   refuse(verdict: string, problems: readonly Problem[]): void {
     const text = `${verdict}: ${problemCount(problems)}`;
+    this.recent.add("error", text, problems);
     write(process.stderr, `${problemsText(problems)}portico: ${text}\n`);
     this.file?.mainError.write("error", text);
     for (const p of problems) this.file?.mainError.write("error", problemLine(p));

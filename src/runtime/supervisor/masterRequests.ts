@@ -5,6 +5,7 @@ import type { MasterLog } from "./masterLog.js";
 import { holdingsText } from "../worker/holdings.js";
 import type { ServedCertificates } from "./servedCertificates.js";
 import type { ServedNotifications } from "./servedNotifications.js";
+import type { ServedOverview } from "./servedOverview.js";
 import type { ServedPauses } from "./servedPauses.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
@@ -18,6 +19,7 @@ export interface AskedMaster {
   readonly upstreams: Pick<ServedUpstreams, "list" | "drain">;
   readonly pauses: Pick<ServedPauses, "list" | "begin" | "end" | "quiesce" | "resume">;
   readonly notifications: Pick<ServedNotifications, "test" | "rolledBack">;
+  readonly overview: Pick<ServedOverview, "now">;
   readonly certificates: Pick<ServedCertificates, "list" | "renew">;
 }
 
@@ -42,6 +44,8 @@ async function answer(master: AskedMaster, request: ControlRequest): Promise<Con
       return { ok: true, value: master.status() };
     case "holdings":
       return { ok: true, value: await holdings(master) };
+    case "overview":
+      return { ok: true, value: await overview(master) };
     case "certificates":
       return { ok: true, value: master.certificates.list() };
     case "renew":
@@ -75,4 +79,9 @@ async function answer(master: AskedMaster, request: ControlRequest): Promise<Con
 async function holdings({ supervised }: AskedMaster): Promise<Done> {
   const workers = await supervised.holdings();
   return { message: holdingsText(workers), warnings: [], workers };
+}
+
+async function overview({ overview: served }: AskedMaster): Promise<Done> {
+  const made = await served.now();
+  return { message: `serving since ${new Date(made.since).toISOString()}`, warnings: [], overview: made };
 }

@@ -1,6 +1,7 @@
 import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { SeenTransfers } from "../exchange/transfers.js";
 import type { Supervised } from "./handover.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
@@ -67,6 +68,11 @@ export class Supervision {
   /** What all workers have at the moment; what they counted until then is counted when this resolves. */
   async gauges(): Promise<readonly Counts[]> {
     return (await Promise.all([...this.all].map((each) => each.gauges?.() ?? []))).flat();
+  }
+
+  /** What the workers of this master have in progress, by process; undefined for one that is silent. */
+  async transfers(): Promise<readonly (readonly [pid: number, seen: SeenTransfers | undefined])[]> {
+    return (await Promise.all([...this.all].map((each) => each.transfers?.() ?? []))).flat();
   }
 
   async drain(): Promise<void> {

@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { SeenTransfers } from "../exchange/transfers.js";
+import type { AskedStatus } from "../status/asked.js";
 import type { WorkerHeap } from "./allowance.js";
 import { withinMemory } from "./memoryLimits.js";
 import { nodeOptions } from "./noDebugger.js";
@@ -27,6 +29,10 @@ export interface WorkerEvents {
   onPauses(worker: WorkerHandle, turn: number, seen: SeenPauses): void;
   /** It counted this since it said so last; perhaps it was asked. */
   onCounts(worker: WorkerHandle, message: CountsMessage): void;
+  /** It has these requests in progress. */
+  onTransfers(worker: WorkerHandle, turn: number, seen: SeenTransfers): void;
+  /** A client of it wants to see the status. */
+  onStatus(worker: WorkerHandle, turn: number, asked: AskedStatus): void;
   /** It is gone, for whatever reason; called once. `how` completes the sentence "worker 123 …". */
   onGone(worker: WorkerHandle, how: string): void;
 }
@@ -108,6 +114,8 @@ export class WorkerHandle {
     if (message.type === "holdings") return this.events.onAnswering(this, message.turn, message.holdings);
     if (message.type === "pauses") return this.events.onPauses(this, message.turn, message.seen);
     if (message.type === "counts") return this.events.onCounts(this, message);
+    if (message.type === "transfers") return this.events.onTransfers(this, message.turn, message.seen);
+    if (message.type === "status") return this.events.onStatus(this, message.turn, message.asked);
     if (message.type === "servers") return this.events.onServers(this, message.turn, message.seen);
     clearTimeout(this.startTimer);
     if (message.type === "failed") return this.events.onFailed(this, message.problems);

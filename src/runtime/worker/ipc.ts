@@ -1,6 +1,8 @@
 import type { Problem } from "../../model/index.js";
 import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
+import type { SeenTransfers } from "../exchange/transfers.js";
+import type { AskedStatus, StatusAnswer } from "../status/asked.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
@@ -28,7 +30,11 @@ export type MasterMessage =
   /** Act on these orders, and no others, from now on; then say what you see of the servers. */
   | { readonly type: "servers"; readonly orders: ServerOrders; readonly turn: number }
   /** Refuse this, and nothing else, from now on; then say what you see of the requests in progress. */
-  | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number };
+  | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number }
+  /** Say what you have in progress. */
+  | { readonly type: "transfers"; readonly turn: number }
+  /** The answer to `status` of that turn; a master of an older release gives none. */
+  | { readonly type: "status"; readonly turn: number; readonly answer: StatusAnswer | undefined };
 
 /** Everything a worker needs; its first message. */
 export interface StartMessage {
@@ -58,7 +64,10 @@ export type WorkerMessage =
   | { readonly type: "holdings"; readonly turn: number; readonly holdings: Holdings }
   | CountsMessage
   | { readonly type: "servers"; readonly turn: number; readonly seen: SeenServers }
-  | { readonly type: "pauses"; readonly turn: number; readonly seen: SeenPauses };
+  | { readonly type: "pauses"; readonly turn: number; readonly seen: SeenPauses }
+  | { readonly type: "transfers"; readonly turn: number; readonly seen: SeenTransfers }
+  /** A client wants to see this of the status. */
+  | { readonly type: "status"; readonly turn: number; readonly asked: AskedStatus };
 
 /** What a worker counted since its last one: several times a second, if it is anything, and when it was asked. */
 export interface CountsMessage {

@@ -1,6 +1,7 @@
 import { type CountsMessage, type MasterMessage, WORKER_EXIT, type WorkerMessage } from "./ipc.js";
 import { doWithout } from "../sockets/node/pieces.js";
 import { SWEEP_MS, sweepRegularly } from "../sockets/deadlines.js";
+import { StatusQuestions } from "./statusQuestions.js";
 import { WorkerServer } from "./workerServer.js";
 
 /**
@@ -31,6 +32,7 @@ export function runWorker(): void {
 }
 
 class Worker {
+  private readonly status = new StatusQuestions((turn, asked) => send({ type: "status", turn, asked }));
   private service: WorkerServer | undefined;
   private opening: Promise<void> | undefined;
   private draining = false;
@@ -41,7 +43,7 @@ class Worker {
     switch (message.type) {
       case "start":
         doWithout(message.without);
-        this.service = new WorkerServer(message);
+        this.service = new WorkerServer(message, (asked) => this.status.ask(asked));
         this.opening = this.open(this.service);
         return;
       case "drain":
@@ -71,6 +73,12 @@ class Worker {
         const seen = this.service?.orderPauses(message.order) ?? { writes: 0 };
         return send({ type: "pauses", turn: message.turn, seen });
       }
+      case "transfers": {
+        const seen = this.service?.transfers() ?? { transfers: [], more: 0 };
+        return send({ type: "transfers", turn: message.turn, seen });
+      }
+      case "status":
+        return this.status.answered(message.turn, message.answer);
     }
   }
 

@@ -9,10 +9,12 @@ import { tally } from "../exchange/tally.js";
 import { gaugesOf } from "./gauges.js";
 import { type Holdings, holdingsOf } from "./holdings.js";
 import { NO_PAUSES, type PauseOrder, type SeenPauses } from "../exchange/pauses.js";
+import { type SeenTransfers, Transfers } from "../exchange/transfers.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
+import type { AskStatus } from "../status/asked.js";
 import { LogFiles } from "../logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../actions/compileRoutes.js";
 
@@ -25,12 +27,17 @@ export class WorkerServer {
   private readonly http1: Http1Connections;
   private readonly http2: Http2Connections;
   private readonly servers: readonly ListenerServer[];
+  private readonly inProgress = new Transfers();
 
-  constructor(private readonly start: StartMessage) {
+  /** @param askStatus asks the master, for routes that show the status */
+  constructor(
+    private readonly start: StartMessage,
+    askStatus: AskStatus,
+  ) {
     this.config = frozen(start.loaded.config);
     this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
     const { fieldValues, upstreamTls, cookieKey } = start.loaded;
-    this.routes = compileRoutes(this.config, this.logs, fieldValues, upstreamTls, cookieKey);
+    this.routes = compileRoutes(this.config, this.logs, fieldValues, upstreamTls, cookieKey, askStatus);
     this.gate = new ConnectionGate(this.config.limits, this.routes.trusted, (message) =>
       this.logs.mainError.write("warn", message),
     );
@@ -136,6 +143,11 @@ export class WorkerServer {
   /** The clock ticks. @param lateMs how late */
   ticked(lateMs: number): void {
     this.routes.counts.late(lateMs);
+  }
+
+  /** What it has in progress. */
+  transfers(): SeenTransfers {
+    return this.inProgress.look([...this.http1.running(), ...this.http2.running()]);
   }
 
   setTicketKeys(ticketKeys: string): void {

@@ -75,6 +75,11 @@ export class MessageFraming {
     this.ended = false;
   }
 
+  /** Bytes of body that may still be sent; Infinity if the head announced no number. */
+  get bytesLeft(): number {
+    return this.left;
+  }
+
   /** Whether bytes may follow the head at all. */
   get hasBody(): boolean {
     return this.kind !== Kind.None;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../kit/ports.js";
+import { freePort } from "./ports.js";
 
 /** Headless Chromium, driven by W3C WebDriver (chromedriver). */
 export class Browser {
@@ -52,6 +52,31 @@ export class Browser {
   /** What a function body returns in the page. */
   evaluate<T>(script: string): Promise<T> {
     return command("POST", `${this.session}/execute/sync`, { script, args: [] });
+  }
+
+  /** What it shows: a width, a height that all of the page fits into unless it is given, and which colours it asks for. */
+  async showAs({ width, height, dark }: { width: number; height?: number; dark: boolean }): Promise<void> {
+    const features = [
+      { name: "prefers-color-scheme", value: dark ? "dark" : "light" },
+      { name: "prefers-reduced-motion", value: "reduce" },
+    ];
+    await this.devTools("Emulation.setEmulatedMedia", { features });
+    const size = (high: number): Promise<unknown> =>
+      this.devTools("Emulation.setDeviceMetricsOverride", {
+        ...{ width, height: high, deviceScaleFactor: 1, mobile: width < 600 },
+      });
+    await size(height ?? 600);
+    if (height === undefined)
+      await size(await this.evaluate<number>("return document.documentElement.scrollHeight"));
+  }
+
+  /** A picture of the page as it is shown, as PNG. */
+  async screenshot(): Promise<Buffer> {
+    return Buffer.from(await command<string>("GET", `${this.session}/screenshot`), "base64");
+  }
+
+  private devTools(cmd: string, params: object): Promise<unknown> {
+    return command("POST", `${this.session}/goog/cdp/execute`, { cmd, params });
   }
 
   async stop(): Promise<void> {

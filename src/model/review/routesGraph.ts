@@ -1,5 +1,5 @@
-import { clientPort, endpoint, hasSeveral, type ProxyConfig, serversOf } from "../model/index.js";
-import { Reach, type WayIn, writesOf } from "../model/review/ways.js";
+import { clientPort, endpoint, hasSeveral, type ProxyConfig, serversOf } from "../index.js";
+import { Reach, type WayIn, writesOf } from "./ways.js";
 
 /** A picture of what is reachable, before it is drawn: listeners, virtual servers, routes, and where these lead. */
 export interface RoutesGraph {
@@ -18,6 +18,17 @@ export interface GraphNode {
 export interface GraphEdge {
   readonly from: string;
   readonly to: string;
+  /** What requests have in common that take it: names of the config. */
+  readonly of: EdgeOf;
+}
+
+export interface EdgeOf {
+  readonly listener?: string;
+  readonly server?: string;
+  readonly route?: string;
+  readonly upstream?: string;
+  /** URL of a server of the upstream. */
+  readonly url?: string;
 }
 
 export function routesGraph(config: ProxyConfig): RoutesGraph {
@@ -51,13 +62,23 @@ export function routesGraph(config: ProxyConfig): RoutesGraph {
       ...served.map(({ listener, server }) => ({
         from: `l${listeners.findIndex(({ name }) => name === listener)}`,
         to: `v${virtualServers.indexOf(server)}`,
+        of: { listener, server: server.name },
       })),
-      ...ways.map(({ server }, i) => ({ from: `v${virtualServers.indexOf(server)}`, to: `r${i}` })),
-      ...ways.map((way, i) => ({ from: `r${i}`, to: goalIds.get(goalOf(way))! })),
+      ...ways.map(({ server, route }, i) => ({
+        from: `v${virtualServers.indexOf(server)}`,
+        to: `r${i}`,
+        of: { server: server.name, route: route.name },
+      })),
+      ...ways.map((way, i) => ({
+        from: `r${i}`,
+        to: goalIds.get(goalOf(way))!,
+        of: { server: way.server.name, route: way.route.name },
+      })),
       ...several.flatMap((one) =>
         serversOf(one).map(({ url }) => ({
           from: goalIds.get(`upstream ${one.name}`)!,
           to: `s${urls.indexOf(url)}`,
+          of: { upstream: one.name, url },
         })),
       ),
     ],

@@ -1,0 +1,124 @@
+import { request } from "node:http";
+import { StatusQuestions } from "../../src/runtime/worker/statusQuestions.js";
+import type { AskedStatus } from "../../src/runtime/status/asked.js";
+import { loopback, oneServer } from "../../proof/kit/oneServer.js";
+import { Portico } from "../../proof/kit/portico.js";
+import { freePort } from "../../proof/kit/ports.js";
+
+/** The status as a route: who sees it, and what a worker gets from its master. */
+
+let port: number;
+let portico: Portico;
+
+beforeAll(async () => {
+  port = await freePort();
+  const allowed = { type: "status", allow: ["127.0.0.1"] } as const;
+  portico = await Portico.start(
+    oneServer({
+      workers: 2,
+      logs: { access: "off", error: "off" },
+      trustedProxies: ["127.0.0.1"],
+      listeners: [loopback("http", port)],
+      upstreams: [],
+      routes: [
+        { name: "own", path: "/status", action: { ...allowed, addresses: "whole" } },
+        {
+          name: "others",
+          path: "/others",
+          action: { type: "status", allow: ["10.0.0.0/8", "2001:db8::/32"] },
+        },
+        { name: "slash", path: "/ops/", action: allowed },
+      ],
+    }),
+  );
+});
+afterAll(() => portico.stop());
+
+interface Got {
+  readonly status: number;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly body: string;
+}
+
+function get(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ port, path, headers, method, agent: false }, (answer) => {
+      let body = "";
+      answer.setEncoding("utf8").on("data", (text: string) => (body += text));
+      answer.on("end", () => resolve({ status: answer.statusCode!, headers: answer.headers, body }));
+    });
+    sent.on("error", reject).end();
+  });
+}
+
+test.each([
+  ["/status", "text/html; charset=utf-8", "<!doctype html>"],
+  ["/status/", "text/html; charset=utf-8", "<!doctype html>"],
+  ["/ops/", "text/html; charset=utf-8", "<!doctype html>"],
+  ["/status?json", "application/json; charset=utf-8", '{"version":'],
+  ["/status?script", "text/javascript; charset=utf-8", '"use strict";'],
+  ["/status?style", "text/css; charset=utf-8", ":root"],
+])("%s is %s", async (path, type, begin) => {
+  const { status, headers, body } = await get(path);
+  expect([status, headers["content-type"], body.slice(0, begin.length)]).toEqual([200, type, begin]);
+  expect(headers).toMatchObject({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
+  expect(headers["content-security-policy"]).toMatch(
+    /^default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; /,
+  );
+});
+
+test.each([
+  ["a query that names no part", "/status?x", {}, "GET", 404],
+  ["a path below", "/status/x", {}, "GET", 404],
+  ["another method", "/status", {}, "POST", 405],
+  ["a client that may not look", "/others", {}, "GET", 403],
+  ["such a client that asks for the data", "/others?json", {}, "GET", 403],
+  ["a client that a trusted proxy names", "/others", { "X-Forwarded-For": "10.1.2.3" }, "GET", 200],
+  ["one that it names and that may not look", "/status", { "X-Forwarded-For": "203.0.113.9" }, "GET", 403],
+])("%s: %s", async (_, path, headers, method, status) => {
+  expect((await get(path, headers, method)).status).toBe(status);
+});
+
+test("HEAD gets the length, and no page", async () => {
+  const { status, headers, body } = await get("/status", {}, "HEAD");
+  expect([status, Number(headers["content-length"]) > 1_000, body]).toEqual([200, true, ""]);
+});
+
+test("it says what is served", async () => {
+  const { body } = await get("/status?json");
+  expect(JSON.parse(body)).toMatchObject({
+    state: "serving",
+    generation: 1,
+    workers: { running: 2, silent: 0 },
+    listeners: [`http 127.0.0.1:${port}`],
+    transfers: [],
+  });
+});
+
+describe("questions of a worker", () => {
+  const ASKED: AskedStatus = { part: "page", addresses: "whole", fileNames: true };
+  const ANSWER = { contentType: "text/html", body: "x" };
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  test("one that the master does not answer ends after 5 s, and its late answer is dropped", async () => {
+    const sent: number[] = [];
+    const questions = new StatusQuestions((turn) => sent.push(turn));
+    const answer = questions.ask(ASKED);
+    jest.advanceTimersByTime(5_000);
+    expect(await answer).toBeUndefined();
+    questions.answered(sent[0]!, ANSWER);
+    const next = questions.ask(ASKED);
+    questions.answered(sent[1]!, ANSWER);
+    expect(await next).toBe(ANSWER);
+  });
+
+  test("there are 32 at a time at most", async () => {
+    const sent: number[] = [];
+    const questions = new StatusQuestions((turn) => sent.push(turn));
+    const open = Array.from({ length: 40 }, () => questions.ask(ASKED));
+    expect(sent).toHaveLength(32);
+    jest.advanceTimersByTime(5_000);
+    expect(new Set(await Promise.all(open))).toEqual(new Set([undefined]));
+  });
+});

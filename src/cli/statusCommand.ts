@@ -1,0 +1,108 @@
+import { type Command } from "commander";
+import { askMaster } from "../runtime/supervisor/askMaster.js";
+import { printOutcome, withControl } from "./controlOptions.js";
+import { EXIT, json, type Output } from "./output.js";
+import { statusText } from "./statusText.js";
+
+interface Flags {
+  control: string;
+  timeout: number;
+  json?: boolean;
+  watch?: boolean;
+}
+
+export function addStatus(program: Command, output: Output, done: (code: number) => void): void {
+  withControl(program.command("status"))
+    .description("show what goes on: traffic, transfers, upstream servers, certificates, last errors")
+    .option("--watch", "show it again each second, until Ctrl-C")
+    .addHelpText(
+      "after",
+      `
+The first lines say what is not as it should be, and what to do about it. It shows what the status page shows, with whole
+addresses of clients; of paths only the route's and the name of a file, never a query.
+
+Examples:
+  portico status
+  portico status --watch
+  portico status --json | jq '.overview.transfers'`,
+    )
+    .action(async (flags: Flags) => {
+      if (flags.watch === true) return done(await watch(flags, output));
+      done(await show(flags, output));
+    });
+}
+
+async function show(flags: Flags, output: Output, before = ""): Promise<number> {
+  const { control, timeout, json: asJson } = flags;
+  const outcome = await askMaster(control, { command: "overview" }, timeout * 1_000);
+  if (!outcome.ok) return printOutcome(outcome, "status", output, asJson);
+  const { overview } = outcome.value;
+  if (overview === undefined) {
+    output.err("status failed: the running portico is of a release without it\n");
+    return EXIT.failed;
+  }
+  const shown = { ok: true, overview };
+  if (asJson === true) output.out(flags.watch === true ? `${JSON.stringify(shown)}\n` : json(shown));
+  else if (flags.watch === true && isScreen())
+    draw(statusText(overview, process.stdout.columns || Infinity), output);
+  else output.out(before + statusText(overview));
+  return EXIT.ok;
+}
+
+/**
+ * Puts a text in place of the one before, as much of it as the screen has lines for. The text is printable; only these few
+ * sequences move the cursor.
+ */
+function draw(text: string, output: Output): void {
+  const lines = text
+    .trimEnd()
+    .split("\n")
+    .slice(0, (process.stdout.rows || Infinity) - 1);
+  process.stdout.write(HOME);
+  for (const line of lines) {
+    output.out(line);
+    process.stdout.write(CLEAR_REST_OF_LINE);
+  }
+  process.stdout.write(CLEAR_BELOW);
+}
+
+const isScreen = (): boolean => process.stdout.isTTY && process.env.TERM !== "dumb";
+
+/** Until it is interrupted, which is how it is meant to end. */
+async function watch(flags: Flags, output: Output): Promise<number> {
+  const drawn = isScreen() && flags.json !== true;
+  const over = new AbortController();
+  const stop = (): void => over.abort();
+  for (const signal of ENDING) process.on(signal, stop);
+  if (drawn) process.stdout.write(BEGIN);
+  try {
+    for (let before = ""; !over.signal.aborted; before = "\n") {
+      const code = await show(flags, output, drawn || flags.json === true ? "" : before);
+      if (code !== EXIT.ok) return code;
+      await paused(over.signal);
+    }
+    return EXIT.ok;
+  } finally {
+    for (const signal of ENDING) process.off(signal, stop);
+    if (drawn) process.stdout.write(END);
+  }
+}
+
+const ENDING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const EVERY_MS = 1_000;
+/** ECMA-48, 8.3.21, 8.3.39 and 8.3.41; the cursor is hidden and shown by DEC's private mode 25. */
+const HOME = "\u001b[H";
+const CLEAR_REST_OF_LINE = "\u001b[K\n";
+const CLEAR_BELOW = "\u001b[J";
+const BEGIN = `\u001b[?25l\u001b[2J`;
+const END = "\u001b[?25h";
+
+function paused(over: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, EVERY_MS);
+    over.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

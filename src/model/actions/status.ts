@@ -1,0 +1,46 @@
+import * as z from "zod";
+import { plainRange } from "../addressRanges.js";
+import type { DeepReadonly } from "../deepReadonly.js";
+import { cidr } from "../fields.js";
+import { problem } from "../problem.js";
+import type { ActionKind } from "./kind.js";
+
+export const statusFields = z
+  .strictObject({
+    type: z.literal("status").describe("Marks this kind of action."),
+    allow: z
+      .array(cidr("An address or range.", "10.0.0.0/8"))
+      .min(1)
+      .meta({
+        description:
+          "Addresses and CIDR ranges of clients who may look; all others get 403. Behind trusted proxies the client is the " +
+          "one that they name. Ranges with every address are refused.",
+        examples: [["10.0.0.0/8"]],
+      }),
+    addresses: z
+      .enum(["whole", "shortened"])
+      .default("shortened")
+      .describe("How addresses of clients are shown; `shortened`: IPv4 to 24 bits, IPv6 to 48."),
+    fileNames: z
+      .boolean()
+      .default(false)
+      .describe("Whether the file that a request's path ends with is named, shortened."),
+  })
+  .describe("A page that shows what goes on: traffic, transfers, upstream servers, certificates, errors.");
+
+export const status: ActionKind<DeepReadonly<z.output<typeof statusFields>>> = {
+  upstreams: [],
+  directories: [],
+  redirects: undefined,
+  problems: ({ allow }, at) =>
+    allow.flatMap((received, i) => {
+      if (Number(plainRange(received).split("/")[1]) !== 0) return [];
+      const message = "has every address of a family: anybody could see who uses the front end";
+      const more = {
+        received,
+        allowed: "addresses and ranges of administrators",
+        fix: "Name the addresses of those who look after the front end.",
+      };
+      return [problem("config.everyone-allowed", `${at}.allow[${i}]`, message, more)];
+    }),
+};

@@ -1,0 +1,51 @@
+import { type ActionOf, type RouteConfig, withinRanges } from "../../model/serving.js";
+import { respondError } from "../exchange/errorPages.js";
+import type { Action, Exchange } from "../exchange/exchange.js";
+import { reasonPhrase } from "../exchange/reasonPhrases.js";
+import { guarded } from "../sockets/guarded.js";
+import { type AskStatus, partOfQuery, STATUS_FIELDS, type StatusAnswer } from "../status/asked.js";
+
+/**
+ * Shows what goes on, to the clients that may see it. The master knows; a client that asks often gets what was made for the
+ * last one (`supervisor/servedOverview.ts`).
+ */
+export class StatusAction implements Action {
+  private readonly isAllowed: (address: string) => boolean;
+
+  constructor(
+    private readonly route: RouteConfig,
+    private readonly config: ActionOf<"status">,
+    private readonly ask: AskStatus,
+  ) {
+    this.isAllowed = withinRanges(config.allow);
+  }
+
+  handle(exchange: Exchange): void {
+    const { request, client } = exchange;
+    // As nginx's `allow` and `deny` answer.
+    if (!this.isAllowed(client.address)) return respondError(exchange, 403);
+    const { method, target } = request;
+    if (method !== "GET" && method !== "HEAD")
+      return respondError(exchange, 405, { headers: ["Allow", "GET, HEAD"] });
+    const { path } = this.route;
+    if (request.path !== path && request.path !== `${path}/`) return respondError(exchange, 404);
+    const at = target.indexOf("?");
+    const part = partOfQuery(at === -1 ? "" : target.slice(at + 1));
+    if (part === undefined) return respondError(exchange, 404);
+    const { addresses, fileNames } = this.config;
+    void this.ask({ part, addresses, fileNames }).then((answer) =>
+      guarded(exchange, () => answered(exchange, answer)),
+    );
+  }
+}
+
+function answered(exchange: Exchange, answer: StatusAnswer | undefined): void {
+  // The client may be gone: then this sends nothing.
+  if (exchange.released) return;
+  if (answer === undefined) return respondError(exchange, 503, { headers: ["Retry-After", "5"] });
+  const body = Buffer.from(answer.body);
+  const fields = ["Content-Type", answer.contentType, ...STATUS_FIELDS];
+  exchange.sendHead(200, reasonPhrase(200), fields, body.length);
+  if (exchange.request.method !== "HEAD") exchange.sendData(body);
+  exchange.end();
+}

@@ -1,0 +1,46 @@
+import type { Shown } from "./overview.js";
+
+/** Parts of the status that a client may ask for: the page, its data, and the two files of the page. */
+export type StatusPart = "page" | "json" | "script" | "style";
+
+/** What a worker asks its master for, on behalf of a client. */
+export interface AskedStatus extends Shown {
+  readonly part: StatusPart;
+}
+
+/** What the client gets. */
+export interface StatusAnswer {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Who answers. */
+export type AskStatus = (asked: AskedStatus) => Promise<StatusAnswer | undefined>;
+
+/** Fields of every answer. The page loads nothing but its own files, and may be nobody's frame. */
+export const STATUS_FIELDS = [
+  "Cache-Control",
+  "no-store",
+  "Content-Security-Policy",
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "X-Content-Type-Options",
+  "nosniff",
+  "Referrer-Policy",
+  "no-referrer",
+] as const;
+
+/**
+ * The part that a query names: the page's own files and its data are at its own path, so that they are found whatever
+ * path a route has and however it matches. Undefined for another query.
+ */
+export function partOfQuery(query: string): StatusPart | undefined {
+  return PARTS.get(query);
+}
+
+const PARTS: ReadonlyMap<string, StatusPart> = new Map([
+  ["", "page"],
+  ["json", "json"],
+  ["script", "script"],
+  ["style", "style"],
+]);

@@ -1,0 +1,26 @@
+import { printableValue } from "../../model/printable.js";
+
+/** A piece of HTML or SVG. Only {@link markup} makes one, so a text can get into a page in no other way than escaped. */
+export class Markup {
+  constructor(readonly text: string) {}
+}
+
+type Value = Markup | string | number | undefined | false | readonly Value[];
+
+/** Markup from a template: its literals as they are, its values as text. Nothing comes of `undefined` and `false`. */
+export function markup(literals: TemplateStringsArray, ...values: readonly Value[]): Markup {
+  let text = literals[0]!;
+  for (const [i, value] of values.entries()) text += rendered(value) + literals[i + 1]!;
+  return new Markup(text);
+}
+
+function rendered(value: Value): string {
+  if (value === undefined || value === false) return "";
+  if (value instanceof Markup) return value.text;
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" ? escaped(value) : value.map(rendered).join("");
+}
+
+/** For content and quoted attributes alike; controls and marks of direction are shown by their codes. */
+const escaped = (text: string): string =>
+  printableValue(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

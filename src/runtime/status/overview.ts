@@ -1,0 +1,148 @@
+import { isIPv6 } from "node:net";
+import type { Transfer } from "../exchange/transfers.js";
+
+/**
+ * What goes on, for people: the one document that the status page, `status.json`, the action `status` and `portico status`
+ * show. Made by the master when somebody asks. All of it is JSON; all texts are of the config, of Portico itself, or of
+ * clients and then short, printable, and without query strings and tokens. Times are milliseconds since 1970.
+ */
+export interface Overview {
+  /** Release of the master. */
+  readonly version: string;
+  /** When this was made. */
+  readonly at: number;
+  /** When the master began to serve. */
+  readonly since: number;
+  /** Counts up with each config that is put into service. */
+  readonly generation: number;
+  /** `stopping`: it finishes what is in progress. */
+  readonly state: "serving" | "stopping";
+  readonly workers: { readonly running: number; readonly silent: number };
+  /** `https 0.0.0.0:443`, in the order of the config. */
+  readonly listeners: readonly string[];
+  readonly traffic: Traffic;
+  readonly transfers: readonly ListedTransfer[];
+  /** Requests in progress besides `transfers`. */
+  readonly moreTransfers: number;
+  readonly upstreams: readonly OverviewUpstream[];
+  readonly certificates: readonly OverviewCertificate[];
+  /** What is refused for now: a sentence each. */
+  readonly pauses: readonly string[];
+  /** Reloads, upgrades, warnings and errors of the master, the newest first. */
+  readonly events: readonly OverviewEvent[];
+  readonly topology: Topology;
+}
+
+/** Rates are by the second, and means of a period. */
+export interface Traffic {
+  readonly requests: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** Open connections of clients. */
+  readonly connections: number;
+  readonly history: TrafficHistory;
+}
+
+/** Means of periods, the oldest first; each list has a number for each period. */
+export interface TrafficHistory {
+  /** Length of a period in milliseconds. */
+  readonly everyMs: number;
+  /** The most periods there may be; until then the time before is not known. */
+  readonly periods: number;
+  readonly requests: readonly number[];
+  readonly bytesIn: readonly number[];
+  readonly bytesOut: readonly number[];
+}
+
+export interface ListedTransfer extends Transfer {
+  /** Process of the worker that has it. */
+  readonly pid: number;
+}
+
+export interface OverviewUpstream {
+  readonly name: string;
+  readonly servers: readonly OverviewServer[];
+}
+
+export interface OverviewServer {
+  readonly url: string;
+  readonly backup: boolean;
+  /** `failing`: requests of the last minute failed there; `out`: workers leave it out for that. */
+  readonly state: "up" | "failing" | "out" | "drained" | "down";
+  /** Requests that it has; absent where they are not counted. */
+  readonly inProgress?: number;
+  /** Failed requests of the last minute. */
+  readonly failures: number;
+  /** Why it is down, out or failing, where that is known. */
+  readonly why?: string;
+}
+
+export interface OverviewCertificate {
+  readonly names: readonly string[];
+  readonly listeners: readonly string[];
+  readonly issuer: string;
+  readonly source: "files" | "acme" | "temporary";
+  readonly notAfter: number;
+  /** Whole days until then; below 0 once it has ended. */
+  readonly daysLeft: number;
+  /** Why it was not renewed. */
+  readonly problem?: { readonly message: string; readonly fix: string };
+}
+
+export interface OverviewEvent {
+  readonly at: number;
+  readonly level: "info" | "warn" | "error" | "crit";
+  readonly message: string;
+  readonly problems: readonly {
+    readonly path: string;
+    readonly message: string;
+    readonly fix: string;
+  }[];
+}
+
+/** What leads where: columns from left to right, and what flows between them. */
+export interface Topology {
+  readonly columns: readonly { readonly title: string; readonly nodes: readonly TopologyNode[] }[];
+  readonly edges: readonly TopologyEdge[];
+}
+
+export interface TopologyNode {
+  readonly id: string;
+  readonly kind: "listener" | "server" | "route" | "upstream" | "answer";
+  readonly lines: readonly string[];
+  /** Something is wrong with it. */
+  readonly trouble?: true;
+}
+
+export interface TopologyEdge {
+  readonly from: string;
+  readonly to: string;
+  /** Requests a second. */
+  readonly requests: number;
+}
+
+/** How much is shown of clients. */
+export interface Shown {
+  /** `shortened`: IPv4 to 24 bits, IPv6 to 48. */
+  readonly addresses: "whole" | "shortened";
+  /** Whether names of files are shown, shortened. */
+  readonly fileNames: boolean;
+}
+
+/** The same with no more of clients than is to be shown. */
+export function limited(overview: Overview, { addresses, fileNames }: Shown): Overview {
+  const transfers = overview.transfers.map(({ file, ...one }) => ({
+    ...one,
+    client: addresses === "whole" ? one.client : shortAddress(one.client),
+    ...(fileNames && file !== undefined ? { file } : {}),
+  }));
+  return { ...overview, transfers };
+}
+
+/** `192.0.2.x`, `2001:db8:1::x` */
+export function shortAddress(address: string): string {
+  if (!isIPv6(address)) return address.replace(/\.[^.]*$/, ".x");
+  const groups = address.split(":");
+  const known = groups.indexOf("");
+  return `${groups.slice(0, known === -1 ? 3 : Math.min(3, known)).join(":")}::x`;
+}

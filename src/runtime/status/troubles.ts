@@ -1,0 +1,76 @@
+import type { Overview } from "./overview.js";
+import { daysText, plural } from "./words.js";
+
+/** Something that somebody should do something about. */
+export interface Trouble {
+  readonly level: "warn" | "error";
+  readonly text: string;
+  readonly fix?: string;
+}
+
+/** What is not as it should be, the worst first: the first thing that the page and `portico status` say. */
+export function troublesOf(overview: Overview): readonly Trouble[] {
+  const all = [...upstreams(overview), ...certificates(overview), ...others(overview)];
+  return [...all.filter(({ level }) => level === "error"), ...all.filter(({ level }) => level === "warn")];
+}
+
+function upstreams({ upstreams: all }: Overview): readonly Trouble[] {
+  return all.flatMap(({ name, servers }) => {
+    const away = servers.filter(({ state }) => state !== "up" && state !== "drained");
+    const left = servers.some(({ state }) => state === "up");
+    return away.map(({ url, state, why, failures }): Trouble => {
+      const what =
+        state === "failing" ? `${plural(failures, "request")} failed in the last minute` : `is ${state}`;
+      const because = why === undefined ? "" : `: ${why}`;
+      const text = `Upstream ${name}: ${servers.length === 1 ? url : `its server ${url}`} ${state === "failing" ? `– ${what}` : what}${because}`;
+      return {
+        level: left ? "warn" : "error",
+        text,
+        fix: "Look at the application's own log, and whether it listens there.",
+      };
+    });
+  });
+}
+
+function certificates({ certificates: all }: Overview): readonly Trouble[] {
+  return all.flatMap(({ names, daysLeft, source, problem }): Trouble[] => {
+    const of = `The certificate of ${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ""}`;
+    const end = daysLeft < 0 ? `ended ${daysText(daysLeft)}` : `ends ${daysText(daysLeft)}`;
+    const fix = problem?.fix;
+    const level = daysLeft < DAYS_LAST ? "error" : "warn";
+    if (problem !== undefined)
+      return [{ level, text: `${of} was not renewed: ${problem.message}; it ${end}`, fix: fix! }];
+    if (source === "temporary")
+      return [{ level: "warn", text: `${of} is a temporary one, which browsers do not trust` }];
+    if (daysLeft >= DAYS_SOON) return [];
+    return [{ level, text: `${of} ${end}`, fix: "Put a new one in its place, and reload." }];
+  });
+}
+
+const [DAYS_SOON, DAYS_LAST] = [14, 3];
+
+function others({ state, pauses, workers, events }: Overview): readonly Trouble[] {
+  const last = events.find(({ message }) =>
+    /^(?:configuration reloaded|reload refused|upgrade refused)/.test(message),
+  );
+  return [
+    ...(state === "stopping"
+      ? [{ level: "warn", text: "Portico finishes what is in progress, and stops" } as const]
+      : []),
+    ...pauses.map((text) => ({ level: "warn", text }) as const),
+    ...(workers.silent > 0
+      ? [{ level: "warn", text: `${plural(workers.silent, "worker")} did not answer` } as const]
+      : []),
+    ...(last === undefined || last.level === "info"
+      ? []
+      : [
+          {
+            level: "error",
+            text: `${sentence(last.message)}${last.problems[0] === undefined ? "" : `: ${last.problems[0].path} ${last.problems[0].message}`}`,
+            ...(last.problems[0] === undefined ? {} : { fix: last.problems[0].fix }),
+          } as const,
+        ]),
+  ];
+}
+
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

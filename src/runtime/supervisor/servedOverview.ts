@@ -1,0 +1,199 @@
+import { type ProxyConfig, serversOf } from "../../model/serving.js";
+import { VERSION } from "../../model/version.js";
+import { totalOf } from "../counting/counts.js";
+import type { PauseOrder } from "../exchange/pauses.js";
+import { type SeenTransfers, TRANSFERS_MAX } from "../exchange/transfers.js";
+import type { AskedStatus, StatusAnswer } from "../status/asked.js";
+import { keyOf } from "../listen/sockets.js";
+import type {
+  ListedTransfer,
+  Overview,
+  OverviewCertificate,
+  OverviewServer,
+  OverviewUpstream,
+} from "../status/overview.js";
+import { timeText } from "../status/words.js";
+import type { ListedCertificate } from "./certificateList.js";
+import type { ListedServer } from "./listedUpstreams.js";
+import type { MasterLog } from "./masterLog.js";
+import type { ServedUpstreams } from "./servedUpstreams.js";
+import type { Supervision } from "./supervision.js";
+import type { ServedCounts } from "./servedCounts.js";
+import { EVERY_MS, routeKey, TrafficSamples, trafficTotals } from "./trafficHistory.js";
+
+/** Those of a master who know what goes on. */
+export interface OverviewSources {
+  readonly supervised: Pick<Supervision, "transfers">;
+  readonly upstreams: Pick<ServedUpstreams, "list">;
+  readonly pauses: { readonly order: PauseOrder };
+  readonly certificates: { list(): { readonly certificates?: readonly ListedCertificate[] } };
+  readonly counts: Pick<ServedCounts, "now">;
+}
+
+/** What a master serves now. */
+export interface OverviewState {
+  readonly config: ProxyConfig;
+  readonly generation: number;
+  /** Whether it finishes what is in progress. */
+  readonly isStopping: boolean;
+}
+
+/**
+ * The overview of a master: takes samples of the traffic while it serves, and puts the rest together when somebody asks. One
+ * who asks soon after another gets the same, so that many who look cost no more than one.
+ */
+export class ServedOverview {
+  private readonly samples = new TrafficSamples();
+  private readonly since = Date.now();
+  private timer: NodeJS.Timeout | undefined;
+  private made: { readonly at: number; readonly overview: Promise<Overview> } | undefined;
+
+  constructor(
+    private readonly sources: OverviewSources,
+    private readonly logs: Pick<MasterLog, "recent">,
+    private readonly state: () => OverviewState,
+  ) {}
+
+  /** Takes samples from now on. */
+  begin(): void {
+    const sample = async (): Promise<void> => {
+      this.samples.add(trafficTotals(await this.sources.counts.now()), performance.now());
+    };
+    this.timer ??= setInterval(() => void sample(), EVERY_MS).unref();
+    void sample();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** What goes on, as of now or a moment ago. */
+  now(): Promise<Overview> {
+    const now = performance.now();
+    if (this.made === undefined || now - this.made.at > FRESH_MS)
+      this.made = { at: now, overview: this.make() };
+    return this.made.overview;
+  }
+
+  /** What a client gets to see. */
+  async answer(asked: AskedStatus): Promise<StatusAnswer> {
+    // Only where somebody looks.
+    const { statusAnswer } = await import("../status/site.js");
+    return statusAnswer(asked, () => this.now());
+  }
+
+  private async make(): Promise<Overview> {
+    const { sources } = this;
+    const { config, generation, isStopping } = this.state();
+    const [counts, seen, { upstreams: several = [] }, { topologyOf }] = await Promise.all([
+      sources.counts.now(),
+      sources.supervised.transfers(),
+      sources.upstreams.list(),
+      import("./servedTopology.js"),
+    ]);
+    const at = Date.now();
+    const totals = trafficTotals(counts);
+    const rates = this.samples.recent(totals, performance.now());
+    const upstreams = config.upstreams.map((upstream): OverviewUpstream => {
+      const { name } = upstream;
+      const listed = several.find((one) => one.name === name)?.servers;
+      if (listed !== undefined) return { name, servers: listed.map(listedServer) };
+      const failures = this.samples.failures(totals, routesTo(config, name));
+      return { name, servers: serversOf(upstream).map((one) => onlyServer(one, failures)) };
+    });
+    const { transfers, more } = mostActive(
+      seen.flatMap(([pid, one]) => (one === undefined ? [] : [{ pid, ...one }])),
+    );
+    return {
+      version: VERSION,
+      at,
+      since: this.since,
+      generation,
+      state: isStopping ? "stopping" : "serving",
+      workers: { running: seen.length, silent: seen.filter(([, one]) => one === undefined).length },
+      listeners: config.listeners.map(({ protocol, address, port }) => `${protocol} ${keyOf(address, port)}`),
+      traffic: {
+        requests: rates.requests,
+        bytesIn: rates.bytesIn,
+        bytesOut: rates.bytesOut,
+        connections: totalOf(counts, "connectionsOpen"),
+        history: this.samples.history,
+      },
+      transfers,
+      moreTransfers: more,
+      upstreams,
+      certificates: (sources.certificates.list().certificates ?? []).map((one) => certificateOf(one, at)),
+      pauses: pausesOf(sources.pauses.order),
+      events: this.logs.recent.list,
+      topology: topologyOf(config, rates, upstreams),
+    };
+  }
+}
+
+/** Nobody sees more often what goes on. */
+const FRESH_MS = 500;
+
+/** One of several: the workers and the checks of the master judge it. */
+function listedServer({ url, backup, drained, down, outIn, inProgress, why }: ListedServer): OverviewServer {
+  const state = drained ? "drained" : down === true ? "down" : outIn > 0 ? "out" : "up";
+  return { url, backup, state, failures: 0, inProgress, ...(why === undefined ? {} : { why }) };
+}
+
+/** The only one: nothing judges it but the requests that it failed. */
+function onlyServer(
+  { url, backup }: Pick<OverviewServer, "url" | "backup">,
+  failed: ReadonlyMap<string, number>,
+): OverviewServer {
+  const failures = [...failed.values()].reduce((sum, count) => sum + count, 0);
+  if (failures === 0) return { url, backup, state: "up", failures };
+  const [[most] = ["", 0]] = [...failed].sort(([, a], [, b]) => b - a);
+  return { url, backup, state: "failing", failures, why: most.replaceAll("_", " ") };
+}
+
+const routesTo = ({ virtualServers }: ProxyConfig, upstream: string): readonly string[] =>
+  virtualServers.flatMap(({ name, routes }) =>
+    routes
+      .filter(({ action }) => action.type === "proxy" && action.upstream === upstream)
+      .map((route) => routeKey(name, route.name)),
+  );
+
+interface SeenBy extends SeenTransfers {
+  readonly pid: number;
+}
+
+/** Those of all workers, as each worker chose its own. */
+function mostActive(seen: readonly SeenBy[]): {
+  readonly transfers: readonly ListedTransfer[];
+  readonly more: number;
+} {
+  const all = seen.flatMap(({ pid, transfers }) => transfers.map((one): ListedTransfer => ({ pid, ...one })));
+  const bytes = ({ bytesIn, bytesOut }: ListedTransfer): number => bytesIn + bytesOut;
+  const shown = [...all].sort((a, b) => bytes(b) - bytes(a) || b.ageMs - a.ageMs).slice(0, SHOWN_MAX);
+  const others = seen.reduce((sum, { more }) => sum + more, all.length - shown.length);
+  return { transfers: shown.sort((a, b) => b.ageMs - a.ageMs), more: others };
+}
+
+const SHOWN_MAX = 2 * TRANSFERS_MAX;
+
+function certificateOf(listed: ListedCertificate, at: number): OverviewCertificate {
+  const { names, listeners, issuer, source, notAfter, lastError } = listed;
+  const daysLeft = Math.floor((notAfter - at) / DAY_MS);
+  const problem =
+    lastError === undefined ? {} : { problem: { message: lastError.message, fix: lastError.fix } };
+  return { names, listeners, issuer, source, notAfter, daysLeft, ...problem };
+}
+
+const DAY_MS = 86_400_000;
+
+function pausesOf({ maintenance, quiesce }: PauseOrder): string[] {
+  return [
+    ...maintenance.map(({ server, until, message }) => {
+      const who = server === undefined ? "Every virtual server" : `Virtual server ${server}`;
+      const end = until === undefined ? "it is ended by command" : timeText(until);
+      return `${who} is in maintenance until ${end}${message === undefined ? "" : `: ${message}`}`;
+    }),
+    ...(quiesce === undefined
+      ? []
+      : [`${quiesce.reads ? "All requests are" : "Requests that write are"} refused while a command runs`]),
+  ];
+}
