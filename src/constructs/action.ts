@@ -149,20 +149,8 @@ export interface RespondOptions {
 
 /** Who sees the status, and how much of clients. */
 export interface StatusOptions {
-  /**
-   * Addresses and CIDR ranges of clients who may look; all others get 403. Behind `trustedProxies` the client is the one
-   * that they name. Ranges with every address are refused (`config.everyone-allowed`).
-   */
   readonly allow: readonly string[];
-  /**
-   * How addresses of clients are shown: `shortened`: IPv4 to 24 bits, IPv6 to 48; `whole`: as they are.
-   * @default "shortened"
-   */
   readonly addresses?: "whole" | "shortened";
-  /**
-   * Whether the file that a request's path ends with is named, shortened. Queries, and the rest of a path, are never shown.
-   * @default false
-   */
   readonly fileNames?: boolean;
 }
 

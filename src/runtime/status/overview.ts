@@ -1,4 +1,4 @@
-import { isIPv6 } from "node:net";
+import { isIPv4, isIPv6 } from "node:net";
 import type { Transfer } from "../exchange/transfers.js";
 
 /**
@@ -141,7 +141,8 @@ export function limited(overview: Overview, { addresses, fileNames }: Shown): Ov
 
 /** `192.0.2.x`, `2001:db8:1::x` */
 export function shortAddress(address: string): string {
-  if (!isIPv6(address)) return address.replace(/\.[^.]*$/, ".x");
+  if (isIPv4(address)) return `${address.slice(0, address.lastIndexOf("."))}.x`;
+  if (!isIPv6(address)) return address;
   const groups = address.split(":");
   const known = groups.indexOf("");
   return `${groups.slice(0, known === -1 ? 3 : Math.min(3, known)).join(":")}::x`;

@@ -15,10 +15,7 @@ const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
 
 /** `0`, `0.25`, `12.4`, `1 240`: a number of things, or of things a second. */
 export function countText(count: number): string {
-  if (count >= 999.5)
-    return Math.round(count)
-      .toString()
-      .replace(/\B(?=(?:\d{3})+$)/g, "\u202f");
+  if (count >= 999.5) return grouped(Math.round(count));
   return count === 0 || Number.isInteger(count) ? String(count) : digits(count);
 }
 
@@ -33,6 +30,11 @@ const digits = (value: number): string => {
 
 /** Without zeros at the end of a fraction. */
 const trimmed = (text: string): string => text.replace(/0{1,2}$/, "").replace(/\.$/, "");
+
+function grouped(count: number): string {
+  const rest = String(count % 1_000);
+  return count < 1_000 ? rest : `${grouped(Math.floor(count / 1_000))}\u202f${rest.padStart(3, "0")}`;
+}
 
 /** `4 s`, `3 min 12 s`, `2 h 5 min`, `3 d 4 h`. */
 export function durationText(ms: number): string {
