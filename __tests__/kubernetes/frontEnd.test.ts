@@ -95,6 +95,26 @@ test("the Service has no port of a listener that only the pod itself reaches", (
   expect(ports.map(({ name }: { name: string }) => name)).toEqual(["https"]);
 });
 
+test("metrics have a port of the pod, which pods of the cluster reach, unless they are for the pod alone", () => {
+  const metrics = (metricsListener: object): Site =>
+    site({}, (stack) => {
+      const one = proxy(stack);
+      one.addConfigOverride("metricsListener", metricsListener);
+      return one;
+    });
+  const open = metrics({ address: "0.0.0.0", port: 9181, anyAddress: true });
+  expect(podOf(open).containers[0].ports).toContainEqual({
+    ...{ name: "metrics", containerPort: 9181, protocol: "TCP" },
+  });
+  expect(of(open, "NetworkPolicy").spec.ingress[1]).toEqual({
+    from: [{ namespaceSelector: {} }],
+    ports: [{ port: 9181, protocol: "TCP" }],
+  });
+  const inPod = metrics({ address: "127.0.0.1", port: 9181 });
+  expect(JSON.stringify(podOf(inPod).containers[0].ports)).not.toContain("metrics");
+  expect(of(inPod, "NetworkPolicy").spec.ingress).toHaveLength(1);
+});
+
 test("a ConfigMap brings the runtime of this package to an image without one", () => {
   const { frontEnd } = site({ runtime: "configMap" });
   const { binaryData } = frontEnd.manifests.find(({ metadata }) => metadata.name.includes("runtime"))!;

@@ -212,6 +212,11 @@ describe("a proxy that pods cannot run", () => {
       "kubernetes.bad-address stack/proxy.healthListener.address",
     ],
     [
+      "a metrics listener on an address of its own",
+      (one) => one.addConfigOverride("metricsListener", { address: "10.0.0.8", port: 9181 }),
+      "kubernetes.bad-address stack/proxy.metricsListener.address",
+    ],
+    [
       "a maintenance",
       (one) => one.addConfigOverride("maintenance", { graceMs: 0 }),
       "kubernetes.bad-value stack/proxy.maintenance",
