@@ -8,10 +8,11 @@ import { freePort } from "../../proof/kit/ports.js";
 /** The status as a route: who sees it, and what a worker gets from its master. */
 
 let port: number;
+let metrics: number;
 let portico: Portico;
 
 beforeAll(async () => {
-  port = await freePort();
+  [port, metrics] = [await freePort(), await freePort()];
   const allowed = { type: "status", allow: ["127.0.0.1"] } as const;
   portico = await Portico.start(
     oneServer({
@@ -19,6 +20,7 @@ beforeAll(async () => {
       logs: { access: "off", error: "off" },
       trustedProxies: ["127.0.0.1"],
       listeners: [loopback("http", port)],
+      metricsListener: { address: "127.0.0.1", port: metrics },
       upstreams: [],
       routes: [
         { name: "own", path: "/status", action: { ...allowed, addresses: "whole" } },
@@ -40,9 +42,9 @@ interface Got {
   readonly body: string;
 }
 
-function get(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Got> {
+function get(path: string, headers: Record<string, string> = {}, method = "GET", to = port): Promise<Got> {
   return new Promise((resolve, reject) => {
-    const sent = request({ port, path, headers, method, agent: false }, (answer) => {
+    const sent = request({ port: to, path, headers, method, agent: false }, (answer) => {
       let body = "";
       answer.setEncoding("utf8").on("data", (text: string) => (body += text));
       answer.on("end", () => resolve({ status: answer.statusCode!, headers: answer.headers, body }));
@@ -82,6 +84,15 @@ test.each([
 test("HEAD gets the length, and no page", async () => {
   const { status, headers, body } = await get("/status", {}, "HEAD");
   expect([status, Number(headers["content-length"]) > 1_000, body]).toEqual([200, true, ""]);
+});
+
+test("the metrics listener has the page, its files and its data", async () => {
+  const at = (path: string): Promise<Got> => get(path, {}, "GET", metrics);
+  expect((await at("/status")).body).toMatch(/^<!doctype html>/);
+  expect((await at("/status")).headers["content-security-policy"]).toMatch(/^default-src 'none'; /);
+  expect((await at("/status?script")).headers["content-type"]).toBe("text/javascript; charset=utf-8");
+  expect(JSON.parse((await at("/status.json")).body)).toMatchObject({ state: "serving", generation: 1 });
+  expect((await at("/status?x")).status).toBe(404);
 });
 
 test("it says what is served", async () => {

@@ -17,13 +17,17 @@ export interface StatusAnswer {
 /** Who answers. */
 export type AskStatus = (asked: AskedStatus) => Promise<StatusAnswer | undefined>;
 
-/** Fields of every answer. The page loads nothing but its own files, and may be nobody's frame. */
+/** The page loads nothing but its own files, and may be nobody's frame. */
+export const STATUS_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Fields of every answer of a route. */
 export const STATUS_FIELDS = [
   "Cache-Control",
   "no-store",
   "Content-Security-Policy",
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  STATUS_POLICY,
   "X-Content-Type-Options",
   "nosniff",
   "Referrer-Policy",

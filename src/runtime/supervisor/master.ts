@@ -106,6 +106,7 @@ export class Master implements ReplaceableMaster {
     this.overview = new ServedOverview(this, this.logs, () => {
       return { config: this.loaded!.config, generation: this.generation, isStopping: this.isStopping };
     });
+    this.overview.showOn(this.sockets.metrics);
     this.succession = new Succession(this);
     if (predecessor === undefined) return;
     this.counts.passOn((counts) => predecessor.count(counts));

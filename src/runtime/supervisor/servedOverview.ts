@@ -3,7 +3,7 @@ import { VERSION } from "../../model/version.js";
 import { totalOf } from "../counting/counts.js";
 import type { PauseOrder } from "../exchange/pauses.js";
 import { type SeenTransfers, TRANSFERS_MAX } from "../exchange/transfers.js";
-import type { AskedStatus, StatusAnswer } from "../status/asked.js";
+import { type AskedStatus, partOfQuery, STATUS_POLICY, type StatusAnswer } from "../status/asked.js";
 import { keyOf } from "../listen/sockets.js";
 import type {
   ListedTransfer,
@@ -18,6 +18,8 @@ import type { ListedServer } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
+import type { Metrics } from "./metrics.js";
+import { type Answer, textAnswer } from "./ownServer.js";
 import type { ServedCounts } from "./servedCounts.js";
 import { EVERY_MS, routeKey, TrafficSamples, trafficTotals } from "./trafficHistory.js";
 
@@ -82,6 +84,18 @@ export class ServedOverview {
     return statusAnswer(asked, () => this.now());
   }
 
+  /** Shows the page on the metrics listener, and its data as `/status.json`. */
+  showOn(metrics: Pick<Metrics, "add">): void {
+    const page = async (query: string): Promise<Answer> => {
+      const part = partOfQuery(query);
+      if (part === undefined) return textAnswer(404, "not found");
+      const { contentType: type, body } = await this.answer({ part, ...SHOWN_ON_METRICS });
+      return { status: 200, type, body, fields: `Content-Security-Policy: ${STATUS_POLICY}\r\n` };
+    };
+    metrics.add("/status", ({ query }) => page(query));
+    metrics.add("/status.json", () => page("json"));
+  }
+
   private async make(): Promise<Overview> {
     const { sources } = this;
     const { config, generation, isStopping } = this.state();
@@ -129,6 +143,9 @@ export class ServedOverview {
     };
   }
 }
+
+/** Whoever reaches that listener looks after the front end, but may not be root. */
+const SHOWN_ON_METRICS = { addresses: "shortened", fileNames: true } as const;
 
 /** Nobody sees more often what goes on. */
 const FRESH_MS = 500;
