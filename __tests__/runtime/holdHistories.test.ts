@@ -127,6 +127,20 @@ async function goDown(killed: boolean): Promise<void> {
   await (killed ? web.kill() : web.down());
 }
 
+/** As the proxy can know them: that it was back in between, only requests tell once they no longer wait. */
+function outages(): { from: number; to: number }[] {
+  const known: { from: number; to: number }[] = [];
+  for (const { from, to } of downs) {
+    const last = known.at(-1);
+    if (last !== undefined && !wasServed(last.to, from)) last.to = to;
+    else known.push({ from, to });
+  }
+  return known;
+}
+
+const wasServed = (from: number, to: number): boolean =>
+  asked.some(({ status, over }) => status > 0 && status < 300 && over! > from && over! < to);
+
 /** @returns what is wrong with a request; undefined if nothing is */
 function wrong({ target, kind, began, over, others, status }: Asked): string | undefined {
   const times = web.got.get(target) ?? 0;
@@ -134,7 +148,7 @@ function wrong({ target, kind, began, over, others, status }: Asked): string | u
   const says = `${target}: ${status}, beside ${others}, after ${Math.round(end - began)} ms, seen ${times} times by the upstream`;
   if (times > (REPEATABLE.has(kind) ? 2 : 1)) return says;
   if (end - began > 2 * HOLD_MS + 1_000) return says;
-  const during = downs.filter(({ from, to }) => from <= end && to + TRIED_MS >= began);
+  const during = outages().filter(({ from, to }) => from <= end && to + TRIED_MS >= began);
   switch (status) {
     case 0:
       return undefined;
@@ -142,7 +156,7 @@ function wrong({ target, kind, began, over, others, status }: Asked): string | u
     case 200:
       return times > 0 ? undefined : says;
     case 502: {
-      const brokenOff = during.some(({ from }) => from >= began);
+      const brokenOff = downs.some(({ from }) => from >= began && from <= end);
       // Another one may have begun the outage, as long before as the upstream was away.
       const waited = during.some(({ from }) => end - from >= HOLD_MS - 300);
       return brokenOff || waited ? undefined : says;
