@@ -23,9 +23,20 @@ export function startPreview(
   hostRoot: string,
   portOffset: number,
   upstreams: Readonly<Record<string, string>>,
+  statusPort: number,
 ): Preview {
   const overrides = Object.entries(upstreams).flatMap(([name, url]) => ["--upstream", `${name}=${url}`]);
-  const args = [BUNDLE, "preview", "--root", hostRoot, "--port-offset", String(portOffset), ...overrides];
+  const status = ["--status-port", String(statusPort)];
+  const args = [
+    BUNDLE,
+    "preview",
+    "--root",
+    hostRoot,
+    "--port-offset",
+    String(portOffset),
+    ...status,
+    ...overrides,
+  ];
   // A group of its own: Ctrl-C then reaches only the demo, which stops its parts in order.
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
   const log = new Log(child);

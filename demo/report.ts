@@ -17,6 +17,8 @@ export function responseTable(rows: readonly (CheckedResponse & { readonly mode:
 }
 
 export interface Running {
+  /** The page that shows what goes on. */
+  readonly status: string;
   readonly http: string;
   readonly https: string;
   readonly paths: SitePaths;
@@ -27,11 +29,13 @@ export interface Running {
 
 /** Where it runs and what can be tried with it, ready to be pasted. */
 export function whatNext(running: Running): string {
-  const { http, https, paths, hostRoot } = running;
+  const { status, http, https, paths, hostRoot } = running;
   const portico = `node ${quoted(shownPath(BUNDLE))}`;
   const files = `${https}${paths.fileServer}/files`;
   const dav = `${https}${paths.webdav}`;
   return `
+What goes on, live:
+  ${status}
 Serving in TLS mode (the certificate is self-signed, so browsers ask for an exception):
   ${https}${paths.web}/    the application: any name and password; upload and picture behind the login
   ${http}${paths.web}/    redirects to https

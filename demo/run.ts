@@ -61,6 +61,11 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   return keepServing(tls, second);
 }
 
+/** Moved like the ports of the front end. */
+const STATUS_PORT = 9_145;
+
+const statusUrl = (offset: number): string => `http://127.0.0.1:${STATUS_PORT + offset}/status`;
+
 interface Served {
   readonly preview: Preview;
   readonly offset: number;
@@ -69,14 +74,18 @@ interface Served {
 
 /** Serves a laid-out host with the bundle, and asks for what `portico check --live` asks for. */
 async function serveAndCheck(host: Host, upstreams: Upstreams): Promise<Served> {
-  const offset = await freePortOffset(host.config.listeners.map((listener) => listener.port));
-  const preview = startPreview(host.root, offset, overrides(host, upstreams));
+  const offset = await freePortOffset([
+    ...host.config.listeners.map((listener) => listener.port),
+    STATUS_PORT,
+  ]);
+  const preview = startPreview(host.root, offset, overrides(host, upstreams), STATUS_PORT + offset);
   cleanups.push(() => preview.stop());
   await step(
     `Serve ${host.mode} mode on ${host.config.listeners.map((l) => l.port + offset).join(" and ")}`,
     `Try it alone: node dist/portico.mjs check --root ${shownPath(host.root)}`,
     () => preview.ready,
   );
+  say(`  ${statusUrl(offset)} shows what goes on`);
   const config = previewConfig(host.config, { portOffset: offset });
   if (!config.ok) throw new Error("the preview serves what cannot be previewed");
   const deployment = await readParsed(path.join(host.root, DEPLOYMENT_FILE), parseDeploymentText);
@@ -107,6 +116,7 @@ async function keepServing(host: Host, { preview, offset }: Served): Promise<num
   };
   const { config, configFile, root } = host;
   const running = {
+    status: statusUrl(offset),
     http: url("http"),
     https: url("https"),
     paths: sitePaths(config),

@@ -30,6 +30,16 @@ const urls = (config: ProxyConfig): string[] =>
 describe("previewConfig", () => {
   const tls = site({ mode: "tls", address: "192.0.2.10", ipv6: "2001:db8::10" });
 
+  test("has no metrics listener of the host, but one on loopback for the status, if it is wanted", () => {
+    const host = {
+      ...tls,
+      metricsListener: { address: "192.0.2.10", port: 9_145, allow: [], anyAddress: false },
+    };
+    expect(previewed(host as ProxyConfig).metricsListener).toBeUndefined();
+    const shown = previewConfig(host as ProxyConfig, { portOffset: 10_000, statusPort: 19_145 });
+    expect(shown.ok && shown.value.metricsListener).toMatchObject({ address: "127.0.0.1", port: 19_145 });
+  });
+
   test("moves listeners to loopback, the redirect along with them, and leaves the rest", () => {
     const moved = previewed(tls);
     expect(urls(moved)).toEqual([

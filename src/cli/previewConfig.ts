@@ -18,6 +18,8 @@ export interface PreviewOptions {
   readonly portOffset: number;
   /** Other addresses for upstreams, by the upstream's name. */
   readonly upstreams?: Readonly<Record<string, string>>;
+  /** Port on loopback that shows what goes on; default: none. */
+  readonly statusPort?: number | undefined;
 }
 
 /**
@@ -28,6 +30,7 @@ export interface PreviewOptions {
  * The result is checked like any config, since moved ports may leave the range and an upstream may now be a listener.
  */
 export function previewConfig(config: ProxyConfig, options: PreviewOptions): Result<ProxyConfig> {
+  const { statusPort } = options;
   const unknown = unknownUpstreams(config, options.upstreams ?? {});
   if (unknown.length > 0) return { ok: false, problems: unknown };
   const listeners = moveListeners(config.listeners, options.portOffset);
@@ -39,7 +42,7 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     healthListener: undefined,
     // Nobody has to be woken by a preview.
     notifications: undefined,
-    metricsListener: undefined,
+    metricsListener: statusPort === undefined ? undefined : { address: "127.0.0.1", port: statusPort },
     listeners,
     upstreams: config.upstreams.map((u) => {
       const url = options.upstreams?.[u.name];

@@ -8,6 +8,7 @@ interface PreviewFlags {
   root?: string;
   portOffset: number;
   upstream?: Record<string, string>;
+  statusPort?: number;
   json?: boolean;
 }
 
@@ -19,6 +20,11 @@ export function addPreview(program: Command, output: Output, done: (code: number
       "--upstream <NAME=URL>",
       "other address for an upstream; may be given several times",
       collectUpstream,
+    )
+    .option(
+      "--status-port <PORT>",
+      "show what goes on at http://127.0.0.1:PORT/status",
+      wholeNumber(1, 65_535),
     )
     .option("--json", "print where it serves as JSON")
     .addHelpText(
@@ -33,8 +39,8 @@ Examples:
   portico preview --upstream web=http://127.0.0.1:18000 --upstream files=http://127.0.0.1:18080`,
     )
     .action(async (file: string | undefined, flags: PreviewFlags) => {
-      const { portOffset, upstream: upstreams = {}, json } = flags;
-      const options = { portOffset, upstreams, json };
+      const { portOffset, upstream: upstreams = {}, statusPort, json } = flags;
+      const options = { portOffset, upstreams, statusPort, json };
       done(await preview(sourceOf(file, flags.root), options, output));
     });
 }

@@ -87,6 +87,8 @@ export class ServedOverview {
   /** Shows the page on the metrics listener, and its data as `/status.json`. */
   showOn(metrics: Pick<Metrics, "add">): void {
     const page = async (query: string): Promise<Answer> => {
+      // The listener is opened before a config is in service.
+      if (this.timer === undefined) return textAnswer(503, "it starts", "Retry-After: 1\r\n");
       const part = partOfQuery(query);
       if (part === undefined) return textAnswer(404, "not found");
       const { contentType: type, body } = await this.answer({ part, ...SHOWN_ON_METRICS });
