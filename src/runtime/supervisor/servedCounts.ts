@@ -1,9 +1,22 @@
-import { type Counts, Totals } from "../counting/counts.js";
+import { type Counts, type Series, Totals } from "../counting/counts.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { masterGauges } from "./masterGauges.js";
 import type { ServedCertificates } from "./servedCertificates.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
+
+const none = (...labels: readonly string[]): Series => ({ labels, values: [0] });
+
+/**
+ * What happens seldom is there from the beginning: of a counter that comes with its first event, Prometheus sees no
+ * increase.
+ */
+const NONE_YET: Counts = {
+  reloads: [none("done"), none("refused")],
+  upgrades: [none("done"), none("refused")],
+  workerRestarts: [none()],
+  logLinesLost: [none()],
+};
 
 /** What the counts of a master need from it. */
 export interface CountsHost {
@@ -66,6 +79,6 @@ export class ServedCounts {
       config,
       ofWorkers,
     );
-    return new Totals(this.totals.counts, ofWorkers, own).counts;
+    return new Totals(NONE_YET, this.totals.counts, ofWorkers, own).counts;
   }
 }
