@@ -20,7 +20,13 @@ export class Browser {
     const base = `http://127.0.0.1:${port}`;
     await Promise.race([failed, untilReady(`${base}/status`)]);
     // Root may not use Chromium's sandbox, and the pages are ours.
-    const args = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
+    const args = [
+      "--headless=new",
+      "--no-sandbox",
+      "--disable-dev-shm-usage",
+      "--disable-gpu",
+      "--hide-scrollbars",
+    ];
     const alwaysMatch = { acceptInsecureCerts: true, "goog:chromeOptions": { args } };
     const { sessionId } = await command<{ sessionId: string }>("POST", `${base}/session`, {
       capabilities: { alwaysMatch },

@@ -215,16 +215,20 @@ const pictures = process.env.UPDATE_SCREENSHOTS === undefined ? test.skip : test
 
 pictures("the pictures of the docs", async () => {
   const moving = [
-    client("PUT /synchttp/up/holiday.mp4 HTTP/1.1", "x".repeat(2_600_000)),
-    client("PUT /synchttp/up/minutes.odt HTTP/1.1", "x".repeat(1_100_000)),
+    client("PUT /synchttp/up/holiday.mp4 HTTP/1.1", "x".repeat(1_400_000)),
+    client("PUT /synchttp/up/minutes.odt HTTP/1.1", "x".repeat(100_000)),
     client("GET /synchttp/held/backup.tar.zst HTTP/1.1"),
   ];
   for (let i = 0; i < 30; i++) {
-    await Promise.all(
-      Array.from({ length: 3 + ((i * 7) % 11) }, () => fetch(`http://127.0.0.1:${port}/sync/`)),
+    moving[0]!.write("x".repeat(50_000 + ((i * 7) % 11) * 3_000));
+    moving[1]!.write("x".repeat(25_000));
+    const requests = Array.from({ length: 3 + ((i * 7) % 11) }, () =>
+      fetch(`http://127.0.0.1:${port}/sync/`),
     );
+    await Promise.all(requests);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
+  await browser.evaluate("document.activeElement.blur()");
   const folder = join(__dirname, "../../docs/images");
   mkdirSync(folder, { recursive: true });
   await eventually(async () => (await text()).includes("minutes.odt"), "for the transfers", SLOW);
