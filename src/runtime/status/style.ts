@@ -28,8 +28,8 @@ figcaption{display:flex;flex-wrap:wrap;gap:0 1rem;justify-content:space-between;
 .figures .sub{margin-left:.75rem}
 .key{display:inline-block;width:.75rem;height:3px;border-radius:2px;vertical-align:middle;margin:0 .375rem 0 .5rem;background:var(--accent)}
 .key2{background:var(--second)}
-.frame{position:relative;color:var(--soft);font-size:.75rem}
-.frame .top{position:absolute;top:.125rem;right:0}
+.frame{color:var(--soft);font-size:.75rem}
+.frame .top{display:block;text-align:right;margin-bottom:.125rem}
 .plot{display:block;width:100%;height:6rem}
 .plot path{fill:none;vector-effect:non-scaling-stroke}
 .plot .grid{stroke:var(--faint)}
