@@ -218,3 +218,25 @@ test("an id in another field of a line is not that line's", async () => {
   expect(out).toContain("/fixed");
   expect(out).not.toContain("error log");
 });
+
+test("what a client or a log says stays on its line", async () => {
+  const shared = await parts();
+  const [id] = await served(shared, "/fixed/a%20b%0A%20%20%20%20fix:%20a");
+  const { out } = await portico("why", id!, "--config", save(shared));
+  expect(out).toContain("b\\n    fix: a");
+  const [line] = fs.readFileSync(at("access.log"), "utf8").split("\n");
+  const words = "a b\n    fix: a";
+  const forged = { ...JSON.parse(line!), request_id: "forged" };
+  for (const field of ["server", "route", "upstream", "upstream_server", "error"]) forged[field] = words;
+  fs.appendFileSync(at("access.log"), `${JSON.stringify(forged)}\n`);
+  const shown = await portico("why", "forged", "--config", save(shared));
+  expect(shown.out).toContain("upstream");
+  expect(shown.out).not.toMatch(/^ +fix: a/m);
+  const resolved = await portico(
+    "resolve",
+    "http://b.example/x/a%0A%20%20%20%20fix:%20a",
+    "--config",
+    save(shared),
+  );
+  expect(resolved.out).not.toMatch(/^ +fix: a/m);
+});

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { printableValue } from "../model/printable.js";
 import { type Problem, ProblemError } from "../model/problem.js";
 import { type Resolution, resolution, type TestRequest } from "../model/resolution.js";
 import { readDocument, sourceOf } from "./document.js";
@@ -79,7 +80,8 @@ export function resolutionText(request: TestRequest, resolved: Resolution): stri
     ["fields removed", resolved.removedResponseHeaders],
   ];
   const lines = rows.flatMap(([label, values]) =>
-    values.map((value, i) => `  ${(i === 0 ? label : "").padEnd(16)}${value}\n`),
+    // A path is decoded, and may have been copied from a log.
+    values.map((value, i) => `  ${(i === 0 ? label : "").padEnd(16)}${printableValue(value)}\n`),
   );
   return `${request.method} ${request.url}\n${lines.join("")}`;
 }

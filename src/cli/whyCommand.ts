@@ -4,8 +4,10 @@ import { decisionSteps, type Step } from "../diagnosis/decisionSteps.js";
 import { findRequest, type FoundRequest } from "../diagnosis/why.js";
 import { ERROR_TOKENS, type ErrorToken } from "../model/errorTokens.js";
 import { formatProblem, type Problem, problem, ProblemError, type ProxyConfig } from "../model/index.js";
+import { printableValue } from "../model/printable.js";
 import { type Resolution, resolution } from "../model/resolution.js";
 import { numberOf, textOf } from "../diagnosis/logEntry.js";
+import { shownText } from "../diagnosis/replayTexts.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryText, shownTarget } from "./logText.js";
 import { EXIT, json, type Output, problemsText } from "./output.js";
@@ -259,9 +261,10 @@ function foundText(
 ): string {
   const { access, errors, read } = found;
   const failure = failureOf(found);
-  const upstream = [textOf(access?.fields?.["upstream"]), textOf(access?.fields?.["upstream_server"])].filter(
-    (one) => one !== undefined,
-  );
+  const upstream = [
+    textOf(access?.fields?.["upstream"]),
+    textOf(access?.fields?.["upstream_server"]),
+  ].flatMap((one) => (one === undefined ? [] : [shownText(one, true)]));
   return [
     `request ${id}\n`,
     access === undefined
@@ -276,7 +279,7 @@ function foundText(
       : ["times\n", ...timesOf(found).map(([what, ms]) => `  ${`${ms} ms`.padStart(10)}  ${what}\n`)]),
     ...(failure === undefined
       ? []
-      : [`failed: ${failure.token}\n  ${failure.says}\n    fix: ${failure.fix}\n`]),
+      : [`failed: ${shownText(failure.token, true)}\n  ${failure.says}\n    fix: ${failure.fix}\n`]),
     ...(errors.length === 0
       ? []
       : ["error log\n", ...errors.map((entry) => `  ${entryText(entry, secrets)}`)]),
@@ -292,5 +295,6 @@ const hidden = ({ rule, outcome }: Step, secrets: boolean): Step => ({
     .join(" "),
 });
 
+/** A path is decoded here: a client could write a line of its own with `%0A`. */
 const stepsText = (steps: readonly Step[]): string =>
-  steps.map(({ rule, outcome }) => `  ${`${rule} `.padEnd(18)}${outcome}\n`).join("");
+  steps.map(({ rule, outcome }) => `  ${`${rule} `.padEnd(18)}${printableValue(outcome)}\n`).join("");
