@@ -95,17 +95,38 @@ function errorEntry(line: string): ErrorEntry | undefined {
   const [start, date, clock, level] =
     /^(\d{4}\/\d\d\/\d\d) (\d\d:\d\d:\d\d) \[([a-z]{1,10})\] \d{1,10}#\d{1,10}: /.exec(line) ?? [];
   if (start === undefined) return undefined;
+  // The log is in the time of this host.
+  const time = Date.parse(`${date!.replaceAll("/", "-")}T${clock}`);
+  if (Number.isNaN(time)) return undefined;
   const message = line.slice(start.length);
+  const about = concerned(message);
   return {
     kind: "error",
-    // The log is in the time of this host.
-    time: Date.parse(`${date!.replaceAll("/", "-")}T${clock}`),
+    time,
     level: level!,
     message,
-    client: /, client: ([0-9A-Fa-f.:]{2,45})/.exec(message)?.[1],
-    requestId: /, request id: ([0-9A-Za-z._:+/=-]{1,128})(?:,|$)/.exec(message)?.[1],
+    client: /^, client: ([0-9A-Fa-f.:]{2,45})/.exec(about)?.[1],
+    requestId: /, request id: ([0-9A-Za-z._:+/=-]{1,128})(?:,|$)/.exec(about)?.[1],
   };
 }
+
+/**
+ * The part of a message that names client, server and request id. What comes before may quote a client, who may have written
+ * such a part; what comes after are fields in quotes, in which every quote is escaped (`errorLine`).
+ */
+function concerned(message: string): string {
+  let end = message.length;
+  while (message[end - 1] === '"') {
+    const open = message.lastIndexOf('"', end - 2);
+    const field = open < 1 ? undefined : QUOTED_FIELDS.find((one) => message.endsWith(one, open));
+    if (field === undefined) break;
+    end = open - field.length;
+  }
+  const begin = message.lastIndexOf(", client: ", end);
+  return begin === -1 ? "" : message.slice(begin, end);
+}
+
+const QUOTED_FIELDS = [", request: ", ", upstream: ", ", host: ", ", referrer: "];
 
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 export const numberOf = (value: unknown): number | undefined =>
