@@ -8,6 +8,7 @@ import { eventually } from "../../proof/kit/waiting.js";
 import { run } from "../../src/cli/program.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { FakeExchange, type FakeRequest } from "../../proof/kit/fakeExchange.js";
+import { readLogFile } from "../../src/diagnosis/accessLogFile.js";
 import { logsOfConfig } from "../../src/diagnosis/configLogs.js";
 import { linesBackwards } from "../../src/diagnosis/logFiles.js";
 import { parseConfig } from "../../src/model/index.js";
@@ -303,6 +304,40 @@ test("a pipe in place of a log holds up nobody", async () => {
   spawnSync("mkfifo", [at("access.log")]);
   append("web.log", json("/web/x"));
   expect(await shown()).toHaveLength(1);
+});
+
+test("nor does one in place of a log that was rotated and compressed", async () => {
+  spawnSync("mkfifo", [at("access.log.1.gz")]);
+  append("web.log", json("/web/x"));
+  expect(await shown("--since", "10m")).toHaveLength(1);
+});
+
+test("of a compressed log no more is read than may be, whatever it unpacks to", async () => {
+  fs.writeFileSync(at("access.log.gz"), gzipSync(combined("GET /files/x HTTP/1.1").repeat(10_000)));
+  let lines = 0;
+  const most = { bytesMax: 10_000, links: false };
+  expect(await readLogFile(at("access.log.gz"), () => lines++, most)).toBeUndefined();
+  expect(lines).toBeLessThan(200);
+});
+
+test("a log that grows while it is read has an end all the same", async () => {
+  append("access.log", "1\n");
+  const grow = (): void => append("access.log", "2\n".repeat(500));
+  let lines = 0;
+  const taken = (): void => void (lines++ < 10_000 && grow());
+  expect(await readLogFile(at("access.log"), taken, { bytesMax: 5_000, links: false })).toBeUndefined();
+  expect(lines).toBeLessThanOrEqual(2_500);
+});
+
+test("what an error line quotes names neither its client nor its request, and a line of no time is none", async () => {
+  const forged = 'a", client: 192.0.2.66, server: a, request id: forged, "';
+  const exchange = new FakeExchange({ headers: ["Referer", forged] });
+  Object.assign(exchange, { requestId: "real" });
+  append("error.log", errorLine("error", `Destination "${forged}" names nothing`, exchange));
+  append("error.log", "2026/99/99 99:99:99 [error] 1#1: *1 a\n");
+  const [line, ...others] = await shown("--errors", "--json");
+  expect(others).toEqual([]);
+  expect(JSON.parse(line!)).toMatchObject({ remote_addr: exchange.client.address, request_id: "real" });
 });
 
 test("lines are read from the end, whatever their lengths, and none is lost at a border of pieces", () => {

@@ -42,7 +42,7 @@ export async function replayGate(
   // Where each line names its host, nobody has to choose.
   const assumed = "names" in origin ? { scheme: "https" as const, host: origin.names[0]! } : origin;
   const run = new Replay({ before: old, after: next, origin: assumed, secrets: false });
-  const end = { bytesMax: replay.logBytesMax };
+  const end = { bytesMax: replay.logBytesMax, links: false };
   const counted = await readInto(run, store.onHost(log), "names" in origin, end);
   if (counted.failure !== undefined) return [notReplayed(log, counted.failure.message)];
   if (counted.hostMissing === true) {

@@ -11,7 +11,7 @@ import { systemReason } from "../runtime/load/systemReason.js";
  *
  * @param file `-` for standard input
  * @param take called for each line, without its line feed, one char a byte
- * @param end of the file that is read; by default all of it
+ * @param end how much of which file is read; by default all of any
  * @returns why it was not read to its end
  */
 export async function readLogFile(
@@ -20,14 +20,21 @@ export async function readLogFile(
   end?: LogEnd,
 ): Promise<Problem | undefined> {
   const lines = new Lines(take);
+  let raw: Readable | undefined;
   try {
-    const raw =
+    raw =
       file === "-"
         ? process.stdin
         : end === undefined
           ? createReadStream(file, { highWaterMark: PIECE_BYTES })
           : await endOf(file, end, lines);
-    for await (const chunk of await unpacked(raw)) lines.add((chunk as Buffer).toString("latin1"));
+    let left = end?.bytesMax ?? Infinity;
+    for await (const chunk of (await unpacked(raw)) as AsyncIterable<Buffer>) {
+      // It unpacks to more than that, or grows faster than it is read.
+      if (left <= 0) return undefined;
+      lines.add(chunk.toString("latin1", 0, Math.min(left, chunk.length)));
+      left -= chunk.length;
+    }
     lines.end();
     return undefined;
   } catch (error) {
@@ -37,26 +44,32 @@ export async function readLogFile(
     return problem("files.unreadable", file, why ?? `cannot be read ${systemReason(error as Error)}`, {
       fix: why === undefined ? "Give a log file that you may read." : "Give a complete copy of the log.",
     });
+  } finally {
+    if (file !== "-") raw?.destroy();
   }
 }
 
-/** How much of the end of a log is read. */
+/**
+ * How much is read of a log of another user, who could put anything in its place: a pipe that nobody writes to, a link to a
+ * file of root's, a few kilobytes that unpack to gigabytes. Only a regular file is read.
+ */
 export interface LogEnd {
+  /** Bytes at its end; of a compressed one, bytes of what is in it, from its begin. */
   readonly bytesMax: number;
+  /** Whether the file may be a link. */
+  readonly links: boolean;
 }
 
-/**
- * The end of a log of another user, who could put anything in its place: a pipe that nobody writes to, a link to a file of
- * root's. Only a regular file is read.
- */
-async function endOf(file: string, { bytesMax }: LogEnd, lines: Lines): Promise<Readable> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+async function endOf(file: string, { bytesMax, links }: LogEnd, lines: Lines): Promise<Readable> {
+  const follow = links ? 0 : constants.O_NOFOLLOW;
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | follow);
   const found = await handle.stat();
   if (!found.isFile()) {
     await handle.close();
     throw new Error("it is no regular file");
   }
-  const start = Math.max(0, found.size - bytesMax);
+  const { buffer } = await handle.read(Buffer.alloc(2), 0, 2, 0);
+  const start = isGzip(buffer) ? 0 : Math.max(0, found.size - bytesMax);
   // A line that begins before is not read.
   if (start > 0) lines.skip();
   return handle.createReadStream({ start, highWaterMark: PIECE_BYTES });
@@ -72,11 +85,14 @@ async function unpacked(raw: Readable): Promise<Readable> {
     begin = Buffer.concat([begin, value]);
   }
   const all = Readable.from(continued(begin, pieces), { objectMode: true });
-  if (begin[0] !== 0x1f || begin[1] !== 0x8b) return all;
+  if (!isGzip(begin)) return all;
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES });
   // An error ends the stream that is read, which throws it.
   return pipeline(all, gunzip, () => undefined);
 }
+
+/** RFC 1952, 2.3.1. */
+const isGzip = (begin: Buffer): boolean => begin[0] === 0x1f && begin[1] === 0x8b;
 
 async function* continued(begin: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   if (begin.length > 0) yield begin;

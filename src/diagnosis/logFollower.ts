@@ -88,20 +88,23 @@ export class LogFollower {
     const add = (line: string): boolean => {
       const entry = readEntry(log.kind, line);
       if (entry === undefined) return true;
-      if (entry.time >= since && this.matches(entry, log)) found.push({ entry, log });
+      if (entry.time >= since && found.length < FOUND_MAX && this.matches(entry, log))
+        found.push({ entry, log });
       // Workers write their lines each at its own pace, so they are not quite in order.
       return entry.time >= since - DISORDER_MS && found.length < FOUND_MAX;
     };
     for (const line of linesBackwards(log.path, end)) if (!add(line)) return found;
     for (const { path, until, compressed } of rotatedLogs(log.path)) {
       if (until < since - DISORDER_MS) break;
-      if (compressed) await readLogFile(path, (line) => void add(line));
+      if (compressed) await readLogFile(path, (line) => void add(line), UNPACKED);
       else for (const line of linesBackwards(path)) if (!add(line)) return found;
     }
     return found;
   }
 }
 
+/** Of a log that was rotated and compressed. */
+const UNPACKED = { bytesMax: 1_073_741_824, links: true } as const;
 /** Of each log, where few lines are wanted and a filter matches few. */
 const LAST_BYTES_MAX = 67_108_864;
 const DISORDER_MS = 5_000;

@@ -58,6 +58,8 @@ export interface Example {
 const EXAMPLES_MAX = 3;
 /** How many different requests are kept: a log of a month repeats itself, but a scanner does not. */
 const KNOWN_MAX = 20_000;
+/** What is longer is no link of a page, and many of them would fill the memory. */
+const KNOWN_CHARACTERS_MAX = 2_048;
 
 interface Known {
   readonly before: Outcome | undefined;
@@ -118,7 +120,7 @@ export class Replay {
     const group = before === undefined ? undefined : this.groupOf(before, after);
     const limitDiffers = before !== undefined && bodyLimitDiffers(before, after);
     const made = { before, after, group, limitDiffers };
-    this.known.set(key, made);
+    if (key.length <= KNOWN_CHARACTERS_MAX) this.known.set(key, made);
     return made;
   }
 

@@ -61,13 +61,13 @@ export class Side {
   /** The listener that a line names, if it has that scheme here as well; else the one for scheme and host. */
   listener(scheme: Scheme, host: string, name: string | undefined): ListenerConfig | undefined {
     const key = `${scheme} ${name ?? ""} ${host}`;
-    if (!this.listeners.has(key)) {
-      // Hosts are what clients like.
-      if (this.listeners.size >= HOSTS_MAX) this.listeners.clear();
-      const known = name !== undefined && this.protocols.get(name) === scheme ? name : undefined;
-      this.listeners.set(key, this.places.listener(scheme, host, known));
-    }
-    return this.listeners.get(key);
+    if (this.listeners.has(key)) return this.listeners.get(key);
+    const known = name !== undefined && this.protocols.get(name) === scheme ? name : undefined;
+    const found = this.places.listener(scheme, host, known);
+    // Hosts are what clients like.
+    if (this.listeners.size >= HOSTS_MAX) this.listeners.clear();
+    if (key.length <= HOST_CHARACTERS_MAX) this.listeners.set(key, found);
+    return found;
   }
 
   serversOf(upstream: string): string | undefined {
@@ -76,6 +76,8 @@ export class Side {
 }
 
 const HOSTS_MAX = 10_000;
+/** No name in the DNS is longer than 255 characters. */
+const HOST_CHARACTERS_MAX = 512;
 
 export function outcomeIn(side: Side, asked: AskedOfSide): Outcome {
   // The authority of an absolute-form target replaces the host (RFC 9112, 3.2.2).

@@ -75,20 +75,23 @@ async function entriesOf(
     return entry !== undefined && idOf(entry) === id ? entry : undefined;
   };
   const found: LogEntry[] = [];
-  if (compressed) {
-    await readLogFile(path, (line) => {
-      const entry = entryOf(line);
-      if (entry !== undefined) found.push(entry);
-    });
-    return { found, cut: false };
-  }
   let bytes = 0;
+  if (compressed) {
+    const take = (line: string): void => {
+      bytes += line.length + 1;
+      const entry = found.length < FOUND_MAX ? entryOf(line) : undefined;
+      if (entry !== undefined) found.push(entry);
+    };
+    await readLogFile(path, take, { bytesMax: FILE_BYTES_MAX, links: true });
+    return { found, cut: bytes >= FILE_BYTES_MAX };
+  }
   for (const line of linesBackwards(path, undefined, FILE_BYTES_MAX)) {
     bytes += line.length + 1;
     const entry = entryOf(line);
     if (entry !== undefined) found.unshift(entry);
     // A request has one line in an access log, and few in an error log, close together.
     if (found.length > 0 && (kind === "access" || bytes > ERRORS_WITHIN)) break;
+    if (found.length >= FOUND_MAX) break;
   }
   return { found, cut: bytes >= FILE_BYTES_MAX };
 }
@@ -97,3 +100,4 @@ const idOf = (entry: LogEntry): unknown =>
   entry.kind === "error" ? entry.requestId : entry.fields?.["request_id"];
 
 const ERRORS_WITHIN = 67_108_864;
+const FOUND_MAX = 1_000;
