@@ -16,7 +16,10 @@ interface Named {
 }
 
 const SEAFILE = ["Seafile"];
-const HOST_LAYOUT = ["Seafile 11 on a host", "Seafile 14 on a host"];
+const ADVANCED_TLS = ["12", "13", "14"].map((version) => `Seafile ${version} on a host, advanced TLS`);
+const HOST_LAYOUT = ["Seafile 11 on a host", ...ADVANCED_TLS];
+const CONTAINERS = ["12", "13", "14"].map((version) => `Seafile ${version} in containers`);
+const SINCE_13 = CONTAINERS.slice(1);
 
 /** A fact that only our entry has, below these paths. */
 const missing =
@@ -52,19 +55,19 @@ export const DIFFERENCES = {
     explains: targets((target) => target.replace(/\?$/, "")),
   },
   fileServerPath: {
-    samples: ["Seafile 14 on a host, advanced TLS"],
+    samples: ADVANCED_TLS,
     why: "the pattern of the block for TLS is `^/seafhttp(.*)$1`, which matches nothing: the file server gets paths that it does not know",
     wrong: true,
     explains: (one) => lost("/seafhttp/")(one) && one.fact !== "host",
   },
   notificationPath: {
-    samples: ["Seafile 14 in containers"],
+    samples: SINCE_13,
     why: "`/notification` is not cut off, and the notification server knows `/`, `/events` and `/ping` only",
     wrong: true,
     explains: (one) => isBelow(one, ["/notification"]),
   },
   thumbnailPing: {
-    samples: ["Seafile 14 in containers"],
+    samples: SINCE_13,
     why: "`/thumbnail/ping` is not made `/ping`, as the labels for Caddy do",
     wrong: true,
     explains: (one) => one.request === "GET /thumbnail/ping" && one.fact === "target",
@@ -80,18 +83,18 @@ export const DIFFERENCES = {
     explains: ({ fact, portico }) => fact === "x-forwarded-host" && portico === undefined,
   },
   schemeUnknown: {
-    samples: [...HOST_LAYOUT, "Seafile 14 in containers", "Nextcloud"],
+    samples: [...HOST_LAYOUT, ...CONTAINERS, "Nextcloud"],
     why: "servers are not told that clients use https",
     wrong: true,
     explains: missing("x-forwarded-proto", "/"),
   },
   clientUnknown: {
-    samples: [...HOST_LAYOUT, "Nextcloud"],
+    samples: [...HOST_LAYOUT, "Seafile 12 in containers", "Nextcloud"],
     why: "some servers are not told the client's address",
     explains: missing("x-forwarded-for", "/:dir_browser", "/notification", "/hosting", "/browser", "/cool"),
   },
   realIp: {
-    samples: [...HOST_LAYOUT, "Seafile 14 in containers", "Nextcloud"],
+    samples: [...HOST_LAYOUT, ...CONTAINERS, "Nextcloud"],
     why: "the same for `X-Real-IP`",
     explains: missing("x-real-ip", "/"),
   },

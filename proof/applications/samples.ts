@@ -43,10 +43,32 @@ const notification11: Location[] = [
   { at: "/notification/ping", pass: ["notification", "/ping"] },
   { at: "/notification", pass: ["notification", "/"], fields: "U" },
 ];
-const seadoc: Location[] = [
-  { at: "/sdoc-server/", pass: ["seadoc", "/"], fields: "hRFN" },
+const seadoc = (fields = "hRFN"): Location[] => [
+  { at: "/sdoc-server/", pass: ["seadoc", "/"], fields },
   { at: "/socket.io", pass: ["seadoc"], fields: "URFH" },
 ];
+
+/** The page "Use other reverse proxy", with the blocks in which versions differ. */
+const containers = (version: "12" | "13" | "14", ...more: Location[]): Sample => ({
+  title: `Seafile ${version} in containers`,
+  manual: `seafile${version}`,
+  locations: [
+    { at: "/", pass: ["web"], fields: "hRF" },
+    ...seadoc(),
+    ...more,
+    { at: "/onlyofficeds/", pass: ["office", "/"], fields: "UOPF" },
+  ],
+});
+const since13: Location[] = [
+  { at: "/notification", pass: ["notification"], fields: "U" },
+  { at: "/thumbnail", pass: ["thumbnail"], fields: "hRFP" },
+];
+/** The pages of 12 to 14 do not differ. */
+const advancedTls = (version: "12" | "13" | "14"): Sample => ({
+  title: `Seafile ${version} on a host, advanced TLS`,
+  manual: `seafile${version}Host`,
+  locations: [...seafileHost("rewrite ^/seafhttp(.*)$1 break;"), ...notification11, ...seadoc("hRFNP")],
+});
 
 const one = (title: string, manual: ManualName, fields: string, uri?: string): Sample => ({
   title,
@@ -58,24 +80,12 @@ export const SAMPLES: readonly Sample[] = [
   {
     title: "Seafile 11 on a host",
     manual: "seafile11",
-    locations: [...seafileHost(CUT), ...notification11, ...seadoc],
+    locations: [...seafileHost(CUT), ...notification11, ...seadoc()],
   },
-  {
-    title: "Seafile 14 on a host, advanced TLS",
-    manual: "seafile14Host",
-    locations: [...seafileHost("rewrite ^/seafhttp(.*)$1 break;"), ...notification11, ...seadoc],
-  },
-  {
-    title: "Seafile 14 in containers",
-    manual: "seafile14",
-    locations: [
-      { at: "/", pass: ["web"], fields: "hRF" },
-      ...seadoc,
-      { at: "/notification", pass: ["notification"], fields: "U" },
-      { at: "/thumbnail", pass: ["thumbnail"], fields: "hRFP" },
-      { at: "/onlyofficeds/", pass: ["office", "/"], fields: "UOPF" },
-    ],
-  },
+  ...(["12", "13", "14"] as const).map(advancedTls),
+  containers("12", ...notification11),
+  containers("13", ...since13),
+  containers("14", ...since13),
   {
     title: "Nextcloud All-in-One, notify_push and Collabora",
     manual: "nextcloud",
