@@ -69,6 +69,7 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   ExpectedEvidence: expected("causes", 0, "evidence"),
   ExpectedField: expected("fields", 0),
   ExpectedLocation: expected("location"),
+  ExpectedMember: expected("members", 0),
   ExpectedNetwork: deployed("network"),
   ExpectedResponse: expected(),
   ExternalAccountBinding: objectAt("certificateAuthorities", 0, "externalAccountBinding"),

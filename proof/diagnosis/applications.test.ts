@@ -1,12 +1,16 @@
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { App, TerraformStack } from "cdktf";
 import { layOut } from "../../demo/layOut.js";
 import { type ApplicationDefinition, APPLICATIONS, type PublicPlace } from "../../src/applications/index.js";
 import { run } from "../../src/cli/program.js";
-import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
+import { type ExpectedResponse, expectedResponses } from "../../src/diagnosis/expectedResponses.js";
 import { judge } from "../../src/diagnosis/liveCheck.js";
+import { probe } from "../../src/diagnosis/probe.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { Application, Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
 import { renderSettings } from "../../src/render/index.js";
@@ -93,17 +97,73 @@ test.each(told)("%s: the line to change is named", async (_title, definition, se
   expect(after.filter(({ status }) => status === "failed")).toEqual([]);
 });
 
-test("Nextcloud, which has no settings file for it: by its answer", async () => {
-  const { definition } = Application.nextcloud();
-  const { activation, proxy } = await deploy(definition, join(folder, "host"));
+/** What is asked of an application without a settings file for its URL. */
+async function rowOf(application: Application, named: RegExp): Promise<ExpectedResponse> {
+  const { activation, proxy } = await deploy(application.definition, join(folder, "host"));
   const { expect: asked = [], rows } = activation!.deployment;
-  const row = expectedResponses(configOf(proxy.config), { expect: asked }).find(
-    ({ request }) => request.path === "/status.php",
-  )!;
+  expect(rows).toEqual([expect.objectContaining({ code: "public-urls" })]);
+  return expectedResponses(configOf(proxy.config), { expect: asked }).find(({ name }) => named.test(name))!;
+}
+
+const JSON_FIELDS = { "content-type": "application/json" };
+
+test("Nextcloud does not know its name: by its answer", async () => {
+  const row = await rowOf(Application.nextcloud(), /Nextcloud server/);
   // As lib/base.php of Nextcloud does for a name that it does not know.
-  const said = judge(row, answer(400, { "content-type": "application/json" }));
-  expect(said).toMatchObject({ pass: false, code: "public-urls" });
+  const said = judge(row, answer(400, JSON_FIELDS));
+  expect(said).toMatchObject({ pass: false, code: "public-urls", settings: ["trusted_domains"] });
   expect(said.cause).toContain("files.example.org is not among the trusted domains");
   expect(said.fix).toContain("occ config:system:set trusted_domains 1 --value=files.example.org");
-  expect(rows).toEqual([expect.objectContaining({ code: "public-urls" })]);
+});
+
+test("Nextcloud leads clients elsewhere: by its answer", async () => {
+  const row = await rowOf(Application.nextcloud(), /log-in page/);
+  const leads = (location: string) => judge(row, answer(302, { location }));
+  for (const right of ["http://files.example.org/login", "http://files.example.org/index.php/login"])
+    expect(leads(right)).toMatchObject({ pass: true });
+  for (const wrong of ["https://files.example.org/login", "http://10.0.0.7:11000/index.php/login"]) {
+    const said = leads(wrong);
+    expect(said).toMatchObject({
+      pass: false,
+      code: "public-urls",
+      settings: ["overwriteprotocol", "overwritehost"],
+    });
+    expect(said.cause).toContain(wrong);
+    expect(said.fix).toContain("occ config:system:set overwriteprotocol --value=http;");
+    expect(said.fix).toContain("occ config:system:set overwritehost --value=files.example.org");
+  }
+  // Nobody may take these for a wrong name.
+  expect(judge(row, answer(503, {}))).toMatchObject({ pass: false, settings: ["maintenance"] });
+  expect(leads("http://files.example.org/apps/").code).toBeUndefined();
+});
+
+test.each([
+  ["", true],
+  ["http://files.example.org", true],
+  ["http://files.example.org/", true],
+  ["https://files.example.org", false],
+  ["https://old.example.org", false],
+])("Immich with the External Domain %j: as expected, %s", async (externalDomain, right) => {
+  const row = await rowOf(Application.immich(), /External Domain/);
+  // What ServerConfigDto has, as far as it matters.
+  const body = JSON.stringify({ loginPageMessage: "ä".repeat(5_000), isInitialized: true, externalDomain });
+  const server = createServer((request, response) =>
+    response.writeHead(200, JSON_FIELDS).end(request.method === "GET" ? body : ""),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const outcome = await probe({ ...row.request, port }, { timeoutMs: 5_000, insecure: false });
+  server.close();
+  const said = judge(row, outcome);
+  if (right) return expect(said).toMatchObject({ pass: true });
+  expect(said).toMatchObject({ pass: false, code: "public-urls", settings: ["externalDomain"] });
+  expect(said.seen).toContain(`externalDomain: "${externalDomain}"`);
+  expect(said.fix).toContain("External Domain to http://files.example.org");
+});
+
+test("Immich answers something else: nothing is said of its External Domain", async () => {
+  const row = await rowOf(Application.immich(), /External Domain/);
+  expect(judge(row, answer(404, JSON_FIELDS))).toMatchObject({ pass: false });
+  expect(judge(row, answer(404, JSON_FIELDS)).code).toBeUndefined();
 });

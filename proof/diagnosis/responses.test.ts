@@ -10,6 +10,7 @@ import {
   isOwnErrorPage,
   location,
   mediaType,
+  member,
   type ProbeAnswer,
   serverField,
   status,
@@ -51,6 +52,18 @@ test.each<[Expectation, holds: readonly ProbeAnswer[], not: readonly ProbeAnswer
     location("http://a/b"),
     ["http://a/b", "/b"].map((to) => answered(302, { location: to })),
     [...["/c", "http://["].map((to) => answered(302, { location: to })), answered(302)],
+  ],
+  [
+    location("http://a/b", "http://a/c"),
+    ["http://a/c", "/b"].map((to) => answered(302, { location: to })),
+    ["/d", "http://b/c"].map((to) => answered(302, { location: to })),
+  ],
+  [
+    member({ name: "a", values: ["", "b"] }),
+    ['{"a":"b"}', '{"c":1,"a":""}'].map((body) => answered(200, {}, { body })),
+    ['{"a":"c"}', '{"a":1}', '{"b":"b"}', '"b"', "null", '{"a":', ""].map((body) =>
+      answered(200, {}, { body }),
+    ),
   ],
   [
     mediaType("text/html"),

@@ -1,6 +1,7 @@
-import type { ApplicationDefinition, PublicPlace, SettingsCommand } from "./definition.js";
+import type { ExpectationInput } from "../model/index.js";
+import type { ApplicationDefinition, ApplicationPart, PublicPlace, SettingsCommand } from "./definition.js";
 import { type Office, officePart, type OfficeRoute, officeRoutes } from "./office.js";
-import { alive, partAt, routeTo, when } from "./pieces.js";
+import { alive, partAt, routeTo, unanswered, when } from "./pieces.js";
 
 /** Nextcloud, by its administration manual ("Reverse proxy") and that of notify_push. */
 
@@ -39,7 +40,9 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
     parts,
     main: "web",
     routes: (place) => ({
-      web: routeTo<NextcloudPart>(parts, "web", "/", { expect: alive(parts.web, [untrusted(place)]) }),
+      web: routeTo<NextcloudPart>(parts, "web", "/", {
+        expect: [...alive(parts.web, [untrusted(place)]), toLogIn(parts.web, place)],
+      }),
       carddav: toDav("/.well-known/carddav"),
       caldav: toDav("/.well-known/caldav"),
       ...when(push, () => ({
@@ -65,14 +68,52 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
 const untrusted = (place: PublicPlace) => ({
   evidence: { status: [400] },
   code: "public-urls",
+  settings: ["trusted_domains"],
   says: "{host} is not among the trusted domains of Nextcloud",
   fix: `Run, with an index that is free: ${trustedDomain(place).command}`,
+});
+
+/**
+ * Its `lib/base.php` leads from `/` to the log-in page by a whole URL, made of `overwriteprotocol` and `overwritehost`, and of
+ * forwarding fields only if it trusts the proxy. Nothing that it answers without a log-in shows `overwrite.cli.url`.
+ */
+const toLogIn = (web: ApplicationPart, { scheme, host }: PublicPlace): ExpectationInput => ({
+  name: "Nextcloud's log-in page",
+  path: "/",
+  method: "GET",
+  status: [302, 303],
+  location: ["/login", "/index.php/login"],
+  causes: [
+    ...unanswered(web),
+    {
+      evidence: { status: [503] },
+      settings: ["maintenance"],
+      says: "Nextcloud is in maintenance mode or has to be upgraded",
+      fix: "Run: occ upgrade, then occ maintenance:mode --off",
+    },
+    {
+      evidence: { location: "origin" },
+      code: "public-urls",
+      settings: ["overwriteprotocol", "overwritehost"],
+      says: "Nextcloud leads clients to {location}, which is not where they came from",
+      fix: `Run: ${protocol(scheme).command}; if the name is wrong: occ config:system:set overwritehost --value=${host}`,
+    },
+    {
+      evidence: {},
+      settings: ["overwritewebroot"],
+      says: "Nextcloud does not lead from / to its log-in page",
+      fix: "See what answers there; `overwritewebroot` is empty for Nextcloud at /.",
+    },
+  ],
 });
 
 const setting = (says: string, name: string, value: string): SettingsCommand => ({
   says,
   command: `occ config:system:set ${name} --value=${value}`,
 });
+
+const protocol = (scheme: string): SettingsCommand =>
+  setting("Links have the scheme that clients use.", "overwriteprotocol", scheme);
 
 const trustedDomain = ({ host }: PublicPlace): SettingsCommand =>
   setting("Requests for this name are answered.", "trusted_domains 1", host);
@@ -92,7 +133,7 @@ function commandsAt(place: PublicPlace, push: boolean): SettingsCommand[] {
       "127.0.0.1",
     ),
     trustedDomain(place),
-    setting("Links have the scheme that clients use.", "overwriteprotocol", scheme),
+    protocol(scheme),
     setting("Links of background jobs.", "overwrite.cli.url", origin),
     ...(push
       ? [{ says: "Where clients find notify_push.", command: `occ notify_push:setup ${origin}/push` }]

@@ -1,6 +1,6 @@
-import type { SettingsFile } from "../model/index.js";
-import type { ApplicationDefinition } from "./definition.js";
-import { partAt, routeTo } from "./pieces.js";
+import type { ExpectationInput, SettingsFile } from "../model/index.js";
+import type { ApplicationDefinition, ApplicationPart, PublicPlace } from "./definition.js";
+import { alive, partAt, routeTo, unanswered } from "./pieces.js";
 
 /** Applications that are one server at `/`. */
 
@@ -10,7 +10,13 @@ function oneServer(
   name: string,
   title: string,
   server: Readonly<{ port: number; seconds: number; alive: string }>,
-  rest: Pick<OneServer, "settings" | "commands" | "clients">,
+  {
+    told,
+    ...rest
+  }: Pick<OneServer, "settings" | "commands" | "clients"> & {
+    /** An answer that shows the public URL that it was told. */
+    readonly told?: (web: ApplicationPart, place: PublicPlace) => ExpectationInput;
+  },
 ): OneServer {
   const parts = {
     web: partAt(`${title} server`, `http://127.0.0.1:${server.port}`, server.seconds, {
@@ -23,10 +29,12 @@ function oneServer(
     title,
     parts,
     main: "web",
-    routes: () => ({ web: routeTo<"web">(parts, "web", "/") }),
-    ...(rest.settings === undefined
-      ? {}
-      : { rows: [{ code: "public-urls", title: "Links lead to the public name" }] }),
+    routes: (place) => ({
+      web: routeTo<"web">(parts, "web", "/", {
+        expect: [...alive(parts.web), ...(told === undefined ? [] : [told(parts.web, place)])],
+      }),
+    }),
+    rows: [{ code: "public-urls", title: "Links lead to the public name" }],
     ...rest,
   };
 }
@@ -45,6 +53,25 @@ export interface ComposeOptions {
   readonly directory: string;
 }
 
+/** What Immich tells everybody of its External Domain. Without one, links have the address that the browser has. */
+const externalDomain = (web: ApplicationPart, { origin, origins }: PublicPlace): ExpectationInput => ({
+  name: "Immich's External Domain",
+  path: "/api/server/config",
+  status: 200,
+  members: [{ name: "externalDomain", values: ["", ...origins.flatMap((one) => [one, `${one}/`])] }],
+  causes: [
+    ...unanswered(web),
+    { evidence: { statusNot: [200] }, says: "Immich does not tell its settings: it is older than 1.118" },
+    {
+      evidence: {},
+      code: "public-urls",
+      settings: ["externalDomain"],
+      says: "links to shared photos lead to another External Domain than the public name",
+      fix: `Set External Domain to ${origin}: Administration, Settings, Server Settings; or \`server.externalDomain\` of the file that IMMICH_CONFIG_FILE names.`,
+    },
+  ],
+});
+
 /** Immich, by its page "Reverse Proxy": it has to be at `/`. */
 export const immich = (): OneServer =>
   oneServer(
@@ -55,6 +82,7 @@ export const immich = (): OneServer =>
       commands: ({ origin }) => [
         { says: "Administration, Settings, Server Settings, External Domain:", command: origin },
       ],
+      told: externalDomain,
       clients: {
         builtIn: ["/.well-known/immich"],
         withCredentials: ["/api", "/.well-known/immich"],

@@ -41,18 +41,13 @@ interface RouteOptions extends Partial<Omit<ApplicationRoute, "path" | "action">
   readonly options?: object;
 }
 
+type Causes = NonNullable<ExpectationInput["causes"]>;
+
 /** What a part answers, and why it may not: by causes of the application first. */
-export function alive(
-  { title, liveness }: ApplicationPart,
-  causes: NonNullable<ExpectationInput["causes"]> = [],
-): readonly ExpectationInput[] {
+export function alive(part: ApplicationPart, causes: Causes = []): readonly ExpectationInput[] {
+  const { title, liveness } = part;
   const name = capital(title);
-  const down = {
-    evidence: { status: [502, 504] },
-    says: `the ${title} does not answer on {upstream}`,
-    fix: "Start it, and give its address in `upstreams` if it listens elsewhere; see its log.",
-  };
-  if (liveness === undefined) return [{ name, from: "upstream", causes: [OWN_404, down] }];
+  if (liveness === undefined) return [{ name, from: "upstream", causes: unanswered(part) }];
   const { path, status } = liveness;
   return [
     {
@@ -61,14 +56,23 @@ export function alive(
       method: "GET",
       status,
       causes: [
-        OWN_404,
-        down,
+        ...unanswered(part),
         ...causes,
         { evidence: {}, says: `the answer is not the ${title}'s: another program listens on {upstream}` },
       ],
     },
   ];
 }
+
+/** Why no answer of a part comes. */
+export const unanswered = ({ title }: ApplicationPart): Causes => [
+  OWN_404,
+  {
+    evidence: { status: [502, 504] },
+    says: `the ${title} does not answer on {upstream}`,
+    fix: "Start it, and give its address in `upstreams` if it listens elsewhere; see its log.",
+  },
+];
 
 const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 

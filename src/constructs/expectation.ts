@@ -16,9 +16,10 @@ export interface ExpectedResponse {
   readonly file?: "image";
   readonly status?: number | readonly number[];
   readonly from?: "upstream";
-  readonly location?: string | ExpectedLocation;
+  readonly location?: string | ExpectedLocation | readonly string[];
   readonly http2?: true;
   readonly fields?: readonly ExpectedField[];
+  readonly members?: readonly ExpectedMember[];
   readonly causes?: readonly ExpectedCause[];
 }
 
@@ -36,6 +37,12 @@ export interface ExpectedField {
   readonly mediaType?: string;
   readonly version?: boolean;
   readonly absent?: true;
+}
+
+/** A member of the JSON object that is the body. */
+export interface ExpectedMember {
+  readonly name: string;
+  readonly values: readonly string[];
 }
 
 /** A cause of an unexpected answer. */

@@ -51,6 +51,7 @@ export type {
   ExpectedEvidence,
   ExpectedField,
   ExpectedLocation,
+  ExpectedMember,
   ExpectedResponse,
 } from "./expectation.js";
 export { Delivery } from "./delivery/delivery.js";

@@ -59,14 +59,17 @@ function wrongPart(
   { expected, request }: ExpectedResponse,
   answer: ProbeAnswer,
 ): "path" | "origin" | undefined {
-  const wanted = expected.find(({ target }) => target !== undefined);
+  const wanted = expected.find(({ targets }) => targets !== undefined);
   const received = answer.headers["location"];
   const { scheme, host, path } = request;
   const asked = `${scheme}://${host}${path}`;
   if (wanted === undefined || wanted.holds(answer) || received === undefined) return undefined;
   if (!URL.canParse(received, asked)) return undefined;
-  const [found, meant] = [new URL(received, asked), new URL(wanted.target!)];
-  if (found.pathname !== meant.pathname) return "path";
+  const found = new URL(received, asked);
+  const meant = wanted
+    .targets!.map((target) => new URL(target))
+    .find(({ pathname }) => pathname === found.pathname);
+  if (meant === undefined) return "path";
   return found.origin === meant.origin ? undefined : "origin";
 }
 

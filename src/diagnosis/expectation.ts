@@ -1,4 +1,5 @@
 import type { ExpectedRow } from "../model/expect.js";
+import { printableValue } from "../model/printable.js";
 
 /** What came back for a probe. Field names are lower case. */
 export interface ProbeAnswer {
@@ -7,7 +8,7 @@ export interface ProbeAnswer {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** That of the connection, over TLS. */
   readonly certificate?: SeenCertificate;
-  /** Beginning of the body; fetched only if the status alone does not show which server answered. */
+  /** Beginning of the body; fetched only if the status alone does not show which server answered, or for its members. */
   readonly body?: string;
 }
 
@@ -23,8 +24,8 @@ export interface SeenCertificate {
 export interface Expectation {
   /** Name of the field that it is about. */
   readonly field?: string;
-  /** The URL that a `Location` has to lead to. */
-  readonly target?: string;
+  /** The URLs of which a `Location` has to lead to one. */
+  readonly targets?: readonly string[];
   readonly says: string;
   holds(answer: ProbeAnswer): boolean;
   seen(answer: ProbeAnswer): string;
@@ -95,12 +96,35 @@ export function field(name: string, value: string, loose = false): Expectation {
   return fieldWhere(name, value, (received) => fold(received) === fold(value));
 }
 
-/** A `Location` that leads there; it may be relative to the request's URL (RFC 9110, 10.2.2). */
-export function location(target: string): Expectation {
+/** A `Location` that leads to one of these; it may be relative to the request's URL (RFC 9110, 10.2.2). */
+export function location(...targets: readonly string[]): Expectation {
+  const leadsTo = (target: string, received: string): boolean =>
+    received === target || (URL.canParse(received, target) && new URL(received, target).href === target);
   const leadsThere = (received: string | undefined): boolean =>
-    received === target ||
-    (received !== undefined && URL.canParse(received, target) && new URL(received, target).href === target);
-  return { ...fieldWhere("Location", target, leadsThere), target };
+    received !== undefined && targets.some((target) => leadsTo(target, received));
+  return { ...fieldWhere("Location", targets.join(" or "), leadsThere), targets };
+}
+
+/** A member of the JSON object in the body, with one of these values. */
+export function member({ name, values }: NonNullable<ExpectedRow["members"]>[number]): Expectation {
+  const text = (value: unknown): string => `${name}: ${JSON.stringify(value)}`;
+  return {
+    says: values.map(text).join(" or "),
+    holds: (answer) => values.includes(membersOf(answer)?.[name] as string),
+    seen: (answer) => {
+      const value = membersOf(answer)?.[name];
+      return value === undefined ? `no ${name}` : printableValue(text(value));
+    },
+  };
+}
+
+function membersOf({ body = "" }: ProbeAnswer): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === "object" && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A media type without regard to its parameters; `image/*` for any image. */

@@ -36,6 +36,7 @@ import {
   http2,
   location,
   mediaType,
+  member,
   serverField,
   serves,
   status,
@@ -167,7 +168,9 @@ class Site {
   }
 
   private askedOn(row: ExpectedRow, server: VirtualServerConfig, listener: ListenerConfig): ExpectedResponse {
-    const { path, method, listeners, file } = row.request;
+    const { path, listeners, file } = row.request;
+    // An answer to HEAD has no body.
+    const { method = row.members && "GET" } = row.request;
     const route = this.routeOf(server, path);
     const upstream = route && this.upstreamOf(route);
     const host = this.hostOf(row, server, listener);
@@ -200,15 +203,16 @@ class Site {
     listener: ListenerConfig,
     request: ProbeRequest,
   ): Expectation[] {
-    const { status: wanted, from, location: target, fields = [] } = row;
-    const says = [wanted, from, target, row.fields].some((part) => part !== undefined);
+    const { status: wanted, from, location: target, fields = [], members = [] } = row;
+    const says = [wanted, from, target, row.fields, row.members].some((part) => part !== undefined);
     return [
       ...(row.http2 === true && listener.protocol === "https" && listener.http2 ? [http2()] : []),
       ...(says ? [] : promised(server, route, request)),
       ...(wanted === undefined ? [] : [typeof wanted === "number" ? status(wanted) : statusOf(wanted)]),
       ...(from === undefined ? [] : [answeredByUpstream()]),
-      ...(target === undefined ? [] : [location(this.leadsTo(target, route, request))]),
+      ...(target === undefined ? [] : [location(...this.leadsTo(target, route, request))]),
       ...fields.map(writtenField),
+      ...members.map(member),
     ];
   }
 
@@ -217,12 +221,13 @@ class Site {
     target: NonNullable<ExpectedRow["location"]>,
     route: RouteConfig | undefined,
     request: ProbeRequest,
-  ): string {
-    if (typeof target === "string") return new URL(target, urlOf(request)).href;
-    const { scheme, path } = target;
+  ): string[] {
+    const targets = typeof target === "string" ? [target] : target;
+    if (!("scheme" in targets)) return targets.map((one) => new URL(one, urlOf(request)).href);
+    const { scheme, path } = targets;
     const goal = route && redirectGoalOf(route.action);
     const port = redirectPort(goal?.scheme === scheme ? goal : { scheme });
-    return `${scheme}://${urlAuthority(scheme, hostIn(request), port)}${path}`;
+    return [`${scheme}://${urlAuthority(scheme, hostIn(request), port)}${path}`];
   }
 
   /** Each name gets the certificate that is for it, not that of another (docs/certificates.md). */

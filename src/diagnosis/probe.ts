@@ -42,8 +42,8 @@ export async function probe(request: ProbeRequest, options: ProbeOptions): Promi
   }
 }
 
-/** Longest part of a body that is kept; an error page is shorter. */
-const BODY_BYTES_MAX = 4096;
+/** Longest part of a body that is kept; an error page is shorter, and so is JSON that is read. */
+const BODY_BYTES_MAX = 65_536;
 
 type Method = NonNullable<ProbeRequest["method"]>;
 

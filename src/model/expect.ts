@@ -37,10 +37,11 @@ const answer = {
         scheme: z.enum(["http", "https"]).describe("Scheme of the Location."),
         path: requestPath("Path of the Location."),
       }),
+      z.array(line("A URL, or a path.")).min(1).max(20),
     ])
     .describe(
-      "Where `Location` leads: a URL, a path at the scheme and host that were asked for, or a path of another scheme at that host, " +
-        "on the port of the route's redirect.",
+      "Where `Location` leads: a URL, a path at the scheme and host that were asked for, a list of those that are as good, or " +
+        "a path of another scheme at that host, on the port of the route's redirect.",
     )
     .optional(),
   http2: z
@@ -67,6 +68,18 @@ const answer = {
     )
     .max(50)
     .describe("Fields of the answer.")
+    .optional(),
+  members: z
+    .array(
+      z.strictObject({
+        name: line("Name of the member."),
+        values: z.array(line("A text.")).min(1).max(20).describe("Texts that are as good."),
+      }),
+    )
+    .max(20)
+    .describe(
+      "Members of the JSON object in the body, of which up to 64 KiB are read. Without a method, GET is sent.",
+    )
     .optional(),
 };
 
