@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { TerraformStack } from "cdktf";
 import type { IConstruct } from "constructs";
 import { APPLICATIONS } from "../../src/applications/index.js";
@@ -37,6 +39,25 @@ function leadsTo(found: Resolution): string {
 }
 
 const URL_OF_PART = { url: "http://part:80" };
+
+test("every application has a page, and every page a row", () => {
+  const read = (page: string) => readFileSync(join(__dirname, "../../docs", page), "utf8");
+  const pages = readdirSync(join(__dirname, "../../docs/applications"));
+  const methods = Object.getOwnPropertyNames(Application).filter(
+    (name) => typeof Reflect.get(Application, name) === "function" && name !== "composed",
+  );
+  const texts = pages.map((page) => read(`applications/${page}`));
+  expect(methods.filter((name) => !texts.some((text) => text.includes(`Application.${name}`)))).toEqual([]);
+  const index = read("applications.md");
+  expect(pages.filter((page) => !index.includes(`](applications/${page})`))).toEqual([]);
+  const README = read("../README.md");
+  expect(methods.filter((name) => !README.includes(`\`${name}(`))).toEqual([]);
+  const parts = ["## Install", "## The stack", "## Settings", "## Tried", "## Limits"];
+  const lack = pages.flatMap((page, i) =>
+    parts.filter((part) => !texts[i]!.includes(part)).map((part) => `${page}: ${part}`),
+  );
+  expect(lack).toEqual(["custom.md: ## Install"]);
+});
 
 /** Upstream with the target that it gets, file, or Location. */
 const LEADS: readonly (readonly [Application, path: string, leads: string])[] = [

@@ -97,7 +97,11 @@ app.synth();
 `;
 }
 
-const pages = readdirSync(`${ROOT}/docs`).filter((name) => name.endsWith(".md") && !ELSEWHERE.includes(name));
+const pages = ["", "applications/"].flatMap((folder) =>
+  readdirSync(`${ROOT}/docs/${folder}`)
+    .filter((name) => name.endsWith(".md") && !ELSEWHERE.includes(name))
+    .map((name) => `${folder}${name}`),
+);
 
 /**
  * The programs of `examples/`, and one of each block of the pages, by the place: `pair.md-2.ts` is the second one of its
@@ -109,7 +113,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = Object.fromEntries([
     .map((name) => [`example-${name}`, readFileSync(`${ROOT}/examples/${name}`, "utf8")]),
   ...["../README.md", ...pages].flatMap((page) =>
     codeBlocks(`docs/${page}`, "ts").map((block, index) => [
-      `${page.replace("../", "")}-${index + 1}.ts`,
+      `${page.replace("../", "").replace("/", "-")}-${index + 1}.ts`,
       program(page, block).replaceAll("AAAA…", HOST_KEY).replaceAll(", …", ""),
     ]),
   ),

@@ -53,7 +53,7 @@ export interface ComposeOptions {
   readonly directory: string;
 }
 
-/** What Immich tells everybody of its External Domain. Without one, links have the address that the browser has. */
+/** What Immich tells every client of its External Domain. Without one, links have the address that the browser has. */
 const externalDomain = (web: ApplicationPart, { origin, origins }: PublicPlace): ExpectationInput => ({
   name: "Immich's External Domain",
   path: "/api/server/config",

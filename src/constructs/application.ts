@@ -52,7 +52,7 @@ export type OneServerApplication = Application<
 
 /**
  * An application that a `FileSyncFrontEnd` is the front end of: its upstreams, routes, settings and expected responses. A
- * closed choice: take one of the static methods. docs/applications.md has a section for each.
+ * closed choice: take one of the static methods. docs/applications.md has a page for each.
  */
 export class Application<Upstreams extends object = object, Routes extends object = object> {
   declare protected readonly upstreams: Upstreams;

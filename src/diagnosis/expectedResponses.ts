@@ -168,9 +168,8 @@ class Site {
   }
 
   private askedOn(row: ExpectedRow, server: VirtualServerConfig, listener: ListenerConfig): ExpectedResponse {
-    const { path, listeners, file } = row.request;
     // An answer to HEAD has no body.
-    const { method = row.members && "GET" } = row.request;
+    const { path, listeners, file, method = row.members && "GET" } = row.request;
     const route = this.routeOf(server, path);
     const upstream = route && this.upstreamOf(route);
     const host = this.hostOf(row, server, listener);
@@ -203,16 +202,16 @@ class Site {
     listener: ListenerConfig,
     request: ProbeRequest,
   ): Expectation[] {
-    const { status: wanted, from, location: target, fields = [], members = [] } = row;
-    const says = [wanted, from, target, row.fields, row.members].some((part) => part !== undefined);
+    const { status: wanted, from, location: target, fields, members } = row;
+    const says = wanted ?? from ?? target ?? fields ?? members;
     return [
       ...(row.http2 === true && listener.protocol === "https" && listener.http2 ? [http2()] : []),
-      ...(says ? [] : promised(server, route, request)),
+      ...(says === undefined ? promised(server, route, request) : []),
       ...(wanted === undefined ? [] : [typeof wanted === "number" ? status(wanted) : statusOf(wanted)]),
       ...(from === undefined ? [] : [answeredByUpstream()]),
       ...(target === undefined ? [] : [location(...this.leadsTo(target, route, request))]),
-      ...fields.map(writtenField),
-      ...members.map(member),
+      ...(fields ?? []).map(writtenField),
+      ...(members ?? []).map(member),
     ];
   }
 
@@ -222,9 +221,9 @@ class Site {
     route: RouteConfig | undefined,
     request: ProbeRequest,
   ): string[] {
-    const targets = typeof target === "string" ? [target] : target;
-    if (!("scheme" in targets)) return targets.map((one) => new URL(one, urlOf(request)).href);
-    const { scheme, path } = targets;
+    if (typeof target === "string" || !("scheme" in target))
+      return [target].flat().map((one) => new URL(one, urlOf(request)).href);
+    const { scheme, path } = target;
     const goal = route && redirectGoalOf(route.action);
     const port = redirectPort(goal?.scheme === scheme ? goal : { scheme });
     return [`${scheme}://${urlAuthority(scheme, hostIn(request), port)}${path}`];
@@ -400,6 +399,4 @@ const urlOf = ({ scheme, host, path }: ProbeRequest): string => `${scheme}://${h
 
 const hostIn = (request: ProbeRequest): string => unbracketed(new URL(urlOf(request)).hostname);
 
-function family(listener: ListenerConfig): string {
-  return isIPv6(listener.address) ? " on IPv6" : "";
-}
+const family = ({ address }: ListenerConfig): string => (isIPv6(address) ? " on IPv6" : "");

@@ -120,7 +120,7 @@ export interface FileSyncProxyProps<
   readonly serverNames: readonly string[];
   /**
    * The application behind it, as of a `FileSyncFrontEnd`. What it has to be told of its public URL is not part of the proxy:
-   * docs/applications.md says which settings.
+   * the pages of docs/applications.md say which settings.
    * @default - the service of docs/service.md
    */
   readonly application?: Application<Upstreams, Routes>;
