@@ -27,6 +27,7 @@ import {
   urlAuthority,
   type VirtualServerConfig,
 } from "../model/index.js";
+import { noImage, type NotProbed } from "./noImage.js";
 import {
   answeredByUpstream,
   certificateFor,
@@ -59,7 +60,7 @@ export interface ExpectedResponse {
   /** Address of the route's upstream, for the advice when it does not answer. */
   readonly upstream?: string;
   /** Why the request cannot be made, if it cannot; the row then fails. */
-  readonly notProbed?: { readonly reason: string; readonly fix: string; readonly unseen?: true };
+  readonly notProbed?: NotProbed;
 }
 
 /** A request and where to send it. */
@@ -380,17 +381,6 @@ function lost({ name, request, causes = [] }: ExpectedRow): ExpectedResponse {
     },
   };
 }
-
-const noImage = (
-  directory = "the directory of its route",
-  unseen: Problem | undefined,
-): NonNullable<ExpectedResponse["notProbed"]> =>
-  unseen === undefined
-    ? {
-        reason: `no image file was found in ${directory}`,
-        fix: "name one with --image-path, or give --root if the files are below a folder",
-      }
-    : { reason: `${unseen.path}: ${unseen.message} [${unseen.code}]`, fix: unseen.fix, unseen: true };
 
 const CERTIFICATE =
   "no certificate of the listener is for this name, or the one that is for it is not in use: see `portico certificates`";
