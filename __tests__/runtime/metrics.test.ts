@@ -1,12 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../proof/kit/ports.js";
 import type { MetricsListenerConfig } from "../../src/model/index.js";
 import type { Counts } from "../../src/runtime/counting/counts.js";
 import { exposition } from "../../src/runtime/counting/exposition.js";
 import { FAMILIES, type Family } from "../../src/runtime/counting/families.js";
 import { Metrics } from "../../src/runtime/supervisor/metrics.js";
+import { textAnswer } from "../../src/runtime/supervisor/ownServer.js";
 
 const COUNTS: Counts = {
   responseBytes: [{ labels: ["site", "files"], values: [12] }],
@@ -76,10 +78,12 @@ describe("the metrics listener", () => {
   const path = (): string => join(folder, "metrics.sock");
 
   /** What is answered; empty if the connection is closed without an answer. */
-  const ask = (at: object, target = "/metrics"): Promise<string> =>
+  const ask = (at: object, target = "/metrics", host = "a"): Promise<string> =>
     new Promise((resolve, reject) => {
       let text = "";
-      const socket = connect(at as never, () => socket.write(`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`));
+      const socket = connect(at as never, () =>
+        socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
+      );
       socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
       socket.on("error", reject).on("close", () => resolve(text));
     });
@@ -106,10 +110,57 @@ describe("the metrics listener", () => {
   });
 
   test("only for those whom `allow` names", async () => {
-    const at = { address: "127.0.0.1", port: 29_181, allow: ["10.0.0.0/8"], anyAddress: false };
+    const at = { address: "127.0.0.1", port: await freePort(), allow: ["10.0.0.0/8"], anyAddress: false };
     await metrics.settle(at);
     expect(await ask({ port: at.port })).toBe("");
     await metrics.settle({ ...at, allow: ["127.0.0.0/8"] });
     expect(await ask({ port: at.port })).toContain("portico_response_body_bytes_total");
+  });
+
+  const onLoopback = async (): Promise<number> => {
+    const at = { address: "127.0.0.1", port: await freePort(), allow: [], anyAddress: false };
+    await metrics.settle(at);
+    return at.port;
+  };
+
+  test.each([
+    ["127.0.0.1:29181", 200],
+    ["[::1]:29181", 200],
+    ["LOCALHOST:29181", 200],
+    ["app.localhost", 200],
+    [hostname(), 200],
+    ["", 200],
+    ["rebound.example:29181", 421],
+    ["127.0.0.1.rebound.example", 421],
+    ["rebound.example.", 421],
+  ])("on loopback for Host %s: %d", async (host, status) => {
+    expect(await ask({ port: await onLoopback() }, "/metrics", host)).toMatch(`HTTP/1.1 ${status} `);
+  });
+
+  test("a page knows whether a directory decides who gets there", async () => {
+    metrics.add("/who", (_, bySocket) => textAnswer(200, `by socket: ${bySocket}`));
+    expect(await ask({ port: await onLoopback() }, "/who")).toContain("by socket: false");
+    await metrics.settle({ path: path() });
+    expect(await ask({ path: path() }, "/who", "rebound.example")).toContain("by socket: true");
+  });
+
+  test("however many ask at once, the workers are asked twice", async () => {
+    let [asked, answer] = [0, (): void => undefined];
+    const slow = new Promise<void>((resolve) => (answer = resolve));
+    const busy = new Metrics(
+      async () => {
+        asked++;
+        await slow;
+        return COUNTS;
+      },
+      { warn: () => undefined },
+    );
+    await busy.settle({ path: path() });
+    const all = Array.from({ length: 20 }, () => ask({ path: path() }));
+    await ask({ path: path() }, "/other");
+    answer();
+    for (const text of await Promise.all(all)) expect(text).toContain("portico_response_body_bytes_total");
+    expect(asked).toBe(2);
+    await busy.settle(undefined);
   });
 });

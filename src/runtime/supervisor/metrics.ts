@@ -1,23 +1,28 @@
-import { type MetricsListenerConfig, withinRanges } from "../../model/serving.js";
+import { isIP } from "node:net";
+import { hostname } from "node:os";
+import { ipv4Scope, ipv6Scope, type MetricsListenerConfig, withinRanges } from "../../model/serving.js";
 import type { Counts } from "../counting/counts.js";
 import type { MasterLog } from "./masterLog.js";
 import { OwnListener } from "./ownListener.js";
-import type { Answer, Asked } from "./ownServer.js";
+import { type Answer, type Asked, textAnswer } from "./ownServer.js";
 
-/** What answers a path of the metrics listener. */
-export type MetricsPage = (asked: Asked) => Answer | Promise<Answer>;
+/** What answers a path of the metrics listener. @param bySocket whether a directory decides who gets there */
+export type MetricsPage = (asked: Asked, bySocket: boolean) => Answer | Promise<Answer>;
 
 /** The metrics listener: a table of paths. */
 export class Metrics extends OwnListener<MetricsListenerConfig> {
   private readonly pages = new Map<string, MetricsPage>();
+  private at: MetricsListenerConfig | undefined;
 
   /** @param counts all that is counted by now */
   constructor(counts: () => Promise<Counts>, logs: Pick<MasterLog, "warn">) {
     super("metricsListener", logs);
-    this.add("/metrics", async ({ accept }) => {
+    const make = async (accept: string): Promise<Answer> => {
       const { exposition } = await import("../counting/exposition.js");
       return exposition(await counts(), accept);
-    });
+    };
+    const [text, open] = ["", OPEN_METRICS].map((accept) => together(() => make(accept))) as [Asks, Asks];
+    this.add("/metrics", ({ accept }) => (accept.includes(OPEN_METRICS) ? open() : text()));
   }
 
   /** Answers a path by this. */
@@ -28,10 +33,52 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
   override settle(at: MetricsListenerConfig | undefined): Promise<void> {
     const allow = at !== undefined && "allow" in at ? at.allow : [];
     this.admits = allow.length === 0 ? () => true : withinRanges(allow);
+    this.at = at;
     return super.settle(at);
   }
 
   protected override answer(asked: Asked): Answer | undefined | Promise<Answer> {
-    return this.pages.get(asked.path)?.(asked);
+    const { at } = this;
+    if (at !== undefined && "port" in at && isLoopback(at.address) && !isLocalName(asked.host))
+      return textAnswer(421, "it is on loopback: ask for its address, or for localhost");
+    return this.pages.get(asked.path)?.(asked, at !== undefined && "path" in at);
   }
+}
+
+const OPEN_METRICS = "application/openmetrics-text";
+
+type Asks = () => Promise<Answer>;
+
+/**
+ * One at a time, and one more for all who ask meanwhile: workers are asked as well, and whoever scrapes in a loop must not
+ * keep them busy.
+ */
+function together(make: Asks): Asks {
+  let [running, next]: (Promise<Answer> | undefined)[] = [];
+  const begin: Asks = () => (running = make().finally(() => (running = undefined)));
+  return () => {
+    if (running === undefined) return begin();
+    const again = (): Promise<Answer> => {
+      next = undefined;
+      return begin();
+    };
+    return (next ??= running.then(again, again));
+  };
+}
+
+const isLoopback = (address: string): boolean => (ipv4Scope(address) ?? ipv6Scope(address)) === "loopback";
+
+/**
+ * Whether no stranger can own a name. A page of his in a browser of this host could have his name lead to loopback once it is
+ * loaded (DNS rebinding), and would read what answers there.
+ */
+function isLocalName(host: string): boolean {
+  const name = host.replace(/:\d{1,5}$/, "").toLowerCase();
+  return (
+    !name.includes(".") ||
+    isIP(name) !== 0 ||
+    name.startsWith("[") ||
+    name.endsWith(".localhost") ||
+    name === hostname().toLowerCase()
+  );
 }

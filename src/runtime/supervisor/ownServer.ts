@@ -9,6 +9,8 @@ export interface Asked {
   /** Without the query. */
   readonly path: string;
   readonly query: string;
+  /** Host and port as the client wrote them; empty if it names none. */
+  readonly host: string;
   /** What the client would like to get; empty if it does not say. */
   readonly accept: string;
 }
@@ -103,9 +105,12 @@ export class OwnServer {
     const refusal = refusalOf(head, method);
     if (refusal !== undefined) return bytesOf(refusal, method);
     const [path = "", query = ""] = target.split("?", 2);
-    const accept = fieldIn(head, "accept:");
+    const [host, accept] = [fieldIn(head, "host:"), fieldIn(head, "accept:")];
     try {
-      return bytesOf((await this.answers({ path, query, accept })) ?? textAnswer(404, "not found"), method);
+      return bytesOf(
+        (await this.answers({ path, query, host, accept })) ?? textAnswer(404, "not found"),
+        method,
+      );
     } catch {
       return bytesOf(textAnswer(500, "internal error"), method);
     }
