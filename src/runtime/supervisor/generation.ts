@@ -3,7 +3,7 @@ import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { SeenTransfers } from "../exchange/transfers.js";
-import type { AskedStatus, AskStatus } from "../status/asked.js";
+import type { AskedStatus, AskStatus, StatusAnswer } from "../status/asked.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
@@ -206,7 +206,8 @@ export class Generation implements WorkerEvents {
   }
 
   onStatus(worker: WorkerHandle, turn: number, asked: AskedStatus): void {
-    void this.options.answerStatus(asked).then((answer) => worker.send({ type: "status", turn, answer }));
+    const send = (answer?: StatusAnswer): void => worker.send({ type: "status", turn, answer });
+    void this.options.answerStatus(asked).then(send, () => send());
   }
 
   onGone(worker: WorkerHandle, how: string): void {

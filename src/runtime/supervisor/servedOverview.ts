@@ -48,7 +48,7 @@ export class ServedOverview {
   private readonly samples = new TrafficSamples();
   private readonly since = Date.now();
   private timer: NodeJS.Timeout | undefined;
-  private made: { readonly at: number; readonly overview: Promise<Overview> } | undefined;
+  private made: Made | undefined;
 
   constructor(
     private readonly sources: OverviewSources,
@@ -61,8 +61,10 @@ export class ServedOverview {
     const sample = async (): Promise<void> => {
       this.samples.add(trafficTotals(await this.sources.counts.now()), performance.now());
     };
-    this.timer ??= setInterval(() => void sample(), EVERY_MS).unref();
-    void sample();
+    // A sample that fails is missing, and no more.
+    const take = (): void => void sample().catch(() => undefined);
+    this.timer ??= setInterval(take, EVERY_MS).unref();
+    take();
   }
 
   stop(): void {
@@ -71,31 +73,47 @@ export class ServedOverview {
 
   /** What goes on, as of now or a moment ago. */
   now(): Promise<Overview> {
-    const now = performance.now();
-    if (this.made === undefined || now - this.made.at > FRESH_MS)
-      this.made = { at: now, overview: this.make() };
-    return this.made.overview;
+    return this.fresh().overview;
   }
 
   /** What a client gets to see. */
-  async answer(asked: AskedStatus): Promise<StatusAnswer> {
+  answer(asked: AskedStatus): Promise<StatusAnswer> {
+    const { overview, answers } = this.fresh();
+    const key = `${asked.part} ${asked.addresses} ${asked.fileNames}`;
+    const known = answers.get(key);
+    if (known !== undefined) return known;
     // Only where somebody looks.
-    const { statusAnswer } = await import("../status/site.js");
-    return statusAnswer(asked, () => this.now());
+    const answer = import("../status/site.js").then(({ statusAnswer }) =>
+      statusAnswer(asked, () => overview),
+    );
+    answers.set(key, answer);
+    return answer;
+  }
+
+  private fresh(): Made {
+    const now = performance.now();
+    if (this.made === undefined || now - this.made.at > FRESH_MS) {
+      const overview = this.make();
+      // Who asked is told; one who wanted only another part is not waiting for it.
+      overview.catch(() => undefined);
+      this.made = { at: now, overview, answers: new Map() };
+    }
+    return this.made;
   }
 
   /** Shows the page on the metrics listener, and its data as `/status.json`. */
   showOn(metrics: Pick<Metrics, "add">): void {
-    const page = async (query: string): Promise<Answer> => {
+    const page = async (query: string, fileNames: boolean): Promise<Answer> => {
       // The listener is opened before a config is in service.
       if (this.timer === undefined) return textAnswer(503, "it starts", "Retry-After: 1\r\n");
       const part = partOfQuery(query);
       if (part === undefined) return textAnswer(404, "not found");
-      const { contentType: type, body } = await this.answer({ part, ...SHOWN_ON_METRICS });
+      const { contentType: type, body } = await this.answer({ part, addresses: "shortened", fileNames });
       return { status: 200, type, body, fields: `Content-Security-Policy: ${STATUS_POLICY}\r\n` };
     };
-    metrics.add("/status", ({ query }) => page(query));
-    metrics.add("/status.json", () => page("json"));
+    // By a port every user of the host gets there, and every program that fetches URLs for others.
+    metrics.add("/status", ({ query }, bySocket) => page(query, bySocket));
+    metrics.add("/status.json", (_, bySocket) => page("json", bySocket));
   }
 
   private async make(): Promise<Overview> {
@@ -146,8 +164,12 @@ export class ServedOverview {
   }
 }
 
-/** Whoever reaches that listener looks after the front end, but may not be root. */
-const SHOWN_ON_METRICS = { addresses: "shortened", fileNames: true } as const;
+interface Made {
+  readonly at: number;
+  readonly overview: Promise<Overview>;
+  /** What was made of it, by what was asked for. */
+  readonly answers: Map<string, Promise<StatusAnswer>>;
+}
 
 /** Nobody sees more often what goes on. */
 const FRESH_MS = 500;
