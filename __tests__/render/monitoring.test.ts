@@ -131,9 +131,9 @@ test("the dashboard is what Grafana imports: unique ids, panels that do not over
 });
 
 test("names of a job are text wherever they are written", () => {
-  const job = 'a"} or vector(1) #\n';
+  const job = 'a"} or vector(1) #$&\n';
   const { panels } = MODEL.parse(JSON.parse(renderDashboard({ job })));
-  expect(panels[0]!.targets[0]!.expr).toContain('{job="a\\"} or vector(1) #\\n", instance');
+  expect(panels[0]!.targets[0]!.expr).toContain('{job="a\\"} or vector(1) #$&\\n", instance');
   expect(renderAlertRules({ job }).split("\n")).toHaveLength(renderAlertRules().split("\n").length);
 });
 

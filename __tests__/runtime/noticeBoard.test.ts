@@ -109,9 +109,15 @@ test("the next process tells nothing again, and the end of what was told", () =>
   expect(second.told).toEqual(["5: resolved a/2"]);
 });
 
-test.each([undefined, 7, [{}], [{ key: 7 }], "x"])("a file with %j is no board", (kept) => {
+const IN_NO_TIME = {
+  ...{ ...one("a/1"), open: true, told: false, ended: true },
+  ...{ since: 1e300, toldAt: 1, quietMs: 0 },
+};
+
+test.each([undefined, 7, [{}], [{ key: 7 }], [IN_NO_TIME], "x"])("a file with %j is no board", (kept) => {
   const played = new Played();
   played.board.recall(kept);
+  expect(played.board.kept).toEqual([]);
   played.board.raise(one("a/1"), played.now);
   expect(played.until(2).told).toEqual(["1: problem a/1"]);
 });

@@ -126,8 +126,12 @@ export const upstreamUrl = (description: string, example?: string) =>
     },
   ).meta(described(description, example));
 
-export const directoryUrl = (description: string, example?: string) =>
-  text("acme.bad-directory", "https://HOST[:PORT]/PATH, without user, query or fragment", {
+export const directoryUrl = (
+  description: string,
+  example?: string,
+  code: ProblemCode = "acme.bad-directory",
+) =>
+  text(code, "https://HOST[:PORT]/PATH, without user, query or fragment", {
     pattern: `^https://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?(?:/[!"$-.0->@-~]*)*$`,
     never: LONG_LABEL_PATTERN,
   }).meta(described(description, example));

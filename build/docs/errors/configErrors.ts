@@ -235,7 +235,7 @@ export const CONFIG_ERRORS = {
   },
   "config.notification-url": {
     means:
-      "A target of notifications has no URL, or both one in the config and one in a file. Where the URL itself is a secret, as those of many services are, it belongs into a file.",
+      "A target of notifications has no URL, or both one in the config and one in a file, or one in the config that has a user, a query or a fragment, or is not `https`. Where the URL itself is a secret, as those of many services are, it belongs into a file.",
     example: withField("notifications", { targets: [{ type: "webhook", name: "office" }] }),
   },
   "config.public-metrics-listener": {

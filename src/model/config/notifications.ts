@@ -8,6 +8,7 @@ const target = {
   url: directoryUrl(
     "Where it is, `https` only. Where the URL itself is a secret, as those of many services are, give `urlFile`.",
     "https://alerts.example.org/portico",
+    "config.notification-url",
   ).optional(),
   urlFile: filePath(
     "File with the URL alone, `https` only, a query if need be. Only root has to read it. In place of `url`.",

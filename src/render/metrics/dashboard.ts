@@ -261,7 +261,8 @@ export const dashboardQueries = (job = "portico"): readonly string[] =>
   PANELS.flatMap(({ queries }) => queries.map(({ expression }) => withLabels(expression, job)));
 
 const withLabels = (expression: string, job: string): string =>
-  expression.replaceAll("$of", `job=${JSON.stringify(job)}, instance=~"$instance"`);
+  // By a function: in a text, each `$` of a name would be an instruction.
+  expression.replaceAll("$of", () => `job=${JSON.stringify(job)}, instance=~"$instance"`);
 
 /**
  * A dashboard for Grafana 10 or later, as JSON that it imports. The data source and the instances are chosen at the top of

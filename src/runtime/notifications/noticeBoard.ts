@@ -1,6 +1,9 @@
 import * as z from "zod";
 import { cleaned, type Notice, type Told } from "./notice.js";
 
+/** All that a Date can be (ECMAScript, 21.4.1.1). */
+const time = z.number().min(-8.64e15).max(8.64e15);
+
 /** Times here are in milliseconds since 1970: a board outlasts its process. */
 const entry = z.object({
   key: z.string().max(400),
@@ -8,11 +11,11 @@ const entry = z.object({
   fix: z.string().max(700),
   /** Whether it goes on. */
   open: z.boolean(),
-  since: z.number(),
+  since: time,
   /** Whether it was told since it began. */
   told: z.boolean(),
   /** When it was told last; 0 for never. */
-  toldAt: z.number(),
+  toldAt: time,
   /** How long nothing more is told of it after that. */
   quietMs: z.number(),
   /** Whether the end of what was told is still to be told. */
