@@ -4,6 +4,7 @@ import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerConfig, ProxyConfig } from "../../src/model/index.js";
+import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
 import { Faults, type WorkerContext } from "../../src/runtime/exchange/workerContext.js";
 import { clientInfo, type Endpoints } from "../../src/runtime/listen/clientInfo.js";
 import { ConnectionGate } from "../../src/runtime/listen/gate.js";
@@ -76,6 +77,7 @@ async function start(options: Options = {}): Promise<Started> {
     config: { timeouts: { tlsHandshakeMs, requestHeadMs } },
     mainError: { write: (level: string, message: string) => void log.push(`${level} ${message}`) },
     faults,
+    counts: new WorkerCounts(() => true),
     trusted: () => false,
     dispatcher: { defaultServer: () => ({ versionTokens: false, responseHeaders: { set: {}, remove: [] } }) },
   } as unknown as WorkerContext;
