@@ -117,6 +117,16 @@ describe("the metrics listener", () => {
     expect(await ask({ port: at.port })).toContain("portico_response_body_bytes_total");
   });
 
+  test("before this master settles there, for nobody else either", async () => {
+    const at = { address: "127.0.0.1", port: await freePort(), allow: ["10.0.0.0/8"], anyAddress: false };
+    await metrics.open(at);
+    expect(await ask({ port: at.port })).toBe("");
+    const next = { ...at, port: await freePort(), allow: [] };
+    await metrics.open(next);
+    expect(await ask({ port: next.port }, "/metrics", "rebound.example")).toMatch("HTTP/1.1 421 ");
+    expect(await ask({ port: at.port })).toBe("");
+  });
+
   const onLoopback = async (): Promise<number> => {
     const at = { address: "127.0.0.1", port: await freePort(), allow: [], anyAddress: false };
     await metrics.settle(at);

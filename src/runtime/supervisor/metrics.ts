@@ -12,7 +12,7 @@ export type MetricsPage = (asked: Asked, bySocket: boolean) => Answer | Promise<
 /** The metrics listener: a table of paths. */
 export class Metrics extends OwnListener<MetricsListenerConfig> {
   private readonly pages = new Map<string, MetricsPage>();
-  private at: MetricsListenerConfig | undefined;
+  private readonly ranges = new WeakMap<MetricsListenerConfig, (address: string) => boolean>();
 
   /** @param counts all that is counted by now */
   constructor(counts: () => Promise<Counts>, logs: Pick<MasterLog, "warn">) {
@@ -30,18 +30,17 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
     this.pages.set(path, page);
   }
 
-  override settle(at: MetricsListenerConfig | undefined): Promise<void> {
-    const allow = at !== undefined && "allow" in at ? at.allow : [];
-    this.admits = allow.length === 0 ? () => true : withinRanges(allow);
-    this.at = at;
-    return super.settle(at);
+  protected override admits(address: string, at: MetricsListenerConfig): boolean {
+    if (!("allow" in at) || at.allow.length === 0) return true;
+    let admits = this.ranges.get(at);
+    if (admits === undefined) this.ranges.set(at, (admits = withinRanges(at.allow)));
+    return admits(address);
   }
 
-  protected override answer(asked: Asked): Answer | undefined | Promise<Answer> {
-    const { at } = this;
-    if (at !== undefined && "port" in at && isLoopback(at.address) && !isLocalName(asked.host))
+  protected override answer(asked: Asked, at: MetricsListenerConfig): Answer | undefined | Promise<Answer> {
+    if ("port" in at && isLoopback(at.address) && !isLocalName(asked.host))
       return textAnswer(421, "it is on loopback: ask for its address, or for localhost");
-    return this.pages.get(asked.path)?.(asked, at !== undefined && "path" in at);
+    return this.pages.get(asked.path)?.(asked, "path" in at);
   }
 }
 

@@ -25,9 +25,7 @@ export type OwnPlace = { readonly address: string; readonly port: number } | { r
  * before in one step, while a socket with a port is passed on.
  */
 export abstract class OwnListener<P extends OwnPlace> {
-  /** Whether somebody at an address is answered; it is empty for a Unix socket. */
-  protected admits: (address: string) => boolean = () => true;
-  private readonly servers = new Map<string, Open>();
+  private readonly servers = new Map<string, Open<P>>();
   /** The socket of the previous master, which answers on it until this one takes over. */
   private inherited: OwnSocket | undefined;
 
@@ -49,9 +47,9 @@ export abstract class OwnListener<P extends OwnPlace> {
     if (at === undefined) return [];
     const key = keyIn(at);
     if (this.servers.has(key) || this.inherited?.key === key) return [];
-    if ("path" in at) return this.openSocket(at.path);
+    if ("path" in at) return this.openSocket(at, at.path);
     const ipv6Only = isIpv6(at.address);
-    const failed = await this.listen(key, { host: at.address, port: at.port, ipv6Only });
+    const failed = await this.listen(at, { host: at.address, port: at.port, ipv6Only });
     return failed === undefined ? [] : [listenProblem(failed.code!, this.field, at)];
   }
 
@@ -60,7 +58,8 @@ export abstract class OwnListener<P extends OwnPlace> {
     const key = at === undefined ? undefined : keyIn(at);
     const { inherited } = this;
     this.inherited = undefined;
-    if (inherited !== undefined && inherited.key === key) await this.listen(key, { fd: inherited.fd });
+    if (inherited !== undefined && at !== undefined && inherited.key === key)
+      await this.listen(at, { fd: inherited.fd });
     else if (inherited !== undefined) closeSync(inherited.fd);
     for (const [open, one] of this.servers) {
       if (open === key) continue;
@@ -69,7 +68,10 @@ export abstract class OwnListener<P extends OwnPlace> {
     }
     // It may have been closed again by a takeover in the middle of a reload.
     for (const p of await this.open(at)) this.logs.warn(p);
-    if (key !== undefined) this.place(this.servers.get(key));
+    if (at === undefined) return;
+    const open = this.servers.get(keyIn(at));
+    if (open !== undefined) open.rules.at = at;
+    this.place(open);
   }
 
   /** For the next master. */
@@ -82,33 +84,41 @@ export abstract class OwnListener<P extends OwnPlace> {
     return undefined;
   }
 
-  protected abstract answer(asked: Asked): Answer | undefined | Promise<Answer | undefined>;
+  /** @param at what the config says of where it is asked */
+  protected abstract answer(asked: Asked, at: P): Answer | undefined | Promise<Answer | undefined>;
+
+  /** Whether somebody at an address is answered; it is empty for a Unix socket. */
+  protected admits(_address: string, _at: P): boolean {
+    return true;
+  }
 
   /** @returns the system's error, if there was one */
   private async listen(
-    key: string,
+    at: P,
     where: Parameters<typeof OwnServer.listen>[0],
     socket?: UnixSocket,
   ): Promise<NodeJS.ErrnoException | undefined> {
     const { OwnServer } = await import("./ownServer.js");
+    // From the first connection on, which comes before it settles there.
+    const rules = { at };
     const server = await OwnServer.listen(
       where,
-      (asked) => this.answer(asked),
-      (address) => this.admits(address),
+      (asked) => this.answer(asked, rules.at),
+      (address) => this.admits(address, rules.at),
     );
     if (!(server instanceof OwnServer)) return server;
-    this.servers.set(key, { server, socket });
+    this.servers.set(keyIn(at), { server, socket, rules });
     return undefined;
   }
 
-  private async openSocket(path: string): Promise<readonly Problem[]> {
+  private async openSocket(at: P, path: string): Promise<readonly Problem[]> {
     const draft = `${path}.${process.pid}`;
     // Node reports that as a lack of permission.
     if (!existsSync(dirname(path)))
       return [problem("listen.failed", this.field, `cannot listen on ${path}: no such directory`)];
     try {
       rmSync(draft, { force: true });
-      const failed = await this.listen(path, { path: draft }, { path, draft, inode: undefined });
+      const failed = await this.listen(at, { path: draft }, { path, draft, inode: undefined });
       if (failed !== undefined) throw failed;
       chmodSync(draft, SOCKET_MODE);
       return [];
@@ -120,14 +130,14 @@ export abstract class OwnListener<P extends OwnPlace> {
   }
 
   /** Puts a socket where clients find it. */
-  private place(open: Open | undefined): void {
+  private place(open: Open<P> | undefined): void {
     const socket = open?.socket;
     if (socket === undefined || socket.inode !== undefined) return;
     renameSync(socket.draft, socket.path);
     socket.inode = statSync(socket.path).ino;
   }
 
-  private close({ server, socket }: Open): void {
+  private close({ server, socket }: Open<P>): void {
     server.close();
     if (socket?.inode === undefined) return;
     // By now it may be the next master's.
@@ -136,8 +146,10 @@ export abstract class OwnListener<P extends OwnPlace> {
   }
 }
 
-interface Open {
+interface Open<P> {
   readonly server: OwnServer;
+  /** What the config says of it; a reload may say something else. */
+  readonly rules: { at: P };
   /** Where it listens, unless that is a port. */
   readonly socket: UnixSocket | undefined;
 }
