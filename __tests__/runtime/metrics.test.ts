@@ -3,10 +3,11 @@ import { connect } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../proof/kit/ports.js";
-import type { MetricsListenerConfig } from "../../src/model/index.js";
+import type { MetricsListenerConfig, ProxyConfig } from "../../src/model/index.js";
 import type { Counts } from "../../src/runtime/counting/counts.js";
 import { exposition } from "../../src/runtime/counting/exposition.js";
 import { FAMILIES, type Family } from "../../src/runtime/counting/families.js";
+import { MasterSockets } from "../../src/runtime/supervisor/masterSockets.js";
 import { Metrics } from "../../src/runtime/supervisor/metrics.js";
 import { textAnswer } from "../../src/runtime/supervisor/ownServer.js";
 
@@ -125,6 +126,26 @@ describe("the metrics listener", () => {
     await metrics.open(next);
     expect(await ask({ port: next.port }, "/metrics", "rebound.example")).toMatch("HTTP/1.1 421 ");
     expect(await ask({ port: at.port })).toBe("");
+  });
+
+  test("a reload that is refused leaves nothing open", async () => {
+    const port = await freePort();
+    const sockets = new MasterSockets(
+      () => undefined,
+      async () => COUNTS,
+      { warn: () => undefined },
+    );
+    const own = { address: "127.0.0.1", anyAddress: false };
+    const config = { listeners: [], healthListener: { ...own, port } } as unknown as ProxyConfig;
+    const metricsListener = { path: join(folder, "none", "metrics.sock") };
+    const refused = await sockets.acquire(
+      { ...config, metricsListener },
+      { ...config, healthListener: undefined },
+      true,
+    );
+    expect(refused.ok).toBe(false);
+    await expect(ask({ port }, "/readyz")).rejects.toThrow("ECONNREFUSED");
+    await sockets.closeAll();
   });
 
   const onLoopback = async (): Promise<number> => {

@@ -312,7 +312,7 @@ export class Master implements ReplaceableMaster {
     const { ticketSecret: _, ...loaded } = all;
     const { config } = loaded;
     if (this.stopping) return [problem("serve.worker-failed", "", "portico was stopped before it was ready")];
-    const sockets = await this.sockets.acquire(config, this.loaded?.config);
+    const sockets = await this.sockets.acquire(config, this.loaded?.config, this.service.isMain);
     if (!sockets.ok) return sockets.problems;
     const next = new Generation({
       loaded,

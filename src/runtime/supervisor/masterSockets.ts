@@ -33,15 +33,20 @@ export class MasterSockets {
     return { sockets: listeners.passable(), health: health.passable, metrics: metrics.passable };
   }
 
-  /** Opens what a config needs besides what another one has; on failure nothing has changed. */
+  /**
+   * Opens what a config needs besides what another one has; on failure nothing has changed.
+   *
+   * @param isMain as of {@link keepOnly}
+   */
   async acquire(
     config: ProxyConfig,
     before: ProxyConfig | undefined,
+    isMain: boolean,
   ): Promise<Result<Map<string, ListenSocket>>> {
     const sockets = this.listeners.acquire(config.listeners);
     const problems = sockets.ok ? await this.openOwn(config) : [];
     if (problems.length === 0) return sockets;
-    this.listeners.keepOnly(before?.listeners ?? []);
+    await this.keepOnly(before, isMain);
     return { ok: false, problems };
   }
 

@@ -30,12 +30,12 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
     this.pages.set(path, page);
   }
 
-  protected override admits(address: string, at: MetricsListenerConfig): boolean {
+  protected override readonly admits = (address: string, at: MetricsListenerConfig): boolean => {
     if (!("allow" in at) || at.allow.length === 0) return true;
     let admits = this.ranges.get(at);
     if (admits === undefined) this.ranges.set(at, (admits = withinRanges(at.allow)));
     return admits(address);
-  }
+  };
 
   protected override answer(asked: Asked, at: MetricsListenerConfig): Answer | undefined | Promise<Answer> {
     if ("port" in at && isLoopback(at.address) && !isLocalName(asked.host))

@@ -88,9 +88,7 @@ export abstract class OwnListener<P extends OwnPlace> {
   protected abstract answer(asked: Asked, at: P): Answer | undefined | Promise<Answer | undefined>;
 
   /** Whether somebody at an address is answered; it is empty for a Unix socket. */
-  protected admits(_address: string, _at: P): boolean {
-    return true;
-  }
+  protected readonly admits: (address: string, at: P) => boolean = () => true;
 
   /** @returns the system's error, if there was one */
   private async listen(
