@@ -1,6 +1,7 @@
 import { isLoopback, serversOf, type UpstreamConfig, upstreamAddress, upstreamScheme } from "../index.js";
 import type { Change } from "./findings.js";
 import { answerFieldChanges } from "./answerFieldChanges.js";
+import { widened } from "./listenerChanges.js";
 import { raised } from "./settingChanges.js";
 import { leadsInside, type Reach, type WayIn, writesOf } from "./ways.js";
 
@@ -29,7 +30,7 @@ function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Chan
       ? "way.opened"
       : "way.elsewhere"
     : "way.answered";
-  if (was === undefined) return [{ id, place, old: "404", new: said(is) }];
+  if (was === undefined) return [{ id, place, old: "404", new: said(is) }, ...statusChanges(was, is)];
   return [
     ...(was.lead.kind === is.lead.kind && was.lead.key === is.lead.key
       ? []
@@ -40,6 +41,7 @@ function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Chan
       : []),
     ...(leadsInside(was) || leadsInside(is) ? answerFieldChanges(was, is) : []),
     ...symlinks(was, is),
+    ...statusChanges(was, is),
     ...proxied(was, is),
     ...upstreamChanges(before.upstream(was)?.upstream, after.upstream(is)),
   ];
@@ -67,6 +69,22 @@ function symlinks(
   if (was.type !== "staticFiles" || is.type !== "staticFiles") return [];
   if (LINKS.indexOf(is.symlinks) <= LINKS.indexOf(was.symlinks)) return [];
   return [{ id: "files.symlinks", place: `${place}.action.symlinks`, old: was.symlinks, new: is.symlinks }];
+}
+
+/** Who sees what goes on, and how much of clients: it leads to nothing behind the proxy, and is no fixed answer either. */
+function statusChanges(was: Way, { route: { action: is }, place }: WayIn): readonly Change[] {
+  if (is.type !== "status") return [];
+  const before = was?.route.action.type === "status" ? was.route.action : undefined;
+  const at = `${place}.action`;
+  return [
+    ...widened("status.opened", before?.allow ?? [], is.allow, `${at}.allow`),
+    ...(before?.addresses === "shortened" && is.addresses === "whole"
+      ? [{ id: "status.opened", place: `${at}.addresses`, old: "shortened", new: "whole" } as const]
+      : []),
+    ...(before?.fileNames === false && is.fileNames
+      ? [{ id: "status.opened", place: `${at}.fileNames`, old: "false", new: "true" } as const]
+      : []),
+  ];
 }
 
 /** What reaches the application of what a client sends. */
