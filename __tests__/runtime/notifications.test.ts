@@ -169,6 +169,11 @@ test.each<[string, (response: ServerResponse) => void, string]>([
     (response) => void response.writeHead(302, { location: url("/stolen") }).end(),
     "it answers 302, and redirects are not followed",
   ],
+  [
+    "refuses the token",
+    (response) => void response.writeHead(401).end(),
+    "it answers 401: it refuses the token, or the URL without one",
+  ],
 ])("one that %s is not told, and its secret not shown", async (_, says, why) => {
   answer = says;
   const urlFile = secret("secret-url", url("/s3cr3t?key=s3cr3t"));

@@ -70,7 +70,8 @@ export const PROBLEM_CODES = {
     "A wildcard listener already takes the port: keep the wildcard or the single addresses.",
   "config.public-health-listener":
     "Listen on 127.0.0.1 or on a private address of the host; in a container on `0.0.0.0`, with `anyAddress: true`.",
-  "config.notification-url": "Give the target `url`, or where the URL is a secret `urlFile`, and not both.",
+  "config.notification-url":
+    "Give the target `url`, which is `https` without user, query and fragment, or where the URL is a secret `urlFile`, and not both.",
   "config.public-metrics-listener":
     "Listen on 127.0.0.1, on a private address of the host or on a Unix socket; or say who may ask (`allow`).",
   "config.tls-missing": "Give the https listener a `tls` section with certificate and key.",
@@ -208,7 +209,8 @@ export const PROBLEM_CODES = {
   "control.not-quiesced": "Run the command again.",
   "control.not-kept": "Make room in that directory, and give the command again.",
   "control.no-notifications": "Give the config `notifications`, and reload.",
-  "control.not-notified": "See the reason in the message; `portico notify --test` tries again.",
+  "control.not-notified":
+    "Correct what the message names, in the config or at the target; `portico notify --test` tries again.",
   "control.replaced": "Ask again: the new master answers.",
   "activation.busy": "Wait until the other activation has ended, then try again.",
   "activation.not-root": "Run it as root.",

@@ -43,10 +43,9 @@ export function send(
       const { statusCode: status = 0 } = response;
       response.on("error", () => undefined).resume();
       if (status >= 200 && status < 300) return done({ ok: true });
-      const redirect = status >= 300 && status < 400 ? ", and redirects are not followed" : "";
       const seconds = Number(response.headers["retry-after"]);
       const retryMs = seconds > 0 && seconds <= 3_600 ? { retryMs: seconds * 1_000 } : {};
-      done({ ok: false, why: `it answers ${status}${redirect}`, ...retryMs });
+      done({ ok: false, why: `it answers ${status}${hintOf(status)}`, ...retryMs });
     });
     const timer = setTimeout(
       () => done({ ok: false, why: `no answer within ${deadlineMs / 1_000} s` }),
@@ -61,9 +60,18 @@ export function send(
   });
 }
 
+function hintOf(status: number): string {
+  if (status >= 300 && status < 400) return ", and redirects are not followed";
+  if (status === 401 || status === 403) return ": it refuses the token, or the URL without one";
+  return status === 404 || status === 405 ? ": the path of its URL is another one" : "";
+}
+
 /** Node's own messages may have the host of the URL, which is part of the secret. */
 function reasonOf({ code = "", errno }: NodeJS.ErrnoException): string {
-  if (/^(?:ERR_TLS|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code)) return `its certificate is not trusted (${code})`;
+  if (/^(?:DEPTH_|SELF_|UNABLE_)/.test(code))
+    return `its certificate is not trusted (${code}): one of a private authority needs \`roots\``;
+  if (/^(?:ERR_TLS|CERT_)/.test(code)) return `its certificate is not trusted (${code})`;
+  if (code === "ENOTFOUND") return "its name has no address (ENOTFOUND)";
   const words = getSystemErrorMap().get(errno ?? 0)?.[1];
   return `it cannot be reached (${words ?? (code === "" ? "the connection failed" : code)})`;
 }
