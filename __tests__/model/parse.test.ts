@@ -117,6 +117,12 @@ const FIELD_CASES: readonly Case[] = [
   ["virtualServers.0.routes.0.path", "/a/../b", "config.bad-route-path"],
   ["virtualServers.0.routes.0.path", "/a%20b", "config.bad-route-path"],
   ["virtualServers.0.routes.0.action.type", "proxi", "config.not-one-of"],
+  [
+    "notifications",
+    { targets: [{ type: "webhook", name: "a", url: "http://alerts.example.org/" }] },
+    "config.notification-url",
+    ".targets[0].url",
+  ],
   ["virtualServers.0.routes.0.action.setHeaders", { "X-A": "a\r\nb" }, "config.bad-header", ".X-A"],
   ["virtualServers.0.routes.0.accessLog", { path: "log" }, "config.bad-file-path", ".path"],
   ["virtualServers.0.routes.0.accessLog", "on", "config.not-one-of"],
@@ -235,6 +241,16 @@ describe("parseConfig", () => {
     expect(problemsOf(broken("virtualServers.0.routes.0.accessLog", { paht: "/l" }))).toContainEqual(
       expect.objectContaining({ fix: "Did you mean `path`?" }),
     );
+  });
+
+  test("of an unknown kind, the kind is what was received, and not the object that has it", () => {
+    const kind = ["virtualServers.0.routes.0.action", { type: "proxi", upstream: "web" }] as const;
+    expect(problemsOf(broken(...kind))).toEqual([
+      expect.objectContaining({ code: "config.not-one-of", received: '"proxi"' }),
+    ]);
+    expect(problemsOf(broken(kind[0], { upstream: "web" }))).toEqual([
+      expect.objectContaining({ code: "config.missing-field", path: expect.stringMatching(/action\.type$/) }),
+    ]);
   });
 
   const policy = { minVersion: "TLSv1.1", maxVersion: "TLSv1.2", ciphers: "A", curves: ["a b"] };
@@ -359,6 +375,21 @@ describe("parseConfig", () => {
     expect(result.ok ? [] : result.problems.map((p) => p.code)).toContain(code);
   });
 
+  test.each([
+    ["", 1, 1],
+    ["{", 1, 2],
+    ['{\n  "version": 1,\n  "listeners": [,]\n}\n', 3, 17],
+    ['{\n  "version": tru,\n}', 2, 17],
+    ["{'version': 1}", 1, 2],
+    ["s3cr3t\ns3cr3t", 1, 1],
+    ["[1]\n]", 2, 1],
+  ])("a syntax error in %j is on one line, with line and column, and shows nothing", (text, line, column) => {
+    const result = parseConfigText(text);
+    const [message] = result.ok ? [] : result.problems.map((p) => p.message);
+    expect(message).toMatch(new RegExp(`^is not JSON: .+ \\(line ${line} column ${column}\\)$`));
+    expect(message).not.toContain("s3cr3t");
+  });
+
   test("thousands of problems are reported at once", () => {
     const upstreams = Array.from({ length: 5_000 }, (_, i) => ({ name: `u${i}` }));
     let found = 0;
@@ -378,7 +409,7 @@ describe("parseConfig", () => {
     expect(first.ok ? "" : first.problems[0]!.message).toMatch(/line 1 column 2\)$/);
     // The engine quotes the text instead.
     const quoted = parseConfigText("[position 5]");
-    expect(quoted.ok ? "" : quoted.problems[0]!.message).not.toMatch(/\(line/);
+    expect(quoted.ok ? "" : quoted.problems[0]!.message).toMatch(/ 'p' \(line 1 column 2\)$/);
   });
 });
 

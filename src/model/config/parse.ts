@@ -4,6 +4,7 @@ import { crossCheck } from "./crossChecks.js";
 import { expectation } from "../expect.js";
 import { badValueFix, unknownNameFix } from "../notSupported.js";
 import { type Problem, type ProblemCode, problem, type Result } from "../problem.js";
+import { syntaxErrorIn } from "./jsonSyntax.js";
 import { allowedAt, fieldNamesAt, typeInWords } from "./schema.js";
 
 /**
@@ -60,17 +61,9 @@ export function fromJson<T>(text: string, parse: (input: unknown) => Result<T>):
     const message = (error as Error).message;
     return {
       ok: false,
-      problems: [problem("config.not-json", "", `is not JSON: ${message}${place(text, message)}`)],
+      problems: [problem("config.not-json", "", `is not JSON: ${syntaxErrorIn(text, message)}`)],
     };
   }
-}
-
-/** Line and column of a JSON error, where the engine named only an offset or nothing. */
-function place(text: string, message: string): string {
-  const offset = / at position (\d+)$/.exec(message);
-  if (offset === null) return "";
-  const before = text.slice(0, Number(offset[1])).split("\n");
-  return ` (line ${before.length} column ${before.at(-1)!.length + 1})`;
 }
 
 /** A newer format would hide its one real problem among unknown fields, so it is reported alone. */
@@ -119,9 +112,16 @@ function unionProblems(
   if (meant !== undefined)
     return meant.flatMap((e) => toProblems({ ...e, path: [...issue.path, ...e.path] }, schema, document));
   const allowed = allowedAt(schema, issue.path, document);
-  if (issue.input === undefined) return [problem("config.missing-field", path, "is missing", { allowed })];
+  const received = receivedIn(issue);
+  if (received === undefined) return [problem("config.missing-field", path, "is missing", { allowed })];
   const message = "is not one of the values allowed here";
-  return [problem("config.not-one-of", path, message, { received: issue.input, allowed })];
+  return [problem("config.not-one-of", path, message, { received, allowed })];
+}
+
+/** Of an object whose kind is unknown, the field that names the kind: the path leads to it. */
+function receivedIn({ input, discriminator }: z.core.$ZodIssueInvalidUnion): unknown {
+  if (discriminator === undefined || typeof input !== "object" || input === null) return input;
+  return (input as Readonly<Record<string, unknown>>)[discriminator];
 }
 
 /** Whether something in a value is wrong, and not the value as a whole. */
