@@ -481,7 +481,9 @@ describe("preview and check --live", () => {
     writeFileSync(path.join(root, "etc/portico/portico.json"), "{}");
     const refused = await portico("reload", "--control", control);
     expect(refused).toMatchObject({ code: 1, out: "" });
-    expect(refused.err).toMatch(/config\.missing-field[^]*reload failed: \d+ problems\n$/);
+    expect(refused.err).toMatch(
+      /config\.missing-field[^]*reload failed: \d+ problems; the running configuration stays\n$/,
+    );
     expect(await preview.stop()).toBe(0);
   });
 

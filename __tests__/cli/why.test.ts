@@ -168,6 +168,16 @@ test("by URL: the rules and what resolve says; nothing is read but the config", 
   expect(out).toContain("  body              up to 1000000 bytes are allowed\n");
   const resolved = await portico("resolve", "https://b.example/web/down/x", "--config", file);
   expect(out.startsWith(resolved.out)).toBe(true);
+  expect(out).toContain("  client          198.51.100.7, an example: --client gives another\n");
+  const named = await portico(
+    "why",
+    "https://b.example/web/down/x",
+    "--client",
+    "192.0.2.7",
+    "--config",
+    file,
+  );
+  expect(named.out).toContain("  client          192.0.2.7\n");
   expect((await portico("why", "http://other/nowhere", "--config", file)).out).toMatch(
     /the default of http, for no virtual server there is named other\n[^]* {2}route +none matches: 404\n/,
   );

@@ -116,7 +116,9 @@ test("a reload ends when it is done, and fails with the problems when it is refu
   await portico.writeConfig("{");
   const direct = await portico.host.run("/usr/lib/portico/node /usr/lib/portico/portico.mjs reload");
   expect(direct.code).toBe(1);
-  expect(direct.stderr).toMatch(/config\.not-json[^]*reload failed: 1 problem\n$/);
+  expect(direct.stderr).toMatch(
+    /config\.not-json[^]*reload failed: 1 problem; the running configuration stays\n$/,
+  );
   expect(await portico.processes("master")).toEqual(good);
   await portico.writeConfig();
   expect((await reload()).code).toBe(0);

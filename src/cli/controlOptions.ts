@@ -25,6 +25,7 @@ export function printOutcome(
   what: string,
   output: Output,
   asJson: boolean | undefined,
+  afterRefusal = "",
 ): number {
   if (asJson === true) {
     output.out(json(outcome.ok ? { ok: true, ...outcome.value } : outcome));
@@ -36,6 +37,9 @@ export function printOutcome(
     return EXIT.ok;
   }
   const problems = outcome.problems.map((p) => `${formatProblem(p)}\n`);
-  output.err(`${problems.join("")}${what} failed: ${problemCount(outcome.problems)}\n`);
+  // What `control.` names could not be asked, or did not answer: nothing is known of it.
+  const asked = outcome.problems.every(({ code }) => !code.startsWith("control."));
+  const rest = asked ? afterRefusal : "";
+  output.err(`${problems.join("")}${what} failed: ${problemCount(outcome.problems)}${rest}\n`);
   return EXIT.failed;
 }

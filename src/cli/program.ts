@@ -80,6 +80,9 @@ SIGUSR1  reopens the log files, after they were rotated
 SIGUSR2  hands over to the installed runtime, like \`portico upgrade\`
 SIGTERM  stops accepting, lets running requests finish, exits; SIGINT does the same
 
+The control socket, which \`portico status\` and \`portico reload\` ask, is made in the directory that RUNTIME_DIRECTORY
+names, as systemd sets it; without that there is none.
+
 Sockets that systemd passes in are used where they match a listener; no privilege is needed then.
 
 Examples:

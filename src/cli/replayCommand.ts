@@ -44,7 +44,11 @@ export function addReplay(program: Command, output: Output, done: (code: number)
         "scheme of requests of combined logs (default: https where there is a listener for it)",
       ).choices(["http", "https"]),
     )
-    .option("--allow <N>", "how many requests may change, as 10, or as 0.1% of all", allowed, { requests: 0 })
+    .addOption(
+      new Option("--allow <N>", "how many requests may change, as 10, or as 0.1% of all")
+        .argParser(allowed)
+        .default({ requests: 0 }, "0"),
+    )
     .option("--show-secrets", "show queries, and parts of paths that look like tokens")
     .option("--json", "print the outcome as JSON")
     .addHelpText("after", HELP);

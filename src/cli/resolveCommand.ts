@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { printableValue } from "../model/printable.js";
 import { type Problem, ProblemError } from "../model/problem.js";
-import { type Resolution, resolution, type TestRequest } from "../model/resolution.js";
+import { EXAMPLE_CLIENT, type Resolution, resolution, type TestRequest } from "../model/resolution.js";
 import { readDocument, sourceOf } from "./document.js";
 import { EXIT, json, type Output, problemsText } from "./output.js";
 
@@ -69,12 +69,13 @@ async function resolve(url: string, flags: ResolveFlags, output: Output): Promis
 
 export function resolutionText(request: TestRequest, resolved: Resolution): string {
   const { listener, virtualServer, route = "none", clientAddress } = resolved;
+  const isExample = request.clientAddress === undefined && clientAddress === EXAMPLE_CLIENT;
   const fields = Object.entries(resolved.responseHeaders).map(([name, value]) => `${name}: ${value}`);
   const rows: readonly (readonly [label: string, values: readonly string[]])[] = [
     ["listener", [listener]],
     ["virtual server", [virtualServer]],
     ["route", [route]],
-    ["client", [clientAddress]],
+    ["client", [isExample ? `${clientAddress}, an example: --client gives another` : clientAddress]],
     ["answer", answered(resolved)],
     ["fields set", fields],
     ["fields removed", resolved.removedResponseHeaders],

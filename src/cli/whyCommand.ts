@@ -18,6 +18,7 @@ interface WhyFlags {
   root?: string;
   log?: readonly string[];
   method: string;
+  client?: string;
   showSecrets?: boolean;
   json?: boolean;
 }
@@ -35,6 +36,7 @@ export function addWhy(program: Command, output: Output, done: (code: number) =>
       (file: string, before: readonly string[] = []) => [...before, file],
     )
     .option("--method <METHOD>", "method of the request, for a URL", "GET")
+    .option("--client <ADDRESS>", "address that a request for a URL comes from (default: 198.51.100.7)")
     .option("--show-secrets", "show queries, and parts of paths that look like tokens")
     .option("--json", "print the outcome as JSON")
     .addHelpText("after", HELP)
@@ -84,12 +86,13 @@ interface Loaded {
 function whyUrl(
   url: string,
   { file, config }: Loaded,
-  { method, json: asJson }: WhyFlags,
+  { method, client, json: asJson }: WhyFlags,
   output: Output,
 ): number {
+  const request = { url, method, ...(client === undefined ? {} : { clientAddress: client }) };
   let resolved: Resolution;
   try {
-    resolved = resolution(config, { url, method });
+    resolved = resolution(config, request);
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
     output.out(
@@ -110,7 +113,7 @@ function whyUrl(
   output.out(
     asJson === true
       ? json({ file, ok: true, decisions: steps, ...resolved })
-      : `${resolutionText({ url, method }, resolved)}decided by\n${stepsText(steps)}`,
+      : `${resolutionText(request, resolved)}decided by\n${stepsText(steps)}`,
   );
   return EXIT.ok;
 }

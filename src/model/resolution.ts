@@ -106,6 +106,9 @@ export interface Answerer {
   readonly removedResponseHeaders: readonly string[];
 }
 
+/** Where a request comes from that says nothing of it: an address for documentation (RFC 5737). */
+export const EXAMPLE_CLIENT = "198.51.100.7";
+
 /** What happens to a request, by the rules of the runtime. Nothing is sent and no file is touched. */
 export function resolution(config: ProxyConfig, request: TestRequest | string): Resolution {
   const asked = withDefaults(typeof request === "string" ? { url: request } : request);
@@ -125,7 +128,7 @@ export function resolution(config: ProxyConfig, request: TestRequest | string): 
 type AskedRequest = TestRequest & Required<Pick<TestRequest, "method" | "clientAddress">>;
 
 function withDefaults(request: TestRequest): AskedRequest {
-  const { method = "GET", clientAddress = "198.51.100.7" } = request;
+  const { method = "GET", clientAddress = EXAMPLE_CLIENT } = request;
   if (isIP(clientAddress) === 0)
     throw new ProblemError([
       problem("config.bad-address", "clientAddress", "is not an IP address", {
@@ -286,6 +289,7 @@ function noListener(config: ProxyConfig, { scheme, authority }: SplitUrl, asked:
     problem("config.unknown-reference", `${scheme}://${authority}`, "comes in through no listener", {
       received: asked.listener,
       allowed,
+      fix: "Ask with the scheme and the port of a listener, or add a listener.",
     }),
   ]);
 }

@@ -42,7 +42,7 @@ export class MasterLog {
 
   warn(...problems: readonly Problem[]): void {
     for (const p of problems) {
-      this.recent.add("warn", `warning ${p.code}`, [p]);
+      this.recent.add("warn", p.code, [p]);
       write(process.stderr, `portico: warning: ${problemsText([p])}`);
       this.file?.mainError.write("warn", problemLine(p));
     }
