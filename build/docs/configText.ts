@@ -173,4 +173,6 @@ function allowedIn(node: SchemaNode): string {
   return [...new Set(words)].join(" or ");
 }
 
-const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
+/** As a sentence begins; a URL stays as it is written. */
+const capital = (text: string): string =>
+  text.startsWith("http") ? text : text[0]!.toUpperCase() + text.slice(1);

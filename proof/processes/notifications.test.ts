@@ -87,7 +87,9 @@ test("`portico notify --test` says how each target took it, and shows no secret"
   status = 403;
   const refused = await cli("notify", "--test");
   expect(refused.code).toBe(1);
-  expect(refused.text).toMatch(/chat: did not take the message: it answers 403: it refuses the token, or the URL without one \[control\.not-notified\]/);
+  expect(refused.text).toMatch(
+    /chat: did not take the message: it answers 403: it refuses the token, or the URL without one \[control\.not-notified\]/,
+  );
   expect(`${refused.text}${portico.errors}${portico.output}`).not.toContain("s3cr3t");
   portico.rewrite(oneServer({ listeners: [loopback("http", port)], routes: [fixed("ok")] }));
   expect((await cli("reload")).code).toBe(0);

@@ -35,7 +35,7 @@ const overUnix = z
 
 export const metricsListener = z.union([overTcp, overUnix]).meta({
   description:
-    "Where monitoring asks over HTTP: `/metrics` is for Prometheus. What it shows is counted in any case; nothing " +
-    "listens without it.",
+    "Where monitoring asks over HTTP: `/metrics` is for Prometheus, and `/status` for people: what goes on. What it " +
+    "shows is counted in any case; nothing listens without it.",
   examples: [{ address: "127.0.0.1", port: 9181 }],
 });
