@@ -80,9 +80,10 @@ async function compileLibrary(lib: string): Promise<void> {
   );
   if (status !== 0) throw new Error("dist/lib: the type check above does not pass");
   // The bundle alone is built where there is no compiler.
-  const { writeFieldTexts, writeOutDeclarations } = await import("./declarations.js");
+  const { withoutUnreachable, writeFieldTexts, writeOutDeclarations } = await import("./declarations.js");
   writeOutDeclarations(lib);
   writeFieldTexts(lib);
+  withoutUnreachable(lib);
   await withoutComments(lib);
   await bringPackages(lib);
 }

@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
 import { configJsonSchema } from "../src/model/index.js";
 import { type SchemaNode, variants } from "../src/model/config/schema.js";
 import { fieldDoc } from "./fieldTexts.js";
+import { ROOT } from "./paths.js";
 
 /**
  * The types of the documents are inferred from their schemas, so their declarations name the schema library, and with
@@ -67,6 +68,29 @@ export function writeFieldTexts(lib: string): void {
     const last = (parts: string, { at, comment }: (typeof missing)[number]): string =>
       parts.slice(0, at) + comment + parts.slice(at);
     writeFileSync(file, missing.reverse().reduce(last, text));
+  }
+}
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
+}
+
+/** Removes declarations that no entry point leads to: no compiler of a user reads them. */
+export function withoutUnreachable(lib: string): void {
+  const reached = new Set<string>();
+  const reach = (file: string): void => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    for (const { fileName } of ts.preProcessFile(readFileSync(file, "utf8")).importedFiles)
+      if (fileName.startsWith("."))
+        reach(path.join(path.dirname(file), fileName.replace(/(?:\.js)?$/, ".d.ts")));
+  };
+  const { exports: entries } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as Manifest;
+  for (const entry of Object.values(entries))
+    if (typeof entry !== "string") reach(path.join(lib, path.relative("dist/lib", entry.types)));
+  for (const name of readdirSync(lib, { recursive: true, encoding: "utf8" })) {
+    const file = path.join(lib, name);
+    if (name.endsWith(".d.ts") && !reached.has(file)) rmSync(file);
   }
 }
 

@@ -8,15 +8,19 @@ import { ROOT } from "./paths.js";
  * Packages that the library uses, each as one file of it with what is used: who installs it installs nothing else, and to
  * load 95 modules of zod would take a third of the time that an import takes.
  */
-const PACKAGES = ["mrmime", "zod"];
+const PACKAGES: Readonly<Record<string, string>> = {
+  mrmime: "mrmime",
+  "prom-client": "prom-client/lib/cluster.js",
+  zod: "zod",
+};
 
 /** Writes `packages/NAME.js`, and lets the library's modules require that. */
 export async function bringPackages(lib: string): Promise<void> {
   const modules = modulesOf(lib);
   mkdirSync(path.join(lib, "packages"));
-  for (const name of PACKAGES) {
+  for (const [name, part] of Object.entries(PACKAGES)) {
     const file = path.join(lib, "packages", `${name}.js`);
-    const required = `require("${name}")`;
+    const required = `require("${part}")`;
     const used = new Set<string>();
     for (const module of modules) {
       const text = readFileSync(module, "utf8");
@@ -26,7 +30,7 @@ export async function bringPackages(lib: string): Promise<void> {
       const near = relative.startsWith(".") ? relative : `./${relative}`;
       writeFileSync(module, text.replaceAll(required, `require("${near}")`));
     }
-    await writePackage(name, [...used].sort(), file);
+    writeFileSync(file, `${await bundled(part, [...used].sort())}${notice(path.join("node_modules", name))}`);
   }
 }
 
@@ -50,18 +54,19 @@ function memberNames(text: string, required: string): string[] {
   return [...text.matchAll(new RegExp(`\\b${local}\\s*\\.(\\w+)`, "g"))].map(([, member]) => member!);
 }
 
-async function writePackage(name: string, members: readonly string[], file: string): Promise<void> {
+async function bundled(module: string, members: readonly string[]): Promise<string> {
   const { outputFiles } = await build({
-    stdin: { contents: `export { ${members.join(", ")} } from "${name}";`, resolveDir: ROOT },
+    stdin: { contents: `export { ${members.join(", ")} } from "${module}";`, resolveDir: ROOT },
     bundle: true,
     write: false,
     format: "cjs",
     platform: "node",
     target: "node20",
     minifySyntax: true,
+    minifyWhitespace: true,
     charset: "ascii",
     legalComments: "none",
     logLevel: "warning",
   });
-  writeFileSync(file, `${outputFiles[0]!.text}${notice(path.join("node_modules", name))}`);
+  return outputFiles[0]!.text;
 }

@@ -1,4 +1,6 @@
-import { AggregatorRegistry, openMetricsContentType, prometheusContentType } from "prom-client";
+/// <reference path="./promClient.d.ts" />
+// The part of prom-client that writes: its entry brings packages for what is not used here.
+import AggregatorRegistry from "prom-client/lib/cluster.js";
 import type { Counts, Series } from "./counts.js";
 import { FAMILIES, type Family, type FamilyKey, sizeOf } from "./families.js";
 
@@ -12,7 +14,7 @@ export interface Exposition {
 /** @param accept what the client would like: OpenMetrics 1.0 if it names that, otherwise the text format 0.0.4 */
 export async function exposition(counts: Counts, accept: string): Promise<Exposition> {
   const open = accept.includes("application/openmetrics-text");
-  const type = open ? openMetricsContentType : prometheusContentType;
+  const type = AggregatorRegistry[open ? "OPENMETRICS_CONTENT_TYPE" : "PROMETHEUS_CONTENT_TYPE"];
   const metrics = (Object.keys(FAMILIES) as FamilyKey[]).flatMap((key) => {
     const series = counts[key] ?? [];
     return series.length === 0 ? [] : [metricOf(key, FAMILIES[key], series, open)];

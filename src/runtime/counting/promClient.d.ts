@@ -1,0 +1,3 @@
+declare module "prom-client/lib/cluster.js" {
+  export { AggregatorRegistry as default } from "prom-client";
+}
