@@ -1,4 +1,3 @@
-/// <reference path="./promClient.d.ts" />
 // The part of prom-client that writes: its entry brings packages for what is not used here.
 import AggregatorRegistry from "prom-client/lib/cluster.js";
 import type { Counts, Series } from "./counts.js";
