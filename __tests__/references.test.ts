@@ -151,6 +151,7 @@ describe("the borders of privilege in SECURITY.md", () => {
         "upstream",
         "clients",
         "deployment's uploader",
+        "local users",
         "terminal",
       ]),
     );

@@ -20,6 +20,7 @@ const WORDS = [
   "and",
   "or",
   "sum",
+  "vector",
   "min",
   "max",
   "rate",

@@ -59,7 +59,8 @@ const PANELS: readonly Panel[] = [
     queries: [
       {
         expression:
-          'sum(rate(http_server_request_duration_seconds_count{$of, http_response_status_code=~"5.."}[$__rate_interval])) ' +
+          // Without a failure there is no series of one.
+          '(sum(rate(http_server_request_duration_seconds_count{$of, http_response_status_code=~"5.."}[$__rate_interval])) or vector(0)) ' +
           "/ sum(rate(http_server_request_duration_seconds_count{$of}[$__rate_interval]))",
         legend: "",
       },

@@ -97,7 +97,8 @@ function titleOf({ told }: Digest): string {
 function textOf({ told, dropped }: Digest): string {
   const shown = told.slice(0, SHOWN_MAX).map(({ state, what, fix, since }) => {
     if (state === "resolved") return `Resolved: ${what}`;
-    return `${what} (since ${new Date(since).toISOString().slice(0, 16).replace("T", " ")} UTC)\nFix: ${fix}`;
+    const time = `${state === "event" ? "at" : "since"} ${new Date(since).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+    return `${what} (${time})\nFix: ${fix}`;
   });
   const more = told.length - shown.length + dropped;
   return [...shown, ...(more === 0 ? [] : [`and ${more} more`])].join("\n\n");

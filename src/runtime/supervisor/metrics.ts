@@ -37,10 +37,13 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
     return admits(address);
   };
 
-  protected override answer(asked: Asked, at: MetricsListenerConfig): Answer | undefined | Promise<Answer> {
+  protected override answer(asked: Asked, at: MetricsListenerConfig): Answer | Promise<Answer> {
     if ("port" in at && isLoopback(at.address) && !isLocalName(asked.host))
       return textAnswer(421, "it is on loopback: ask for its address, or for localhost");
-    return this.pages.get(asked.path)?.(asked, "path" in at);
+    const page = this.pages.get(asked.path);
+    if (page === undefined)
+      return textAnswer(404, `not found; there are ${[...this.pages.keys()].join(", ")}`);
+    return page(asked, "path" in at);
   }
 }
 

@@ -188,7 +188,7 @@ function onlyServer(
   const failures = [...failed.values()].reduce((sum, count) => sum + count, 0);
   if (failures === 0) return { url, backup, state: "up", failures };
   const [[most] = ["", 0]] = [...failed].sort(([, a], [, b]) => b - a);
-  return { url, backup, state: "failing", failures, why: most.replaceAll("_", " ") };
+  return { url, backup, state: "failing", failures, why: most };
 }
 
 const routesTo = ({ virtualServers }: ProxyConfig, upstream: string): readonly string[] =>
