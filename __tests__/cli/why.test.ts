@@ -121,6 +121,19 @@ test("a request that failed: its rules, times, token with meaning and fix, and i
   expect((await portico("why", id!, "--config", save(shared), "--show-secrets")).out).toContain("SECRET");
 });
 
+test("one that the upstream was not asked for", async () => {
+  const shared = await parts();
+  const routes = ROUTES.map((one) => ({ ...one, requestBodyBytesMax: 2 }));
+  const front = await startEveryProtocol({ routes, config: shared });
+  const post =
+    "POST /web/a HTTP/1.1\r\nHost: x.a.example\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc";
+  const { status, headers } = await exchange(front.plainPort, post);
+  await front.close();
+  expect(status).toBe(413);
+  const { out } = await portico("why", headers["x-request-id"]!, "--config", save(shared, routes));
+  expect(out).toContain("upstream\n  web, of which no server was asked\n");
+});
+
 test("one that went well, as JSON", async () => {
   const shared = await parts();
   const [id] = await served(shared, "/web/a");

@@ -54,7 +54,7 @@ test.each(["json", "combined"] as const)(
     expect(shown().sort((a, b) => Number(a) - Number(b))).toEqual(ids.map((_, i) => String(i)));
     const why = await told(portico.configFile, ids[5]!);
     if (format === "json") expect(why).toMatch(/GET \S+\/n5\.[^]*route all/);
-    else expect(why).toContain("fix: Set `logs.access` to");
+    else expect(why).toMatch(/fix: +Set `logs\.access` to/);
   },
 );
 

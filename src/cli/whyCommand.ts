@@ -264,10 +264,10 @@ function foundText(
 ): string {
   const { access, errors, read } = found;
   const failure = failureOf(found);
-  const upstream = [
-    textOf(access?.fields?.["upstream"]),
-    textOf(access?.fields?.["upstream_server"]),
-  ].flatMap((one) => (one === undefined ? [] : [shownText(one, true)]));
+  const [upstream, server] = ["upstream", "upstream_server"].map((name) => {
+    const text = textOf(access?.fields?.[name]);
+    return text === undefined ? undefined : shownText(text, true);
+  });
   return [
     `request ${id}\n`,
     access === undefined
@@ -276,7 +276,11 @@ function foundText(
     ...(decisions.length === 0
       ? []
       : [`decided by ${file}, as it is now\n`, stepsText(decisions.map((one) => hidden(one, secrets)))]),
-    ...(upstream.length === 0 ? [] : [`upstream\n  ${upstream.join(", server ")}\n`]),
+    ...(upstream === undefined
+      ? []
+      : [
+          `upstream\n  ${upstream}, ${server === undefined ? "of which no server was asked" : `server ${server}`}\n`,
+        ]),
     ...(access === undefined
       ? []
       : ["times\n", ...timesOf(found).map(([what, ms]) => `  ${`${ms} ms`.padStart(10)}  ${what}\n`)]),
