@@ -136,7 +136,11 @@ test("every field is described, and every number that has a default has a unit",
   expect(all.length).toBeGreaterThan(60);
   // Objects in a list are described by their list.
   expect(all.filter((one) => one.properties === undefined && !one.description)).toEqual([]);
-  expect(all.filter((one) => typeof one.default === "number").map(({ unit }) => unit)).toEqual(["seconds"]);
+  expect(all.filter((one) => typeof one.default === "number").map(({ unit }) => unit)).toEqual([
+    "seconds",
+    "bytes",
+    "requests",
+  ]);
 });
 
 test.each<[string, object, [string, string][]]>([

@@ -295,12 +295,12 @@ describe("a request", () => {
         response.writeHead(404);
         if (method === "HEAD") return void response.end();
         // It never ends.
-        response.write(Buffer.alloc(3_000, 0xe9));
-        setTimeout(() => response.write(Buffer.alloc(2_000, 0xe9)), 50);
+        response.write(Buffer.alloc(40_000, 0xe9));
+        setTimeout(() => response.write(Buffer.alloc(40_000, 0xe9)), 50);
       }),
     );
     const outcome = await probe(request(port), OPTIONS);
-    expect(outcome).toMatchObject({ answer: { status: 404, body: "é".repeat(4_096) } });
+    expect(outcome).toMatchObject({ answer: { status: 404, body: "é".repeat(65_536) } });
     expect(methods).toEqual(["HEAD", "GET"]);
   });
 
