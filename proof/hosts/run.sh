@@ -31,4 +31,4 @@ export CI=true PORTICO_TEST_HOSTS=1
 npx --no-install tsx proof/prepare.ts "$@"
 # Hosts wait now and then: more of them at once than there are cores. Each suite has its Debian, most of them 12;
 # `PORTICO_TEST_RELEASE=trixie` gives all of them another.
-npx --no-install jest --maxWorkers=4 "$@"
+npx --no-install jest --maxWorkers=3 "$@"
