@@ -8,7 +8,7 @@ import { accepting } from "../model/textRule.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryJson, entryText } from "./logText.js";
 import { duration, wholeNumber } from "./options.js";
-import { EXIT, json, type Output, problemsText } from "./output.js";
+import { EXIT, type Output, refusal } from "./output.js";
 
 interface LogFlags {
   config?: string;
@@ -68,11 +68,7 @@ async function log(flags: LogFlags, output: Output): Promise<number> {
   const { file } = sourceOf(flags.config, flags.root);
   const document = await readDocument(file);
   if (!document.ok) {
-    output.out(
-      flags.json === true
-        ? json({ file, ok: false, problems: document.problems })
-        : problemsText(file, document.problems),
-    );
+    output.out(refusal(file, document.problems, flags.json));
     return EXIT.failed;
   }
   const config = document.value;
@@ -90,9 +86,7 @@ async function log(flags: LogFlags, output: Output): Promise<number> {
       `logs no requests to files${toStreams(streams)}`,
       streamFix(streams),
     );
-    output.out(
-      flags.json === true ? json({ file, ok: false, problems: [missing] }) : problemsText(file, [missing]),
-    );
+    output.out(refusal(file, [missing], flags.json));
     return EXIT.failed;
   }
   const matches = matcherOf(flags, config);

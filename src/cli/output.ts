@@ -50,6 +50,10 @@ export function escapingControls(output: Output): Output {
 /** Every exit code of the command. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
+/** What a command says that cannot go on, in the form that was asked for. */
+export const refusal = (file: string, problems: readonly Problem[], inJson: boolean | undefined): string =>
+  inJson === true ? json({ file, ok: false, problems }) : problemsText(file, problems);
+
 /** All problems, then how many there were. */
 export function problemsText(file: string, problems: readonly Problem[]): string {
   const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;

@@ -10,7 +10,7 @@ import { numberOf, textOf } from "../diagnosis/logEntry.js";
 import { shownText } from "../diagnosis/replayTexts.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryText, shownTarget } from "./logText.js";
-import { EXIT, json, type Output, problemsText } from "./output.js";
+import { EXIT, json, type Output, refusal } from "./output.js";
 import { resolutionText } from "./resolveCommand.js";
 
 interface WhyFlags {
@@ -60,11 +60,7 @@ async function why(about: string, flags: WhyFlags, output: Output): Promise<numb
   const { file } = sourceOf(flags.config, flags.root);
   const document = await readDocument(file);
   if (!document.ok) {
-    output.out(
-      flags.json === true
-        ? json({ file, ok: false, problems: document.problems })
-        : problemsText(file, document.problems),
-    );
+    output.out(refusal(file, document.problems, flags.json));
     return EXIT.failed;
   }
   if (/^https?:\/\//i.test(about)) return whyUrl(about, { file, config: document.value }, flags, output);
@@ -95,11 +91,7 @@ function whyUrl(
     resolved = resolution(config, request);
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
-    output.out(
-      asJson === true
-        ? json({ file, ok: false, problems: error.problems })
-        : problemsText(file, error.problems),
-    );
+    output.out(refusal(file, error.problems, asJson));
     return EXIT.usage;
   }
   const [, scheme, authority, rest] = /^(https?):\/\/([^/?#]*)(.*)$/is.exec(url)!;

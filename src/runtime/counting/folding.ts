@@ -11,6 +11,8 @@ const OTHER_METHOD = "_OTHER";
 
 const INDEX: ReadonlyMap<string, number> = new Map(METHODS.map((method, i) => [method, i]));
 
+export const isKnownMethod = (method: string): boolean => INDEX.has(method);
+
 /** A small number for a method: the same for all that are not known. */
 export function methodIndex(method: string): number {
   return method === "GET" ? 0 : (INDEX.get(method) ?? METHODS.length);

@@ -1,4 +1,5 @@
 import { printableValue } from "../../model/printable.js";
+import { isKnownMethod } from "../counting/folding.js";
 import { plainName } from "./clientProgram.js";
 import { headerValue, type RunningExchange } from "./exchange.js";
 
@@ -85,7 +86,7 @@ export class Transfers {
       server: server.name,
       route: route.name,
       ...shownPath(route.path, request.path),
-      method: METHODS.has(method) ? method : "other",
+      method: isKnownMethod(method) ? method : "other",
       client: client.address,
       program: plainName(headerValue(request.headers, "user-agent") ?? ""),
       kind,
@@ -130,13 +131,6 @@ function kindOf({
   if (request.upgrade !== undefined && headSent && (status === 101 || status === 200)) return "tunnel";
   return request.bodyLength !== 0 && bodyBytesSent <= bodyBytesReceived ? "upload" : "download";
 }
-
-/** What a client may name a method is up to it. */
-const METHODS = new Set(
-  "GET HEAD POST PUT DELETE PATCH OPTIONS CONNECT PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK REPORT SEARCH".split(
-    " ",
-  ),
-);
 
 /**
  * The route's path, which the config says, and of the rest only a last segment that is the name of a file. Everything

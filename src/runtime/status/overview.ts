@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import type { GraphEdge, GraphNode } from "../../model/review/routesGraph.js";
 import type { Transfer } from "../exchange/transfers.js";
 
 /**
@@ -106,17 +107,12 @@ export interface Topology {
   readonly edges: readonly TopologyEdge[];
 }
 
-export interface TopologyNode {
-  readonly id: string;
-  readonly kind: "listener" | "server" | "route" | "upstream" | "answer";
-  readonly lines: readonly string[];
+export interface TopologyNode extends GraphNode {
   /** Something is wrong with it. */
   readonly trouble?: true;
 }
 
-export interface TopologyEdge {
-  readonly from: string;
-  readonly to: string;
+export interface TopologyEdge extends Pick<GraphEdge, "from" | "to"> {
   /** Requests a second. */
   readonly requests: number;
 }
