@@ -14,6 +14,7 @@ import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../.
 import { freePort } from "../../proof/kit/ports.js";
 import { type Random, seeded } from "../../proof/kit/random.js";
 import { eventually } from "../../proof/kit/waiting.js";
+import { logEntries } from "../../proof/kit/logEntries.js";
 
 /** Each way to fail, made to happen on the wire, and what the JSON log calls it. */
 
@@ -218,8 +219,7 @@ async function cause(token: Caused, random: Random): Promise<void> {
   else await request(protocol, target, body);
   let found: Record<string, unknown> | undefined = undefined as Record<string, unknown> | undefined;
   await eventually(async () => {
-    const lines = (await front.accessLog()).trim().split("\n");
-    found = lines.map((one) => JSON.parse(one) as typeof found).find((one) => one!["target"] === target);
+    found = logEntries(await front.accessLog()).find((entry) => entry["target"] === target);
     return found !== undefined;
   }, `for the line of ${target} over ${protocol}`);
   undo?.();
@@ -266,10 +266,7 @@ test("a request that goes well has none, and says where its time went", async ()
   });
   try {
     for (let i = 0; i < 2; i++) await exchange(own.plainPort, `GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`);
-    const [first, second] = (await own.accessLog())
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const [first, second] = logEntries(await own.accessLog());
     const url = `http://127.0.0.1:${made.port}`;
     expect(first).toMatchObject({
       error: null,

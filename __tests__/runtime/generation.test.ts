@@ -7,6 +7,7 @@ import type { ServerOrders } from "../../src/runtime/upstream/upstreamServers.js
 import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { alive } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";
+import { logEntries } from "../../proof/kit/logEntries.js";
 
 /** The workers of one config, as the master starts and ends them. Here they are a script that does what a file says. */
 
@@ -102,11 +103,7 @@ async function started(more: Partial<GenerationOptions> = {}, drainMs?: number):
 /** What a worker was sent. */
 function sent(pid: number): Record<string, unknown>[] {
   if (!readdirSync(folder).includes(String(pid))) return [];
-  const text = readFileSync(join(folder, String(pid)), "utf8");
-  return text
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  return logEntries(readFileSync(join(folder, String(pid)), "utf8"));
 }
 
 const only = (generation: Generation): number => generation.pids[0]!;

@@ -5,6 +5,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyPro
 import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
 import { type Accepted, answering, connectTo, RawUpstream } from "../../proof/kit/peers.js";
 import { eventually } from "../../proof/kit/waiting.js";
+import { logEntries } from "../../proof/kit/logEntries.js";
 import { ERROR_PAGE_BYTES_MAX, type ProxyConfigInput } from "../../src/model/index.js";
 import type { Http2Connection } from "../../src/runtime/server/http2Connection.js";
 
@@ -217,8 +218,7 @@ describe.each([
     await request("/up/");
     const { body } = await request("/down/");
     const id = / ([0-9a-f]{16}) /.exec(body)![1]!;
-    const lines = (await front.accessLog()).trim().split("\n").slice(-2);
-    const [ok, failed] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const [ok, failed] = logEntries(await front.accessLog()).slice(-2);
     expect([ok!.status, "request_id" in ok!]).toEqual([200, false]);
     expect([failed!.status, failed!.request_id]).toEqual([502, id]);
     const error = (await front.errorLog()).trim().split("\n").at(-1)!;

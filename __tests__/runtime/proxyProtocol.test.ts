@@ -15,6 +15,7 @@ import { everywhere, oneServer } from "../../proof/kit/oneServer.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
 import { seeded } from "../../proof/kit/random.js";
 import { eventually } from "../../proof/kit/waiting.js";
+import { logEntries } from "../../proof/kit/logEntries.js";
 
 /** The PROXY protocol in front of everything else, over sockets, with master and worker as processes. */
 
@@ -102,11 +103,7 @@ async function connectFrom(localAddress: string, name: Name): Promise<net.Socket
 
 /** The last request in the access log. */
 async function logged(holds: (line: Record<string, unknown>) => boolean): Promise<void> {
-  const last = (): Record<string, unknown> =>
-    JSON.parse(readFileSync(at("access.log"), "utf8").trim().split("\n").at(-1) || "{}") as Record<
-      string,
-      unknown
-    >;
+  const last = (): Record<string, unknown> => logEntries(readFileSync(at("access.log"), "utf8")).at(-1) ?? {};
   await eventually(() => holds(last()), "a line in the access log", { seen: () => JSON.stringify(last()) });
 }
 

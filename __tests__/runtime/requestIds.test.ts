@@ -3,6 +3,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyPro
 import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
 import { answering, connectTo, RawUpstream } from "../../proof/kit/peers.js";
 import { freePort } from "../../proof/kit/ports.js";
+import { logEntries } from "../../proof/kit/logEntries.js";
 import { parseConfig, type ProxyConfigInput } from "../../src/model/index.js";
 
 /** Ids of requests, W3C trace context and `Proxy-Status`, as upstreams and clients see them on the wire. */
@@ -76,11 +77,7 @@ function got(name: string): string[] {
   return [...last.matchAll(new RegExp(`^${name}: (.*)\r$`, "gim"))].map(([, value]) => value!);
 }
 
-const lines = async (): Promise<Record<string, unknown>[]> =>
-  (await front!.accessLog())
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
+const lines = async (): Promise<Record<string, unknown>[]> => logEntries(await front!.accessLog());
 
 describe.each([1, 2] as const)("over HTTP/%d", (version) => {
   test("without the setting nothing is added, and what the client sent passes", async () => {

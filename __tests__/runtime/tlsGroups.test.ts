@@ -10,6 +10,7 @@ import { openFolder, Portico } from "../../proof/kit/portico.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { knowsGroup, seenHandshake } from "../../proof/kit/serverHello.js";
 import { eventually } from "../../proof/kit/waiting.js";
+import { logEntries } from "../../proof/kit/logEntries.js";
 
 /** Key exchange groups: which one the policies lead to, on the wire and in the access log. */
 
@@ -74,14 +75,9 @@ async function negotiated(policy: Policy, version: SecureVersion, offer: string,
 }
 
 async function logged(target: string): Promise<unknown> {
-  const lines = (): { target: string; tls_group: unknown }[] =>
-    readFileSync(log, "utf8")
-      .split("\n")
-      .slice(0, -1)
-      .map((line) => JSON.parse(line));
-  const found = () => lines().find((line) => line.target === target);
+  const found = () => logEntries(readFileSync(log, "utf8")).find((entry) => entry["target"] === target);
   await eventually(() => found() !== undefined, `for the line of ${target}`);
-  return found()!.tls_group;
+  return found()!["tls_group"];
 }
 
 /** Offers with the hybrid group are cases only where this OpenSSL has it; the same configs are served without it. */

@@ -13,6 +13,7 @@ import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { freePort } from "../kit/ports.js";
 import { killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
 import { eventually } from "../kit/waiting.js";
+import { logEntries } from "../kit/logEntries.js";
 import { Scrapes, sumOf } from "./scrapes.js";
 
 /** What is counted, against what clients did: exact to the request and byte, whatever happens to the processes. */
@@ -170,9 +171,11 @@ async function round(): Promise<void> {
 
 /** What the access log has: a line for each request. */
 function logged(): { requests: number; bytes: number } {
-  const lines = readFileSync(accessLog(), "utf8").trim().split("\n");
-  const each = lines.map((line) => (JSON.parse(line) as { body_bytes_sent: number }).body_bytes_sent);
-  return { requests: lines.length, bytes: each.reduce((sum, bytes) => sum + bytes, 0) };
+  const entries = logEntries<{ body_bytes_sent: number }>(readFileSync(accessLog(), "utf8"));
+  return {
+    requests: entries.length,
+    bytes: entries.reduce((sum, { body_bytes_sent }) => sum + body_bytes_sent, 0),
+  };
 }
 
 const REQUESTS = "http_server_request_duration_seconds_count";
