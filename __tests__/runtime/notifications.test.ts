@@ -161,6 +161,34 @@ test("500 and then 200: told once, with what came meanwhile, and said once", asy
   ]);
 });
 
+test("one that keeps refusing is asked ever more rarely, down to the rarest", async () => {
+  const at: number[] = [];
+  answer = (response) => {
+    at.push(performance.now());
+    response.writeHead(500).end();
+  };
+  notifierOf(configOf({ ...hook, url: url() })).raise(one("a/1"));
+  await eventually(() => at.length > 6);
+  const pauses = at.slice(1).map((ms, i) => ms - at[i]!);
+  // 20, 40, 80 and 100 ms, each a quarter less at most; a timer may be a millisecond early.
+  expect([15, 30, 60, 75, 75, 75].map((least, i) => pauses[i]! >= least - 1)).toEqual(Array(6).fill(true));
+});
+
+test.each([
+  ["1", true],
+  ["3600", true],
+  ["3601", false],
+  ["0", false],
+  ["Wed, 21 Oct 2037 07:28:00 GMT", false],
+])("Retry-After: %s is waited for: %s", async (value, waits) => {
+  answer = (response) => void response.writeHead(503, { "Retry-After": value }).end();
+  notifierOf(configOf({ ...hook, url: url() })).raise(one("a/1"));
+  await eventually(() => lines.length > 0);
+  if (!waits) return eventually(() => got.length > 1);
+  await sleep(500);
+  expect(got).toHaveLength(1);
+});
+
 test.each<[string, (response: ServerResponse) => void, string]>([
   ["hangs", () => undefined, "no answer within 0.3 s"],
   ["hangs up", (response) => void response.socket?.destroy(), "it cannot be reached (ECONNRESET)"],

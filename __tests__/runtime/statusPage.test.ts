@@ -93,7 +93,7 @@ test("everything is in the page without its script", () => {
     ],
   ])
     expect(page).toContain(fact);
-  expect(page).toContain('<noscript><meta http-equiv="refresh"');
+  expect(page).toContain('<noscript><meta http-equiv="refresh" content="5"></noscript>');
 });
 
 test("nothing in the page is inline, and its files are small", () => {
