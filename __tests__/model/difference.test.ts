@@ -238,6 +238,42 @@ test.each(CASES.map((one) => [...one, {}] as const))("%s", (...one) => {
   );
 });
 
+/** Where limits are, their names, and a site that has one. */
+const LIMITS: readonly (readonly [place: string, fields: readonly string[], of: (limit: Loose) => Site])[] = [
+  ["limits", Object.keys(parsed(site({})).limits), (limits) => ({ top: { limits } })],
+  ["timeouts", ["requestHeadMs", "keepAliveMs", "tlsHandshakeMs"], (timeouts) => ({ top: { timeouts } })],
+  [
+    "upstreams[0]",
+    ["connectionsMax", "queuedRequestsMax", "clientSharePercent", "headBytesMax"],
+    (upstream) => ({ upstream }),
+  ],
+  [
+    "virtualServers[0].routes[0]",
+    ["requestBodyBytesMax", "requestBodyTimeoutMs", "sendTimeoutMs"],
+    (route) => ({ route }),
+  ],
+];
+
+/** Of those that may not be {@link MANY}. */
+const FEW: Readonly<Record<string, number>> = {
+  headerCountMax: 300,
+  concurrentStreamsMax: 300,
+  clientSharePercent: 60,
+};
+const MANY = 20_000;
+
+test.each(
+  LIMITS.flatMap(([place, fields, of]) => fields.map((field) => [`${place}.${field}`, field, of] as const)),
+)("%s is a limit: that it is one more is said, and that it is one less is not", (place, field, of) => {
+  const number = FEW[field] ?? MANY;
+  const less = site(of({ [field]: number }));
+  const more = site(of({ [field]: number + 1 }));
+  expect(differences(less, more)).toEqual([
+    expect.objectContaining({ id: "limit.raised", place, old: String(number), new: String(number + 1) }),
+  ]);
+  expect(differences(more, less)).toEqual([]);
+});
+
 test("every kind of difference has a case", () => {
   expect(Object.keys(FINDINGS).filter((id) => !CASES.some(([one]) => one === id))).toEqual([]);
 });
