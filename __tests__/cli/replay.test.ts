@@ -321,6 +321,34 @@ test("standard input is read once", async () => {
   expect(await portico("replay", "-", "--config", "-")).toMatchObject({ code: 2 });
 });
 
+test.each([
+  ["/a%20b", "/a%20b"],
+  ["/a\\x22b", '/a"b'],
+  ["/a\\x2", "/a\\x2"],
+  ['/a\\"b', '/a"b'],
+  ["/a\\\\", "/a\\"],
+  ['/a\\\\\\"b', '/a\\"b'],
+  ["/a\\\\x22b", "/a\\x22b"],
+  ["/\\xC3\\xa9", "/\u00c3\u00a9"],
+])("%s in a line is the target %s, and the status is what follows it", (written, target) => {
+  expect(readLogLine(line(`GET ${written} HTTP/1.1`, 207).trimEnd())).toMatchObject({ target, status: 207 });
+});
+
+test.each([
+  ['GET /a\\\\" HTTP/1.1', "a quote after an escaped backslash"],
+  ['GET /a" HTTP/1.1', "a quote"],
+  ["GET /a HTTP/1.1\\", "no quote after it but an escaped one"],
+])("%s is no field: %s", (request) => {
+  expect(readLogLine(`192.0.2.7 - - [21/Nov/2026:10:01:22 +0000] "${request}" 200 5`)).toBeUndefined();
+});
+
+test("the last line of a log counts, whether it is ended or not", async () => {
+  const text = line("GET /sync HTTP/1.1");
+  const same = config("same.json");
+  for (const log of [text + text, text + text.trimEnd()])
+    expect(await told(save("ends.log", log), same, same)).toMatchObject({ requests: 2 });
+});
+
 test("no line, whatever is in it, is more than a line", () => {
   const piece = fc.oneof(
     fc.string({ unit: "binary" }),
