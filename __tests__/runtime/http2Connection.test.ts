@@ -847,6 +847,55 @@ describe("floods", () => {
     session.destroy();
   });
 
+  const UNKNOWN = 0x42;
+  const heads = (stream: number, flags: number): Buffer =>
+    frame(Frame.HEADERS, END_HEADERS | flags, stream, hpack(GET));
+  /** What a client may send in a second, and what is one of it. */
+  const LIMITS: readonly (readonly [what: string, most: number, one: (i: number) => Buffer])[] = [
+    [
+      "resets",
+      20,
+      (i) =>
+        Buffer.concat([
+          heads(3 + 2 * i, END_STREAM),
+          frame(Frame.RST_STREAM, 0, 3 + 2 * i, Buffer.from([0, 0, 0, 8])),
+        ]),
+    ],
+    ["PING frames", 1_000, () => frame(Frame.PING, 0, 0, Buffer.alloc(8))],
+    ["SETTINGS frames", 1_000, () => frame(Frame.SETTINGS, 0, 0, "")],
+    ["empty DATA frames", 200, () => frame(Frame.DATA, 0, 1, "")],
+    // Nine are open beside the one that all have.
+    ["streams beyond the limit", 1_000 + 9, (i) => heads(3 + 2 * i, 0)],
+    ["frames that mean nothing", 20_000, () => frame(UNKNOWN, 0, 0, "")],
+  ];
+
+  test.each(LIMITS)("so many %s in a second are none: %i; one more is", async (_what, most, one) => {
+    handler = () => undefined;
+    /** What the connection is closed with, if it is. */
+    const closing = async (count: number): Promise<string | undefined> => {
+      client.destroy();
+      client = await RawClient.connect(server.port);
+      put(1);
+      await client.next((f) => f.type === Frame.SETTINGS && f.flags === ACK);
+      // The client's own first frames count too.
+      await pass(1_100);
+      const before = client.frames.length;
+      client.socket.write(Buffer.concat(Array.from({ length: count }, (_, i) => one(i))));
+      await pass(1_100);
+      // Of the next second.
+      client.send(Frame.PING, 0, 0, "is read ");
+      const end = await client.next((f) => isEnd(f) || f.payload.equals(Buffer.from("is read ")));
+      expect(client.frames.indexOf(end!)).toBeGreaterThanOrEqual(before);
+      return isEnd(end!) ? describeFrame(end!) : undefined;
+    };
+    const isEnd = ({ type }: { type: number }): boolean => type === Frame.GOAWAY;
+    expect(await closing(most)).toBeUndefined();
+    // On a busy machine it is more than a second until all is read.
+    let end: string | undefined;
+    for (let tries = 0; tries < 5 && end === undefined; tries++) end = await closing(most + 1);
+    expect(end).toBe("GOAWAY ENHANCE_YOUR_CALM");
+  });
+
   test.each([
     ["PING", () => client.send(Frame.PING, 0, 0, Buffer.alloc(8))],
     ["SETTINGS", () => client.send(Frame.SETTINGS, 0, 0)],
