@@ -36,7 +36,15 @@ async function listen(talk: Talk, at?: string, secured?: tls.TlsOptions): Promis
   return at === undefined ? `${secured === undefined ? "http" : "https"}://127.0.0.1:${port}` : `unix:${at}`;
 }
 
-async function check(url: string, health: UpstreamInput["health"] = {}, roots?: string) {
+/** A busy machine takes its time; nobody waits for all of it but who asks a server that says nothing. */
+const MANY_MS = 20_000;
+
+async function check(
+  url: string,
+  health: UpstreamInput["health"] = {},
+  roots?: string,
+  timeoutMs: number = MANY_MS,
+) {
   const parsed = parseConfig({
     version: 1,
     listeners: [{ name: "http", address: "127.0.0.1", port: 80, protocol: "http" }],
@@ -46,7 +54,7 @@ async function check(url: string, health: UpstreamInput["health"] = {}, roots?: 
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   const upstream = parsed.value.upstreams[0]!;
   const one = new ServerCheck(serverConfigsOf(upstream)[0]!, upstream.health!, roots ? { roots } : undefined);
-  return one.run(500, new AbortController().signal);
+  return one.run(timeoutMs, new AbortController().signal);
 }
 
 const says =
@@ -67,12 +75,15 @@ test.each<[string, Talk, UpstreamInput["health"], string | undefined]>([
     {},
     expect.stringContaining("an answer that is none") as never,
   ],
-  ["nothing", () => undefined, {}, "no answer within 500 ms"],
   ["an end", (socket) => void socket.end(), {}, "it closed the connection without an answer"],
   ["a reset", (socket) => void socket.resetAndDestroy(), {}, "ECONNRESET"],
   ["nothing, and nobody asked", () => undefined, { tcp: true }, undefined],
 ])("%s", async (_, talk, health, why) => {
   expect(await check(await listen(talk), health)).toEqual(why);
+});
+
+test("nothing, for as long as it may take", async () => {
+  expect(await check(await listen(() => undefined), {}, undefined, 500)).toBe("no answer within 500 ms");
 });
 
 test("it asks for the path at the port, and finds nobody", async () => {
@@ -104,4 +115,13 @@ test("TLS, with the trust that requests have", async () => {
     expect(await check(url, health)).toMatch(
       /^TLS to upstream failed .*its certificate is from an unknown authority/,
     );
+});
+
+test.each<[string, Talk]>([
+  ["ends", (socket) => void socket.end()],
+  ["is cut", (socket) => void socket.destroy()],
+])("a connection over TLS that %s", async (_, end) => {
+  const { key, cert } = await issue({ type: "ec", names: ["127.0.0.1"] });
+  const url = await listen(end, undefined, { key, cert });
+  expect(await check(url, {}, cert)).toBe("it closed the connection without an answer");
 });
