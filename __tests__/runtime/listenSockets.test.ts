@@ -113,6 +113,10 @@ describe("sockets of its own", () => {
     const otherPort = await freePort();
     acquired(sockets, listener(otherPort));
     await listen({ port: otherPort, host: "::1" });
+    const taken = sockets.acquire([listener(otherPort, "::1")]);
+    expect(taken).toMatchObject({
+      problems: [{ message: expect.stringContaining(`(pid ${process.pid}) does`) }],
+    });
     expect(sockets.acquire([listener(otherPort, "::")])).toMatchObject({
       problems: [{ message: expect.not.stringContaining("portico itself") }],
     });
