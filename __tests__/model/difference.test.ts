@@ -219,6 +219,7 @@ const CASES: readonly Case[] = [
     fields({ set: { "X-Frame-Options": "DENY" } }),
     fields({ set: { "X-Frame-Options": "SAMEORIGIN" } }),
     "virtualServers[0].responseHeaders",
+    { old: "x-frame-options: DENY", new: "x-frame-options: SAMEORIGIN" },
   ],
   [
     "field.cross-origin",

@@ -126,3 +126,26 @@ test("a session stays at its server until that is drained, and comes back", asyn
   front.serving.orderServers({});
   expect(await get()).toBe(before);
 });
+
+test("a session is what the cookie of its name says, and nothing else of a request", async () => {
+  await start([answering(answer("a")), answering(answer("b"))], {
+    sticky: { applicationCookie: "sessionid" },
+  });
+  const get = async (fields: string): Promise<string> =>
+    (await exchange(front.plainPort, request(`GET / HTTP/1.1\r\n${fields}`))).body;
+  const ids = new Map<string, number>();
+  for (let id = 0; ids.size < 2; id++) ids.set(await get(`Cookie: sessionid=${id}`), id);
+  const [one, other] = [`sessionid=${ids.get("a")}`, `sessionid=${ids.get("b")}`];
+  for (const fields of [
+    `cOOKIE: ${other}`,
+    `Cookie: x=1;${other}`,
+    `Cookie: x=1\r\nCookie: ${other}`,
+    `Cookie: ${other}; ${one}`,
+    `Cookie: sessionid=; ${other}`,
+    `Cookie: x${one}; ${other}`,
+    `Cookie: ${one.replace("sessionid", "sessionId")}; ${other}`,
+    `Accept: ${one}\r\nCookie: ${other}`,
+    `X-Cookie: ${one}\r\nCookie: ${other}`,
+  ])
+    expect([fields, await get(fields)]).toEqual([fields, "b"]);
+});
