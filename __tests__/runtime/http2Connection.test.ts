@@ -152,6 +152,18 @@ describe("a request body", () => {
     expect(await client.outcome(1)).toBe("200");
   });
 
+  test.each([0, 1, 200])("is given back to the window with its padding: %i bytes", async (padding) => {
+    const sink = new KeepingSink();
+    handler = (exchange) => sink.read(exchange);
+    put(1);
+    const piece = Buffer.alloc(16_384);
+    piece[0] = padding;
+    // A quarter of the window, which is when a client is told.
+    for (let sent = 0; sent < MiB; sent += piece.length) client.send(Frame.DATA, 8, 1, piece);
+    await client.next((f) => f.type === Frame.WINDOW_UPDATE && f.payload.readUInt32BE(0) === MiB);
+    expect([sink.body.length, credit(1)]).toEqual([MiB - 64 * (padding + 1), 5 * MiB - 65_535]);
+  });
+
   test("of one stream does not delay those of others", async () => {
     const stuck = new KeepingSink();
     stuck.more = false;
