@@ -297,6 +297,11 @@ describe("parseConfig", () => {
     ["listeners", undefined, "a list"],
     ["listeners.0.port", undefined, "a whole number from 1 to 65535"],
     ["listeners.0.protocol", undefined, "http, https"],
+    [
+      "virtualServers.0.routes.0.action.type",
+      undefined,
+      '"proxy"; or "staticFiles"; or "redirect"; or "respond"; or "status"',
+    ],
     ["upstreams.0.url", undefined, "`url` for one server, or `servers` for several"],
     [
       "virtualServers.0.routes.0.accessLog",
