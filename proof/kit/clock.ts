@@ -26,6 +26,8 @@ export async function pass(ms: number): Promise<void> {
   for (let turn = 0; turn < ARRIVES_TURNS; turn++) await sleep(TURN_MS);
   for (let left = ms; left > 0; left -= STEP_MS) {
     ahead += Math.min(left, STEP_MS);
+    // The first may have begun before the leap.
+    await swept();
     await swept();
   }
 }

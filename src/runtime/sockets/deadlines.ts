@@ -27,6 +27,7 @@ export function sweepRegularly(item: Swept): () => void {
     items.delete(item);
     if (items.size === 0) {
       clearInterval(timer);
+      clearImmediate(sweeping);
       timer = undefined;
     }
   };
@@ -37,14 +38,21 @@ export const sweptItems = (): number => items.size;
 
 let now = performance.now();
 let timer: NodeJS.Timeout | undefined;
+let sweeping: NodeJS.Immediate | undefined;
 const items = new Set<Swept>();
 
 function start(): NodeJS.Timeout {
   now = performance.now();
   const interval = setInterval(() => {
     now = performance.now();
-    for (const item of items) guarded(item, item.sweep, now);
+    // After what is ready to be read, as nginx expires its timers after its events: Node's timers come before it, and a
+    // process that got no processor for longer than a timeout would end every client, whose data have long arrived.
+    sweeping = setImmediate(sweep);
   }, SWEEP_MS);
   // A sweep alone must not keep the process running.
   return interval.unref();
+}
+
+function sweep(): void {
+  for (const item of items) guarded(item, item.sweep, now);
 }

@@ -18,8 +18,13 @@ export function readFirst<T>(socket: Socket, { parse, timeoutMs, found, failed }
     failed(why, bytes);
     socket.destroy();
   };
-  const timer = setTimeout(fail, timeoutMs, "late");
-  const stop = (): void => clearTimeout(timer);
+  let last: NodeJS.Immediate | undefined;
+  // What is ready to be read by then is read first, as in a sweep (deadlines.ts).
+  const timer = setTimeout(() => (last = setImmediate(fail, "late")), timeoutMs);
+  const stop = (): void => {
+    clearTimeout(timer);
+    clearImmediate(last);
+  };
   const ended = (): void => fail("ended");
   const take = (chunk: Buffer): void => {
     bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
