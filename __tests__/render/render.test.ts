@@ -18,6 +18,9 @@ import {
   type ProxyUnitsInput,
   proxyServiceUnit,
   proxySocketUnit,
+  renewalPathUnit,
+  renewalServiceUnit,
+  doctorTimerUnit,
   pythonLiteral,
   renderCommand,
   renderDefaultPage,
@@ -272,6 +275,9 @@ describe("systemd units", () => {
   test("the proxy's units are what they were", () => {
     expectGolden("portico.service", renderUnit(proxyServiceUnit(input)));
     expectGolden("portico.socket", renderUnit(proxySocketUnit(input)));
+    expectGolden("portico-certificates.path", renderUnit(renewalPathUnit(["/etc/tls", "/etc/tls/a.pem"])));
+    expectGolden("portico-certificates.service", renderUnit(renewalServiceUnit()));
+    expectGolden("portico-doctor.timer", renderUnit(doctorTimerUnit()));
     expect(unitProblems(proxyServiceUnit(input))).toEqual([]);
     expect(unitProblems(proxySocketUnit(input))).toEqual([]);
   });
