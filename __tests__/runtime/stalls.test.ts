@@ -10,12 +10,12 @@ import { readFirst } from "../../src/runtime/sockets/firstBytes.js";
  * in time lies in the sockets, and nobody is told to have been late.
  */
 
-const TIMEOUT_MS = 400;
+const TIMEOUT_MS = 1_000;
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 
 /** Neither timers nor sockets of this process have their turn. */
 function stall(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * TIMEOUT_MS);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.5 * TIMEOUT_MS);
 }
 
 let front: EveryProtocol;
@@ -34,7 +34,14 @@ beforeAll(async () => {
         sendTimeoutMs: TIMEOUT_MS,
       },
     ],
-    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}`, readTimeoutMs: TIMEOUT_MS }],
+    upstreams: [
+      {
+        name: "web",
+        url: `http://127.0.0.1:${upstream.port}`,
+        readTimeoutMs: TIMEOUT_MS,
+        idleTimeoutMs: TIMEOUT_MS,
+      },
+    ],
     config: { timeouts: { requestHeadMs: TIMEOUT_MS, keepAliveMs: TIMEOUT_MS } },
   });
 });
@@ -83,6 +90,58 @@ test("an upstream's response", async () => {
   expect(client.received).toMatch(/^HTTP\/1.1 200 /);
   client.socket.destroy();
 });
+
+/** A stall that begins while sockets are read: what is read next was ready at once, and the clock has not gone on. */
+async function stallBefore(send: () => void): Promise<void> {
+  const other = await new RawUpstream(({ socket }) => void socket.once("data", stall)).listen();
+  const waker = await connectTo(other.port);
+  await other.connection();
+  // Until it is watched.
+  await sleep(10);
+  // Both are read in one turn of the loop, in this order.
+  waker.send("x");
+  send();
+  await sleep(0);
+  waker.socket.destroy();
+  await other.close();
+}
+
+test.each<[what: string, before: string, after: string]>([
+  ["a request head", "GET / HTTP/1.1\r\nHost", ": a\r\n\r\n"],
+  ["a request body", POST, "abcd"],
+])("%s that begins with a stall has its whole time", async (_what, before, after) => {
+  for (const secure of [false, true]) {
+    const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+    await stallBefore(() => client.send(before));
+    await sleep(TIMEOUT_MS / 4);
+    client.send(after);
+    await client.until(({ received, closed, ended }) => received !== "" || closed || ended);
+    expect(client.received).toMatch(/^HTTP\/1.1 200 /);
+    client.socket.destroy();
+  }
+});
+
+test.each(["POST", "GET"])(
+  "no %s goes to an upstream that has closed its kept connection meanwhile",
+  async (method) => {
+    const KEPT = OK.replace("Connection: close\r\n", "");
+    script = (peer) => void peer.socket.on("data", () => peer.send(KEPT));
+    const client = await connectTo(front.plainPort);
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await client.receives("ok");
+    const kept = upstream.connections.at(-1)!;
+    const before = kept.received.length;
+    const { length } = client.received;
+    await stallBefore(() => {
+      client.send(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab`);
+      kept.socket.destroy();
+    });
+    await client.until(({ received }) => received.length > length);
+    expect(client.received.slice(length)).toMatch(/^HTTP\/1.1 200 /);
+    expect(kept.received).toHaveLength(before);
+    client.socket.destroy();
+  },
+);
 
 test("a request over HTTP/2 on a kept connection", async () => {
   const client = await RawClient.connect(front.securePort);

@@ -38,6 +38,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   refused = false;
   /** The client whose request it serves. */
   user: ConnectionUser | undefined = undefined;
+  /** Until when it may be taken from the idle ones, by `performance.now()`: on the coarse clock a stall takes no time. */
+  idleUntil = Infinity;
   /** Whether it is not established yet. */
   opening = true;
   /** How long that took, in milliseconds; -1 before that. */
@@ -210,9 +212,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private armRead(): void {
-    const { readTimeoutMs } = this.config;
-    this.readDeadline =
-      coarseNow() + (this.request.failed ? Math.min(AFTER_WRITE_ERROR_MS, readTimeoutMs) : readTimeoutMs);
+    const { readTimeoutMs: ms } = this.config;
+    this.readDeadline = coarseNow() + (this.request.failed ? Math.min(AFTER_WRITE_ERROR_MS, ms) : ms);
   }
 
   private readonly receive = (chunk: Buffer): void => guarded(this, this.received, chunk);
