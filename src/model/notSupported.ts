@@ -18,17 +18,17 @@ const UPSTREAM = ["connectTimeoutMs"];
 
 export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
-    what: "leaving out a server by the statuses of its answers to requests, or the only one",
+    what: "leaving out a server because of the statuses of its responses to requests",
     instead:
-      "`health` asks each of several `servers` at times, and one that does not answer requests is left out; a single server gets " +
-      "every request.",
+      "`health` checks each of several `servers` at intervals, and the proxy leaves out a server that fails " +
+      "checks or requests; a single server gets every request.",
     names: ["healthCheck", "healthChecks", "maxFails", "failTimeout", "failDuration", "outlierDetection"],
     beside: UPSTREAM,
   },
   {
     what: "FastCGI, uWSGI, SCGI or gRPC to an upstream",
     instead:
-      "Let the application speak HTTP/1.1: gunicorn and uvicorn do, and for PHP a web server beside it does.",
+      "Let the application speak HTTP/1.1: gunicorn and uvicorn do, and for PHP a web server beside the application does.",
     names: ["fastcgi", "fastcgiPass", "uwsgi", "uwsgiPass", "scgiPass", "grpc", "grpcPass", "phpFastcgi"],
     values: { "config.bad-url": /^(?:fastcgi|uwsgi|scgi|grpcs?|h2c?):/i },
   },
@@ -71,7 +71,7 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
     what: "a list of client addresses",
     instead:
-      'The packet filter has one: `allowed: [{ port: 443, from: ["10.0.0.0/8"] }]` of `Firewall`. Or give the listener an ' +
+      'The packet filter has such a list: `allowed: [{ port: 443, from: ["10.0.0.0/8"] }]` of `Firewall`. Or give the listener an ' +
       "`address` that only those clients reach.",
     names: [
       ...["allow", "deny", "allowList", "denyList", "whitelist", "blacklist", "ipAllowList", "ipWhitelist"],
@@ -89,22 +89,22 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
     what: "pages of your own for errors of an upstream",
     instead:
-      "What an upstream answers passes as it is. `errorPages` of a virtual server are for what the proxy answers itself, " +
-      "such as 404, 413, 502 and 503.",
+      "The proxy passes an upstream's responses unchanged. `errorPages` of a virtual server replace the proxy's " +
+      "own responses, such as 404, 413, 502 and 503.",
     names: ["handleErrors", "errorFile", "errors", "proxyInterceptErrors", "interceptErrors"],
   },
   {
     what: "a pattern as a server name",
     instead:
-      "`*.example.org` is every name with one more label; or write each name, or `_` on the default server for all names " +
-      "that no other has.",
+      "`*.example.org` matches every name with one more label; or write each name, or `_` on the default server " +
+      "for all names that no other server has.",
     names: ["hostRegexp", "serverNameRegex", "wildcard"],
     values: { "config.bad-server-name": /^[~.]|\*/ },
   },
   {
     what: "a fallback to one page for paths without a file",
     instead:
-      "Proxy to a server that has one, such as `npx serve --single`, or let the single-page application keep its paths " +
+      "Proxy to a server that has such a fallback, such as `npx serve --single`, or let the single-page application keep its paths " +
       "after `#`.",
     names: ["tryFiles", "fallback", "spa", "singlePage", "historyApiFallback", "notFound"],
   },
@@ -116,7 +116,7 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
     what: "compression",
     instead:
-      "Let the application compress what holds no secret; its answers pass as they are. `precompressed` of " +
+      "Let the application compress responses that hold no secret; the proxy passes them unchanged. `precompressed` of " +
       "`Action.staticFiles` sends files that a build encoded.",
     names: [
       "gzip",
@@ -131,14 +131,16 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     ],
   },
   {
-    what: "a cache of answers, or buffers on disk",
+    what: "a cache of responses, or buffers on disk",
     instead:
-      "Put a cache, such as Varnish or a content delivery network, before it; `cacheControl` tells clients.",
+      "Put a cache, such as Varnish or a content delivery network, before the proxy; `cacheControl` tells " +
+      "clients how long to keep files.",
     names: ["cache", "proxyCache", "proxyBuffering", "buffering", "expires", "proxyRequestBuffering"],
   },
   {
     what: "HTTP/3",
-    instead: "Browsers use HTTP/2. A load balancer or content delivery network before it can add HTTP/3.",
+    instead:
+      "Browsers use HTTP/2. A load balancer or content delivery network before the proxy can add HTTP/3.",
     names: ["http3", "quic", "h3", "altSvc"],
   },
 ];

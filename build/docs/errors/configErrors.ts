@@ -282,7 +282,7 @@ export const CONFIG_ERRORS = {
   },
   "acme.wildcard-challenge": {
     means:
-      "Authorities issue wildcard certificates only to those who can write a DNS record of the domain (RFC 8555, 8.4). [certificates.md](certificates.md#wildcard-names-and-names-that-nobody-can-reach) shows three ways to do that.",
+      "Authorities issue wildcard certificates only to those who can write a DNS record of the domain (RFC 8555, 8.4). [certificates.md](certificates.md#wildcard-names-and-names-that-the-authority-cannot-reach) shows three ways to do that.",
     example: withAcme({ names: ["*.example.com"] }),
   },
   "acme.address-challenge": {
