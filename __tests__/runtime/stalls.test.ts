@@ -24,23 +24,19 @@ let script: (peer: Accepted) => void;
 
 beforeAll(async () => {
   upstream = await new RawUpstream((peer) => script(peer)).listen();
+  const url = `http://127.0.0.1:${upstream.port}`;
+  const proxied = { requestBodyTimeoutMs: TIMEOUT_MS, sendTimeoutMs: TIMEOUT_MS };
   front = await startEveryProtocol({
-    routes: [
-      {
-        name: "web",
-        path: "/",
-        action: { type: "proxy", upstream: "web" },
-        requestBodyTimeoutMs: TIMEOUT_MS,
-        sendTimeoutMs: TIMEOUT_MS,
-      },
-    ],
+    routes: Object.entries({ web: "/", prompt: "/prompt" }).map(([name, path]) => ({
+      name,
+      path,
+      action: { type: "proxy", upstream: name },
+      ...proxied,
+    })),
+    // The one of most tests needs turns for its response, and a busy machine may take its time for each.
     upstreams: [
-      {
-        name: "web",
-        url: `http://127.0.0.1:${upstream.port}`,
-        readTimeoutMs: TIMEOUT_MS,
-        idleTimeoutMs: TIMEOUT_MS,
-      },
+      { name: "web", url, idleTimeoutMs: TIMEOUT_MS },
+      { name: "prompt", url, readTimeoutMs: TIMEOUT_MS },
     ],
     config: { timeouts: { requestHeadMs: TIMEOUT_MS, keepAliveMs: TIMEOUT_MS } },
   });
@@ -85,7 +81,7 @@ test("an upstream's response", async () => {
       stall();
     });
   const client = await connectTo(front.plainPort);
-  client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  client.send("GET /prompt HTTP/1.1\r\nHost: a\r\n\r\n");
   await client.receives("ok");
   expect(client.received).toMatch(/^HTTP\/1.1 200 /);
   client.socket.destroy();

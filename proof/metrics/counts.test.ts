@@ -141,13 +141,13 @@ async function cutOff(): Promise<void> {
 /** What no parser takes, and methods that clients made up. */
 async function garbage(): Promise<void> {
   const socket = net.connect(ports.http, "127.0.0.1");
-  socket.end("GET / HTTP/1.1\r\n\r\n");
+  socket.write("GET / HTTP/1.1\r\n\r\n");
   socket.resume();
   await once(socket, "close");
   note("_OTHER", 400);
   // The upstream does not know it either, and says so.
   const odd = net.connect(ports.http, "127.0.0.1");
-  odd.end("BREW /load HTTP/1.1\r\nHost: a\r\n\r\n");
+  odd.write("BREW /load HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   odd.resume();
   await once(odd, "close");
   note("_OTHER", 400);

@@ -13,7 +13,7 @@ import { eventually } from "../kit/waiting.js";
 /** The status page in a browser, while things happen behind it. With UPDATE_SCREENSHOTS=1 it makes the pictures of the docs. */
 
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const SLOW = { everyMs: 100, ms: 15_000 };
+const SLOW = { everyMs: 100 };
 
 let portico: Portico;
 let browser: Browser;
