@@ -335,9 +335,13 @@ describe("the control socket", () => {
   test("a request may come in pieces; what follows it is not read, and who goes away is not missed", async () => {
     const seen: unknown[] = [];
     const done = { ok: true, value: { message: "done", warnings: [] } } as const;
-    const control = await ControlServer.open(path(), (request) => {
+    let answer!: () => void;
+    const all = new Promise<void>((resolve) => (answer = resolve));
+    const control = await ControlServer.open(path(), async (request) => {
       seen.push(request);
-      return sleep(50, done);
+      await sleep(50);
+      await all;
+      return done;
     });
     const request = Buffer.from('{"command":"renew","name":"ä"}\n');
     const middle = request.indexOf("ä") + 1;
@@ -347,6 +351,8 @@ describe("the control socket", () => {
     socket.write(request.subarray(middle));
     await sleep(20);
     socket.write(request);
+    await sleep(20);
+    answer();
     let text = "";
     for await (const chunk of socket) text += chunk as string;
     const gone = connect(path());
