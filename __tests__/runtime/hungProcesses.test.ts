@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,18 +24,17 @@ afterEach(() => {
   kill();
 });
 
-test("a worker that is not ready after 30 seconds", async () => {
+function startWorker(script: string) {
   const spec = { loaded: {} as never, sockets: new Map(), heap: undefined, logToStderr: false };
-  const failed: string[] = [];
-  let gone: string | undefined;
+  const seen = { ready: false, failed: [] as string[], gone: undefined as string | undefined };
   const worker = new WorkerHandle(
     {
-      ...{ ...spec, command: ["-e", 'process.on("disconnect", process.exit)'] },
+      ...{ ...spec, command: ["-e", `process.on("disconnect", process.exit); ${script}`] },
       ...{ ticketKeys: "", challenges: [], serverOrders: () => ({}), pauses: () => ({ maintenance: [] }) },
     },
     {
-      onReady: () => undefined,
-      onFailed: (_, problems) => failed.push(...problems.map(({ message }) => message)),
+      onReady: () => (seen.ready = true),
+      onFailed: (_, problems) => seen.failed.push(...problems.map(({ message }) => message)),
       onDraining: () => undefined,
       onAnswering: () => undefined,
       onServers: () => undefined,
@@ -43,16 +42,35 @@ test("a worker that is not ready after 30 seconds", async () => {
       onCounts: () => undefined,
       onTransfers: () => undefined,
       onStatus: () => undefined,
-      onGone: (_, how) => (gone = how),
+      onGone: (_, how) => (seen.gone = how),
     },
   );
   kill = () => worker.kill();
+  return { worker, seen };
+}
+
+test("a worker that is not ready after 30 seconds", async () => {
+  const { worker, seen } = startWorker("");
   jest.advanceTimersByTime(29_999);
-  expect(failed).toEqual([]);
+  await new Promise(setImmediate);
+  expect(seen.failed).toEqual([]);
   jest.advanceTimersByTime(1);
-  expect(failed).toEqual([`worker ${worker.pid} was not ready within 30 s`]);
-  while (gone === undefined) await sleep(10);
-  expect(gone).toBe("was killed by SIGKILL");
+  await new Promise(setImmediate);
+  expect(seen.failed).toEqual([`worker ${worker.pid} was not ready within 30 s`]);
+  while (seen.gone === undefined) await sleep(10);
+  expect(seen.gone).toBe("was killed by SIGKILL");
+});
+
+test("a worker that became ready while the master had no turn", async () => {
+  const said = join(folder, "said");
+  const tell = `require("node:fs").writeFileSync(${JSON.stringify(said)}, "")`;
+  const { seen } = startWorker(`process.send({ type: "ready" }, () => ${tell})`);
+  // Where timers have their turn, before anything is read.
+  await sleep(1);
+  while (!existsSync(said)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  jest.advanceTimersByTime(30_000);
+  while (!seen.ready && seen.gone === undefined) await sleep(10);
+  expect(seen).toEqual({ ready: true, failed: [], gone: undefined });
 });
 
 test.each([

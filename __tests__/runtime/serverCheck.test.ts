@@ -86,6 +86,14 @@ test("nothing, for as long as it may take", async () => {
   expect(await check(await listen(() => undefined), {}, undefined, 500)).toBe("no answer within 500 ms");
 });
 
+test("an answer that came in time, and is read after a stall", async () => {
+  const url = await listen((socket) => {
+    socket.write("HTTP/1.1 200 OK\r\n\r\n");
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+  });
+  expect(await check(url, {}, undefined, 500)).toBeUndefined();
+});
+
 test("it asks for the path at the port, and finds nobody", async () => {
   const asked: string[] = [];
   const url = await listen((socket, text) => {

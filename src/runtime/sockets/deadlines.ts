@@ -33,6 +33,21 @@ export function sweepRegularly(item: Swept): () => void {
   };
 }
 
+/**
+ * Calls `late` after so many milliseconds, and after what is ready to be read by then, as in a sweep: for the few things
+ * whose time is not counted in sweeps.
+ *
+ * @returns what calls it off
+ */
+export function whenLate(ms: number, late: () => void): () => void {
+  let last: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => (last = setImmediate(late)), ms);
+  return () => {
+    clearTimeout(timer);
+    clearImmediate(last);
+  };
+}
+
 /** How many things are swept. */
 export const sweptItems = (): number => items.size;
 

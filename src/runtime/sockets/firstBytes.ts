@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { whenLate } from "./deadlines.js";
 
 /** How the first bytes of a connection are read. */
 export interface FirstBytes<T> {
@@ -18,13 +19,7 @@ export function readFirst<T>(socket: Socket, { parse, timeoutMs, found, failed }
     failed(why, bytes);
     socket.destroy();
   };
-  let last: NodeJS.Immediate | undefined;
-  // What is ready to be read by then is read first, as in a sweep (deadlines.ts).
-  const timer = setTimeout(() => (last = setImmediate(fail, "late")), timeoutMs);
-  const stop = (): void => {
-    clearTimeout(timer);
-    clearImmediate(last);
-  };
+  const stop = whenLate(timeoutMs, () => fail("late"));
   const ended = (): void => fail("ended");
   const take = (chunk: Buffer): void => {
     bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);

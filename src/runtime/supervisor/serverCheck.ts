@@ -3,6 +3,7 @@ import { HeadError } from "../codec/http1/fields.js";
 import { HeadReader } from "../codec/http1/headReader.js";
 import { parseResponseHead } from "../codec/http1/responseHead.js";
 import { proxyHeaderFor } from "../listen/proxyHeader.js";
+import { whenLate } from "../sockets/deadlines.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { tlsFailure } from "../upstream/tlsFailures.js";
@@ -66,14 +67,14 @@ export class ServerCheck {
       };
       const { socket, tcp } = openLink(this.to, tls, buffer, receive, this.header);
       const done = (why?: string): void => {
-        clearTimeout(timer);
+        stop();
         signal.removeEventListener("abort", aborted);
         socket.destroy();
         tcp.destroy();
         resolve(why);
       };
       const aborted = (): void => done("it was ended");
-      const timer = setTimeout(() => done(`no answer within ${timeoutMs} ms`), timeoutMs);
+      const stop = whenLate(timeoutMs, () => done(`no answer within ${timeoutMs} ms`));
       signal.addEventListener("abort", aborted);
       const errored = (error: NodeJS.ErrnoException): void =>
         done((tls && tlsFailure(error, tls.name)) ?? error.code ?? "the connection failed");

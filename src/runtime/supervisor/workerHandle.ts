@@ -10,6 +10,7 @@ import { nodeOptions } from "./noDebugger.js";
 import type { Holdings } from "../worker/holdings.js";
 import type { CountsMessage, MasterMessage, StartMessage, WorkerMessage } from "../worker/ipc.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
+import { whenLate } from "../sockets/deadlines.js";
 import type { Piece } from "../sockets/node/pieces.js";
 import { missingPieces } from "../sockets/node/probe.js";
 import { refusedOptions, workerOptions } from "../sockets/node/workerOptions.js";
@@ -61,14 +62,14 @@ export class WorkerHandle {
   readonly startedAt = performance.now();
   ready = false;
   private child: ChildProcess | undefined;
-  private readonly startTimer: NodeJS.Timeout;
+  private readonly stopStartTimer: () => void;
   private gone = false;
 
   constructor(
     private readonly spec: WorkerSpec,
     private readonly events: WorkerEvents,
   ) {
-    this.startTimer = setTimeout(() => this.startedTooLate(), START_MS);
+    this.stopStartTimer = whenLate(START_MS, () => this.startedTooLate());
     this.start();
   }
 
@@ -117,7 +118,7 @@ export class WorkerHandle {
     if (message.type === "transfers") return this.events.onTransfers(this, message.turn, message.seen);
     if (message.type === "status") return this.events.onStatus(this, message.turn, message.asked);
     if (message.type === "servers") return this.events.onServers(this, message.turn, message.seen);
-    clearTimeout(this.startTimer);
+    this.stopStartTimer();
     if (message.type === "failed") return this.events.onFailed(this, message.problems);
     this.ready = true;
     this.events.onReady(this);
@@ -137,7 +138,7 @@ export class WorkerHandle {
   private ended(how: string): void {
     if (this.gone) return;
     this.gone = true;
-    clearTimeout(this.startTimer);
+    this.stopStartTimer();
     this.events.onGone(this, how);
   }
 }
