@@ -65,7 +65,7 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
       done(await toItsEnd(runActivate, flags, output, runningPrograms)),
     );
   withCommon(program.command("deactivate"))
-    .description("remove the deployment and restore what was there before")
+    .description("remove the deployment and restore the files from before it")
     .option("--purge", "remove the proxy's logs and its certificates by ACME as well")
     .option("--identity <ID>", "remove this deployment only, and leave another one as it is")
     .addHelpText("after", DEACTIVATE_HELP)
@@ -73,7 +73,7 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
       done(await toItsEnd(runDeactivate, flags, output, lastingPrograms)),
     );
   withCommon(program.command("recover"))
-    .description("finish or undo an activation or a deactivation that was cut off")
+    .description("finish or undo an interrupted activation or deactivation")
     .addHelpText("after", RECOVER_HELP)
     .action(async (flags: CommonFlags) => done(await toItsEnd(runRecover, flags, output, runningPrograms)));
 }

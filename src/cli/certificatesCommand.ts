@@ -16,7 +16,7 @@ interface ListFlags {
 
 export function addCertificates(program: Command, output: Output, done: (code: number) => void): void {
   const certificates = withControl(program.command("certificates"))
-    .description("show the certificates that the running portico serves, and what becomes of them")
+    .description("show the certificates that the running portico serves, and their next renewals")
     .addHelpText(
       "after",
       `

@@ -32,7 +32,7 @@ interface DoctorFlags {
 export function addDoctor(program: Command, output: Output, done: (code: number) => void): void {
   program
     .command("doctor")
-    .description("find out why the front end does not work as it should, and how to fix it")
+    .description("find the faults of the front end, and print a fix for each")
     .option("--deployment <FILE>", "what is deployed", DEPLOYMENT_FILE)
     .option("--config <FILE>", "proxy config (default: the one of the deployment)")
     .option("--root <DIR>", "look at the files of a host below a folder, and at nothing that runs")
@@ -60,9 +60,9 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 }
 
 const HELP = `
-Asks for every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
-and what runs with what was deployed. Nothing is changed. A row that fails names the cause, what was seen, and what to do.
-A row with a warning names what has to be done in time.
+Checks every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
+and processes with the deployment. Changes nothing. A row that fails names the cause, the evidence and the fix.
+A row with a warning names a task that has a deadline.
 A symptom of another failed row names that row. Run it as root on the host: other users may not be able to see the
 private key, or which unit does what.
 

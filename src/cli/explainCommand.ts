@@ -6,7 +6,7 @@ import { EXIT, json, type Output } from "./output.js";
 export function addExplain(program: Command, output: Output, done: (code: number) => void): void {
   program
     .command("explain")
-    .description("say what the code of a problem means, with an example and its fix")
+    .description("explain the code of a problem, with an example and its fix")
     .argument("[CODE]", "the code, as in brackets behind a problem; without it, all codes are listed")
     .option("--json", "print it as JSON")
     .addHelpText(

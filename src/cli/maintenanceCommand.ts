@@ -17,19 +17,23 @@ interface Flags {
 export function addMaintenance(program: Command, output: Output, done: (code: number) => void): void {
   const maintenance = program
     .command("maintenance")
-    .description("answer requests with 503 for a while, but those of administrators");
+    .description("respond with 503 to all requests except those of administrators, for a while");
   withControl(maintenance.command("on"))
-    .description("begin it, or change its end or message")
+    .description("begin a maintenance, or change its end or message")
     .option("--server <NAME>", "name of a virtual server of the config (default: all of them)")
-    .option("--until <TIME>", "when it ends: 14:30, 2026-05-17T14:30, or a length of time as 30m", moment)
-    .option("--message <TEXT>", "one line for those who are refused", message)
+    .option(
+      "--until <TIME>",
+      "end of the maintenance: 14:30, 2026-05-17T14:30, or a duration such as 30m",
+      moment,
+    )
+    .option("--message <TEXT>", "one line of text for refused clients", message)
     .addHelpText(
       "after",
       `
-From the end of the command on, requests get 503 with \`Retry-After\`, but those of addresses in \`maintenance.allow\` of
-the config. Redirects and challenges of certificate authorities are answered as before. Transfers that run go on until
-they are done; WebSockets are closed with code 1012 after \`maintenance.graceMs\`. It stays over a reload, an upgrade and
-a crash, and ends by \`off\`, at --until, or when the service is stopped.
+When the command returns, requests get 503 with \`Retry-After\`, except those of addresses in \`maintenance.allow\` of the
+config. The proxy still serves redirects and responds to challenges of certificate authorities. Running transfers
+continue to their end; the proxy closes WebSockets with code 1012 after \`maintenance.graceMs\`. A maintenance persists
+over a reload, an upgrade and a crash. It ends by \`off\`, at --until, or when the service is stopped.
 
 Examples:
   portico maintenance on --until 14:30 --message "We are moving to a larger disk."
@@ -43,15 +47,15 @@ Examples:
       await change({ ...(server === undefined ? {} : { server }), begin }, flags);
     });
   withControl(maintenance.command("off"))
-    .description("end it")
-    .option("--server <NAME>", "only that of a virtual server")
+    .description("end the maintenance")
+    .option("--server <NAME>", "end only the maintenance of this virtual server")
     .addHelpText(
       "after",
       "\nExamples:\n  portico maintenance off\n  portico maintenance off --server application",
     )
     .action(async ({ server, ...flags }: Flags) => change(server === undefined ? {} : { server }, flags));
   withControl(maintenance.command("status", { isDefault: true }))
-    .description("show what is refused, and until when")
+    .description("show which requests are refused, and until when")
     .addHelpText("after", "\nExamples:\n  portico maintenance status\n  portico maintenance status --json")
     .action(async (flags: Flags) => done(await status(flags, output)));
 

@@ -12,7 +12,7 @@ interface Flags {
 
 export function addNotify(program: Command, output: Output, done: (code: number) => void): void {
   withControl(program.command("notify"))
-    .description("have the running portico send a test message to every target of its notifications")
+    .description("send a test message to every target of the running portico's notifications")
     .requiredOption("--test", "send a test message; a healthcheck is pinged")
     .addHelpText(
       "after",

@@ -23,7 +23,7 @@ export function addPreview(program: Command, output: Output, done: (code: number
     )
     .option(
       "--status-port <PORT>",
-      "show what goes on at http://127.0.0.1:PORT/status",
+      "serve the status page at http://127.0.0.1:PORT/status",
       wholeNumber(1, 65_535),
     )
     .option("--json", "print where it serves as JSON")

@@ -23,7 +23,7 @@ export function addQuiesce(program: Command, output: Output, done: (code: number
   program.enablePositionalOptions();
   withSocket(program.command("quiesce"))
     .passThroughOptions()
-    .description("run a command, such as a backup, while no request changes anything")
+    .description("run a command, such as a backup, while no request writes")
     .argument("<COMMAND...>", "the command and its arguments, after --")
     .option(
       "--wait <TIME>",

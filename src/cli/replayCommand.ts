@@ -24,7 +24,9 @@ type Allowed = { readonly requests: number } | { readonly share: number };
 export function addReplay(program: Command, output: Output, done: (code: number) => void): void {
   const command = program
     .command("replay")
-    .description("run the requests of access logs through another config, and say which it treats otherwise")
+    .description(
+      "run the requests of access logs through another config, and list those that it treats differently",
+    )
     .argument("<LOG...>", "access logs, combined or JSON, also compressed by gzip; - is standard input")
     .requiredOption("--config <NEW>", "the config that may come into force")
     .option("--against <OLD>", "the config to compare with (default: that of this host)")

@@ -18,19 +18,19 @@ interface ResolveFlags {
 export function addResolve(program: Command, output: Output, done: (code: number) => void): void {
   program
     .command("resolve")
-    .description("say what a config does with a request: virtual server, route, and what goes upstream")
+    .description("show how a config handles a request: virtual server, route and upstream request")
     .argument("<URL>", "http or https; its path is taken byte for byte")
     .option("--config <FILE>", "the config (default: that of this host); - is standard input")
     .option("--root <DIR>", "folder below which the default config is looked up")
     .option("--method <METHOD>", "method of the request", "GET")
-    .option("--header <NAME:VALUE>", "field of the request; may be given several times", collectField)
+    .option("--header <NAME:VALUE>", "header field of the request; may be given several times", collectField)
     .option("--client <ADDRESS>", "address that the request comes from (default: 198.51.100.7)")
-    .option("--listener <NAME>", "listener that it comes in through (default: the one that suits the URL)")
-    .option("--json", "print the answer as JSON")
+    .option("--listener <NAME>", "listener that gets the request (default: the one that suits the URL)")
+    .option("--json", "print the result as JSON")
     .addHelpText(
       "after",
       `
-Nothing is sent, and no file is read but the config: a file is named whether it exists or not. The rules are those of
+The command sends nothing, and reads no file but the config: it names a file whether it exists or not. The rules are those of
 the running proxy, and of \`resolve\` in unit tests.
 
 Examples:

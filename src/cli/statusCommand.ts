@@ -13,13 +13,13 @@ interface Flags {
 
 export function addStatus(program: Command, output: Output, done: (code: number) => void): void {
   withControl(program.command("status"))
-    .description("show what goes on: traffic, transfers, upstream servers, certificates, last errors")
-    .option("--watch", "show it again each second, until Ctrl-C")
+    .description("show traffic, transfers, upstream servers, certificates and the last errors")
+    .option("--watch", "refresh each second, until Ctrl-C")
     .addHelpText(
       "after",
       `
-The first lines say what is not as it should be, and what to do about it. It shows what the status page shows, with whole
-addresses of clients; of paths only the route's and the name of a file, never a query.
+The first lines name each fault and its fix. The command shows the facts of the status page, with whole
+addresses of clients. Of a path it shows only the route's path and the name of the file, never a query.
 
 Examples:
   portico status

@@ -26,7 +26,7 @@ interface WhyFlags {
 export function addWhy(program: Command, output: Output, done: (code: number) => void): void {
   program
     .command("why")
-    .description("say which rules decided about a request, by its URL or its id, and what became of it")
+    .description("explain a request, by its URL or its id: the rules that apply, and the outcome")
     .argument("<URL|ID>", "an http or https URL, or a request id of a log or an error page")
     .option("--config <FILE>", "the config (default: that of this host); - is standard input")
     .option("--root <DIR>", "folder below which the default config is looked up")
@@ -44,10 +44,10 @@ export function addWhy(program: Command, output: Output, done: (code: number) =>
 }
 
 const HELP = `
-By URL nothing is sent, and no log is read: it is \`resolve\`, with the rules that lead to its answer. By id, the line of
-the request is looked for in JSON access logs, also in rotated ones, and those of error logs with the same id; then it
-says where the time went, how the request failed, and what fixes that. Requests have ids with \`requestId\` in the config;
-without it, only those with an error page of the config.
+With a URL, the command sends nothing and reads no log: it prints the result of \`resolve\`, and the rules that apply.
+With an id, it searches JSON access logs and error logs, also rotated logs, for the request, and prints its times, its
+failure and the fix. With \`requestId\` in the config every request has an id; without it, only requests with an error
+page of the config have one.
 
 Exit codes: 0 found; 1 not found, or something could not be read; 2 wrong usage.
 
