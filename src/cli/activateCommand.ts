@@ -94,7 +94,7 @@ Examples:
   portico activate --root ./out/host         lay files out below ./out/host; no service is touched`;
 
 const DEACTIVATE_HELP = `
-Edits of the application's settings are undone item by item; what somebody has changed since then stays.
+Edits of the application's settings are undone item by item; later changes by others stay.
 
 Examples:
   portico deactivate

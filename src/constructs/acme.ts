@@ -46,7 +46,7 @@ export interface AcmeOptions {
    */
   readonly profile?: string;
   /**
-   * How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443; the authority must
+   * How names are proved: `http-01` by a response on port 80, `tls-alpn-01` by a handshake on port 443; the authority must
    * reach that port by every name. `dns-01` by a DNS record, which `dns` says who writes.
    * @default - "dns-01" with `dns`, "http-01" if clients reach an http listener of the proxy on port 80, otherwise "tls-alpn-01"
    */

@@ -56,7 +56,7 @@ export const PROBLEM_CODES = {
   "config.everyone-allowed": "Name the addresses of administrators.",
   "config.everyone-trusted":
     "Give the addresses of the proxies in front of this one; if something else keeps all others away, set `trustEveryone: true`.",
-  "config.private-directory": "Serve a directory of its own for what everyone may read.",
+  "config.private-directory": "Serve a separate directory for files that everyone may read.",
   "config.bad-cipher-string": "Give an OpenSSL cipher string.",
   "config.bad-redirect-path": "Encode other characters (`%20` for a space); give another host as `host`.",
   "config.bad-rewrite": "Encode other characters (`%20` for a space); begin with `/`.",
@@ -90,7 +90,7 @@ export const PROBLEM_CODES = {
   "config.used-once": "Remove the field, or `proxyProtocol`.",
   "config.bad-cookie": "Give the name of a cookie: letters, digits, `-` and `_`.",
   "config.no-trusted-proxies":
-    "Name the proxies that send the field in `trustedProxies`, or leave it out: nobody else is believed.",
+    "Name the proxies that send the field in `trustedProxies`, or leave it out: Portico believes no other sender.",
   "config.announced-and-trusted":
     "Leave the address out of `trustedProxies`: clients are named by the PROXY protocol header.",
   "config.ipv6-only": "Add an IPv4 listener: IPv6-only hosts are not supported.",
@@ -105,7 +105,7 @@ export const PROBLEM_CODES = {
   "acme.wildcard-challenge":
     "Give `dns`, and leave `challenge` out or set it to `dns-01`: only a DNS record proves a wildcard. Or bring the certificate as files.",
   "acme.address-challenge":
-    "Give the address an authority of its own with the challenge `http-01` or `tls-alpn-01`, or remove it.",
+    "Give the address a separate authority with the challenge `http-01` or `tls-alpn-01`, or remove it.",
   "acme.dns-missing": "Say in `dns` who writes the DNS records.",
   "acme.outside-zone":
     "Give the zone that the record is in; where a CNAME record leads to another zone, its target as `alias`.",
@@ -186,7 +186,7 @@ export const PROBLEM_CODES = {
   "kubernetes.no-volume": "Mount a volume or a Secret there.",
   "kubernetes.privileged-port": "Listen on a port above 1023, and give `publishedPort`.",
   "kubernetes.shared-proxy":
-    "Give each KubernetesFrontEnd a proxy of its own, or all of them the same `resources` and `ticketKeys`.",
+    "Give each KubernetesFrontEnd a separate proxy, or all of them the same `resources` and `ticketKeys`.",
   "kubernetes.short-grace": "Give a longer `transferGrace`, or the proxy a shorter `timeouts.drainMs`.",
   "tls.unverified-upstream":
     "Give the root certificate of its authority, or the certificate that signed itself, as `caFile`, and remove `verify: false`.",

@@ -163,7 +163,7 @@ export const CONFIG_ERRORS = {
   },
   "config.duplicate-response-field": {
     means:
-      "A field is named twice at one place, in `set` or `remove` or by an option of its own. Names are compared without case.",
+      "A field is named twice at one place, in `set` or `remove` or by a separate option. Names are compared without case.",
     example: withField("virtualServers[1].responseHeaders", {
       set: { "X-Frame-Options": "DENY" },
       remove: ["x-frame-options"],
@@ -171,7 +171,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-error-page": {
     means:
-      "A page of `errorPages` is empty, longer than 32 KiB, not in UTF-8, or has something in double braces that is not a placeholder: it would be shown as it is, to somebody who has a problem already. A page that needs double braces itself can write the first as `&#123;`.",
+      "A page of `errorPages` is empty, longer than 32 KiB, not in UTF-8, or has something in double braces that is not a placeholder: the page would show the text unchanged to users. A page that needs double braces itself can write the first as `&#123;`.",
     example: withField("virtualServers[1].errorPages", [{ statuses: [502], html: "<p>Error {{code}}</p>" }]),
   },
   "config.duplicate-error-page": {
@@ -291,7 +291,7 @@ export const CONFIG_ERRORS = {
   },
   "acme.dns-missing": {
     means:
-      "With the challenge `dns-01` somebody has to write the records, and with another one nobody has to.",
+      "The challenge `dns-01` needs a writer of the DNS records (`dns`), and the other challenges need none.",
     example: withAcme({}, { challenge: "dns-01" }),
   },
   "acme.outside-zone": {
@@ -398,7 +398,7 @@ export const CONFIG_ERRORS = {
   },
   "config.everyone-allowed": {
     means:
-      "`maintenance.allow` names those whom a maintenance does not keep out, `allow` of the action `status` those who see who uses the front end. With every address in it nobody is kept out.",
+      "`maintenance.allow` names the clients that a maintenance does not keep out, and `allow` of the action `status` the clients that may see the status page. A list with every address keeps no client out.",
     example: withField("maintenance", { allow: ["10.0.0.0/8", "0.0.0.0/0"] }),
   },
   "config.announced-and-trusted": {

@@ -190,7 +190,7 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   ),
   "config.hsts-self-signed": entry(
     "Mode.tls({ hsts: {} });",
-    "Browsers let nobody past a certificate error on a name that they know by HSTS, so users who made an exception for a self-signed certificate would be locked out.",
+    "Browsers let no user past a certificate error on a name that they know by HSTS, so users who made an exception for a self-signed certificate would be locked out.",
   ),
   "config.everyone-trusted": entry(
     'new ReverseProxy(stack, "behind", { host, trustedProxies: ["0.0.0.0/0"] });',
@@ -227,7 +227,7 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   "unit.no-access": entry(
     `server.addRoute("shared", { path: "/shared", action: Action.staticFiles("/tmp/shared") });
 new ProxyService(stack, "service", { proxy, runtimeBundle: process.execPath });`,
-    "The unit of the proxy lets it write in its log directory only, and gives it empty directories of its own in place of /tmp and /var/tmp.",
+    "The unit of the proxy lets it write in its log directory only, and gives it private, empty directories in place of /tmp and /var/tmp.",
   ),
   "unit.bad-value": entry(
     'new SystemdUnit(stack, "unit", { host, name: "app.service", unit: { Service: { ExecStart: { command: ["bin/app"] } } } });',

@@ -144,7 +144,7 @@ function dnsProblems({ challenge, dns }: CertificateAuthorityConfig, path: strin
       problem(
         "acme.dns-missing",
         `${path}.dns`,
-        "is missing: nobody writes the records of the challenge dns-01",
+        "is missing: the challenge dns-01 needs a writer of its records",
         {
           allowed: "an object with `type`: rfc2136, program or acme-dns",
         },

@@ -103,10 +103,10 @@ export const notifications = z
       60_000,
       MILLISECONDS_MAX,
       "milliseconds",
-      "What goes on is told again after this time, and nothing is told twice before.",
+      "A message about a lasting problem is repeated after this time, and not before.",
     ),
   })
   .describe(
-    "Whom the master tells when a certificate is not renewed, a server stays down, a disk fills, workers end again and " +
-      "again, a reload is refused, or an activation is rolled back. Without it, nobody.",
+    "The targets of the master's messages when a certificate is not renewed, a server stays down, a disk is nearly full, " +
+      "workers end repeatedly, a reload is refused, or an activation is rolled back. Without it, no message is sent.",
   );

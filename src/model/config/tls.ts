@@ -121,8 +121,8 @@ export const upstreamTls = z
     ).optional(),
     verify: flag(
       true,
-      "Whether the upstream has to prove who it is. `false` takes whoever answers for it, who can read and " +
-        "change everything, and is warned of: better name its root certificate as `caFile`.",
+      "Whether the upstream has to prove who it is. `false` accepts any server at the address, which can read and " +
+        "change everything, and causes a warning: better name the upstream's root certificate as `caFile`.",
     ),
   })
   .describe(
@@ -171,7 +171,7 @@ export const certificateAuthority = z.strictObject({
     .enum(CHALLENGES)
     .optional()
     .describe(
-      "How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443, `dns-01` by a DNS record, which also proves wildcard names, and names that nobody outside can reach. By default `dns-01` with `dns`, `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
+      "How names are proved: `http-01` by a response on port 80, `tls-alpn-01` by a handshake on port 443, `dns-01` by a DNS record, which also proves wildcard names, and names that the authority cannot reach. By default `dns-01` with `dns`, `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
     ),
   dns: dnsProofs.optional(),
   externalAccountBinding: z

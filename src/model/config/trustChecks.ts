@@ -67,7 +67,7 @@ function announcedAndTrusted({ trustedProxies, listeners }: ProxyConfig): Proble
 function everyoneAllowed({ maintenance }: ProxyConfig): Problem[] {
   return maintenance.allow.flatMap((received, i) => {
     if (Number(plainRange(received).split("/")[1]) !== 0) return [];
-    const message = "has every address of a family: a maintenance would keep nobody out";
+    const message = "has every address of a family: a maintenance would keep no client out";
     const more = { received, allowed: "addresses and ranges of administrators" };
     return [problem("config.everyone-allowed", `maintenance.allow[${i}]`, message, more)];
   });

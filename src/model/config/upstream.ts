@@ -111,7 +111,7 @@ export const upstream = z.strictObject({
   sticky: sticky.optional(),
   spread: flag(
     false,
-    "Whether each address of a host name is a server of its own. The names are looked up every 5 s: addresses that come are " +
+    "Whether each address of a host name is a separate server. The names are looked up every 5 s: addresses that come are " +
       "servers, and those that go get no new request. Without it, the addresses of a name are tried one after the other, as one server.",
   ),
   health: health.optional(),
