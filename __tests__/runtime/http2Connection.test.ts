@@ -18,6 +18,7 @@ import {
   ask,
   connectHttp2,
   type Http2Server,
+  type Http2ServerOptions,
   CountingHolder,
   KeepingSink,
   startHttp2Server,
@@ -28,34 +29,53 @@ import { eventually } from "../../proof/kit/waiting.js";
 
 const MiB = 1024 * 1024;
 
+/** The one that a test talks to. */
 let server: Http2Server;
+let patient: Http2Server;
+/** Its timeouts pass soon, on a busy machine also where a test does not want them to. */
+let hurried: Http2Server;
 let client: RawClient;
 let last: Exchange;
 let handler: (exchange: Exchange) => void;
 
 beforeAll(async () => {
-  server = await startHttp2Server({
-    actions: {
-      "/": (exchange) => {
-        last = exchange;
-        handler(exchange);
+  const start = (
+    route: Http2ServerOptions["route"],
+    timeouts: { readonly keepAliveMs?: number; readonly requestHeadMs?: number },
+  ): Promise<Http2Server> =>
+    startHttp2Server({
+      actions: {
+        "/": (exchange) => {
+          last = exchange;
+          handler(exchange);
+        },
       },
-    },
-    route: { requestBodyTimeoutMs: 600, sendTimeoutMs: 600 },
-    config: {
-      limits: { concurrentStreamsMax: 10, streamResetsPerSecondMax: 20 },
-      timeouts: { keepAliveMs: 1_500, requestHeadMs: 1_500 },
-    },
-  });
+      route,
+      config: { limits: { concurrentStreamsMax: 10, streamResetsPerSecondMax: 20 }, timeouts },
+    });
+  patient = await start({}, {});
+  hurried = await start(
+    { requestBodyTimeoutMs: 600, sendTimeoutMs: 600 },
+    { keepAliveMs: 1_500, requestHeadMs: 1_500 },
+  );
 });
-beforeEach(async () => {
+beforeEach(() => talkTo(patient));
+afterEach(() => client.destroy());
+afterAll(() => Promise.all([patient.close(), hurried.close()]));
+
+async function talkTo(to: Http2Server): Promise<void> {
+  server = to;
   handler = (exchange) => answer(exchange, 200);
   client = await RawClient.connect(server.port);
   // The client acknowledges the server's settings; from then on they hold.
   await client.next((f) => f.type === Frame.SETTINGS && f.flags === 0);
-});
-afterEach(() => client.destroy());
-afterAll(() => server.close());
+}
+
+/** For a test of timeouts. */
+async function inAHurry(): Promise<void> {
+  client.destroy();
+  await talkTo(hurried);
+}
 
 const later = (ms: number): Promise<void> => sleep(ms);
 
@@ -287,6 +307,7 @@ describe("a request body", () => {
   });
 
   test("that stops coming is 408, or a reset if the answer has begun", async () => {
+    await inAHurry();
     const sinks = [new KeepingSink(), new KeepingSink()];
     handler = (exchange) => sinks[0]!.read(exchange);
     put(1);
@@ -320,6 +341,7 @@ describe("a request body", () => {
   });
 
   test("that is held back has a timeout from when the client was asked for it", async () => {
+    await inAHurry();
     handler = () => undefined;
     put(1, 0, [["expect", "100-continue"]]);
     await pass(1_300);
@@ -333,6 +355,7 @@ describe("a request body", () => {
   });
 
   test("that is not read has a timeout as well, as long as the client may send", async () => {
+    await inAHurry();
     handler = () => undefined;
     put(1);
     await pass(700);
@@ -446,6 +469,7 @@ describe("a response body", () => {
     ["an answer that was complete", 65_535],
     ["an answer of which nothing could be sent", 0],
   ])("times out with %s", async (what, window) => {
+    await inAHurry();
     client.send(Frame.SETTINGS, 0, 0, initialWindow(window));
     const holder = new CountingHolder();
     handler = (exchange) => {
@@ -520,6 +544,7 @@ describe("the end of a connection", () => {
     client.frames.filter((f) => f.type === Frame.GOAWAY).map((f) => f.payload.readUInt32BE(0));
 
   test.each(["after its preface", "after an answer"])("comes when it is idle %s", async (when) => {
+    await inAHurry();
     if (when.endsWith("answer")) {
       client.request(1, GET);
       expect(await client.outcome(1)).toBe("200");
@@ -531,6 +556,7 @@ describe("the end of a connection", () => {
   });
 
   test("comes if the client never sends anything", async () => {
+    await inAHurry();
     const mute = await RawClient.connect(server.port, false);
     await pass(1_600);
     await mute.whenClosed();
@@ -615,6 +641,7 @@ describe("the end of a connection", () => {
   });
 
   test("comes if a head that has begun is not complete in time", async () => {
+    await inAHurry();
     // With a stream that is open the connection is not idle.
     handler = () => (handler = (exchange) => answer(exchange, 200));
     client.request(1, GET);
@@ -665,6 +692,7 @@ describe("the end of a connection", () => {
   });
 
   test("waits for a client that never closes its side, but not forever", async () => {
+    await inAHurry();
     const idles = client;
     idles.socket.allowHalfOpen = true;
     await pass(1_600);

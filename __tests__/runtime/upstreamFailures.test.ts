@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
@@ -308,6 +308,17 @@ test.each(["127.0.0.1", "localhost"])(
   },
 );
 
+/** Whether a socket is of this process, by its inode. */
+const isOwn = (inode: string): boolean =>
+  readdirSync("/proc/self/fd").some((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === `socket:[${inode}]`;
+    } catch {
+      // The descriptor of the listing is gone.
+      return false;
+    }
+  });
+
 describe("a connection that was used", () => {
   test("serves the next client while the last one has not read its answer", async () => {
     await start();
@@ -360,7 +371,8 @@ describe("a connection that was used", () => {
     const rows = readFileSync("/proc/net/tcp", "latin1").split("\n").slice(1);
     const timers = rows
       .map((row) => row.trim().split(/\s+/))
-      .filter(([, , remote, state]) => remote?.endsWith(port) && state === "01")
+      // Another process may be connected to what listened on this port before.
+      .filter(([, , remote, state, ...more]) => remote?.endsWith(port) && state === "01" && isOwn(more[5]!))
       .map((row) => row[5]!.split(":")[0]);
     // A timer of kind 2 is that of keep-alive.
     expect(timers).toEqual(["02"]);
