@@ -349,6 +349,10 @@ test("the last line of a log counts, whether it is ended or not", async () => {
     expect(await told(save("ends.log", log), same, same)).toMatchObject({ requests: 2 });
 });
 
+test("a request without a target is none", () => {
+  expect(readLogLine('1 - - [0] "200  HTTP/1.1" 200 1')).toBe(NO_REQUEST);
+});
+
 test("no line, whatever is in it, is more than a line", () => {
   const piece = fc.oneof(
     fc.string({ unit: "binary" }),

@@ -323,17 +323,6 @@ describe("a handshake", () => {
     );
   });
 
-  test.each([1, 2])("that a stall interrupts goes on: %i certificates", async (certificates) => {
-    const { connect, given } = await start({ certificates, tlsHandshakeMs: 2_000 });
-    const peer = await connect();
-    const done = secure(peer.socket, ["http/1.1"]);
-    // Its first message is on its way.
-    await new Promise(setImmediate);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
-    await done;
-    await eventually(() => given.length > 0);
-  });
-
   test.each([1, 2])("that is a plain request gets a page: %i certificates", async (certificates) => {
     const { connect, log } = await start({ certificates });
     const peer = await connect();

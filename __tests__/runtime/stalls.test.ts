@@ -102,21 +102,6 @@ async function stallBefore(send: () => void): Promise<void> {
   await other.close();
 }
 
-test.each<[what: string, before: string, after: string]>([
-  ["a request head", "GET / HTTP/1.1\r\nHost", ": a\r\n\r\n"],
-  ["a request body", POST, "abcd"],
-])("%s that begins with a stall has its whole time", async (_what, before, after) => {
-  for (const secure of [false, true]) {
-    const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
-    await stallBefore(() => client.send(before));
-    await sleep(TIMEOUT_MS / 4);
-    client.send(after);
-    await client.until(({ received, closed, ended }) => received !== "" || closed || ended);
-    expect(client.received).toMatch(/^HTTP\/1.1 200 /);
-    client.socket.destroy();
-  }
-});
-
 test.each(["POST", "GET"])(
   "no %s goes to an upstream that has closed its kept connection meanwhile",
   async (method) => {

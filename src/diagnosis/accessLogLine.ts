@@ -53,7 +53,7 @@ function combinedRequest(line: string): LoggedRequest | typeof NO_REQUEST | unde
   if (first < 1 || last <= first || !VERSION.test(text.slice(last + 1))) return NO_REQUEST;
   const method = text.slice(0, first);
   const target = unescaped(text.slice(first + 1, last));
-  if (!METHOD.test(method) || NOT_IN_TARGET.test(target)) return NO_REQUEST;
+  if (!METHOD.test(method) || target === "" || NOT_IN_TARGET.test(target)) return NO_REQUEST;
   // Requests that rarely have a body have none here.
   const bodyBytes = method === "GET" || method === "HEAD" ? 0 : -1;
   const unsaid = { host: undefined, scheme: undefined, listener: undefined, server: undefined };

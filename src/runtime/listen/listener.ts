@@ -7,7 +7,6 @@ import { AnnouncedClients } from "./announcedClients.js";
 import { CertificateServers, type Secured } from "../tls/certificateServers.js";
 import type { Endpoints } from "./clientInfo.js";
 import { type ClientHello, clientHelloOf } from "../tls/clientHello.js";
-import { coarseNow, type Swept, sweepRegularly } from "../sockets/deadlines.js";
 import { readFirst } from "../sockets/firstBytes.js";
 import { challengeServers } from "../tls/challengeServers.js";
 import type { ConnectionGate } from "./gate.js";
@@ -54,15 +53,14 @@ export interface ListenerOptions {
  * certificates there is a server for each, and the client's first message chooses it. A PROXY protocol header is read
  * before all of that.
  */
-export class ListenerServer implements Swept {
+export class ListenerServer {
   private readonly server: Server;
   private tlsServers: CertificateServers | undefined;
   /** By name, while authorities ask for challenges. */
   private challengeServers: ReadonlyMap<string, TlsServer> = new Map();
   private ticketKeys: string;
-  /** Connections in their handshake, each with its deadline on the coarse clock; Infinity while something else has one. */
-  private readonly handshaking = new Map<Socket, number>();
-  private stopSweeping: (() => void) | undefined = undefined;
+  /** Connections in their handshake; with a deadline of ours if something is read before it. */
+  private readonly handshaking = new Map<Socket, NodeJS.Timeout | undefined>();
   /** One function for all sockets; otherwise each of thousands of idle connections would keep its own. */
   private readonly forget: (this: Socket) => void;
   /** Undefined where no connection begins with a PROXY protocol header. */
@@ -71,9 +69,10 @@ export class ListenerServer implements Swept {
 
   constructor(private readonly options: ListenerOptions) {
     this.ticketKeys = options.ticketKeys;
-    const forgotten = (socket: Socket): void => this.forgotten(socket);
+    const { handshaking } = this;
     this.forget = function (this: Socket) {
-      forgotten(this);
+      clearTimeout(handshaking.get(this));
+      handshaking.delete(this);
     };
     if (options.tls !== undefined) this.setTls(options.tls);
     // HTTP/1.1 clients may close their side after a request and still read; during a handshake that is not possible.
@@ -155,15 +154,14 @@ export class ListenerServer implements Swept {
     dhparam: string | undefined,
     secured: Secured,
   ): TlsServer {
-    const { listener } = this.options;
+    const { listener, context } = this.options;
     const sessionIdContext = sessionContext(listener, certificate);
     const server = createTlsServer({
       ...secureContextOptions(hostPolicy(listener.tls!.policy), certificate, dhparam),
       // Node's default only limits client-initiated renegotiation; it has no use here, and each costs a handshake.
       secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       ALPNProtocols: listener.http2 ? ["h2", "http/1.1"] : ["http/1.1"],
-      // Ours is `sweep`: Node's passes while the client's messages wait to be read, after a stall.
-      handshakeTimeout: TIMER_MS_MAX,
+      handshakeTimeout: context.config.timeouts.tlsHandshakeMs,
       sessionIdContext,
       ticketKeys: listenerTicketKeys(this.ticketKeys, sessionIdContext),
     });
@@ -178,7 +176,8 @@ export class ListenerServer implements Swept {
     const { gate, http1, listener } = this.options;
     if (!gate.admit(socket)) return;
     if (this.tlsServers === undefined) return http1.accept(socket, listener);
-    this.secure(socket, this.tlsServers, this.remember(socket));
+    this.remember(socket);
+    this.secure(socket, this.tlsServers);
   }
 
   /** Accepts a connection whose client may be named by what it begins with. */
@@ -188,7 +187,8 @@ export class ListenerServer implements Swept {
     if (!announced.expectedFrom(address)) return this.accepted(socket);
     const { gate, http1, listener } = this.options;
     if (!gate.admitUnidentified(socket)) return;
-    const deadline = this.remember(socket);
+    this.remember(socket);
+    const since = performance.now();
     announced.read(socket, (client, rest) =>
       this.contain(socket, () => {
         if (!gate.identify(socket, client.address)) return;
@@ -197,44 +197,22 @@ export class ListenerServer implements Swept {
           return http1.accept(socket, listener, undefined, client, rest);
         }
         socket.unshift(rest);
-        this.secure(socket, this.tlsServers, deadline);
+        this.secure(socket, this.tlsServers, since);
       }),
     );
   }
 
-  /** @param deadline of what was read before it, and of the handshake */
-  private secure(socket: Socket, servers: CertificateServers, deadline: number): void {
-    if (servers.all.length > 1 || this.challengeServers.size > 0) return this.chooseServer(socket, deadline);
-    this.handshaking.set(socket, deadline);
+  /** @param since when the connection began, if something of it was read already */
+  private secure(socket: Socket, servers: CertificateServers, since?: number): void {
+    if (servers.all.length > 1 || this.challengeServers.size > 0)
+      return this.chooseServer(socket, since ?? performance.now());
+    if (since !== undefined) this.limit(socket, since);
     shakeHands(servers.default, socket);
   }
 
-  /** @returns the deadline of its handshake */
-  private remember(socket: Socket): number {
-    this.stopSweeping ??= sweepRegularly(this);
-    this.handshaking.set(socket, Infinity);
+  private remember(socket: Socket): void {
+    this.handshaking.set(socket, undefined);
     socket.on("close", this.forget);
-    return coarseNow() + this.options.context.config.timeouts.tlsHandshakeMs;
-  }
-
-  private forgotten(socket: Socket): void {
-    this.handshaking.delete(socket);
-    if (this.handshaking.size > 0) return;
-    this.stopSweeping?.();
-    this.stopSweeping = undefined;
-  }
-
-  sweep(now: number): void {
-    for (const [socket, deadline] of this.handshaking) {
-      if (now < deadline) continue;
-      this.handshaking.set(socket, Infinity);
-      this.reportLate(socket);
-      socket.destroy();
-    }
-  }
-
-  onFault(error: unknown): void {
-    this.options.context.faults.report(error);
   }
 
   private release(socket: Socket): void {
@@ -253,12 +231,12 @@ export class ListenerServer implements Swept {
   }
 
   /** By what the client says first. */
-  private chooseServer(socket: Socket, deadline: number): void {
+  private chooseServer(socket: Socket, since: number): void {
     readFirst(socket, {
       parse: clientHelloOf,
-      timeoutMs: Math.max(1, deadline - coarseNow()),
+      timeoutMs: this.handshakeTimeLeft(since),
       found: (hello, bytes) => {
-        this.handshaking.set(socket, deadline);
+        this.limit(socket, since);
         socket.unshift(bytes);
         this.contain(socket, () => shakeHands(this.tlsServerFor(hello), socket));
       },
@@ -268,11 +246,25 @@ export class ListenerServer implements Swept {
     });
   }
 
+  /**
+   * Node limits the time of a handshake only from when a TLS server has the socket; where something was read before,
+   * this is the limit of all of it.
+   */
+  private limit(socket: Socket, since: number): void {
+    const late = (): void => {
+      this.reportLate(socket);
+      socket.destroy();
+    };
+    this.handshaking.set(socket, setTimeout(late, this.handshakeTimeLeft(since)));
+  }
+
+  private handshakeTimeLeft(since: number): number {
+    return Math.max(1, since + this.options.context.config.timeouts.tlsHandshakeMs - performance.now());
+  }
+
   private reportLate(socket: Socket): void {
-    const { context, listener } = this.options;
-    context.counts.handshakeFailed(listener.name);
     const message = `TLS handshake failed (TLS handshake timeout), ${this.about(socket)}`;
-    context.mainError.write("info", message);
+    this.options.context.mainError.write("info", message);
   }
 
   private tlsServerFor({ serverName, wantsChallenge }: ClientHello): TlsServer {
@@ -297,6 +289,9 @@ export class ListenerServer implements Swept {
     const { listener, context } = this.options;
     context.counts.handshakeFailed(listener.name);
     const raw = tcpSocketOf(socket);
+    const late = error.code === "ERR_TLS_HANDSHAKE_TIMEOUT";
+    // Both deadlines pass in one turn: ours, which began before Node's, reports it and ends the connection.
+    if (late && raw && this.handshaking.get(raw)) return;
     const client = this.about(raw);
     if (error.code === "ERR_SSL_HTTP_REQUEST") {
       context.mainError.write("info", `client sent plain HTTP request to HTTPS port, ${client}`);
@@ -305,6 +300,8 @@ export class ListenerServer implements Swept {
       return;
     }
     context.mainError.write("info", `TLS handshake failed (${error.reason ?? error.message}), ${client}`);
+    // Node reports its timeout, and leaves the connection open.
+    if (late) socket.destroy();
   }
 
   /** Whose connection it is, for the error log. */
@@ -339,6 +336,4 @@ type TlsError = Error & { readonly code?: string; readonly reason?: string };
 /** The most that the kernel allows (net.core.somaxconn): while a worker is replaced, connections wait here. */
 const BACKLOG = 4096;
 const HANDSHAKE_GRACE_MS = 5_000;
-/** The longest delay a Node timer can hold. */
-const TIMER_MS_MAX = 2_147_483_647;
 const COMPLAIN_MS = 60_000;

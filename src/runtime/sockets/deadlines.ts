@@ -14,7 +14,7 @@ export interface Swept extends Guarded {
   sweep(now: number): void;
 }
 
-/** Milliseconds of the coarse clock; never goes back, unrelated to the time of day. Of a stall little passes on it. */
+/** Milliseconds of the coarse clock; never goes back, unrelated to the time of day. */
 export function coarseNow(): number {
   return now;
 }
@@ -51,36 +51,21 @@ export function whenLate(ms: number, late: () => void): () => void {
 /** How many things are swept. */
 export const sweptItems = (): number => items.size;
 
-/**
- * The most that passes between two sweeps. What is read right after a stall is read before the clock goes on: had all of
- * the stall passed at once, what was armed just then would be due at once, too.
- */
-export const PASSES_MS_MAX = 2 * SWEEP_MS;
-
 let now = performance.now();
-/** When the clock went on last. */
-let lookedAt = now;
 let timer: NodeJS.Timeout | undefined;
 let sweeping: NodeJS.Immediate | undefined;
 const items = new Set<Swept>();
 
 function start(): NodeJS.Timeout {
-  // Nothing waited meanwhile.
-  goOn(Infinity);
+  now = performance.now();
   const interval = setInterval(() => {
-    goOn(PASSES_MS_MAX);
+    now = performance.now();
     // After what is ready to be read, as nginx expires its timers after its events: Node's timers come before it, and a
     // process that got no processor for longer than a timeout would end every client, whose data have long arrived.
     sweeping = setImmediate(sweep);
   }, SWEEP_MS);
   // A sweep alone must not keep the process running.
   return interval.unref();
-}
-
-function goOn(most: number): void {
-  const at = performance.now();
-  now += Math.min(at - lookedAt, most);
-  lookedAt = at;
 }
 
 function sweep(): void {

@@ -38,7 +38,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   refused = false;
   /** The client whose request it serves. */
   user: ConnectionUser | undefined = undefined;
-  /** Until when it may be taken from the idle ones, by `performance.now()`: on the coarse clock a stall takes no time. */
+  /** Until when it may be taken from the idle ones, by `performance.now()`: the coarse clock stands still in a stall. */
   idleUntil = Infinity;
   /** Whether it is not established yet. */
   opening = true;
