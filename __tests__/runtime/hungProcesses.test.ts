@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { stall } from "../../proof/kit/waiting.js";
 import { Successor } from "../../src/runtime/supervisor/handover.js";
 import { WorkerHandle } from "../../src/runtime/supervisor/workerHandle.js";
 
@@ -67,7 +68,7 @@ test("a worker that became ready while the master had no turn", async () => {
   const { seen } = startWorker(`process.send({ type: "ready" }, () => ${tell})`);
   // Where timers have their turn, before anything is read.
   await sleep(1);
-  while (!existsSync(said)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  while (!existsSync(said)) stall(10);
   jest.advanceTimersByTime(30_000);
   while (!seen.ready && seen.gone === undefined) await sleep(10);
   expect(seen).toEqual({ ready: true, failed: [], gone: undefined });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { issue } from "../../proof/kit/certificates.js";
+import { stall } from "../../proof/kit/waiting.js";
 import { parseConfig, serverConfigsOf, type UpstreamInput } from "../../src/model/index.js";
 import { ServerCheck } from "../../src/runtime/supervisor/serverCheck.js";
 
@@ -89,7 +90,7 @@ test("nothing, for as long as it may take", async () => {
 test("an answer that came in time, and is read after a stall", async () => {
   const url = await listen((socket) => {
     socket.write("HTTP/1.1 200 OK\r\n\r\n");
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    stall(1_000);
   });
   expect(await check(url, {}, undefined, 500)).toBeUndefined();
 });

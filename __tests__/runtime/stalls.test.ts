@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { RawClient } from "../../proof/kit/http2RawClient.js";
 import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { eventually, stall } from "../../proof/kit/waiting.js";
 import { readFirst } from "../../src/runtime/sockets/firstBytes.js";
 
 /**
@@ -11,12 +11,9 @@ import { readFirst } from "../../src/runtime/sockets/firstBytes.js";
  */
 
 const TIMEOUT_MS = 1_000;
+/** Longer than any timeout here. */
+const STALL_MS = 1.5 * TIMEOUT_MS;
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
-
-/** Neither timers nor sockets of this process have their turn. */
-function stall(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.5 * TIMEOUT_MS);
-}
 
 let front: EveryProtocol;
 let upstream: RawUpstream;
@@ -67,7 +64,7 @@ test.each<[what: string, before: string, after: string]>([
     await sleep(TIMEOUT_MS / 4);
     const { length } = client.received;
     client.send(after);
-    stall();
+    stall(STALL_MS);
     await client.until(({ received, closed, ended }) => received.length > length || closed || ended);
     expect(client.received.slice(length).split("\r\n")[0]).toBe("HTTP/1.1 200 OK");
     client.socket.destroy();
@@ -78,7 +75,7 @@ test("an upstream's response", async () => {
   script = (peer) =>
     peer.socket.once("data", () => {
       peer.send(OK);
-      stall();
+      stall(STALL_MS);
     });
   const client = await connectTo(front.plainPort);
   client.send("GET /prompt HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -100,7 +97,7 @@ test.each(["POST", "GET"])(
     const { length } = client.received;
     client.send(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab`);
     kept.socket.destroy();
-    stall();
+    stall(STALL_MS);
     await client.until(({ received }) => received.length > length);
     expect(client.received.slice(length)).toMatch(/^HTTP\/1.1 200 /);
     expect(kept.received).toHaveLength(before);
@@ -113,7 +110,7 @@ test("a request over HTTP/2 on a kept connection", async () => {
   client.request(1, []);
   expect(await client.outcome(1)).toBe("200");
   client.request(3, []);
-  stall();
+  stall(STALL_MS);
   expect(await client.outcome(3)).toBe("200");
   client.destroy();
 });
@@ -134,7 +131,7 @@ test("the first bytes of a connection", async () => {
   client.send("ab");
   await sleep(TIMEOUT_MS / 4);
   client.send("cd");
-  stall();
+  stall(STALL_MS);
   await eventually(() => found !== undefined || failed.length > 0);
   expect([found, failed]).toEqual(["abcd", []]);
   client.socket.destroy();

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
@@ -8,6 +8,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyPro
 import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
 import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
 import { freePort } from "../../proof/kit/ports.js";
+import { descriptorsOf } from "../../proof/kit/processes.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
 /** What an upstream does wrong or not at all: when it is given up, what its client gets, and what the log says. */
@@ -308,17 +309,6 @@ test.each(["127.0.0.1", "localhost"])(
   },
 );
 
-/** Whether a socket is of this process, by its inode. */
-const isOwn = (inode: string): boolean =>
-  readdirSync("/proc/self/fd").some((fd) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`) === `socket:[${inode}]`;
-    } catch {
-      // The descriptor of the listing is gone.
-      return false;
-    }
-  });
-
 describe("a connection that was used", () => {
   test("serves the next client while the last one has not read its answer", async () => {
     await start();
@@ -369,10 +359,11 @@ describe("a connection that was used", () => {
     expect((await exchange(front.plainPort, GET)).status).toBe(200);
     const port = `:${upstream.port.toString(16).toUpperCase().padStart(4, "0")}`;
     const rows = readFileSync("/proc/net/tcp", "latin1").split("\n").slice(1);
+    const own = descriptorsOf(process.pid);
     const timers = rows
       .map((row) => row.trim().split(/\s+/))
       // Another process may be connected to what listened on this port before.
-      .filter(([, , remote, state, ...more]) => remote?.endsWith(port) && state === "01" && isOwn(more[5]!))
+      .filter((row) => row[2]?.endsWith(port) && row[3] === "01" && own.includes(`socket:[${row[9]}]`))
       .map((row) => row[5]!.split(":")[0]);
     // A timer of kind 2 is that of keep-alive.
     expect(timers).toEqual(["02"]);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** How tests wait: for something to hold, or for a number to stand still. Plain time is `setTimeout` of `node:timers/promises`. */
+/** How tests wait: for something to hold, or for a number to stand still; and how all of the process waits. Plain time is `setTimeout` of `node:timers/promises`. */
 
 export interface Waiting {
   /** What was there instead, for the error. Default: nothing. */
@@ -49,4 +49,9 @@ export async function settled(
     same = now - last <= by ? same + 1 : 0;
     last = Math.max(last, now);
   }
+}
+
+/** Neither timers nor sockets of this process have their turn for so many milliseconds. */
+export function stall(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

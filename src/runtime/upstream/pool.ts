@@ -179,7 +179,7 @@ export class UpstreamPool {
   /** Its answer is complete. @returns whether it will be used again; if not it is to be closed */
   idle(connection: UpstreamConnection): boolean {
     this.shares.unused(connection);
-    const { idleConnectionsMax, idleTimeoutMs, proxyProtocol } = this.config;
+    const { idleConnectionsMax, proxyProtocol } = this.config;
     // Its header named one client, and a proxy before us may send requests of several.
     if (proxyProtocol !== undefined) return false;
     if (this.closing || this.retired.has(connection) || this.idleConnections.length >= idleConnectionsMax)
@@ -187,7 +187,6 @@ export class UpstreamPool {
     const now = coarseNow();
     if (now < this.singleUseUntil) return false;
     if (this.named && now - connection.openedAt >= NAMED_REUSE_MS) return false;
-    connection.idleUntil = performance.now() + idleTimeoutMs;
     this.idleConnections.push(connection);
     this.serveSoon();
     return true;
@@ -266,8 +265,8 @@ export class UpstreamPool {
       if (idle === undefined)
         return this.all.size < this.config.connectionsMax ? this.open(taker) : undefined;
       // One that was closed stays in the list until its close is reported.
-      // After a stall its end may have come and not been read, and the request may be one that is never sent twice.
-      if (idle.usable && performance.now() < idle.idleUntil) return idle;
+      // One whose time is over may have been closed, and the request may be one that is never sent twice.
+      if (idle.usable) return idle;
       idle.destroy();
     }
   }

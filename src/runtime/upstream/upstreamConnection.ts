@@ -38,8 +38,6 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   refused = false;
   /** The client whose request it serves. */
   user: ConnectionUser | undefined = undefined;
-  /** Until when it may be taken from the idle ones, by `performance.now()`: the coarse clock stands still in a stall. */
-  idleUntil = Infinity;
   /** Whether it is not established yet. */
   opening = true;
   /** How long that took, in milliseconds; -1 before that. */
@@ -92,9 +90,9 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket.on("close", () => guarded(this, this.closed));
   }
 
-  /** Whether it was not closed in the meantime. */
+  /** Whether an idle one was not closed, and its time is not over: after a stall its end may lie unread, before a sweep. */
   get usable(): boolean {
-    return !this.link.tcp.destroyed && !this.socket.destroyed;
+    return !this.link.tcp.destroyed && !this.socket.destroyed && coarseNow() < this.readDeadline;
   }
 
   /** Has it said when it is established, or why it will not be; until then no request begins. */
@@ -212,8 +210,9 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private armRead(): void {
-    const { readTimeoutMs: ms } = this.config;
-    this.readDeadline = coarseNow() + (this.request.failed ? Math.min(AFTER_WRITE_ERROR_MS, ms) : ms);
+    const { readTimeoutMs } = this.config;
+    this.readDeadline =
+      coarseNow() + (this.request.failed ? Math.min(AFTER_WRITE_ERROR_MS, readTimeoutMs) : readTimeoutMs);
   }
 
   private readonly receive = (chunk: Buffer): void => guarded(this, this.received, chunk);
