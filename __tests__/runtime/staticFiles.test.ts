@@ -21,6 +21,7 @@ import {
 } from "../../proof/kit/fakeExchange.js";
 import { descriptorsOf } from "../../proof/kit/processes.js";
 import { testWith } from "../../proof/kit/testWith.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 const MODIFIED = new Date("2024-01-02T03:04:05.678Z");
 /** More than the cache keeps of one file. */
@@ -112,9 +113,9 @@ const openFiles = (): string[] => descriptorsOf(process.pid).filter((path) => pa
 
 /** Files still open after a while: a descriptor is closed after the answer, by a thread of its own. */
 async function filesLeftOpen(): Promise<string[]> {
-  for (let tries = 0; tries < 100 && openFiles().length > 0; tries++) {
-    await sleep(20);
-  }
+  await eventually(() => openFiles().length === 0, "for files to be closed", {
+    seen: () => openFiles().join(),
+  });
   return openFiles();
 }
 

@@ -5,7 +5,7 @@ import { pass } from "../../proof/kit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
 import { type Accepted, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { eventually, stall } from "../../proof/kit/waiting.js";
 
 /**
  * Upstreams that send more than an answer has, and what they send before it: nobody gets bytes of another's answer, and
@@ -173,7 +173,7 @@ describe("bytes that belong to no answer", () => {
       client.send(asking("GET"));
       if (i === 2) upstream.connections[0]!.send(EVIL);
       // Both have arrived when the proxy's next turn begins, this last: its connection was taken for the request by then.
-      for (const begun = performance.now(); performance.now() < begun + 20;);
+      stall(20);
       await client.until(
         ({ received }) => received.split("\r\n\r\n").length > i && /(ok|EVIL)$/.test(received),
       );
