@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await host?.stop();
-  if (host !== undefined) expect(existsSync(host.root)).toBe(false);
+  if (host !== undefined) expect(existsSync(host.folder)).toBe(false);
 });
 
 test("runs systemd as process 1, with no failed unit and only sshd listening", async () => {
@@ -26,7 +26,7 @@ test("runs systemd as process 1, with no failed unit and only sshd listening", a
 
 test("is reached from outside over ssh with its key, at both addresses, with a known host key", async () => {
   const outside = await host.outside();
-  const known = `${host.root}.known_hosts`;
+  const known = `${host.folder}/known_hosts`;
   for (const address of [host.address, host.address6]) {
     await host.must("true");
     const ssh = `ssh -i ${host.sshKey} -o BatchMode=yes -o UserKnownHostsFile=${known} root@${address} hostname`;
@@ -76,21 +76,21 @@ test("a second host and a client at the end of a cable run at the same time", as
 
 test("a host of a test that was killed is gone, and the next one cleans up after it", async () => {
   const boot = `require(${JSON.stringify(join(__dirname, "harness/index.ts"))})
-    .bootHost({ name: "orphan" }).then((host) => console.log(host.root))`;
+    .bootHost({ name: "orphan" }).then((host) => console.log(host.folder))`;
   const test = spawn("npx", ["--no-install", "tsx", "--eval", boot], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const root = await new Promise<string>((done) =>
+  const folder = await new Promise<string>((done) =>
     test.stdout.once("data", (data) => done(String(data).trim())),
   );
   // The folder names the process that booted it; npx is only its parent.
-  process.kill(Number(/portico-host-(\d+)/.exec(root)![1]), "SIGKILL");
+  process.kill(Number(/portico-host-(\d+)/.exec(folder)![1]), "SIGKILL");
   const processes = async (): Promise<string> => (await host.outside()).must("ps -eo args");
-  await eventually(async () => !(await processes()).includes(root), "until its processes are gone", {
+  await eventually(async () => !(await processes()).includes(folder), "until its processes are gone", {
     everyMs: 100,
   });
-  expect(existsSync(root)).toBe(true);
+  expect(existsSync(folder)).toBe(true);
   const next = await bootHost({ name: "next", address6: null });
   await next.stop();
-  expect(existsSync(root)).toBe(false);
+  expect(existsSync(folder)).toBe(false);
 });

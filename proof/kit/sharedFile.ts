@@ -18,8 +18,8 @@ export async function sharedFile(name: string, make: (file: string) => unknown):
   return file;
 }
 
-/** `__tests__/runFolder.js` makes it; a program that is not a test has one of its own. */
-function runFolder(): string {
+/** What the tests of a run share. `__tests__/runFolder.js` makes it; a program that is not a test has one of its own. */
+export function runFolder(): string {
   const given = process.env["PORTICO_RUN_FOLDER"];
   if (given !== undefined) return given;
   if (ownFolder === undefined) {

@@ -25,7 +25,7 @@ export async function startLoad(
     transferBytes: 1_000_000,
     clients: 1,
   };
-  const file = await bundleLoad(`${host.root}/..`);
+  const file = await bundleLoad(host.folder);
   const outside = await host.outside();
   const child = outside.start(`exec ${process.execPath} ${file} load '${JSON.stringify(options)}'`);
   let text = "";

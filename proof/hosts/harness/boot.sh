@@ -2,10 +2,16 @@
 # The world around one test host, as PID 1 of namespaces of its own (network, mounts, processes, control groups): a
 # bridge `lan` with the outside's addresses, and a Debian that boots when a line on standard input says so. A reboot
 # of it comes back by itself; any other end is reported on standard output.
-# boot.sh ROOT MACHINE OUTSIDE_ADDRESS...
+# boot.sh ROOT TREE MACHINE OUTSIDE_ADDRESS...
 set -euo pipefail
-root=$1 machine=$2
-shift 2
+root=$1 tree=$2 machine=$3
+shift 3
+
+# What the host writes is in a layer over the tree that all of them share; on file systems that have no layers it gets a
+# tree of its own. A loss of power is one of the host, not of this machine: nothing has to wait for the disk.
+mkdir "$root" "$root.written" "$root.work"
+mount -t overlay overlay "$root" -o "lowerdir=$tree,upperdir=$root.written,workdir=$root.work,volatile" 2> /dev/null ||
+  cp -a --reflink=auto "$tree/." "$root"
 
 # Hosts have the same names in here and do not see each other; a machine with the older control groups is given the
 # newer ones, as current Debian has them.

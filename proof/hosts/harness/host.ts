@@ -1,12 +1,13 @@
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
-import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mustRun, type Result, runCommand, type RunOptions, startCommand, stopCommand } from "./commands.js";
 import { hostImage, type Release, refuseMissingTools } from "./image.js";
 import { Namespace } from "./namespace.js";
+import { sharedTree } from "./tree.js";
 import { eventually } from "../../kit/waiting.js";
 
 export interface HostOptions {
@@ -42,7 +43,7 @@ export async function bootHost(options: HostOptions): Promise<TestHost> {
   const image = await hostImage(options.packages, options.release);
   const host = new TestHost(options);
   try {
-    await host.unpack(image);
+    await host.prepare(await sharedTree(image));
     await host.boot();
   } catch (error) {
     await host.stop();
@@ -51,6 +52,15 @@ export async function bootHost(options: HostOptions): Promise<TestHost> {
   return host;
 }
 
+const GENERATORS = [
+  "cryptsetup",
+  "debug",
+  "getty",
+  "gpt-auto",
+  "hibernate-resume",
+  "integritysetup",
+  "veritysetup",
+];
 const UNIFIED = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].find((path) =>
   existsSync(`${path}/cgroup.procs`),
 );
@@ -62,11 +72,10 @@ export class TestHost {
   readonly address: string;
   /** Empty for a host without IPv6. */
   readonly address6: string;
-  /** The host's `/`, seen from this machine; `/run` and `/tmp` of a running host are elsewhere. */
-  readonly root: string;
+  /** Its folder on this machine, for files that are needed beside it. */
+  readonly folder: string;
   /** Private key that root's `authorized_keys` holds; nothing else lets anybody in. */
   readonly sshKey: string;
-  private readonly folder: string;
   private readonly id: string;
   private world?: ChildProcess;
   /** Status of its last boot, once that has ended otherwise than for the next one. */
@@ -80,8 +89,17 @@ export class TestHost {
     this.address6 = address6 ?? "";
     this.folder = mkdtempSync(join(tmpdir(), `portico-host-${process.pid}-${startOf(process.pid)}-${name}-`));
     this.id = this.folder.split("/").at(-1)!;
-    this.root = join(this.folder, "root");
     this.sshKey = join(this.folder, "id_ed25519");
+  }
+
+  /** The host's `/`, seen from this machine; `/run` and `/tmp` of a running host are elsewhere. */
+  get root(): string {
+    // It is mounted in the world's own namespace.
+    return `/proc/${this.world!.pid}/root${this.mountPoint}`;
+  }
+
+  private get mountPoint(): string {
+    return join(this.folder, "root");
   }
 
   /** Runs a shell command on the host as root. */
@@ -152,15 +170,12 @@ export class TestHost {
 
   /** What the console showed since the last boot. */
   console(): Promise<string> {
-    return readFile(`${this.root}.console`, "utf8");
+    return readFile(`${this.mountPoint}.console`, "utf8");
   }
 
   /** @internal */
-  async unpack(image: string): Promise<void> {
-    await mkdir(this.root);
-    await mustRun(["tar", "-C", this.root, "--numeric-owner", "--xattrs", "-xf", image], {
-      timeoutSeconds: 120,
-    });
+  async prepare(tree: string): Promise<void> {
+    await this.startWorld(tree);
     await mustRun(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", this.sshKey]);
     const file = (path: string): string => join(this.root, path);
     await mkdir(file("root/.ssh"), { recursive: true, mode: 0o700 });
@@ -170,13 +185,16 @@ export class TestHost {
     // An empty id would make it a first boot, which enables whatever is installed.
     await writeFile(file("etc/machine-id"), `${randomBytes(16).toString("hex")}\n`);
     await writeFile(file("etc/systemd/network/10-eth0.network"), this.networkFile());
+    // Half of what `systemctl daemon-reload` costs: they look for disks and terminals, which a container has none of.
+    await mkdir(file("etc/systemd/system-generators"));
+    for (const name of GENERATORS)
+      await symlink("/dev/null", file(`etc/systemd/system-generators/systemd-${name}-generator`));
   }
 
   /** @internal */
   async boot(): Promise<void> {
-    this.world ??= await this.startWorld();
     this.end = undefined;
-    this.world.stdin!.write("boot\n");
+    this.world!.stdin!.write("boot\n");
     await this.up();
   }
 
@@ -189,13 +207,13 @@ export class TestHost {
     return ["[Match]", "Name=eth0", "", "[Network]", "IPv6AcceptRA=no", ...families, ""].join("\n");
   }
 
-  private async startWorld(): Promise<ChildProcess> {
+  private async startWorld(tree: string): Promise<void> {
     const outside = [`${outsideOf(this.address)}/24`];
     if (this.address6 !== "") outside.push(`${outsideOf(this.address6)}/64`);
     const group = `${UNIFIED}/${this.id}`;
     const script = `mkdir "$0"; echo $$ > "$0/cgroup.procs"; exec "$@"`;
     const unshare = "unshare --net --mount --cgroup --pid --mount-proc --fork --kill-child".split(" ");
-    const boot = ["bash", join(__dirname, "boot.sh"), this.root, this.name, ...outside];
+    const boot = ["bash", join(__dirname, "boot.sh"), this.mountPoint, tree, this.name, ...outside];
     const world = startCommand(["bash", "-euc", script, group, ...unshare, ...boot]);
     this.world = world;
     let complaint = "";
@@ -206,7 +224,6 @@ export class TestHost {
     });
     world.stdout!.on("data", (status) => (this.end = String(status).trim()));
     this.gateway = new Namespace(world);
-    return world;
   }
 
   /** The next thing that the world says. */
