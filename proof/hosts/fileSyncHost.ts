@@ -94,6 +94,8 @@ export class FileSyncHost {
       mode: Mode.tls(),
       installDirectory: INSTALLED,
       service: { nodePath: NODE, runtimeBundle },
+      // A worker costs as much as the rest of a start; several are those of other suites.
+      proxy: { workers: 1 },
       firewall: {},
       activation: {
         units: units(),

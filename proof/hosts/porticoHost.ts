@@ -184,6 +184,7 @@ export class PorticoHost {
       transferMs,
       transferBytes: 3_000_000,
       clients: 2,
+      pauseMs: 10,
     };
     const outside = await this.host.outside();
     const script = join(this.folder, "load.js");

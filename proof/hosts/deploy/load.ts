@@ -24,6 +24,8 @@ export async function startLoad(
     transferMs: 3000,
     transferBytes: 1_000_000,
     clients: 1,
+    // A moment without anybody who serves is longer; without a rest the load needs more of the machine than the apply.
+    pauseMs: 20,
   };
   const file = await bundleLoad(host.folder);
   const outside = await host.outside();
