@@ -63,6 +63,7 @@ describe("only what a change concerns is touched, in the order of service 2.6", 
       content: "[Service]\nEnvironment=BY=portico\n",
     },
   };
+  const renamed = () => settings(values("files.example.org", { fileServerPort: 8083 }));
   // Each case goes on from the one before.
   test.each<[string, () => [HostedFiles, Partial<DeploymentInput>], string[]]>([
     ["a route", () => [site.changedConfig(), {}], ["reload portico"]],
@@ -77,33 +78,25 @@ describe("only what a change concerns is touched, in the order of service 2.6", 
       ["stop files", "start files"],
     ],
     [
-      "settings, back",
-      () => [site.changedConfig(), { settings: settings(values(host.address)) }],
-      ["stop files", "start files"],
-    ],
-    [
       "the domain",
-      () => [site.renamedConfig(), { settings: settings(values("files.example.org")) }],
+      () => [site.renamedConfig(), { settings: renamed() }],
       ["stop web", "restart files", "start web", "reload portico"],
     ],
     [
       "the start command of the web application",
-      () => [{ ...site.renamedConfig(), ...dropIn }, { settings: settings(values("files.example.org")) }],
+      () => [{ ...site.renamedConfig(), ...dropIn }, { settings: renamed() }],
       ["stop web", "start web"],
     ],
     [
       "the runtime",
-      () => [
-        site.withRuntime({ ...site.renamedConfig(), ...dropIn }),
-        { settings: settings(values("files.example.org")) },
-      ],
+      () => [site.withRuntime({ ...site.renamedConfig(), ...dropIn }), { settings: renamed() }],
       [],
     ],
     [
       "the proxy's unit",
       () => [
         site.withUnit(site.withRuntime({ ...site.renamedConfig(), ...dropIn })),
-        { settings: settings(values("files.example.org")) },
+        { settings: renamed() },
       ],
       ["restart portico"],
     ],
@@ -111,7 +104,7 @@ describe("only what a change concerns is touched, in the order of service 2.6", 
       "a listener",
       () => [
         site.withListener(site.withUnit(site.withRuntime({ ...site.renamedConfig(), ...dropIn }))),
-        { settings: settings(values("files.example.org")) },
+        { settings: renamed() },
       ],
       ["stop portico", "restart portico.socket", "start portico"],
     ],
@@ -126,15 +119,6 @@ describe("only what a change concerns is touched, in the order of service 2.6", 
     expect([result.stderr, result.code]).toEqual(["", 0]);
     expect(done).toEqual(expected);
     expect(await active(...everything)).toBe("active active active active active");
-  });
-
-  test("a new runtime replaces the old one while it serves", async () => {
-    const master = (): Promise<string> => host.must("systemctl show -P MainPID portico.service");
-    const before = await master();
-    const [result, done] = await observed(() => deploy(site.withRuntime(site.base)));
-    expect([result.stderr, result.code, done]).toEqual(["", 0, []]);
-    expect(await master()).not.toBe(before);
-    expect((await deploy(site.base)).code).toBe(0);
   });
 
   test("the secret key was copied nowhere", async () => {
@@ -200,7 +184,6 @@ describe("a failure restores the last good state, running", () => {
     expect(await traces()).toBe(before);
     expect(await active(...everything)).toBe("active active active active active");
     expect(await seenOutside(`https://${host.address}/sync/`)).toBe("302");
-    expect((await deploy(site.base)).stdout).toMatch(/nothing to do/);
   });
 
   test("nothing is begun with a unit that systemd refuses", async () => {
@@ -211,6 +194,7 @@ describe("a failure restores the last good state, running", () => {
     expect([result.code, done]).toEqual([1, []]);
     expect(result.stderr).toMatch(/activation\.bad-unit[^]*nothing was changed\n$/);
     expect(await traces()).toBe(before);
+    expect((await deploy(site.base)).stdout).toMatch(/nothing to do/);
   });
 });
 
@@ -261,23 +245,20 @@ describe("whatever happens to its caller, an activation continues to its end:", 
   const ended = (): Promise<void> =>
     eventually(async () => (await worker()) === "", undefined, { everyMs: 50 });
 
-  test.each<[string, () => Promise<unknown>]>([
-    ["kill -9", () => host.must("kill -9 $(cat /run/caller)")],
-    ["Ctrl-C", () => host.must("kill -INT $(cat /run/caller)")],
-    ["a lost connection", () => host.must("kill -HUP $(cat /run/caller)")],
-  ])("%s", async (_what, end) => {
+  // By kill -9, Ctrl-C and others in turn: cutOff.test.ts.
+  test("a lost connection", async () => {
     await host.must("touch /run/slow");
     const asked = slow();
     await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
-      everyMs: 50,
+      everyMs: 100,
     });
-    await end();
+    await host.must("kill -HUP $(cat /run/caller)");
     expect((await asked).code).not.toBe(0);
     expect(await worker()).toMatch(/^portico-activation-/);
     // A second one says for whom it waits.
     const second = deploy({ ...site.changedConfig(), ...slowStart });
     await eventually(async () => (await host.run("pgrep -f '^flock .*--wait'")).code === 0, undefined, {
-      everyMs: 50,
+      everyMs: 100,
     });
     await host.must("rm /run/slow");
     const { code, stdout, stderr } = await second;
@@ -295,26 +276,11 @@ describe("whatever happens to its caller, an activation continues to its end:", 
     );
   });
 
-  test("killed itself between two services, it starts again and finishes", async () => {
-    await host.must("touch /run/slow");
-    const asked = slow();
-    await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
-      everyMs: 50,
-    });
-    await host.must(`rm /run/slow; systemctl kill --signal=KILL ${await worker()}`);
-    const result = await asked;
-    expect([result.stderr, result.code]).toEqual(["", 0]);
-    expect(result.stdout).toMatch(/\nthe activation of \S+ was cut off: rolling back\n[^]*\nactivated\n$/);
-    await ended();
-    expect(await active(...everything)).toBe("active active active active active");
-    expect((await deploy(site.base)).code).toBe(0);
-  });
-
   test("killed again and again within seconds, it finishes all the same", async () => {
     await host.must("touch /run/slow");
     const asked = slow();
     await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
-      everyMs: 50,
+      everyMs: 100,
     });
     const unit = await worker();
     // What systemd asks of the kernel; a container may not lower it.
@@ -328,7 +294,7 @@ describe("whatever happens to its caller, an activation continues to its end:", 
       done`);
     const result = await asked;
     expect([result.stderr, result.code]).toEqual(["", 0]);
-    expect(result.stdout).toMatch(/\nactivated\n$/);
+    expect(result.stdout).toMatch(/\nthe activation of \S+ was cut off: rolling back\n[^]*\nactivated\n$/);
     await ended();
     expect(await active(...everything)).toBe("active active active active active");
     expect(await host.must("systemctl --failed --plain --no-legend")).toBe("");
@@ -340,7 +306,7 @@ describe("whatever happens to its caller, an activation continues to its end:", 
     await host.must("touch /run/slow");
     const asked = slow().catch(() => undefined);
     await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
-      everyMs: 50,
+      everyMs: 100,
     });
     await host.reboot();
     await asked;
