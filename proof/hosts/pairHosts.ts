@@ -18,6 +18,8 @@ export const VIRTUAL = "203.0.113.20";
 export class PairHosts {
   private readonly workspace = new Workspace();
   private readonly bundle = join(this.workspace.folder, "portico.mjs");
+  /** The providers are there; all that is synthesized has the same. */
+  private isReady = false;
 
   private constructor(
     readonly hosts: readonly [TestHost, TestHost],
@@ -62,7 +64,8 @@ export class PairHosts {
       ...(acme && { acme }),
     };
     this.workspace.synthesize(join(__dirname, "deploy/pairApp.ts"), { PORTICO_TEST: JSON.stringify(app) });
-    this.workspace.terraform("init", "-input=false");
+    if (!this.isReady) this.workspace.terraform("init", "-input=false");
+    this.isReady = true;
   }
 
   /** One as root; the other as a user with sudo, through the first unless that is gone. */

@@ -18,7 +18,8 @@ run.each([
     const ssh = {
       privateKeyFile: host.sshKey,
       hostKey: await host.must("cat /etc/ssh/ssh_host_ecdsa_key.pub"),
-    };
+      whenDestroyed: "keep",
+    } as const;
     deployment = new Deployment(host, ssh, new Workspace(), "webApp.ts");
     await deployment.installApplication();
     const script =
@@ -82,6 +83,14 @@ run.each([
       );
       expect(during).toBe(`503 503 ${before} `);
       expect(await host.must(`${asks} -X POST`)).not.toBe("503 ");
+    });
+
+  if (!health)
+    test("is left to itself by a destroy that cannot reach it", async () => {
+      const before = await status();
+      await host.must("systemctl stop ssh.service ssh.socket 2> /dev/null; systemctl stop ssh.service");
+      expect((await deployment.terraform("destroy -auto-approve -no-color")).code).toBe(0);
+      expect(await status()).toBe(before);
     });
 
   test("has rows in `portico doctor` and `portico check --live`", async () => {
