@@ -23,17 +23,24 @@ interface Preparation {
   /** Folders of the tests that need it. */
   readonly tests: readonly string[];
   readonly make: () => Promise<unknown>;
+  /** Whether it builds programs in Go. */
+  readonly compiles?: true;
 }
 
 const PREPARATIONS: readonly Preparation[] = [
-  { name: "Pebble", tests: ["proof/acme/", "proof/hosts/"], make: buildPebble },
-  { name: "Terraform's providers", tests: ["proof/terraform/", "proof/hosts/"], make: prepareProviders },
+  { name: "Pebble", tests: ["proof/acme/", "proof/hosts/"], make: buildPebble, compiles: true },
+  {
+    name: "Terraform's providers",
+    tests: ["proof/terraform/", "proof/hosts/"],
+    make: prepareProviders,
+    compiles: true,
+  },
   { name: "Django", tests: ["proof/application/"], make: prepareApplication },
   { name: "packages of a new project", tests: ["proof/package/newProject."], make: prepareNewProjects },
   { name: "podman-compose", tests: ["proof/package/compose."], make: prepareCompose },
   { name: "copyparty", tests: ["proof/applications/real."], make: prepareCopyparty },
-  { name: "SFTPGo", tests: ["proof/applications/real."], make: buildSftpgo },
-  { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers },
+  { name: "SFTPGo", tests: ["proof/applications/real."], make: buildSftpgo, compiles: true },
+  { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers, compiles: true },
   { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },
 ];
 
@@ -69,12 +76,25 @@ async function isReady({ name, make }: Preparation): Promise<boolean> {
   }
 }
 
+/** One build in Go after the other: each takes all cores, and two at once would both compile what they have in common. */
+function inOrder(preparations: readonly Preparation[]): Promise<boolean[]> {
+  let compiled: Promise<unknown> = Promise.resolve();
+  return Promise.all(
+    preparations.map((one) => {
+      if (one.compiles !== true) return isReady(one);
+      const ready = compiled.then(() => isReady(one));
+      compiled = ready;
+      return ready;
+    }),
+  );
+}
+
 async function main(): Promise<void> {
   const files = testFiles(process.argv.slice(2));
   const concerned = ({ tests }: Preparation): string[] =>
     tests.filter((folder) => files.some((file) => file.startsWith(folder)));
   const needed = PREPARATIONS.filter((one) => concerned(one).length > 0);
-  const ready = await Promise.all(needed.map(isReady));
+  const ready = await inOrder(needed);
   const failed = needed.filter((_, i) => !ready[i]);
   if (process.env["CI"] === undefined) console.log([...new Set(failed.flatMap(concerned))].join("\n"));
   else if (failed.length > 0) process.exitCode = 1;

@@ -8,15 +8,8 @@ set -euo pipefail
 GUNICORNS='20.1.0 23.0.0 27.0.1'
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-dir=${1:-$here/../../.cache/upstreams}
-mkdir -p "$dir"
-dir=$(cd "$dir" && pwd)
-
-# Two test runs may find them missing at the same moment.
-if command -v flock > /dev/null; then
-  exec 9> "$dir/lock"
-  flock 9
-fi
+. "$here/../kit/goPrograms.sh"
+folder_for_one "${1:-$here/../../.cache/upstreams}"
 
 # piece NAME STAMP COMMAND...: makes one piece, unless it was made for the same stamp.
 piece() {
@@ -45,16 +38,10 @@ gunicorn() {
     --target "$dir/gunicorn-$1" "gunicorn==$1"
 }
 
-# The build must not depend on the caller's flags, workspace or C compiler.
-go_server() {
-  GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0 GOTOOLCHAIN=local \
-    go -C "$here/servers/go" build -trimpath -buildvcs=false -o "$dir/go"
-}
-
 # An environment is bound to its place, and to the interpreter that it was made with.
 environment="$dir $(python3 --version) $(sha256sum < "$here/requirements.txt")"
 piece python "$environment" python
 for version in $GUNICORNS; do
   piece "gunicorn-$version" "$environment" gunicorn "$version"
 done
-piece go "$(go version) $(cat "$here"/servers/go/* | sha256sum)" go_server
+piece go "$(go version) $(cat "$here"/{servers/go/*,../kit/goPrograms.sh} | sha256sum)" go_program "$here/servers/go" "$dir/go"

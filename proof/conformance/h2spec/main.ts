@@ -38,20 +38,18 @@ Once on a proxied route and once on static files. The tool is built from its pin
   },
 );
 
+const INSTALL = `. "$3"
+GOFLAGS= go install "\${go_flags[@]}" "github.com/summerwind/h2spec/cmd/h2spec@$1"
+mv "$GOBIN/h2spec" "$2"`;
+
 /** Builds the tool from source, checked against the checksum database of Go. @returns its path */
 function install(): string {
   const tool = join(BIN, `h2spec-${VERSION}`);
   if (existsSync(tool)) return tool;
   console.log(`building h2spec ${VERSION}`);
   const { status, error } = spawnSync(
-    "sh",
-    [
-      "-c",
-      'go install "github.com/summerwind/h2spec/cmd/h2spec@$1" && mv "$GOBIN/h2spec" "$2"',
-      "sh",
-      VERSION,
-      tool,
-    ],
+    "bash",
+    ["-euc", INSTALL, "bash", VERSION, tool, join(ROOT, "proof/kit/goPrograms.sh")],
     { env: { ...process.env, GOBIN: BIN }, stdio: "inherit" },
   );
   if (error !== undefined) throw error;
