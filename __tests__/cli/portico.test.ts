@@ -317,7 +317,7 @@ class Preview {
   }
 
   async until(seen: () => boolean): Promise<void> {
-    const end = Date.now() + 15_000;
+    const end = Date.now() + 60_000;
     while (!seen()) {
       if (Date.now() > end || this.child.exitCode !== null) throw new Error(`${this.out}\n${this.err}`);
       await sleep(20);

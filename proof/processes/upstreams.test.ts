@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../../src/cli/program.js";
 import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
 import { KeepAliveClient } from "../kit/keepAliveClient.js";
@@ -221,4 +222,27 @@ test("a server whose checks fail is down in all workers, over an upgrade too, un
   portico.rewrite(config());
   expect(await cli("reload")).toMatch(/^0 /);
   expect(await answerers()).toBe("a,b");
+});
+
+test("after a pause longer than the idle time, no request goes to a connection that the upstream closed in it", async () => {
+  await start(undefined, { servers: [{ url: url(0) }], idleConnectionsMax: 4, idleTimeoutMs: 300 });
+  for (const worker of portico.workers()) process.kill(worker, "SIGSTOP");
+  const [worker, other] = portico.workers();
+  process.kill(worker!, "SIGCONT");
+  try {
+    const client = await KeepAliveClient.connect(port);
+    for (let pauses = 0; pauses < 5; pauses++) {
+      await client.ask();
+      const kept = servers[0]!.connections.at(-1)!;
+      process.kill(worker!, "SIGSTOP");
+      client.socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na");
+      kept.socket.destroy();
+      await sleep(600);
+      process.kill(worker!, "SIGCONT");
+      expect((await client.answer()).status).toBe(200);
+    }
+    client.socket.destroy();
+  } finally {
+    process.kill(other!, "SIGCONT");
+  }
 });

@@ -90,9 +90,9 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket.on("close", () => guarded(this, this.closed));
   }
 
-  /** Whether an idle one was not closed, and its time is not over: after a stall its end may lie unread, before a sweep. */
+  /** Whether an idle one was not closed, and its time is not over. After a pause its end lies unread, and the coarse clock is late. */
   get usable(): boolean {
-    return !this.link.tcp.destroyed && !this.socket.destroyed && coarseNow() < this.readDeadline;
+    return !this.link.tcp.destroyed && !this.socket.destroyed && performance.now() < this.readDeadline;
   }
 
   /** Has it said when it is established, or why it will not be; until then no request begins. */
