@@ -1,12 +1,12 @@
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { type DeploymentInput, INCOMING_DIRECTORY } from "../../src/model/index.js";
 import { DESTROYS, patternOf } from "./breakages.js";
-import { breakInTurn, type Diagnosis, diagnosis, DOCTOR, failed, notServed } from "./brokenHost.js";
+import { type Diagnosis, diagnosis, DOCTOR, failed, notServed } from "./brokenHost.js";
 import { eventually } from "../kit/waiting.js";
 import { FileSyncHost, NODE, PORTICO } from "./fileSyncHost.js";
 import { Namespace, type Result } from "./harness/index.js";
 
-/** `portico doctor` on a real host that is broken in one way after the other. */
+/** `portico doctor` on a real host; ways to break one are in `breakages.test.ts` and `breakagesAbove.test.ts`. */
 
 let site: FileSyncHost;
 beforeAll(async () => {
@@ -172,17 +172,6 @@ describe("a user who has become the application's", () => {
     expect(await modes()).toBe(before);
     await host.must("rm /root/lies.mjs");
   });
-});
-
-/** Those that break the host as such are in `breakages.test.ts`, on a host of their own. */
-breakInTurn("Logs", () => site);
-breakInTurn("The application", () => site);
-breakInTurn("Activation and its store", () => site);
-
-test("nothing is left broken, and the secret key was never shown", async () => {
-  expect(failed(await diagnosis(site))).toEqual([]);
-  const { stdout } = await site.host.run(`${DOCTOR} --json; ${DOCTOR}`);
-  expect(stdout).not.toContain("not to be shown");
 });
 
 test("a router without NAT loopback: works from outside, not from inside", async () => {
