@@ -117,11 +117,15 @@ run("a deployment over ssh", () => {
   test(
     "exposes 22, 80 and 443 and nothing else",
     async () => {
-      for (const target of [host.address, `-6 ${host.address6}`]) {
-        const scan = `nmap -Pn -n -p- -T5 --min-rate 10000 --max-retries 3 -oG - ${target}`;
-        const open = [...(await outside.must(scan, { timeoutSeconds: 120 })).matchAll(/(\d+)\/open\//g)];
-        expect(open.map(([, port]) => Number(port))).toEqual([22, 80, 443]);
-      }
+      const scan = async (target: string): Promise<number[]> => {
+        const command = `nmap -Pn -n -p- -T5 --min-rate 10000 --max-retries 3 -oG - ${target}`;
+        const said = await outside.must(command, { timeoutSeconds: 120 });
+        return [...said.matchAll(/(\d+)\/open\//g)].map(([, port]) => Number(port));
+      };
+      expect(await Promise.all([host.address, `-6 ${host.address6}`].map(scan))).toEqual([
+        [22, 80, 443],
+        [22, 80, 443],
+      ]);
     },
     FIVE_MINUTES,
   );

@@ -4,7 +4,7 @@ const TAKEN = "/run/taken";
 
 /**
  * A local user without any rights (`nobody`), who writes a program of its own into whatever it can write to while an
- * apply runs: in a tight loop where scripts and uploads lie, and by a search of the whole host.
+ * apply runs: a hundred times a second where scripts and uploads lie, and by a search of the whole host.
  */
 export class Intruder {
   private constructor(private readonly host: TestHost) {}
@@ -22,11 +22,11 @@ export class Intruder {
     const spoil = `printf '${program}' > "$f" && echo "$f" >> /run/intruder/changed`;
     await host.write(
       "/opt/loop.sh",
-      `while :; do for f in ${places.join(" ")}; do if [ -f "$f" ] && [ -w "$f" ]; then ${spoil}; fi; done; done\n`,
+      `while sleep 0.01; do for f in ${places.join(" ")}; do if [ -f "$f" ] && [ -w "$f" ]; then ${spoil}; fi; done; done\n`,
     );
     await host.write(
       "/opt/search.sh",
-      `while sleep 0.2; do
+      `while sleep 0.5; do
         find / /tmp /run /dev/shm -xdev -path /run/intruder -prune -o -type f -writable ! -user nobody -print 2>/dev/null |
           while read -r f; do ${spoil}; done
       done\n`,
