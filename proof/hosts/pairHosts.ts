@@ -138,7 +138,8 @@ export class PairHosts {
       return states.every(({ stdout }) => stdout === "0\n") && (await this.holders()).length === 1;
     };
     await eventually(ready, "until both hosts are ready, and one has the address", {
-      everyMs: 100,
+      // A look is a dozen processes, and takes of what it waits for.
+      everyMs: 300,
     });
   }
 
