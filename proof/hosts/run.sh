@@ -11,7 +11,7 @@ command -v go > /dev/null || { echo "go is missing, for a CA to test with: https
 
 missing=()
 need() { command -v "$1" > /dev/null || missing+=("$2"); }
-need debootstrap debootstrap
+need mmdebstrap mmdebstrap
 need systemd-nspawn systemd-container
 need ip iproute2
 need nft nftables
