@@ -77,7 +77,6 @@ const USUAL_MIN_MS = 3;
  * notices a wait below this.
  */
 const NOTICED_MS = 100;
-const QUIET_MS = 5_000;
 /** Memory that a slow client may cost: the first pieces of a file are of 64 KiB, and whole ones of 512 are for who reads. */
 const CLIENT_BYTES_MAX = 128 * 1024;
 /** What there may be besides: garbage, the work of connecting, the well-behaved client. */
@@ -98,7 +97,7 @@ export async function measure(
   mode: string,
   load: Load,
 ): Promise<ModeResult> {
-  const quiet = await latencies(frontEnd.plainPort, QUIET_MS);
+  const quiet = await latencies(frontEnd.plainPort, load.seconds * 1_000);
   const besides = await underAttack(neighbour, frontEnd, mode, load);
   const under = await underAttack(frontEnd, frontEnd, mode, load);
   const { sockets, logged } = MODES[mode]!;
