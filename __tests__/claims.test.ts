@@ -53,7 +53,7 @@ const RUN_BY: readonly (readonly [command: string, suite: string, there: string]
   ],
   ["certificates: (umask 077; openssl rand", "proof/processes/ticketKeys.test.ts", "umask 077; openssl rand"],
   ["host-gone: npx tsx main.ts", "proof/hosts/deploy.test.ts", "applyAgain()"],
-  ["host-gone: npx tsx main.ts", "proof/hosts/deploy.test.ts", 'whenDestroyed: "keep"'],
+  ["host-gone: npx tsx main.ts", "proof/hosts/web.test.ts", 'whenDestroyed: "keep"'],
 ];
 
 const read = (path: string): string => readFileSync(join(__dirname, "..", path), "utf8");
