@@ -132,6 +132,18 @@ test.each([
   expect(deadLinks(join(ROOT, "page.md"), text)).toEqual(dead);
 });
 
+test("every test that a page names exists", () => {
+  const tests = [__filename, ...files].map(name).filter((path) => path.endsWith(".test.ts"));
+  // That of a user's own project.
+  const named = pages.filter((page) => name(page) !== "docs/unit-tests.md");
+  const gone = named.flatMap((page) =>
+    [...read(page).matchAll(/[\w/.-]+\.test\.ts\b/g)]
+      .filter(([test]) => !tests.some((path) => `/${path}`.endsWith(`/${test}`)))
+      .map(([test]) => `${name(page)}: ${test}`),
+  );
+  expect(gone).toEqual([]);
+});
+
 describe("the borders of privilege in SECURITY.md", () => {
   const [, section = ""] = read(join(ROOT, "SECURITY.md")).split("## Borders of privilege\n");
   const rows = [...section.matchAll(/^\| (?!from |-)([^|]*?) *\|([^|]*)\|([^|]*)\|([^|]*)\|$/gm)].map(
