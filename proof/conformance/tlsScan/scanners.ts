@@ -42,7 +42,7 @@ export function versions(): Record<"testssl" | "sslscan", string | undefined> {
 
 async function run(command: string, args: readonly string[]): Promise<string> {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
-  const late = setTimeout(() => child.kill("SIGKILL"), 400_000);
+  const late = setTimeout(() => child.kill("SIGKILL"), 1_800_000);
   let said = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (said += data));
   await new Promise((done, failed) => {
