@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { settled } from "../kit/waiting.js";
 import { type Field, fieldValue } from "../wire/messages.js";
 import { HOST, type Ports } from "../wire/site.js";
 import type { Performer } from "../wire/stage.js";
@@ -29,8 +29,8 @@ export async function observe(row: Case, channel: Channel, subject: Performer): 
     await upstream.released();
     throw error;
   });
-  // A connection that was begun for a refused request must not be taken for one of the next case.
-  if (row.wholeRequestsOnly === true) await sleep(LATE_MS);
+  // What was begun for a refused request, or for a client that has left, must not be taken for a part of the next case.
+  if (row.wholeRequestsOnly === true || row.status === 0) await settled(() => upstream.bytes);
   const all = await upstream.released();
   if (row.answer === "refused") await upstream.open();
   const whole = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
@@ -48,9 +48,6 @@ export async function observe(row: Case, channel: Channel, subject: Performer): 
     raw: result.raw,
   };
 }
-
-/** How long a proxy may take to reach an upstream after its client is done. */
-const LATE_MS = 60;
 
 type Fill = (text: string) => string;
 
