@@ -3,10 +3,10 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFi
 import type { Server } from "node:http";
 import os from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { buildBundle } from "../../build/bundle.js";
 import { BUNDLE, ROOT } from "../../build/paths.js";
 import { freePortOffset } from "../../proof/kit/ports.js";
+import { eventually } from "../../proof/kit/waiting.js";
 import { createMedia } from "../../demo/media.js";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
@@ -317,11 +317,9 @@ class Preview {
   }
 
   async until(seen: () => boolean): Promise<void> {
-    const end = Date.now() + 60_000;
-    while (!seen()) {
-      if (Date.now() > end || this.child.exitCode !== null) throw new Error(`${this.out}\n${this.err}`);
-      await sleep(20);
-    }
+    const said = (): string => `${this.out}\n${this.err}`;
+    await eventually(() => seen() || this.child.exitCode !== null, `for ${seen}`, { seen: said });
+    if (!seen()) throw new Error(`it ended:\n${said()}`);
   }
 
   signal(signal: NodeJS.Signals): void {

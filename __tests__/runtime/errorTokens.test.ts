@@ -70,6 +70,8 @@ async function upgrades(front: EveryProtocol, target: string): Promise<void> {
 }
 
 let refusing = 0;
+/** The connection to the upstream that may have one. */
+let taken: Accepted | undefined;
 let certified: { readonly key: string; readonly cert: string };
 
 /** Of each token one cause, but for those that a test cannot have on the wire. */
@@ -111,13 +113,16 @@ const CAUSES: Readonly<Record<Exclude<ErrorToken, "proxy_configuration_error">, 
     status: 504,
   },
   connection_limit_reached: {
-    does: nothing,
-    upstream: { connectionsMax: 1, queuedRequestsMax: 0, readTimeoutMs: 2 * SHORT_MS },
+    does: (peer) => (taken = peer),
+    upstream: { connectionsMax: 1, queuedRequestsMax: 0 },
     asks: async (front, target) => {
-      const first = leaves(front, target.replace("?", "/first?"));
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      taken = undefined;
+      const first = await connectTo(front.plainPort);
+      first.send(`GET ${target.replace("?", "/first?")} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      await eventually(() => taken !== undefined);
       await exchange(front.plainPort, `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
-      await first;
+      first.socket.destroy();
+      await taken!.until(({ ended, closed }) => ended || closed);
     },
     only: "http1",
     status: 503,

@@ -334,12 +334,15 @@ describe("without a valid header the connection is closed", () => {
       portico.signal("SIGHUP");
       await complained("reloaded");
     };
-    await reloaded(1_000);
     const why = "it did not come within 1000 ms";
-    await isRefused("http", "", why);
-    await isRefused("https", "", why);
-    await isRefused("several", "PROXY TCP4 1.2", why);
-    await reloaded();
+    await reloaded(1_000);
+    try {
+      await isRefused("http", "", why);
+      await isRefused("https", "", why);
+      await isRefused("several", "PROXY TCP4 1.2", why);
+    } finally {
+      await reloaded();
+    }
   });
 
   async function isRefused(name: Name, bytes: string, why: string): Promise<void> {

@@ -111,13 +111,9 @@ const visible = (e: FakeExchange) => ({
 });
 const openFiles = (): string[] => descriptorsOf(process.pid).filter((path) => path.startsWith(base));
 
-/** Files still open after a while: a descriptor is closed after the answer, by a thread of its own. */
-async function filesLeftOpen(): Promise<string[]> {
-  await eventually(() => openFiles().length === 0, "for files to be closed", {
-    seen: () => openFiles().join(),
-  });
-  return openFiles();
-}
+/** A descriptor is closed after the answer, by a thread of its own. */
+const filesClosed = (): Promise<void> =>
+  eventually(() => openFiles().length === 0, "for files to be closed", { seen: () => openFiles().join() });
 
 describe("a file", () => {
   test("has type, length, validators and ranges (service 5.1)", async () => {
@@ -172,7 +168,7 @@ describe("a file", () => {
   test.each([false, true])("a large one arrives byte for byte (slow client: %s)", async (slow) => {
     const e = await twice("large.bin", {}, { slow });
     expect(e.body.equals(large)).toBe(true);
-    expect(await filesLeftOpen()).toEqual([]);
+    await filesClosed();
   });
 });
 
@@ -276,7 +272,7 @@ test("a small file that cannot be read is a 500", async () => {
   });
   const message = `read() "${join(media, "a.txt")}" failed (5: I/o error)`;
   expect(errors).toEqual([{ level: "crit", message }]);
-  expect(await filesLeftOpen()).toEqual([]);
+  await filesClosed();
 });
 
 describe("what does not exist or may not be read", () => {
@@ -782,7 +778,7 @@ describe("files that change", () => {
         checks,
       ]);
     }
-    expect(await filesLeftOpen()).toEqual([]);
+    await filesClosed();
   });
 
   testWith("root")("a file whose directory is closed to others is refused at once", async () => {
@@ -884,7 +880,7 @@ describe("files that change", () => {
         expect(e.header("etag")).toContain(`-${body.length.toString(16)}-`);
       }
     }
-    expect(await filesLeftOpen()).toEqual([]);
+    await filesClosed();
   });
 
   test("a file that shrinks while it is sent is cut off, not padded or ended", async () => {
@@ -902,7 +898,7 @@ describe("files that change", () => {
     await exchange.over;
     expect([exchange.status, exchange.aborted, exchange.ended]).toEqual([200, true, false]);
     expect(errors[0]!.message).toContain("the file was truncated while it was sent");
-    expect(await filesLeftOpen()).toEqual([]);
+    await filesClosed();
   });
 });
 
@@ -915,7 +911,7 @@ describe("clients that leave", () => {
     exchange.leave();
     await settle();
     expect([exchange.headSent, exchange.aborted]).toEqual([false, false]);
-    expect(await filesLeftOpen()).toEqual([]);
+    await filesClosed();
   });
 
   test("in the middle of a transfer", async () => {
@@ -933,7 +929,7 @@ describe("clients that leave", () => {
     await settle();
     expect(exchange.bodyBytesSent).toBe(PIECE_BYTES);
     expect([exchange.ended, errors]).toEqual([false, []]);
-    expect(await filesLeftOpen()).toEqual([]);
+    await filesClosed();
   });
 });
 

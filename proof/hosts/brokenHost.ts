@@ -1,7 +1,6 @@
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { BREAKAGES, patternOf, SERVICES } from "./breakages.js";
-import type { FileSyncHost } from "./fileSyncHost.js";
-import { PORTICO } from "./fileSyncHost.js";
+import { FileSyncHost, PORTICO } from "./fileSyncHost.js";
 
 /** A host with a whole front end that is broken in one way after the other, and what `portico doctor` says of it. */
 
@@ -34,11 +33,28 @@ export async function notServed(site: FileSyncHost): Promise<string[]> {
   return Object.entries(SERVICES).flatMap(([name, { status }]) => (isServed(name, status) ? [] : [name]));
 }
 
+/** A host of this name, broken in all ways about these things. */
+export function breakHost(name: string, ...about: readonly (keyof typeof BREAKAGES)[]): void {
+  let site: FileSyncHost;
+  beforeAll(async () => {
+    site = await FileSyncHost.boot(name);
+  }, 600_000);
+  afterAll(() => site?.remove());
+
+  for (const one of about) breakInTurn(one, () => site);
+
+  test("nothing is left broken, and the secret key was never shown", async () => {
+    expect(failed(await diagnosis(site))).toEqual([]);
+    const { stdout } = await site.host.run(`${DOCTOR} --json; ${DOCTOR}`);
+    expect(stdout).not.toContain("not to be shown");
+  });
+}
+
 /**
  * A breakage after which another row than its own fails was not healed, or not by the one before: each is followed by a
  * diagnosis, and each finds the host healed.
  */
-export function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncHost): void {
+function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncHost): void {
   describe(about, () => {
     test.each(BREAKAGES[about]!)(
       "$name",

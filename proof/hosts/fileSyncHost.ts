@@ -94,7 +94,7 @@ export class FileSyncHost {
       mode: Mode.tls(),
       installDirectory: INSTALLED,
       service: { nodePath: NODE, runtimeBundle },
-      // A worker costs as much as the rest of a start; several are those of other suites.
+      // Each worker takes as long to start as the rest of the proxy; other suites have several.
       proxy: { workers: 1 },
       firewall: {},
       activation: {

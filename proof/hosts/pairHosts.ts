@@ -18,7 +18,7 @@ export const VIRTUAL = "203.0.113.20";
 export class PairHosts {
   private readonly workspace = new Workspace();
   private readonly bundle = join(this.workspace.folder, "portico.mjs");
-  /** The providers are there; all that is synthesized has the same. */
+  /** Whether the providers are there; every stack of a pair has the same. */
   private isReady = false;
 
   private constructor(
@@ -138,7 +138,7 @@ export class PairHosts {
       return states.every(({ stdout }) => stdout === "0\n") && (await this.holders()).length === 1;
     };
     await eventually(ready, "until both hosts are ready, and one has the address", {
-      // A look is a dozen processes, and takes of what it waits for.
+      // Each look starts a dozen processes, which slow down what it waits for.
       everyMs: 300,
     });
   }

@@ -29,6 +29,6 @@ npx --no-install tsx build/build.ts
 export CI=true PORTICO_TEST_HOSTS=1
 [ $# -gt 0 ] || set -- proof/hosts/
 npx --no-install tsx proof/prepare.ts "$@"
-# Hosts wait half of their time: many more of them at once than there are cores. Each suite has its Debian, most of them 12;
+# Hosts wait now and then: more of them at once than there are cores. Each suite has its Debian, most of them 12;
 # `PORTICO_TEST_RELEASE=trixie` gives all of them another.
 npx --no-install jest --maxWorkers=6 "$@"

@@ -38,6 +38,7 @@ Once on a proxied route and once on static files. The tool is built from its pin
   },
 );
 
+/** Its module has no go.mod, so Go chooses versions of what it needs, which `-mod=readonly` forbids. */
 const INSTALL = `. "$3"
 GOFLAGS= go install "\${go_flags[@]}" "github.com/summerwind/h2spec/cmd/h2spec@$1"
 mv "$GOBIN/h2spec" "$2"`;

@@ -24,7 +24,7 @@ export async function startLoad(
     transferMs: 3000,
     transferBytes: 1_000_000,
     clients: 1,
-    // A moment without anybody who serves is longer; without a rest the load needs more of the machine than the apply.
+    // A gap in the service lasts longer than this pause; without one, the load takes more processor time than the apply.
     pauseMs: 20,
   };
   const file = await bundleLoad(host.folder);

@@ -185,7 +185,7 @@ export class TestHost {
     // An empty id would make it a first boot, which enables whatever is installed.
     await writeFile(file("etc/machine-id"), `${randomBytes(16).toString("hex")}\n`);
     await writeFile(file("etc/systemd/network/10-eth0.network"), this.networkFile());
-    // Half of what `systemctl daemon-reload` costs: they look for disks and terminals, which a container has none of.
+    // At each `systemctl daemon-reload` they look for disks and terminals, and a container has none.
     await mkdir(file("etc/systemd/system-generators"));
     for (const name of GENERATORS)
       await symlink("/dev/null", file(`etc/systemd/system-generators/systemd-${name}-generator`));

@@ -90,7 +90,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket.on("close", () => guarded(this, this.closed));
   }
 
-  /** Whether an idle one was not closed, and its time is not over. After a pause its end lies unread, and the coarse clock is late. */
+  /** Whether an idle connection may be used. After a pause of the process its end may lie unread, and the coarse clock is late. */
   get usable(): boolean {
     return !this.link.tcp.destroyed && !this.socket.destroyed && performance.now() < this.readDeadline;
   }
