@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import { type FrontEnd, startFrontEnd } from "../../proof/kit/frontEnd.js";
+import { nextEvent } from "../../proof/kit/waiting.js";
 
 /** Session tickets that a client changed, and that are older than they may be, to the deployed proxy. */
 
@@ -54,7 +55,7 @@ async function visit(version: tls.SecureVersion, session?: Buffer): Promise<Visi
   await once(socket, "secureConnect");
   const reused = socket.isSessionReused();
   socket.write("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  const [answer] = (await once(socket, "data")) as [Buffer];
+  const [answer] = (await nextEvent(socket, "data")) as [Buffer];
   expect(answer.toString("latin1")).toMatch(/^HTTP\/1\.1 /);
   const ticket = socket.getTLSTicket();
   socket.destroy();

@@ -14,7 +14,7 @@ import { issue } from "../../proof/kit/certificates.js";
 import { fakeRoute } from "../../proof/kit/fakeExchange.js";
 import { Accepted } from "../../proof/kit/peers.js";
 import { freePort } from "../../proof/kit/ports.js";
-import { eventually as waited } from "../../proof/kit/waiting.js";
+import { eventually as waited, nextEvent } from "../../proof/kit/waiting.js";
 
 /** What a listener does with a connection before a protocol has it: to whom it is given, when it is closed, what is logged. */
 
@@ -210,7 +210,7 @@ test.each<
     // It is no longer this listener's to close.
     server.closeAll();
     socket.write("still here");
-    expect(String((await once(client, "data"))[0])).toBe("still here");
+    expect(String((await nextEvent(client, "data"))[0])).toBe("still here");
   },
 );
 
@@ -255,7 +255,7 @@ describe("a connection that begins with a PROXY protocol header", () => {
     expect(given[0]).toMatchObject({ protocol: "http1", secured: true, announced: CLIENT });
     server.closeAll();
     given[0]!.socket.write("still here");
-    expect(String((await once(client, "data"))[0])).toBe("still here");
+    expect(String((await nextEvent(client, "data"))[0])).toBe("still here");
   });
 
   test.each([1, 2])("may bring one byte of the ClientHello: %i certificates", async (certificates) => {

@@ -4,6 +4,7 @@ import type { PauseOrder } from "../../src/runtime/exchange/pauses.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../proof/kit/http2Session.js";
 import { type Accepted, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { nextEvent } from "../../proof/kit/waiting.js";
 
 /** What a worker refuses by order, on the wire. */
 
@@ -285,7 +286,7 @@ test("a WebSocket over HTTP/2 is closed the same way", async () => {
   );
   let received = "";
   stream.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")));
-  await once(stream, "response");
+  await nextEvent(stream, "response");
   order({ quiesce: { reads: false } });
   expect(writes()).toBe(1);
   while (received !== CLOSE_1012) await pass(5);

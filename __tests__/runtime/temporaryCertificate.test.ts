@@ -8,6 +8,7 @@ import { fixed, loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
+import { nextEvent } from "../../proof/kit/waiting.js";
 
 /** What is different while a temporary certificate serves in place of one that no authority has issued yet. */
 
@@ -57,7 +58,7 @@ async function overHttp1(port: number, servername: string): Promise<Fields> {
   const socket = tls.connect({ port, host: "127.0.0.1", servername, rejectUnauthorized: false });
   await once(socket, "secureConnect");
   socket.write(`GET / HTTP/1.1\r\nHost: ${servername}\r\nConnection: close\r\n\r\n`);
-  const [answer] = (await once(socket, "data")) as [Buffer];
+  const [answer] = (await nextEvent(socket, "data")) as [Buffer];
   socket.destroy();
   const lines = answer.toString("latin1").split("\r\n");
   const valueOf = (name: string): string | undefined =>
@@ -71,7 +72,7 @@ async function overHttp1(port: number, servername: string): Promise<Fields> {
 async function overHttp2(port: number, servername: string): Promise<Fields> {
   const session = http2.connect(`https://127.0.0.1:${port}`, { servername, rejectUnauthorized: false });
   const stream = session.request({ ":path": "/", ":authority": servername });
-  const [fields] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+  const [fields] = (await nextEvent(stream, "response")) as [http2.IncomingHttpHeaders];
   session.destroy();
   return fields as Fields;
 }

@@ -7,6 +7,7 @@ import { freePorts } from "../../proof/kit/ports.js";
 import { issue, type Issued } from "../../proof/kit/certificates.js";
 import { fixed, logsIn, loopback, oneServer } from "../../proof/kit/oneServer.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
+import { nextEvent } from "../../proof/kit/waiting.js";
 
 /** TLS sessions: who may resume which, over real handshakes with master and workers as processes. */
 
@@ -82,7 +83,7 @@ async function handshake(port: number, maxVersion: tls.SecureVersion, session?: 
   await once(socket, "secureConnect");
   const reused = socket.isSessionReused();
   socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  await once(socket, "data");
+  await nextEvent(socket, "data");
   newest ??= socket.getSession();
   socket.destroy();
   return { session: newest!, reused };

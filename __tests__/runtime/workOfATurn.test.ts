@@ -4,7 +4,7 @@ import { connect as connectTls } from "node:tls";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { END_HEADERS, frame, Frame, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
 import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { eventually, nextEvent } from "../../proof/kit/waiting.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 
 /**
@@ -147,7 +147,7 @@ test("chunks of a byte in TLS records of their own are spread over turns", async
   for (let i = 0; i < RECORDS; i++) await write(CHUNK);
   await write(END);
   release();
-  await once(socket, "data");
+  await nextEvent(socket, "data");
   socket.destroy();
   expect([bytes, pieces().all]).toEqual([RECORDS, RECORDS]);
   expect(pieces().most).toBeLessThan(RECORDS_A_TURN_MAX);

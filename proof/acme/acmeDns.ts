@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { freePorts } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually, nextEvent } from "../kit/waiting.js";
 
 /** The real acme-dns (https://github.com/acme-dns/acme-dns), as somebody built it: its zone is `auth.example.com`. */
 export class AcmeDns {
@@ -81,7 +81,7 @@ logformat = "text"
   private async ask(method: string, path: string): Promise<string> {
     const asked = request(new URL(path, this.url), { method, rejectUnauthorized: false, agent: false });
     asked.end();
-    const [answer] = (await once(asked, "response")) as [NodeJS.ReadableStream];
+    const [answer] = (await nextEvent(asked, "response")) as [NodeJS.ReadableStream];
     return text(answer);
   }
 }

@@ -16,7 +16,7 @@ import { everywhere, fixed, loopback } from "../kit/oneServer.js";
 import { issue } from "../kit/certificates.js";
 import { freePorts } from "../kit/ports.js";
 import { openFolder, Portico, processes } from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually, nextEvent } from "../kit/waiting.js";
 import { Between } from "./between.js";
 import { TestCa } from "./ca.js";
 
@@ -112,7 +112,7 @@ function keptOpen(): { ask(): Promise<number>; end(): void } {
   agent.createConnection = () => socket as never;
   const ask = async (): Promise<number> => {
     const request = http.get({ agent, host: "a.example.net", path: "/" });
-    const [response] = (await once(request, "response")) as [http.IncomingMessage];
+    const [response] = (await nextEvent(request, "response")) as [http.IncomingMessage];
     await once(response.resume(), "end");
     return response.statusCode!;
   };
@@ -195,7 +195,7 @@ async function hsts(): Promise<string | undefined> {
   const socket = tls.connect({ port: ca.tlsPort, host: "127.0.0.1", rejectUnauthorized: false });
   await once(socket, "secureConnect");
   socket.write("GET / HTTP/1.1\r\nHost: a.example.net\r\n\r\n");
-  const [answer] = (await once(socket, "data")) as [Buffer];
+  const [answer] = (await nextEvent(socket, "data")) as [Buffer];
   socket.destroy();
   return /^strict-transport-security: (.*)\r$/im.exec(answer.toString("latin1"))?.[1];
 }

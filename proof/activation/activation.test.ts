@@ -29,6 +29,7 @@ import { applicationSettingsFiles, applicationSettingsValues } from "../../src/a
 import type { SettingsSource } from "../../src/applicationSettings/index.js";
 import { siteConfig } from "../kit/siteConfig.js";
 import { blobsOf, CONFIG, document, KEY, sha256, Site, type SiteFiles, siteFiles } from "./site.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /** Activation on a folder: files only, the real file system. */
 let site: Site;
@@ -318,7 +319,7 @@ describe("nothing is touched when", () => {
     const holder = spawn("flock", [lock, "sh", "-c", 'echo; read -r _; rm "$1"', "sh", lock], {
       stdio: ["pipe", "pipe", "inherit"],
     });
-    await once(holder.stdout, "data");
+    await nextEvent(holder.stdout, "data");
     site.deliver(two);
     // Below a folder nothing is said to be detached: both wait in this process.
     const activations = ["a", "b"].map((name) => {
@@ -342,7 +343,7 @@ describe("nothing is touched when", () => {
     const holder = spawn("flock", [lock, "sh", "-c", 'echo; read -r _; rm -r "$@"', "sh", store, lock], {
       stdio: ["pipe", "pipe", "inherit"],
     });
-    await once(holder.stdout, "data");
+    await nextEvent(holder.stdout, "data");
     const report = (line: string): void => void site.lines.push(line);
     const waiting = [site.deactivate(), recoverHost({ root: site.root, lockSeconds: 10, report })];
     while (site.lines.filter((line) => line.startsWith("waiting for ")).length < 2) await nextTurn();

@@ -1,9 +1,9 @@
 import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
 import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "./site.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /** `portico activate`, `deactivate` and `recover` below a folder: what they print, and how they end. */
 
@@ -42,7 +42,7 @@ test.each(["SIGINT", "SIGTERM"])("%s ends it, and a lost connection does not", a
   rmSync(site.at(CONFIG));
   const lock = site.at("/var/lib/portico/lock");
   const holder = spawn("flock", [lock, "sh", "-c", "echo; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
-  await once(holder.stdout, "data");
+  await nextEvent(holder.stdout, "data");
   writeFileSync(lock, "");
   const held = await portico("activate", ...incoming(), "--wait", "0");
   expect([held.code, held.out, held.err]).toEqual([

@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { withLock } from "../../src/activation/lock.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /** The lock that only one activation has: what its file says, and how long it is waited for. */
 
@@ -62,7 +62,7 @@ test("it is taken anew where another file system has come over its directory, ev
     const holder = spawn("flock", [file, "sh", "-c", "echo; exec cat"], {
       stdio: ["pipe", "pipe", "inherit"],
     });
-    await once(holder.stdout, "data");
+    await nextEvent(holder.stdout, "data");
     const waiting = taken(10);
     while (lines.length === 0) await nextTurn();
     expect(mount()).toBe(first);

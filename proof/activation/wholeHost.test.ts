@@ -33,6 +33,7 @@ import { siteConfig, siteExpect } from "../kit/siteConfig.js";
 import { answer, asExpected, configOf, siteRows, subjectOf } from "../diagnosis/site.js";
 import { CONFIG, KEY, PROXY, sha256, type SiteFiles, siteFiles } from "./site.js";
 import { INCOMING, type Printed, WholeHost } from "./wholeHost.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /** Activation of a whole host with its units, by programs that stand for those of systemd. */
 
@@ -565,7 +566,7 @@ describe("doctor's view of the host:", () => {
     // Its process still has the lock.
     const script = "echo locked; exec sleep 30";
     const locked = spawn("flock", ["--no-fork", host.at("/var/lib/portico/lock"), "sh", "-c", script]);
-    await once(locked.stdout, "data");
+    await nextEvent(locked.stdout, "data");
     expect(await lost()).toEqual([damaged]);
     locked.kill();
   });

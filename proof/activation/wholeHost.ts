@@ -17,6 +17,7 @@ import { createInterface, type Interface } from "node:readline";
 import { build } from "esbuild";
 import type { DeploymentInput, Problem } from "../../src/model/index.js";
 import { document, sha256, type SiteFiles } from "./site.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /**
  * All of this machine's files below a folder, where every change is in memory, and in it programs that stand for those
@@ -60,7 +61,7 @@ export class WholeHost {
         stdio: ["pipe", "pipe", "inherit"],
       },
     );
-    await once(keeper.stdout, "data");
+    await nextEvent(keeper.stdout, "data");
     const host = new WholeHost(keeper, folder);
     for (const [name, text] of Object.entries(PROGRAMS)) {
       rmSync(host.at(`usr/local/sbin/${name}`), { force: true });

@@ -15,6 +15,7 @@ import { probe } from "../../src/diagnosis/probe.js";
 import { sourceTo } from "../../src/runtime/load/ownAddress.js";
 import { hasStartLinks, showUnits, shownUnit, startsWithHost } from "../../src/diagnosis/shownUnits.js";
 import { scarceSpace } from "../../src/diagnosis/space.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /** What is found out about this machine, piece by piece. */
 
@@ -329,7 +330,7 @@ describe("a request", () => {
     const script =
       "import socket, time\ns = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(0)\nprint(s.getsockname()[1], flush=True); time.sleep(60)";
     const full = spawn("python3", ["-c", script], { stdio: ["ignore", "pipe", "ignore"] });
-    const [said] = (await once(full.stdout, "data")) as [Buffer];
+    const [said] = (await nextEvent(full.stdout, "data")) as [Buffer];
     const port = Number(said);
     const waiting = [1, 2, 3].map(() => connect({ host: "127.0.0.1", port }).on("error", () => undefined));
     try {

@@ -1,5 +1,4 @@
 import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
 import {
   chownSync,
   closeSync,
@@ -18,6 +17,7 @@ import { logFindings, lostLogDirectories } from "../../src/diagnosis/logState.js
 import { scarceSpace } from "../../src/diagnosis/space.js";
 import { siteConfig } from "../kit/siteConfig.js";
 import { configOf } from "./site.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /** What keeps lines from log files; this process is the proxy. */
 
@@ -104,7 +104,7 @@ test("something else than a file is whoever's", () => {
 async function inNamespace(script: string, act: (pid: number) => void): Promise<void> {
   const child = spawn("unshare", ["-m", "sh", "-c", script], { stdio: ["ignore", "pipe", "inherit"] });
   try {
-    await once(child.stdout, "data");
+    await nextEvent(child.stdout, "data");
     act(child.pid!);
   } finally {
     child.kill("SIGKILL");

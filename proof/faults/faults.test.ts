@@ -17,7 +17,7 @@ import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FrontEnd, type FrontEndOptions, startFrontEnd } from "../kit/frontEnd.js";
 import { freePort } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually, nextEvent } from "../kit/waiting.js";
 
 /** What happens around a front end that is not its fault, and what its users see of it. */
 
@@ -312,6 +312,6 @@ test("the wall clock may jump: no client is cut off, and Date follows", async ()
       `for Date to follow ${jump}`,
     );
     kept.write("GET /sync/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-    expect(String((await once(kept, "data"))[0])).toContain("200 OK");
+    expect(String((await nextEvent(kept, "data"))[0])).toContain("200 OK");
   }
 });

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { nextEvent } from "./waiting.js";
 
 /**
  * A socket as systemd's, that services tell their state. Perl, because Node has no datagram sockets of the Unix kind
@@ -22,7 +22,7 @@ export class NotifySocket {
 
   static async open(path: string): Promise<NotifySocket> {
     const socket = new NotifySocket(path);
-    while (socket.messages.length === 0) await once(socket.reader.stdout, "data");
+    while (socket.messages.length === 0) await nextEvent(socket.reader.stdout, "data");
     socket.messages.length = 0;
     return socket;
   }

@@ -1,3 +1,4 @@
+import { type EventEmitter, once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** How tests wait: for something to hold, or for a number to stand still; and how all of the process waits. Plain time is `setTimeout` of `node:timers/promises`. */
@@ -26,6 +27,24 @@ export async function eventually(
   while (!(await holds())) {
     if (Date.now() > end) throw new Error(`waited ${ms} ms in vain ${what}: ${seen()}`);
     await sleep(everyMs);
+  }
+}
+
+/**
+ * Waits for an event of a stream, socket or request, as `once` of `node:events` does.
+ *
+ * @throws also if the emitter is closed first: a test says so at once, and does not wait until its time is over
+ */
+export async function nextEvent(emitter: EventEmitter, event: string): Promise<unknown[]> {
+  const early = `closed before "${event}"`;
+  if ((emitter as { closed?: boolean }).closed) throw new Error(early);
+  const settled = new AbortController();
+  const { signal } = settled;
+  const closed = once(emitter, "close", { signal }).then(() => Promise.reject(new Error(early)));
+  try {
+    return (await Promise.race([once(emitter, event, { signal }), closed])) as unknown[];
+  } finally {
+    settled.abort();
   }
 }
 

@@ -12,7 +12,7 @@ import { issue } from "../kit/certificates.js";
 import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
 import { freePort } from "../kit/ports.js";
 import { killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually, nextEvent } from "../kit/waiting.js";
 import { logEntries } from "../kit/logEntries.js";
 import { Scrapes, sumOf } from "./scrapes.js";
 
@@ -102,7 +102,7 @@ async function request(secure: boolean, method: string, path: string, bytes = 0)
   };
   const made = secure ? https.request({ ...options, rejectUnauthorized: false }) : http.request(options);
   made.end(Buffer.alloc(bytes));
-  const [response] = (await once(made, "response")) as [http.IncomingMessage];
+  const [response] = (await nextEvent(made, "response")) as [http.IncomingMessage];
   response.resume();
   await once(response, "end");
   sent += bytes;
@@ -122,7 +122,7 @@ async function streams(numbers: readonly number[]): Promise<void> {
     const stream = session.request({ ":method": method, ":path": `/load?bytes=${i * 1_000}` });
     stream.end(body);
     try {
-      const [head] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+      const [head] = (await nextEvent(stream, "response")) as [http2.IncomingHttpHeaders];
       stream.resume();
       await once(stream, "end");
       sent += body?.length ?? 0;
@@ -142,7 +142,7 @@ async function streams(numbers: readonly number[]): Promise<void> {
 async function cutOff(): Promise<void> {
   const socket = net.connect(ports.http, "127.0.0.1");
   socket.write("GET /load?bytes=50000000 HTTP/1.1\r\nHost: a\r\n\r\n");
-  await once(socket, "data");
+  await nextEvent(socket, "data");
   socket.resetAndDestroy();
   note("GET", 200);
 }
@@ -288,7 +288,7 @@ test("bytes of a transfer are counted while it runs, and it is one of those in f
   expect(sumOf(running, "portico_connections_open", 'listener="http"')).toBe(1);
   expect(sumOf(running, REQUESTS)).toBe(0);
   upload.end();
-  await once(upload, "response");
+  await nextEvent(upload, "response");
   await eventually(async () => sumOf(await scrapes.scrape(), REQUESTS) === 1);
   expect(await counted()).toBe(40_000);
 });

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
@@ -16,7 +15,7 @@ import { Dispatcher } from "../../src/runtime/exchange/dispatch.js";
 import { type EveryProtocol, startEveryProtocol } from "../kit/everyProtocol.js";
 import { type Accepted, connectTo, RawUpstream } from "../kit/peers.js";
 import { openFolder } from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually, nextEvent } from "../kit/waiting.js";
 
 /**
  * One fault barrier: whatever code of ours throws when a socket, a timer or the end of a turn calls it, is logged as ours
@@ -196,7 +195,7 @@ test("an exception in a stream of HTTP/2 ends its request to the upstream", asyn
   jest.spyOn(Http2Exchange.prototype, "sweep").mockImplementationOnce(() => {
     throw new Error("injected into a sweep");
   });
-  const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+  const [headers] = (await nextEvent(stream, "response")) as [Record<string, unknown>];
   expect(headers[":status"]).toBe(500);
   await eventually(
     () => upstream.connections[0]!.closed || upstream.connections[0]!.ended,

@@ -14,7 +14,7 @@ import { freePort } from "../kit/ports.js";
 import { type Issued, issue } from "../kit/certificates.js";
 import { Hammer, KeepAliveClient } from "../kit/keepAliveClient.js";
 import { alive, installedRuntime, openFolder, Portico } from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually, nextEvent } from "../kit/waiting.js";
 
 /** Master and workers as processes, over real sockets. */
 
@@ -137,7 +137,7 @@ describe("start", () => {
       const response = owed.shift()!;
       took.request.push(await timed(() => client.write("x"), response.req));
       response.writeHead(200, { "Content-Length": 2 }).write("x");
-      await once(client, "data");
+      await nextEvent(client, "data");
       took.answer.push(await timed(() => response.end("x"), client));
     }
     client.destroy();
@@ -147,7 +147,7 @@ describe("start", () => {
   async function timed(send: () => void, to: http.IncomingMessage | net.Socket): Promise<number> {
     const began = performance.now();
     send();
-    await once(to, "data");
+    await nextEvent(to, "data");
     return performance.now() - began;
   }
 

@@ -11,7 +11,7 @@ import { freePorts } from "../kit/ports.js";
 import { issue } from "../kit/certificates.js";
 import { END_STREAM, Frame, GET, RawClient } from "../kit/http2RawClient.js";
 import { openFolder, Portico } from "../kit/portico.js";
-import { eventually, settled } from "../kit/waiting.js";
+import { eventually, nextEvent, settled } from "../kit/waiting.js";
 
 /** Resident memory stands still when a second brings less than a megabyte a look. */
 const GROWTH = { by: 1024 * 1024, looks: 4, everyMs: 250 };
@@ -342,6 +342,6 @@ const IDLERS: Readonly<Record<string, () => Promise<net.Socket>>> = {
 async function idler(secure: boolean): Promise<net.Socket> {
   const socket = await connect(secure, wide);
   socket.write("GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  await once(socket, "data");
+  await nextEvent(socket, "data");
   return socket;
 }

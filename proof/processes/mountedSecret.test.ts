@@ -8,7 +8,7 @@ import { type Issued, issue } from "../kit/certificates.js";
 import { mountSecret } from "../kit/mountedSecret.js";
 import { openFolder, Portico } from "../kit/portico.js";
 import { freePorts } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually, nextEvent } from "../kit/waiting.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 
 /** A certificate in a Secret that is mounted into a pod: kubelet replaces both files by switching one link. */
@@ -52,7 +52,7 @@ async function served(): Promise<string> {
   await once(socket, "secureConnect");
   const { subject } = socket.getPeerX509Certificate()!;
   socket.write("GET / HTTP/1.1\r\nHost: files.example.org\r\nConnection: close\r\n\r\n");
-  const [answer] = (await once(socket, "data")) as [Buffer];
+  const [answer] = (await nextEvent(socket, "data")) as [Buffer];
   socket.destroy();
   if (!answer.toString("latin1").startsWith("HTTP/1.1 200 ")) throw new Error(answer.toString("latin1"));
   return subject.replace("CN=", "");
@@ -78,7 +78,7 @@ test("a switched link is taken under load: no request fails, and the log has not
   };
   const overOld = async (): Promise<void> => {
     const stream = session.request({ ":path": "/" });
-    const [headers] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+    const [headers] = (await nextEvent(stream, "response")) as [http2.IncomingHttpHeaders];
     if (Number(headers[":status"]) !== 200) failures.push(headers);
     await once(stream.resume(), "close");
     await sleep(40);

@@ -20,7 +20,7 @@ import {
   processes,
 } from "../kit/portico.js";
 import { freePorts } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually, nextEvent } from "../kit/waiting.js";
 
 /** TLS sessions that several front ends share by a secret, over real handshakes with each as processes of its own. */
 
@@ -128,7 +128,7 @@ async function visit(port: number, { version, protocol }: Way, session?: Buffer)
     await once(client.request({ ":path": "/" }).resume(), "end");
   } else {
     socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    await once(socket, "data");
+    await nextEvent(socket, "data");
   }
   newest ??= socket.getSession();
   socket.destroy();

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { again, laboratory, numberOf } from "../kit/laboratory.js";
 import { type Load, measure, MODES, type ModeResult } from "./attack.js";
 import type { Latencies } from "./wellBehaved.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /** Set inside the network of its own. */
 const INSIDE = "PORTICO_SLOW_INSIDE";
@@ -89,7 +89,7 @@ async function startUpstream(): Promise<{ readonly child: ChildProcess; readonly
   const child = spawn(process.execPath, ["--import", "tsx", join(__dirname, "upstream.ts")], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const [line] = (await nextEvent(child.stdout, "data")) as [Buffer];
   return { child, port: Number(line.toString()) };
 }
 

@@ -1,5 +1,4 @@
 import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import http2 from "node:http2";
@@ -16,6 +15,7 @@ import { pattern, patternHash } from "../transfer/pattern.js";
 import { type Idle, idleUsageOf } from "./idle.js";
 import { type Client, HALF_BYTES, MEDIA, OPERATIONS, type Protocol, SIZES } from "./operations.js";
 import { type Trend, trendOf } from "./trend.js";
+import { nextEvent } from "../kit/waiting.js";
 
 const ROOT = join(__dirname, "../..");
 const PROTOCOLS: readonly Protocol[] = ["http", "https", "http2"];
@@ -61,7 +61,7 @@ export async function soak(options: SoakOptions): Promise<{
     stdio: ["ignore", "pipe", "inherit"],
   });
   try {
-    const [line] = (await once(upstream.stdout, "data")) as [Buffer];
+    const [line] = (await nextEvent(upstream.stdout, "data")) as [Buffer];
     const port = Number(line.toString());
     const digests = new Map<number, string>();
     for (const size of SIZES) digests.set(size, await patternHash(size));

@@ -8,6 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { childrenOf, resident, written } from "../kit/processes.js";
 import { pattern, patternHash } from "./pattern.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /** One large transfer through the proxy, and what it cost the proxy. */
 export interface Transfer {
@@ -88,7 +89,7 @@ async function overHttp1(port: number, what: Pick<Transfer, "direction" | "bytes
     path: `/synchttp/file?bytes=${what.bytes}`,
     headers: upload ? { "Content-Length": what.bytes } : {},
   });
-  const response = once(request, "response");
+  const response = nextEvent(request, "response");
   if (upload) await pipeline(pattern(what.bytes), request);
   else request.end();
   const [body] = (await response) as [NodeJS.ReadableStream];

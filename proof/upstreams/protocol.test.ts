@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { ask } from "./client.js";
 import { NAMES, PYTHON, recipe, type ServerName } from "./servers.js";
 import { stageOf } from "./stage.js";
+import { nextEvent } from "../kit/waiting.js";
 
 /** What is more than a request and its answer: informational answers (RFC 9110, 15.2), and WebSockets (RFC 6455). */
 
@@ -35,7 +36,7 @@ async function askOverHttp2(name: ServerName): Promise<unknown> {
   stream.on("headers", (headers) => informational.push(headers[":status"]));
   let body = "";
   stream.on("data", (piece: Buffer) => (body += piece.toString()));
-  const [headers] = (await once(stream, "response")) as [
+  const [headers] = (await nextEvent(stream, "response")) as [
     http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader,
   ];
   await once(stream, "end");
