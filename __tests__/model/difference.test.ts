@@ -69,6 +69,14 @@ const CASES: readonly Case[] = [
     { old: "410" },
   ],
   ["way.elsewhere", to(files), to({ ...files, directory: "/srv" }), "virtualServers[0].routes[1]"],
+  [
+    // A redirect to the directory becomes its index.
+    "way.elsewhere",
+    to(files),
+    { routes: [{ name: "more", path: "/more", match: "exact", action: files }] },
+    "virtualServers[0].routes[1]",
+    { old: "files of /srv/www", new: "files of /srv/www, the index alone" },
+  ],
   ["way.elsewhere", {}, { upstream: { url: "http://127.0.0.1:8001" } }, "virtualServers[0].routes[0]"],
   ["way.elsewhere", {}, { action: { strip: "raw" } }, "virtualServers[0].routes[0]"],
   ["way.answered", to(files), to({ type: "redirect", host: "b.example.org" }), "virtualServers[0].routes[1]"],

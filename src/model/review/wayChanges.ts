@@ -50,7 +50,10 @@ function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Chan
 const LIMITS = ["requestBodyBytesMax", "requestBodyTimeoutMs", "sendTimeoutMs"] as const;
 
 const WRITES = { nothing: "", byMethod: ", writes by method", always: ", writes always" };
-const said = ({ lead, route }: WayIn): string => lead.text + WRITES[writesOf(route)];
+const said = ({ lead, route }: WayIn): string =>
+  lead.text +
+  (lead.kind === "staticFiles" && route.match === "exact" ? ", the index alone" : "") +
+  WRITES[writesOf(route)];
 
 function writable(was: WayIn, is: WayIn): readonly Change[] {
   const order = ["nothing", "byMethod", "always"] as const;

@@ -11,6 +11,8 @@ import {
   type VirtualServerConfig,
 } from "../index.js";
 import { redirectPort } from "../actions/location.js";
+import { restBelow } from "../actions/staticPath.js";
+import type { NormalisedPath } from "../target.js";
 
 /**
  * What is reachable: the one answer for the table and the graph of a review, and for `portico check --against`. The
@@ -129,11 +131,11 @@ const LEADS: Leads = {
     const text = words.join(", ");
     return { kind: "proxy", text, key: `${text} ${strip}` };
   },
-  staticFiles: (_, { path }, { directory, index }) => ({
+  staticFiles: (_, route, { directory, index }) => ({
     kind: "staticFiles",
     text: `files of ${directory}`,
-    // What is below the route's path is looked up in the directory.
-    key: JSON.stringify([directory, path, index]),
+    // What is below the route's path is looked up in the directory; the path without anything below has its own rule.
+    key: JSON.stringify([directory, route.path, index, restBelow(route, route.path as NormalisedPath)]),
   }),
   redirect: (_, __, action) => {
     const { status, scheme, host = SAME_HOST, path = "(same path)" } = action;
