@@ -140,6 +140,14 @@ test("thousands of things take a bounded place", () => {
   expect(JSON.stringify(board.kept).length).toBeLessThan(1_000_000);
 });
 
+test("what was told and is over makes room for something new", () => {
+  const played = new Played();
+  for (let i = 0; i < 500; i++) played.board.happened(one(`e/${i}`), played.now);
+  played.until(2);
+  played.board.raise(one("a/1"), played.now);
+  expect(played.until(10).told.slice(1)).toEqual(["4: problem a/1"]);
+});
+
 const DAY = 86_400_000;
 const certificate = { names: ["files.example.org"], from: "/c.pem", notBefore: START - 80 * DAY };
 const failure = { message: "the authority could not connect", fix: "Open port 80." };

@@ -144,11 +144,18 @@ export class NoticeBoard {
     const words = cleaned(notice);
     const known = this.entries.get(words.key);
     if (known !== undefined) return Object.assign(known, words);
-    if (this.entries.size >= ENTRIES_MAX) return undefined;
+    if (this.entries.size >= ENTRIES_MAX && !this.forgetOldest()) return undefined;
     const state = { open: false, since: now, told: false, toldAt: 0, quietMs: QUIET_MS, ended: false };
     const made = { ...words, ...state };
     this.entries.set(words.key, made);
     return made;
+  }
+
+  /** Of what is over and told nothing is left but when: rather is it told twice than something new not at all. */
+  private forgetOldest(): boolean {
+    for (const { key, open, ended } of this.entries.values())
+      if (!open && !ended) return this.entries.delete(key);
+    return false;
   }
 
   private tidy(now: number): void {
