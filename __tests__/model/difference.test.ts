@@ -51,6 +51,7 @@ function site({ top = {}, listener, upstream, server, route, action, routes = []
 }
 
 const files = { type: "staticFiles", directory: "/srv/www" };
+const withIndex = { ...files, index: ["index.html"] };
 const to = (action: Loose): Site => ({ routes: [{ name: "more", path: "/more", action }] });
 const policy = (name: string): Site => ({ listener: { tls: { ...TLS, policy: name } } });
 const fields = (responseHeaders: Loose): Site => ({ server: { responseHeaders } });
@@ -70,12 +71,21 @@ const CASES: readonly Case[] = [
   ],
   ["way.elsewhere", to(files), to({ ...files, directory: "/srv" }), "virtualServers[0].routes[1]"],
   [
-    // A redirect to the directory becomes its index.
     "way.elsewhere",
-    to(files),
-    { routes: [{ name: "more", path: "/more", match: "exact", action: files }] },
+    to(withIndex),
+    { routes: [{ name: "more", path: "/more", match: "exact", action: withIndex }] },
     "virtualServers[0].routes[1]",
-    { old: "files of /srv/www", new: "files of /srv/www, the index alone" },
+    {
+      old: 'files of /srv/www, below /more, index "index.html", redirect to /more/',
+      new: 'files of /srv/www, below /more, index "index.html"',
+    },
+  ],
+  [
+    "way.answered",
+    to({ type: "respond", status: 410, body: "a\n" }),
+    to({ type: "respond", status: 410, body: "b" }),
+    "virtualServers[0].routes[1]",
+    { old: "410, text/plain; charset=utf-8: a\\n", new: "410, text/plain; charset=utf-8: b" },
   ],
   ["way.elsewhere", {}, { upstream: { url: "http://127.0.0.1:8001" } }, "virtualServers[0].routes[0]"],
   ["way.elsewhere", {}, { action: { strip: "raw" } }, "virtualServers[0].routes[0]"],

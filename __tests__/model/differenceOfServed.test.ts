@@ -132,6 +132,7 @@ test("whatever a request gets that it did not get is named", () => {
   fc.assert(
     fc.property(configs, configs, fc.array(requests, { minLength: 20, maxLength: 20 }), (old, now, asked) => {
       const found = differences(old, now);
+      for (const { id, old: before, new: after } of found) expect([id, before]).not.toEqual([id, after]);
       for (const request of asked) {
         const [was, is] = [served(old, request), served(now, request)];
         if (was === is) {

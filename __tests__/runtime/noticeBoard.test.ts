@@ -140,12 +140,20 @@ test("thousands of things take a bounded place", () => {
   expect(JSON.stringify(board.kept).length).toBeLessThan(1_000_000);
 });
 
-test("what was told and is over makes room for something new", () => {
+test("what is over and was told longest ago makes room for something new, what goes on does not", () => {
   const played = new Played();
-  for (let i = 0; i < 500; i++) played.board.happened(one(`e/${i}`), played.now);
-  played.until(2);
-  played.board.raise(one("a/1"), played.now);
-  expect(played.until(10).told.slice(1)).toEqual(["4: problem a/1"]);
+  played.board.raise(one("open"), played.now);
+  played.board.happened(one("late"), played.now);
+  for (let i = 0; i < 498; i++) played.board.happened(one(`e/${i}`), played.now);
+  played.until(7 * HOUR);
+  played.told.length = 0;
+  // Told again, and so the newest now.
+  played.board.happened(one("late"), played.now);
+  played.until(7 * HOUR + 5);
+  played.board.raise(one("new"), played.now);
+  for (const key of ["late", "open"]) played.board.happened(one(key), played.now);
+  played.until(7 * HOUR + 10);
+  expect(played.told.map((line) => line.replace(/^\d+: /, ""))).toEqual(["event late", "problem new"]);
 });
 
 const DAY = 86_400_000;

@@ -1,4 +1,5 @@
 import { isLoopback, serversOf, type UpstreamConfig, upstreamAddress, upstreamScheme } from "../index.js";
+import { printableValue } from "../printable.js";
 import type { Change } from "./findings.js";
 import { answerFieldChanges } from "./answerFieldChanges.js";
 import { widened } from "./listenerChanges.js";
@@ -31,10 +32,11 @@ function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Chan
       : "way.elsewhere"
     : "way.answered";
   if (was === undefined) return [{ id, place, old: "404", new: said(is) }, ...statusChanges(was, is)];
+  const sameText = was.lead.kind === is.lead.kind && was.lead.text === is.lead.text;
   return [
-    ...(was.lead.kind === is.lead.kind && was.lead.key === is.lead.key
+    ...(sameText && was.lead.detail === is.lead.detail
       ? []
-      : [{ id, place, old: said(was), new: said(is) } as const]),
+      : [{ id, place, old: said(was, sameText), new: said(is, sameText) } as const]),
     ...writable(was, is),
     ...(leadsInside(was) && leadsInside(is)
       ? raised(was.route, is.route, place, LIMITS, ["requestBodyBytesMax"])
@@ -50,10 +52,8 @@ function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Chan
 const LIMITS = ["requestBodyBytesMax", "requestBodyTimeoutMs", "sendTimeoutMs"] as const;
 
 const WRITES = { nothing: "", byMethod: ", writes by method", always: ", writes always" };
-const said = ({ lead, route }: WayIn): string =>
-  lead.text +
-  (lead.kind === "staticFiles" && route.match === "exact" ? ", the index alone" : "") +
-  WRITES[writesOf(route)];
+const said = ({ lead, route }: WayIn, detailed = false): string =>
+  lead.text + (detailed ? `, ${printableValue(lead.detail)}` : "") + WRITES[writesOf(route)];
 
 function writable(was: WayIn, is: WayIn): readonly Change[] {
   const order = ["nothing", "byMethod", "always"] as const;

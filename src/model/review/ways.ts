@@ -36,8 +36,8 @@ export interface Lead {
   readonly kind: RouteConfig["action"]["type"];
   /** What a reader is told: `http://127.0.0.1:8000`, `files of /srv/www`, `301 to https://(same host)(same path)`. */
   readonly text: string;
-  /** Equal for routes that answer the same request alike; it has what is left out of the text. */
-  readonly key: string;
+  /** What the text leaves out, for a reader of two leads with the same text; with both equal, requests are answered alike. */
+  readonly detail: string;
 }
 
 /** Every way in, in the order of the config. */
@@ -129,28 +129,31 @@ const LEADS: Leads = {
       ...(hostHeader === "upstream" ? ["by its own Host"] : []),
     ];
     const text = words.join(", ");
-    return { kind: "proxy", text, key: `${text} ${strip}` };
+    return { kind: "proxy", text, detail: `strip ${strip}` };
   },
   staticFiles: (_, route, { directory, index }) => ({
     kind: "staticFiles",
     text: `files of ${directory}`,
-    // What is below the route's path is looked up in the directory; the path without anything below has its own rule.
-    key: JSON.stringify([directory, route.path, index, restBelow(route, route.path as NormalisedPath)]),
+    detail: [
+      `below ${route.path}`,
+      index.length === 0 ? "no index" : `index ${index.map((name) => JSON.stringify(name)).join(" ")}`,
+      ...(restBelow(route, route.path as NormalisedPath) === "" ? [`redirect to ${route.path}/`] : []),
+    ].join(", "),
   }),
   redirect: (_, __, action) => {
     const { status, scheme, host = SAME_HOST, path = "(same path)" } = action;
     const text = `${status} to ${scheme}://${urlAuthority(scheme, host, redirectPort(action))}${path}`;
-    return { kind: "redirect", text, key: text };
+    return { kind: "redirect", text, detail: "" };
   },
   respond: (_, __, { status, body, contentType }) => ({
     kind: "respond",
     text: `${status}`,
-    key: JSON.stringify([status, body, contentType]),
+    detail: `${contentType}: ${body}`,
   }),
   status: (_, __, { allow, addresses, fileNames }) => ({
     kind: "status",
     text: `the status, for ${[...allow].sort().join(" and ")}`,
-    key: JSON.stringify([[...allow].sort(), addresses, fileNames]),
+    detail: `addresses ${addresses}, file names ${fileNames ? "shown" : "hidden"}`,
   }),
 };
 

@@ -151,11 +151,14 @@ export class NoticeBoard {
     return made;
   }
 
-  /** Of what is over and told nothing is left but when: rather is it told twice than something new not at all. */
+  /**
+   * Forgets what is over and was told longest ago, if anything is: telling one thing too early is better than never
+   * telling another.
+   */
   private forgetOldest(): boolean {
-    for (const { key, open, ended } of this.entries.values())
-      if (!open && !ended) return this.entries.delete(key);
-    return false;
+    const over = [...this.entries.values()].filter(({ open, ended }) => !open && !ended);
+    const oldest = over.sort((a, b) => a.toldAt - b.toldAt)[0];
+    return oldest !== undefined && this.entries.delete(oldest.key);
   }
 
   private tidy(now: number): void {
