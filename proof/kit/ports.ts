@@ -76,6 +76,13 @@ function listening(port: number): Promise<Server | undefined> {
   });
 }
 
+/** Listens on a port of this machine, so that nothing else can: when this returns, not some time after. */
+export async function occupied(port: number): Promise<Server> {
+  const server = createServer().listen(port, "127.0.0.1");
+  await once(server, "listening");
+  return server;
+}
+
 /** Whether nobody listens on a port of this machine. */
 export async function isRefused(port: number): Promise<boolean> {
   const socket = connect(port, "127.0.0.1");

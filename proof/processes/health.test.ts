@@ -9,7 +9,7 @@ import { Health } from "../../src/runtime/supervisor/health.js";
 import { KeepAliveClient } from "../kit/keepAliveClient.js";
 import { everywhere, fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { alive, installedRuntime, killAll, Portico, processes, SELDOM } from "../kit/portico.js";
-import { freePort, freePorts } from "../kit/ports.js";
+import { freePort, freePorts, occupied } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";
 
 /** The health listener, as probes see it; and what comes between SIGTERM and the drain. */
@@ -217,7 +217,7 @@ test("a reload moves it, and one that is refused leaves it where it was", async 
   await portico.says(/configuration reloaded/);
   expect((await probe("/readyz", other)).status).toBe(200);
   await expect(probe("/readyz")).rejects.toThrow("ECONNREFUSED");
-  const taken = net.createServer().listen(health, "127.0.0.1");
+  const taken = await occupied(health);
   portico.rewrite(config());
   portico.signal("SIGHUP");
   await portico.says(
@@ -253,8 +253,7 @@ test("a takeover in the middle of a reload that moves it leaves it where the rel
   await health.settle(at(after!));
   expect((await probe("/readyz", after)).status).toBe(200);
   await expect(probe("/readyz", before)).rejects.toThrow("ECONNREFUSED");
-  const taken = net.createServer().listen(before!, "127.0.0.1");
-  await once(taken, "listening");
+  const taken = await occupied(before!);
   await health.settle(at(before!));
   expect(problems).toMatchObject([{ code: "listen.address-in-use", path: "healthListener" }]);
   await health.settle(undefined);
@@ -263,7 +262,7 @@ test("a takeover in the middle of a reload that moves it leaves it where the rel
 });
 
 test("a start is refused if the port is taken", async () => {
-  const taken = net.createServer().listen(health, "127.0.0.1");
+  const taken = await occupied(health);
   portico = await Portico.start(config());
   await portico.gone;
   expect([portico.code, portico.errors]).toEqual([1, expect.stringContaining("listen.address-in-use")]);

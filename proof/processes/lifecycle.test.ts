@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { VERSION } from "../../src/model/version.js";
 import { fixed, logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { freePort } from "../kit/ports.js";
+import { freePort, occupied } from "../kit/ports.js";
 import { type Issued, issue } from "../kit/certificates.js";
 import { Hammer, KeepAliveClient } from "../kit/keepAliveClient.js";
 import { alive, installedRuntime, openFolder, Portico } from "../kit/portico.js";
@@ -174,8 +174,7 @@ describe("start", () => {
   });
 
   test("names the process that uses the port, and every other socket it cannot open", async () => {
-    const holder = net.createServer().listen(port, "127.0.0.1");
-    await once(holder, "listening");
+    const holder = await occupied(port);
     const listeners = [
       { name: "http", address: "127.0.0.1", port, protocol: "http" as const },
       { name: "far", address: "192.0.2.77", port, protocol: "http" as const },
