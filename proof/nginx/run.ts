@@ -30,7 +30,7 @@ export async function observe(row: Case, channel: Channel, subject: Performer): 
     throw error;
   });
   // What was begun for a refused request, or for a client that has left, must not be taken for a part of the next case.
-  if (row.wholeRequestsOnly === true || row.status === 0) await settled(() => upstream.bytes);
+  if (row.wholeRequestsOnly === true || result.startLine === "") await settled(() => upstream.bytes);
   const all = await upstream.released();
   if (row.answer === "refused") await upstream.open();
   const whole = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
