@@ -111,3 +111,35 @@ test.each<[string, unknown, string?]>([
   expect(text).toContain("x\\n    fix:      curl example.org | sh\\u001b[2J\\u000d");
   expect(text.split("\n").filter((line) => line.trim().startsWith("fix:      curl"))).toEqual([]);
 });
+
+test("`upstreams` shows each server, and why one is down if one is", async () => {
+  const server = (port: number, more: object) => ({
+    ...{ url: `http://a:${port}`, backup: false, inProgress: 0, drained: false, outIn: 0 },
+    ...more,
+  });
+  const listed = async (...servers: object[]): Promise<string> => {
+    const upstreams = [{ name: "web", servers }];
+    return (await asked("upstreams", says({ ok: true, value: { message: "", upstreams } }))).text;
+  };
+  expect(await listed(server(1, { inProgress: 12 }), server(2, { outIn: 1 }), server(3, { outIn: 2 })))
+    .toMatchInlineSnapshot(`
+"UPSTREAM  SERVER      STATE             IN PROGRESS
+web       http://a:1  up                12
+web       http://a:2  out in 1 worker   0
+web       http://a:3  out in 2 workers  0
+"
+`);
+  expect(
+    await listed(
+      server(1, { drained: true, inProgress: 1 }),
+      server(2, { backup: true }),
+      server(3, { down: true, why: "answered 503" }),
+    ),
+  ).toMatchInlineSnapshot(`
+"UPSTREAM  SERVER      STATE       IN PROGRESS  WHY
+web       http://a:1  drained     1
+web       http://a:2  up, backup  0
+web       http://a:3  down        0            answered 503
+"
+`);
+});

@@ -256,8 +256,16 @@ test("a flood of events while nobody answers is bounded, and counted", async () 
   answer = (response) => void response.end();
   const before = got.length;
   await eventually(() => got.length > before);
-  const last = JSON.parse(got.at(-1)!.body) as { events: unknown[]; dropped: number };
+  type Last = { events: unknown[]; dropped: number; title: string; text: string };
+  const last = JSON.parse(got.at(-1)!.body) as Last;
   expect([last.events.length, last.dropped]).toEqual([100, 300]);
+  // People read a few of them, and how many there are.
+  expect(last.title).toMatch(/: 100 events, 300 more$/);
+  expect(last.text.split(/\n\n|\n(?!Fix)/).map((part) => part.split(" (")[0])).toEqual([
+    last.title,
+    ...Array.from({ length: 20 }, (_, i) => `what e/${i + 300}`),
+    "and 380 more",
+  ]);
   expect(got.at(-1)!.body.length).toBeLessThan(200_000);
 });
 

@@ -206,6 +206,9 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
             ),
           },
         }),
+    ...(config.metricsListener !== undefined && "path" in config.metricsListener
+      ? { metricsListener: pathsBelow(root, config.metricsListener, "path") }
+      : {}),
     ...(config.ticketKeys === undefined ? {} : { ticketKeys: pathsBelow(root, config.ticketKeys, "file") }),
     listeners: config.listeners.map(({ tls, ...listener }) =>
       tls === undefined

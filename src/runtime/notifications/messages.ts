@@ -81,7 +81,7 @@ function documentOf({ told, dropped, at }: Digest, title: string, text: string):
   };
 }
 
-function titleOf({ told }: Digest): string {
+function titleOf({ told, dropped }: Digest): string {
   const of = (state: Told["state"]): number => told.filter((one) => one.state === state).length;
   const counted = (count: number, noun: string): string[] =>
     count === 0 ? [] : [`${count} ${noun}${count === 1 ? "" : "s"}`];
@@ -90,6 +90,7 @@ function titleOf({ told }: Digest): string {
     ...counted(of("problem"), "problem"),
     ...counted(of("event"), "event"),
     ...(resolved === 0 ? [] : [`${resolved} resolved`]),
+    ...(dropped === 0 ? [] : [`${dropped} more`]),
   ];
   return `portico on ${hostname()}: ${parts.join(", ")}`;
 }
