@@ -8,22 +8,31 @@ import { run } from "../../src/cli/program.js";
 /** A proxy that was taken over answers root's commands: it says what it likes, and gets nothing by it. */
 
 async function asked(command: string, answer: (socket: Socket) => void, seconds = 60) {
+  return ask([command], answer, seconds);
+}
+
+async function ask(command: readonly string[], answer: (socket: Socket) => void, seconds = 60) {
   const folder = mkdtempSync(join(tmpdir(), "portico-answers-"));
   const control = join(folder, "control.sock");
   const sockets = new Set<Socket>();
   const proxy = createServer((socket) => {
     sockets.add(socket);
-    socket.on("error", () => undefined).once("data", () => answer(socket));
+    socket
+      .on("error", () => undefined)
+      .once("data", (data: Buffer) => {
+        request = data.toString();
+        answer(socket);
+      });
   }).listen(control);
   await once(proxy, "listening");
-  let text = "";
+  let [request, text] = ["", ""];
   try {
     const add = (more: string): void => void (text += more);
-    const code = await run([command, "--control", control, "--timeout", String(seconds)], {
+    const code = await run([...command, "--control", control, "--timeout", String(seconds)], {
       out: add,
       err: add,
     });
-    return { code, text };
+    return { code, text, request };
   } finally {
     for (const socket of sockets) socket.destroy();
     proxy.close();
@@ -142,4 +151,35 @@ web       http://a:2  up, backup  0
 web       http://a:3  down        0            answered 503
 "
 `);
+});
+
+const UNTIL = "2099-05-17T14:30";
+
+test.each<[string[], object]>([
+  [["reload"], { command: "reload" }],
+  [["upgrade"], { command: "upgrade" }],
+  [
+    ["upgrade", "--node", "/opt/node", "--runtime", "/opt/portico.mjs"],
+    { command: "upgrade", node: "/opt/node", runtime: "/opt/portico.mjs" },
+  ],
+  [["status"], { command: "overview" }],
+  [["certificates"], { command: "certificates" }],
+  [["certificates", "renew"], { command: "renew" }],
+  [["certificates", "renew", "a.example"], { command: "renew", name: "a.example" }],
+  [["upstreams"], { command: "upstreams" }],
+  [["upstreams", "drain", "web", "http://a:1"], { command: "drain", name: "web", server: "http://a:1" }],
+  [["upstreams", "undrain", "web", "http://a:1"], { command: "undrain", name: "web", server: "http://a:1" }],
+  [["maintenance"], { command: "pauses" }],
+  [["maintenance", "on"], { command: "maintenance", begin: {} }],
+  [
+    ["maintenance", "on", "--server", "web", "--until", UNTIL, "--message", "Later."],
+    { command: "maintenance", server: "web", begin: { until: Date.parse(UNTIL), message: "Later." } },
+  ],
+  [["maintenance", "off"], { command: "maintenance" }],
+  [["maintenance", "off", "--server", "web"], { command: "maintenance", server: "web" }],
+  [["notify", "--test"], { command: "notify" }],
+])("%j asks for %j", async (command, request) => {
+  const seen = await ask(command, says({ ok: true, value: { message: "done" } }));
+  expect(seen.request).toMatch(/^.+\n$/);
+  expect(JSON.parse(seen.request)).toEqual(request);
 });
