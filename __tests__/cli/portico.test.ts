@@ -5,7 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import { buildBundle } from "../../build/bundle.js";
 import { BUNDLE, ROOT } from "../../build/paths.js";
-import { freePortOffset } from "../../proof/kit/ports.js";
+import { freePort, freePortOffset } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
 import { createMedia } from "../../demo/media.js";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
@@ -421,12 +421,14 @@ describe("preview and check --live", () => {
     expect(responses[3].cause).toMatch(/certificate is not trusted/);
   });
 
-  test("a reload moves the changed config as well, and refuses a bad one", async () => {
+  test("a reload moves the changed config as well, and refuses a bad one; a port shows the status", async () => {
     const root = await layOutHost("reload", { mode: "plain", host: "127.0.0.1" });
     const file = path.join(root, "etc/portico/portico.json");
     // Without a deployment, the routes of the config are asked.
     rmSync(path.join(root, "etc/portico/deployment.json"));
-    const { preview, at } = await startPreview(root);
+    const statusPort = await freePort();
+    const { preview, at } = await startPreview(root, ["--status-port", String(statusPort)]);
+    expect((await fetch(`http://127.0.0.1:${statusPort}/status`)).status).toBe(200);
     const good = readFileSync(file, "utf8");
     writeFileSync(file, good.replace('"port":80', '"port":99999'));
     preview.signal("SIGHUP");

@@ -276,6 +276,22 @@ test("with several applications, lines without a host need one", async () => {
   expect((await replay(named, same, same)).code).toBe(0);
 });
 
+test("lines without a scheme came over https, unless it is given", async () => {
+  const servers = (status: number): object => ({
+    virtualServers: ["http", "https"].map((listener) => ({
+      ...{ name: listener, serverNames: ["a.example"], default: true, listeners: [listener] },
+      routes: [
+        { name: "all", path: "/", action: { type: "respond", status: listener === "http" ? status : 200 } },
+      ],
+    })),
+  });
+  const [before, after] = [200, 404].map((status) => config(`${status}.json`, [], servers(status)));
+  const log = save("scheme.log", line("GET /sync HTTP/1.1"));
+  expect((await replay(log, before!, after!)).code).toBe(0);
+  expect((await replay(log, before!, after!, "--scheme", "https")).code).toBe(0);
+  expect((await replay(log, before!, after!, "--scheme", "http")).code).toBe(1);
+});
+
 test("queries, tokens and bytes that act on a terminal are not shown", async () => {
   const [before, after] = [config("before.json"), config("after.json", changed("web", { name: "ui" }))];
   const secret = "0123456789abcdef0123";

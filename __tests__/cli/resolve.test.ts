@@ -42,7 +42,11 @@ test.each([
   ["/dav/a", ["--listener", "private"], /listener +private\n[^]*virtual server +inside/],
   ["/media/a", [], /^GET [^]*answer +the file \/srv\/media\/a\n/],
   ["/media/a", ["--method", "PUT"], /^PUT [^]*answer +405/],
-  ["/dav/a", ["--header", DESTINATION, "--header", "Overwrite: F"], /destination: \/dav\/b\n +overwrite: F\n/],
+  [
+    "/dav/a",
+    ["--header", DESTINATION, "--header", "Overwrite: F"],
+    /destination: \/dav\/b\n +overwrite: F\n/,
+  ],
 ])("%s %j", async (path, options, said) => {
   const file = join(openFolder(), "portico.json");
   writeFileSync(file, JSON.stringify(CONFIG));
