@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sampleOverview } from "../../proof/kit/overviews.js";
 import { run } from "../../src/cli/program.js";
 
 /** A proxy that was taken over answers root's commands: it says what it likes, and gets nothing by it. */
@@ -182,4 +183,18 @@ test.each<[string[], object]>([
   const seen = await ask(command, says({ ok: true, value: { message: "done" } }));
   expect(seen.request).toMatch(/^.+\n$/);
   expect(JSON.parse(seen.request)).toEqual(request);
+});
+
+test("`status --watch` asks again and again, until it is interrupted", async () => {
+  let asks = 0;
+  const overview = sampleOverview();
+  const answered = says({ ok: true, value: { message: "", overview } });
+  const { code, text } = await ask(["status", "--watch", "--json"], (socket) => {
+    asks++;
+    if (asks === 3) process.emit("SIGINT");
+    answered(socket);
+  });
+  const lines = text.trimEnd().split("\n");
+  expect([code, asks, lines.length]).toEqual([0, 3, 3]);
+  for (const line of lines) expect(JSON.parse(line)).toEqual({ ok: true, overview });
 });
