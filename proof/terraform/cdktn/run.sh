@@ -24,7 +24,10 @@ if grep -n '^npm install .*cdktf' README.md docs/*.md; then echo "a page of cdkt
 if grep -n 'config\.missing-package' docs/errors.md; then echo "no package of a provider can be missing here" >&2; exit 1; fi
 # Checks the library's types as well.
 npm run --silent build
-npx --no-install jest --maxWorkers=2 __tests__/constructs __tests__/kubernetes __tests__/testing
+# Whole stacks with resources of each provider, the texts that name a package, ids, tokens and checks at synth: what the
+# library of constructs has a part in. The rest is the same code.
+npx --no-install jest --maxWorkers=2 __tests__/constructs/{whole,stack,providers,mistakes,ids,tokens,lateChecks}.test.ts \
+  __tests__/kubernetes/frontEnd.test.ts __tests__/testing
 
 echo "==> the files of the package are those of cdktf-portico, with resources in place of provider packages"
 files() { npm pack --dry-run --ignore-scripts --json "$1" 2> /dev/null | grep -o '"path": "[^"]*"' | grep -v /providers/ | sort; }
