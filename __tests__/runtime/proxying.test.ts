@@ -748,6 +748,20 @@ describe("connections", () => {
     expect(parseAnswer(client.received).status).toBe(200);
   });
 
+  test.each([0, 50])(
+    "of pipelined requests all are answered, though their client half-closed %i ms later",
+    async (ms) => {
+      await start();
+      script = (peer) => peer.socket.on("data", () => setTimeout(() => peer.send(OK), 5));
+      const client = await connectTo(proxy.port);
+      client.send(GET.repeat(20));
+      await sleep(ms);
+      client.socket.end();
+      await client.until((peer) => peer.ended);
+      expect(client.received.match(/HTTP\/1\.1 200 /g)).toHaveLength(20);
+    },
+  );
+
   test("a client that goes away while the upstream is silent frees the upstream", async () => {
     await start();
     script = () => {};
