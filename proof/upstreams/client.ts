@@ -6,8 +6,8 @@ export interface Answer {
   readonly body: Buffer;
   /** Statuses of the informational answers before it. */
   readonly informational: readonly number[];
-  /** When each piece of the body came, in milliseconds after the first. */
-  readonly times: readonly number[];
+  /** The body as it came. */
+  readonly pieces: readonly Buffer[];
 }
 
 export interface Asking {
@@ -16,6 +16,8 @@ export interface Asking {
   /** A body; without a length it goes in chunks. With `Expect` it waits to be asked for. */
   readonly body?: AsyncIterable<Buffer> | Iterable<Buffer>;
   readonly agent?: Agent;
+  /** Called with each piece of the answer's body. */
+  readonly onPiece?: () => void;
   /** How long nothing of the answer's body is read. Default 0. */
   readonly restMs?: number;
 }
@@ -32,10 +34,10 @@ export async function asOneClient<T>(does: (agent: Agent) => Promise<T>): Promis
 
 /** Asks a port of this machine; rejects unless the answer is complete. */
 export function ask(port: number, path: string, asking: Asking = {}): Promise<Answer> {
-  const { method = "GET", headers, body, agent = new Agent(), restMs = 0 } = asking;
+  const { method = "GET", headers, body, agent = new Agent() } = asking;
   const asked = request({ host: "127.0.0.1", port, path, method, headers: { ...headers }, agent });
   const closed = new Promise<void>((done) => asked.once("close", done));
-  const answer = answerOf(asked, restMs);
+  const answer = answerOf(asked, asking);
   if (body === undefined) asked.end();
   else if (headers?.["Expect"] === undefined) void send(asked, body, closed);
   else asked.once("continue", () => void send(asked, body, closed)).flushHeaders();
@@ -43,7 +45,7 @@ export function ask(port: number, path: string, asking: Asking = {}): Promise<An
   return answer.then((came) => closed.then(() => came));
 }
 
-function answerOf(asked: ClientRequest, restMs: number): Promise<Answer> {
+function answerOf(asked: ClientRequest, { restMs = 0, onPiece }: Asking): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const informational: number[] = [];
     asked.on("information", ({ statusCode }) => informational.push(statusCode));
@@ -52,10 +54,9 @@ function answerOf(asked: ClientRequest, restMs: number): Promise<Answer> {
     asked.on("response", (response) => {
       asked.off("error", reject).on("error", () => {});
       const pieces: Buffer[] = [];
-      const times: number[] = [];
       response.on("data", (piece: Buffer) => {
         pieces.push(piece);
-        times.push(Date.now());
+        onPiece?.();
       });
       if (restMs > 0) {
         response.pause();
@@ -68,7 +69,7 @@ function answerOf(asked: ClientRequest, restMs: number): Promise<Answer> {
           headers: response.headers,
           body: Buffer.concat(pieces),
           informational,
-          times: times.map((time) => time - times[0]!),
+          pieces,
         }),
       );
     });

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 from urllib.parse import parse_qs
 
 
@@ -50,10 +51,16 @@ async def download(size, answer):
     await answer.piece(b"", False)
 
 
-async def pieces(count, seconds, answer):
+def arrived(query, count):
+    return "seen" not in query or os.path.getsize(query["seen"]) >= count
+
+
+async def pieces(query, seconds, answer):
     await answer.head(200)
-    for i in range(count):
+    for i in range(int(query["count"])):
         await asyncio.sleep(seconds)
+        while not arrived(query, i):
+            await asyncio.sleep(0.005)
         await answer.piece(f"piece {i}\n".encode())
     await answer.piece(b"", False)
 
@@ -84,6 +91,6 @@ async def application(scope, receive, send):
     elif action == "download":
         await download(int(query["size"]), answer)
     elif action == "pieces":
-        await pieces(int(query["count"]), seconds, answer)
+        await pieces(query, seconds, answer)
     else:
         await answer.whole("no such action", 404)

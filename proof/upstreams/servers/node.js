@@ -1,5 +1,6 @@
 // The application of the tests on Node's own server; wsgi.py says what it answers.
 const { createHash } = require("node:crypto");
+const { statSync } = require("node:fs");
 const { createServer } = require("node:http");
 const { setTimeout: sleep } = require("node:timers/promises");
 const { once } = require("node:events");
@@ -41,6 +42,7 @@ const ACTIONS = {
   async pieces(query, _request, response) {
     for (let i = 0; i < Number(query.get("count")); i++) {
       await sleep(Number(query.get("ms")));
+      while (query.has("seen") && statSync(query.get("seen")).size < i) await sleep(5);
       response.write(`piece ${i}\n`);
     }
     response.end();

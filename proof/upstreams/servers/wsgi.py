@@ -6,11 +6,13 @@ text      answers `code` with `text` as its body, in a segment after the head; `
 upload    size and hash of the body that came
 refuse    413 without a look at the body
 download  `size` bytes
-pieces    `count` lines, `ms` milliseconds apart
+pieces    `count` lines, `ms` milliseconds apart; of a file `seen` the length says how many have arrived: no more are
+          sent before these have
 hints     103 before the answer, where the server can
 """
 
 import hashlib
+import os
 import sys
 import time
 from urllib.parse import parse_qs
@@ -45,10 +47,16 @@ def download(size, start_response):
         yield block[: size - at]
 
 
-def pieces(count, seconds, start_response):
+def arrived(query, count):
+    return "seen" not in query or os.path.getsize(query["seen"]) >= count
+
+
+def pieces(query, seconds, start_response):
     start_response("200 OK", [("Content-Type", "text/plain")])
-    for i in range(count):
+    for i in range(int(query["count"])):
         time.sleep(seconds)
+        while not arrived(query, i):
+            time.sleep(0.005)
         yield f"piece {i}\n".encode()
 
 
@@ -76,7 +84,7 @@ def application(environ, start_response):
     if action == "download":
         return download(int(query["size"]), start_response)
     if action == "pieces":
-        return pieces(int(query["count"]), seconds, start_response)
+        return pieces(query, seconds, start_response)
     if action == "hints":
         environ["wsgi.early_hints"]([("Link", "</style.css>; rel=preload")])
         return plain("after hints", start_response)

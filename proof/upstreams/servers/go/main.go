@@ -24,6 +24,14 @@ func wait(query url.Values) {
 	time.Sleep(time.Duration(number(query, "ms")) * time.Millisecond)
 }
 
+func arrived(query url.Values, count int) bool {
+	if !query.Has("seen") {
+		return true
+	}
+	file, err := os.Stat(query.Get("seen"))
+	return err == nil && file.Size() >= int64(count)
+}
+
 func text(w http.ResponseWriter, query url.Values) {
 	code := number(query, "code")
 	text := query.Get("text")
@@ -72,6 +80,9 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	case "pieces":
 		for i := 0; i < number(query, "count"); i++ {
 			wait(query)
+			for !arrived(query, i) {
+				time.Sleep(5 * time.Millisecond)
+			}
 			fmt.Fprintf(w, "piece %d\n", i)
 			w.(http.Flusher).Flush()
 		}
