@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:os";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import type { ControlOutcome } from "../runtime/supervisor/control.js";
 import type { QuiesceRequest } from "../runtime/supervisor/listedPauses.js";
@@ -25,17 +25,15 @@ export function addQuiesce(program: Command, output: Output, done: (code: number
     .passThroughOptions()
     .description("run a command, such as a backup, while no request writes")
     .argument("<COMMAND...>", "the command and its arguments, after --")
-    .option(
-      "--wait <TIME>",
-      "how long to wait for requests that write and are in progress",
-      duration(DAY_MS),
-      600_000,
+    .addOption(
+      new Option("--wait <TIME>", "how long to wait for requests that write and are in progress")
+        .argParser(duration(DAY_MS))
+        .default(HOUR_MS / 6, "10m"),
     )
-    .option(
-      "--limit <TIME>",
-      "when requests are let through again, even if the command still runs",
-      duration(DAY_MS),
-      HOUR_MS,
+    .addOption(
+      new Option("--limit <TIME>", "when requests are let through again, even if the command still runs")
+        .argParser(duration(DAY_MS))
+        .default(HOUR_MS, "1h"),
     )
     .option("--reads", "refuse requests that read, too")
     .addHelpText(
