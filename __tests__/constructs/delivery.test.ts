@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TerraformStack, TerraformVariable } from "cdktf";
+import { type App, type TerraformStack, TerraformVariable } from "cdktf";
 import {
   type DailyDoctor,
   Delivery,
@@ -52,6 +52,22 @@ function deploymentOf(synthesized: Synthesized): DeploymentInput {
   const text = document![1].replace(/\$\{jsonencode\((?:file)?sha256\(.*?\)\)\}/g, `"${"0".repeat(64)}"`);
   return JSON.parse(text) as DeploymentInput;
 }
+
+test.each([
+  ["over ssh", () => overSsh({})],
+  ["on this machine", () => frontEnd({ host: { address: "192.0.2.10", delivery: Delivery.local() } })],
+])(
+  "a stack with a delivery %s is synthesized without any program: it may be applied by OpenTofu",
+  (_, made) => {
+    const { PATH } = process.env;
+    process.env["PATH"] = "/nowhere";
+    try {
+      (made().node.root as App).synth();
+    } finally {
+      process.env["PATH"] = PATH;
+    }
+  },
+);
 
 describe("delivery over ssh", () => {
   test.each<[string, (value: number) => SshDeliveryOptions, number]>([

@@ -9,7 +9,6 @@ import {
   type Problem,
   ProblemError,
 } from "../../src/index.js";
-import "./binaryVersion.js";
 
 let outdir: string | undefined;
 afterAll(() => {

@@ -1,5 +1,6 @@
-import { DataResource, type TerraformResource } from "cdktf";
+import type { TerraformResource } from "cdktf";
 import type { DeliveryHost } from "./way.js";
+import { TerraformData } from "./terraformData.js";
 
 /** What stands for all that a host gets. Its id is the deployment's identity, in Terraform's state and on the host. */
 export type DeploymentResource = TerraformResource & { readonly id: string };
@@ -9,9 +10,9 @@ const NAME = "Deployment";
 /** The host's deployment, made with the first file. */
 export function deploymentOf(
   host: DeliveryHost,
-  make = () => new DataResource(host, NAME),
+  make = () => new TerraformData(host, NAME),
 ): DeploymentResource {
-  return (host.node.tryFindChild(NAME) as DataResource | undefined) ?? make();
+  return (host.node.tryFindChild(NAME) as TerraformData | undefined) ?? make();
 }
 
 /** Whether anything is delivered to a host. */

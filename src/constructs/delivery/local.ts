@@ -1,5 +1,5 @@
 import { isAbsolute, normalize, resolve } from "node:path";
-import { DataResource, type TerraformResource } from "cdktf";
+import type { TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
 import { DEPLOYMENT_FILE } from "../../model/deployment.js";
 import { problem } from "../../model/index.js";
@@ -10,6 +10,7 @@ import { localFile } from "../providers/local.js";
 import { flag, type PropTable, text } from "../props/propTable.js";
 import { constructOf, deploymentOf } from "./identity.js";
 import { dependOn, onDestroy } from "./provisioning.js";
+import { TerraformData } from "./terraformData.js";
 
 /** Where a local delivery writes. */
 export interface LocalDeliveryOptions {
@@ -106,12 +107,12 @@ export class LocalDelivery implements DeliveryWay {
       sensitive: false,
     });
     // Terraform removes the files itself. Their services have to stop before that, so this resource is destroyed first.
-    const taking = new DataResource(scope, "Deactivation", {
+    const taking = new TerraformData(scope, "Deactivation", {
       input: { command: this.command(activation, `deactivate${whose}`) },
       provisioners: [onDestroy({ type: "local-exec", command: "${self.input.command}" })],
     });
     dependOn(taking, () => [document, ...dependsOn()]);
-    return new DataResource(scope, "Resource", {
+    return new TerraformData(scope, "Resource", {
       triggersReplace: { document: sha256 },
       dependsOn: [taking],
       provisioners: [{ type: "local-exec", command: this.command(activation, activate) }],

@@ -1,5 +1,4 @@
 import {
-  DataResource,
   type TerraformMetaArguments,
   type FileProvisioner,
   Fn,
@@ -47,6 +46,7 @@ import {
   sshFields,
 } from "./connection.js";
 import { lateSshChecks } from "./sshRules.js";
+import { TerraformData } from "./terraformData.js";
 
 /** Where a deployment is on its host, by the id of its resource: no other apply writes to the same files. */
 const placesOf = (id: string) => ({
@@ -91,7 +91,7 @@ export class SshDelivery implements DeliveryWay {
   deliver(scope: Construct, _id: string, file: DeliveredFile): FileResource {
     const deployment = this.deployment(file.host, scope);
     const { content, sha256 } = contentOf(scope, file);
-    const resource = new DataResource(scope, "Resource", {
+    const resource = new TerraformData(scope, "Resource", {
       triggersReplace: {
         uploads: this.staging(file.host, scope).id,
         path: file.path,
@@ -115,7 +115,7 @@ export class SshDelivery implements DeliveryWay {
     const sha256 = Fn.sha256(document.asString);
     // The hash is in the script: as part of the command it would be sensitive, and Terraform would show no output.
     const script = activateScript(places, { node, runtime, document: sha256, withoutAddress });
-    const resource = new DataResource(scope, "Resource", {
+    const resource = new TerraformData(scope, "Resource", {
       triggersReplace: { uploads: this.staging(host, scope).id, document: sha256 },
       ...this.connecting(host, [
         ...this.upload(scope, deployment, { content: document.asString }, sha256),
@@ -151,13 +151,13 @@ export class SshDelivery implements DeliveryWay {
     return deploymentOf(host, () => this.newDeployment(host));
   }
 
-  private newDeployment(host: DeliveryHost): DataResource {
+  private newDeployment(host: DeliveryHost): TerraformData {
     const { whenDestroyed = "restore" } = this.options;
     const restores = whenDestroyed !== "keep" && !this.isLeftOut;
     const fields = Object.entries(sshFields(this.options, host)).filter(([, value]) => value !== undefined);
     const kept = fields.map(([name, value]) => [snakeCase(name), value]);
     const own = fields.map(([name]) => [name, TerraformSelf.getString(`input.${snakeCase(name)}`)]);
-    const resource = new DataResource(host, "Deployment", {
+    const resource = new TerraformData(host, "Deployment", {
       // Kept for the destroy, which cannot look anything up.
       ...(restores ? { input: Object.fromEntries(kept) } : {}),
       // Terraform refuses an empty list.
@@ -192,13 +192,13 @@ export class SshDelivery implements DeliveryWay {
   /** Replaced for another machine, for a host that comes back, and for another user, whose home is another directory. */
   private staging(host: DeliveryHost, scope: IConstruct): DeploymentResource {
     const existing = host.node.tryFindChild("Staging");
-    if (existing !== undefined) return existing as DataResource;
+    if (existing !== undefined) return existing as TerraformData;
     const deployment = this.deployment(host, scope);
     const supported = [rootScript(this.options.sudo === true), heredoc(systemdScript())];
     const script = heredoc(prepareScript(this.scriptsInput(deployment, host)));
     const make = this.asRoot(script, [REMOVE_UPLOAD, ...supported]);
     const { user = "root", machineId } = this.options;
-    return new DataResource(host, "Staging", {
+    return new TerraformData(host, "Staging", {
       triggersReplace: {
         deployment: deployment.id,
         user,

@@ -1,4 +1,4 @@
-import { DataResource, type TerraformResource } from "cdktf";
+import type { TerraformResource } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { reachableAt } from "../../model/index.js";
@@ -22,6 +22,7 @@ import { SystemdUnit } from "../systemdUnit.js";
 import { warn } from "../warn.js";
 import { type FrontEndPairProps, type PairHostProps, refusePair } from "./props.js";
 import { SharedMaterial } from "./sharedMaterial.js";
+import { TerraformData } from "../delivery/terraformData.js";
 
 /**
  * The same front end on two hosts, with one address that moves from one to the other (VRRP, by keepalived): when the
@@ -141,11 +142,11 @@ export class FrontEndPair extends Construct {
   }
 
   /** Neither plan nor state ever has it. */
-  private shareSecret(id: string, file: string): DataResource {
+  private shareSecret(id: string, file: string): TerraformData {
     const logins = this.hosts.map((host) => host.delivery.login(host)!);
     const there = (["first", "second"] as const).filter((name) => name !== this.without);
     const variables = logins.map((login, i) => login.variables(i === 0 ? "FIRST" : "SECOND"));
-    return new DataResource(this, id, {
+    return new TerraformData(this, id, {
       triggersReplace: logins.map(({ machine }) => machine.id),
       provisioners: [
         {
