@@ -123,7 +123,9 @@ export abstract class Client {
     this.becomeQuiet();
     if (!this.closed) this.socket.end();
     await this.closing;
-    this.forsaken = performance.now() - this.leftAt >= HALF_CLOSED_MS;
+    // Node's TLS reads nothing more once it has ended its side.
+    const isDeaf = this.script.protocol === "https" && this.leftAt !== Infinity;
+    this.forsaken = isDeaf || performance.now() - this.leftAt >= HALF_CLOSED_MS;
     clearTimeout(this.hangs);
   }
 

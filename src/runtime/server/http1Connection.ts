@@ -373,6 +373,9 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   private clientEnded(): void {
     this.halfClosed = true;
     const { exchange } = this;
+    // It asked whether its body is wanted, and has a final response: it sends none, and reads on (RFC 9110, 10.1.1).
+    if (this.state === State.Body && exchange!.headSent && exchange!.awaitsContinue)
+      this.state = State.Answering;
     if (this.state === State.Answering) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
     // Requests wait here for the client to read the answers before them.
     else if (!this.inputOver) return;
