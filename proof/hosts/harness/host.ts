@@ -145,6 +145,8 @@ export class TestHost {
     await this.run("systemctl reboot");
     await eventually(async () => this.leader() !== before, "until the host goes down", {
       everyMs: 100,
+      // systemd waits for up to 90 s until a service has stopped.
+      ms: 180_000,
     });
     await this.up();
   }
