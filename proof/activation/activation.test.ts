@@ -644,7 +644,7 @@ describe("application settings", () => {
     expect(site.lines.filter((line) => line.includes("/conf/"))).toEqual([
       expect.stringContaining(`${files.fileServer}: our settings are undone`),
       expect.stringMatching(
-        /web_settings\.py:\d+: SITE_ROOT was changed by somebody else and stays as it is; before the first deployment it was '\/old\/'$/,
+        /web_settings\.py:\d+: SITE_ROOT was changed by another program or person and stays as it is; before the first deployment it was '\/old\/'$/,
       ),
       expect.stringMatching(
         /network\.conf:2: General\.SERVICE_URL was changed .* it was http:\/\/old\/sync$/,

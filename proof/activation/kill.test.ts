@@ -253,7 +253,7 @@ test("an activation, killed at any change", async () => {
     }
     if (n % 2 === 0) deliverOne(site);
     await site.activate();
-    expect(site.lines.filter((line) => line.includes("somebody else"))).toEqual([]);
+    expect(site.lines.filter((line) => line.includes("another program or person"))).toEqual([]);
     expect([at, site.snapshot()]).toEqual([at, n % 2 === 0 ? old : fresh]);
     expect(readdirSync(site.at("/var/lib/portico/deployment")).sort()).toEqual(["blobs", "state.json"]);
     site.remove();

@@ -144,7 +144,7 @@ test("an undo restores bytes that the edit has replaced, and says what was chang
     expect.objectContaining({
       code: "activation.changed-since",
       path: `${path}:${line}`,
-      message: `${item} was changed by somebody else and stays as it is; before the first deployment ${was}`,
+      message: `${item} was changed by another program or person and stays as it is; before the first deployment ${was}`,
     });
   expect(await undone()).toEqual({
     content: Buffer.from(edited),

@@ -580,7 +580,7 @@ describe("a settings file", () => {
 
   test("that was changed by somebody else stays", async () => {
     file("conf/a");
-    const message = "was changed by somebody else meanwhile";
+    const message = "was changed by another process meanwhile";
     const changed = oneProblem("settings.changed-meanwhile", LABEL, message);
     expect(await refusal(replace("conf/a", "new", "another"))).toEqual(changed);
     // Whoever owns it: it may have another owner by now.

@@ -21,7 +21,7 @@ export async function tellOfRollBack(
   const [refused] = outcome.ok ? [] : outcome.problems;
   // An older release does not know the request, and most configs name nobody.
   if (refused !== undefined && !/^control\.(?:no-notifications|bad-request)$/.test(refused.code))
-    report(`nobody was notified: ${problemTitle(refused)}`);
+    report(`no notification was sent: ${problemTitle(refused)}`);
 }
 
 const ANSWER_MS = 5_000;

@@ -73,7 +73,7 @@ function planItem({ env, path, lineAt }: EnvFile, item: EnvItem): ItemPlan {
 }
 
 const FIX = {
-  fix: "Write every item as `NAME=value` on a line of its own, with no quotes or backslashes in the lines above it that are left open.",
+  fix: "Write every item as `NAME=value` on a separate line, with no quotes or backslashes in the lines above it that are left open.",
 };
 
 /** Where readers begin to disagree about a place, or about what would be added at the end, and why. */

@@ -157,7 +157,7 @@ function planItem(lines: readonly IniLine[], item: IniItem, path: string): ItemP
 }
 
 const FIX = {
-  fix: "Write every item of the section as `key = value` on a line of its own that is not indented.",
+  fix: "Write every item of the section as `key = value` on a separate line that is not indented.",
 };
 
 /** What the two readers would read differently, as a message. */

@@ -46,7 +46,7 @@ function problemOf(refusal: Refusal, doing: Doing, label: string, self: number):
       return problem(code, label, `is larger than ${SETTINGS_BYTES_MAX} bytes`, { fix });
     }
     case "changed":
-      return problem("settings.changed-meanwhile", label, "was changed by somebody else meanwhile");
+      return problem("settings.changed-meanwhile", label, "was changed by another process meanwhile");
     case "foreign":
       return foreignOwner(label, refusal.uid, self);
     case "attributes": {

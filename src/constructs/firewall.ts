@@ -216,7 +216,7 @@ function sshPortProblems(at: string, props: Partial<FirewallProps>): Problem[] {
   const open = [...now(ports), ...tcp.map(({ port }) => port)];
   if (acceptLockOut || sshPort === undefined || !isKnown([sshPort, ...open]) || open.includes(sshPort))
     return [];
-  const message = `leaves out the SSH server's port ${sshPort}: nobody could log in over the network any more`;
+  const message = `leaves out the SSH server's port ${sshPort}: logins over the network would be blocked`;
   return [problem("firewall.locks-out", `${at}.ports`, message, { received: now(ports) })];
 }
 

@@ -82,7 +82,7 @@ function warnOfRoute(route: Route, all: readonly Route[]): void {
     warn(
       route,
       `This route takes ${path} and everything below it from ${taken.node.path}, which has the same path as a prefix. ` +
-        "Give it a path of its own, or use `replaceAction` of the other route.",
+        "Give it another path, or use `replaceAction` of the other route.",
     );
   }
   const secret = Object.keys((action.type === "proxy" && action.setHeaders) || {}).find((name) =>

@@ -100,7 +100,7 @@ function listenerProblems(plan: PodPlan): Problem[] {
 /** The kubelet asks at the pod's own address. */
 function healthProblems(path: string, health: ProxyConfig["healthListener"]): Problem[] {
   if (health === undefined) {
-    const fix = "Leave it as it is: without it nobody learns whether a pod is ready.";
+    const fix = "Leave it as it is: without it Kubernetes cannot tell whether a pod is ready.";
     return [problem("kubernetes.bad-value", path, "is missing", { fix })];
   }
   if (isWildcard(health.address)) return [];
@@ -237,7 +237,7 @@ function mountProblems({ path, props, secrets }: PodPlan): Problem[] {
     ...(props.volumes ?? []).map(({ mountPath }) => mountPath),
   ];
   const twice = places.filter((place, i) => places.indexOf(place) !== i);
-  const fix = "Give each Secret and volume a directory of its own.";
+  const fix = "Give each Secret and volume a separate directory.";
   return twice.map((received) =>
     problem("kubernetes.bad-value", path, "mounts two volumes in one place", { received, fix }),
   );

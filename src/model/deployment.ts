@@ -130,7 +130,7 @@ const network = z
     addresses: z
       .array(ipAddress("An address."))
       .default([])
-      .describe("Addresses that the host has, or that a router translates to one of its own."),
+      .describe("Addresses that the host has, or that a router translates to an address of the host."),
     portForwards: z
       .array(
         z.strictObject({

@@ -103,7 +103,7 @@ export const ERROR_TOKENS = {
     fix: "look at the error log for what is wrong with it, and correct the upstream",
   },
   proxy_internal_error: {
-    says: "Portico itself failed: a fault of its own, or of a disk, or no descriptors or ports were left",
+    says: "Portico itself failed: an internal fault, a fault of a disk, or no descriptors or ports were left",
     fix: "look at the error log, and report what it calls an internal fault",
   },
   proxy_configuration_error: {

@@ -90,7 +90,7 @@ function virtualAddressProblems(
   const own = ipv4Bits(virtualAddress)!;
   const others = { address, gateway };
   const same = Object.entries(others).find(([, other]) => other !== undefined && ipv4Bits(other) === own);
-  if (same !== undefined) return refuse(`is the host's ${same[0]}`, "an address of its own");
+  if (same !== undefined) return refuse(`is the host's ${same[0]}`, "an address that no host has");
   const length = netmask === undefined ? undefined : netmaskLength(netmask);
   if (bits !== undefined && length !== undefined && !sameNetwork(own, bits, length)) {
     const allowed = `an address in the subnet of ${address} with netmask ${netmask}`;

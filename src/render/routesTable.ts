@@ -43,7 +43,7 @@ function facts({ trustedProxies, clientAddressField, maintenance }: ProxyConfig)
   const trusted = trustedProxies.length === 0 ? "none" : `${list(trustedProxies)} (${clientAddressField})`;
   return [
     `trusted proxies: ${trusted}`,
-    `served during maintenance: ${maintenance.allow.length === 0 ? "nobody" : list(maintenance.allow)}`,
+    `served during maintenance: ${maintenance.allow.length === 0 ? "no client" : list(maintenance.allow)}`,
   ];
 }
 

@@ -74,7 +74,7 @@ export const HOST_ERRORS = {
     "settings.changed-meanwhile",
     "The file was changed by another process between reading and writing. That change stays.",
     "/srv/sync/conf/settings.py",
-    "was changed by somebody else meanwhile",
+    "was changed by another process meanwhile",
   ),
   ...seen(
     "settings.write-failed",
@@ -393,13 +393,13 @@ export const HOST_ERRORS = {
     "activation.changed-since",
     "The deployment is removed, but an item that it had set now has another value. That value stays.",
     "/srv/sync/conf/settings.py:31",
-    'SITE_ROOT was changed by somebody else and stays as it is; before the first deployment it was "/"',
+    'SITE_ROOT was changed by another program or person and stays as it is; before the first deployment it was "/"',
   ),
   ...seen(
     "control.no-notifications",
     "`portico notify --test` asks a proxy whose config has no `notifications`.",
     "",
-    "the config of the running portico names nobody to tell",
+    "the config of the running portico has no notification targets",
   ),
   ...seen(
     "control.not-notified",

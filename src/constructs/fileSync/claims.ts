@@ -23,7 +23,7 @@ export function takenNameProblems(frontEnd: {
     server.serverNames.flatMap((name, i) => {
       if (!isKnown(name) || !serverNames.includes(name)) return [];
       const message = `is a name of the application: its requests would no longer get to ${application.node.path}`;
-      const fix = "Add routes to `application`, or give the virtual server a name of its own.";
+      const fix = "Add routes to `application`, or give the virtual server another name.";
       const more = { received: name, allowed: "names that are not the application's", fix };
       return [
         problem("config.duplicate-server-name", `${server.node.path}.serverNames[${i}]`, message, more),

@@ -32,7 +32,7 @@ export function serverChances(
   return chances.map((one) => (spread.has(one.url) ? { ...one, why: `${one.why}; ${SPREAD}` } : one));
 }
 
-const SPREAD = "each address of the name is a server of its own";
+const SPREAD = "each address of the name is a separate server";
 
 function chancesOf(
   upstream: UpstreamConfig,

@@ -125,12 +125,12 @@ const WORDS: Readonly<Record<string, Words>> = {
     fix: () => "Use another authority: accounts are signed with ES256, which RFC 8555 recommends.",
   },
   externalAccountRequired: {
-    what: () => "the authority wants an account of its own first",
+    what: () => "the authority requires an account that was registered there before",
     fix: ({ wanted }) =>
       `Create a key at the authority, and give it as externalAccountBinding of ${wanted.authority.name}.`,
   },
   userActionRequired: {
-    what: () => "the authority waits for somebody to agree to something",
+    what: () => "the authority requires a person to act, for instance to accept new terms",
     fix: ({ instance }) =>
       instance === undefined ? "Log in at the authority, and do what it asks for." : `Visit ${instance}.`,
   },

@@ -166,4 +166,4 @@ const SERVERS_MS = 10_000;
 const HOST_MS = 60_000;
 
 const nobody = (): Problem =>
-  problem("control.no-notifications", "", "the config of the running portico names nobody to tell");
+  problem("control.no-notifications", "", "the config of the running portico has no notification targets");
