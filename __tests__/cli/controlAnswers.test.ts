@@ -6,13 +6,12 @@ import { join } from "node:path";
 import { sampleOverview } from "../../proof/kit/overviews.js";
 import { run } from "../../src/cli/program.js";
 
-/** A proxy that was taken over answers root's commands: it says what it likes, and gets nothing by it. */
+/**
+ * What commands ask a running proxy for, and what they make of its answer. A proxy that was taken over says what it likes, and
+ * gets nothing by it.
+ */
 
 async function asked(command: string, answer: (socket: Socket) => void, seconds = 60) {
-  return ask([command], answer, seconds);
-}
-
-async function ask(command: readonly string[], answer: (socket: Socket) => void, seconds = 60) {
   const folder = mkdtempSync(join(tmpdir(), "portico-answers-"));
   const control = join(folder, "control.sock");
   const sockets = new Set<Socket>();
@@ -29,7 +28,7 @@ async function ask(command: readonly string[], answer: (socket: Socket) => void,
   let [request, text] = ["", ""];
   try {
     const add = (more: string): void => void (text += more);
-    const code = await run([...command, "--control", control, "--timeout", String(seconds)], {
+    const code = await run([...command.split(" "), "--control", control, "--timeout", String(seconds)], {
       out: add,
       err: add,
     });
@@ -156,31 +155,31 @@ web       http://a:3  down        0            answered 503
 
 const UNTIL = "2099-05-17T14:30";
 
-test.each<[string[], object]>([
-  [["reload"], { command: "reload" }],
-  [["upgrade"], { command: "upgrade" }],
+test.each<[string, object]>([
+  ["reload", { command: "reload" }],
+  ["upgrade", { command: "upgrade" }],
   [
-    ["upgrade", "--node", "/opt/node", "--runtime", "/opt/portico.mjs"],
+    "upgrade --node /opt/node --runtime /opt/portico.mjs",
     { command: "upgrade", node: "/opt/node", runtime: "/opt/portico.mjs" },
   ],
-  [["status"], { command: "overview" }],
-  [["certificates"], { command: "certificates" }],
-  [["certificates", "renew"], { command: "renew" }],
-  [["certificates", "renew", "a.example"], { command: "renew", name: "a.example" }],
-  [["upstreams"], { command: "upstreams" }],
-  [["upstreams", "drain", "web", "http://a:1"], { command: "drain", name: "web", server: "http://a:1" }],
-  [["upstreams", "undrain", "web", "http://a:1"], { command: "undrain", name: "web", server: "http://a:1" }],
-  [["maintenance"], { command: "pauses" }],
-  [["maintenance", "on"], { command: "maintenance", begin: {} }],
+  ["status", { command: "overview" }],
+  ["certificates", { command: "certificates" }],
+  ["certificates renew", { command: "renew" }],
+  ["certificates renew a.example", { command: "renew", name: "a.example" }],
+  ["upstreams", { command: "upstreams" }],
+  ["upstreams drain web http://a:1", { command: "drain", name: "web", server: "http://a:1" }],
+  ["upstreams undrain web http://a:1", { command: "undrain", name: "web", server: "http://a:1" }],
+  ["maintenance", { command: "pauses" }],
+  ["maintenance on", { command: "maintenance", begin: {} }],
   [
-    ["maintenance", "on", "--server", "web", "--until", UNTIL, "--message", "Later."],
+    `maintenance on --server web --until ${UNTIL} --message Later.`,
     { command: "maintenance", server: "web", begin: { until: Date.parse(UNTIL), message: "Later." } },
   ],
-  [["maintenance", "off"], { command: "maintenance" }],
-  [["maintenance", "off", "--server", "web"], { command: "maintenance", server: "web" }],
-  [["notify", "--test"], { command: "notify" }],
-])("%j asks for %j", async (command, request) => {
-  const seen = await ask(command, says({ ok: true, value: { message: "done" } }));
+  ["maintenance off", { command: "maintenance" }],
+  ["maintenance off --server web", { command: "maintenance", server: "web" }],
+  ["notify --test", { command: "notify" }],
+])("`%s` asks for %j", async (command, request) => {
+  const seen = await asked(command, says({ ok: true, value: { message: "done" } }));
   expect(seen.request).toMatch(/^.+\n$/);
   expect(JSON.parse(seen.request)).toEqual(request);
 });
@@ -189,7 +188,7 @@ test("`status --watch` asks again and again, until it is interrupted", async () 
   let asks = 0;
   const overview = sampleOverview();
   const answered = says({ ok: true, value: { message: "", overview } });
-  const { code, text } = await ask(["status", "--watch", "--json"], (socket) => {
+  const { code, text } = await asked("status --watch --json", (socket) => {
     asks++;
     if (asks === 3) process.emit("SIGINT");
     answered(socket);

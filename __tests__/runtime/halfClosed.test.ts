@@ -5,8 +5,8 @@ import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyPro
 import { connectTo, parseAnswer } from "../../proof/kit/peers.js";
 
 /**
- * A client that ends its side in the midst of a response, and reads on. (Over TLS the client of Node reads nothing more
- * then, and TLS 1.2 lets the response be cut: RFC 5246, 7.2.1.)
+ * A client that ends its side in the midst of a response, and reads on. (After a close_notify of TLS 1.2 nothing more is
+ * written to it: RFC 5246, 7.2.1.)
  */
 
 const BYTES = 4 << 20;

@@ -56,7 +56,7 @@ export abstract class Client {
   readonly outcomes: Outcome[];
   /** Exchanges whose whole request was handed to the kernel. */
   readonly whole = new Set<number>();
-  /** It ended its side before all was answered, and the upstream took longer than the proxy then waits. */
+  /** It ended its side before all was answered: over TLS, or the upstream took longer than the proxy then waits. */
   forsaken = false;
   /** Resolves when it sends nothing more, and waits for nothing that the proxy does by itself. */
   readonly quiet: Promise<void>;
@@ -123,9 +123,9 @@ export abstract class Client {
     this.becomeQuiet();
     if (!this.closed) this.socket.end();
     await this.closing;
-    // Node's TLS reads nothing more once it has ended its side.
-    const isDeaf = this.script.protocol === "https" && this.leftAt !== Infinity;
-    this.forsaken = isDeaf || performance.now() - this.leftAt >= HALF_CLOSED_MS;
+    // TLS 1.2: who gets a close_notify writes nothing more (RFC 5246, 7.2.1).
+    const isCut = this.script.protocol === "https" && this.leftAt !== Infinity;
+    this.forsaken = isCut || performance.now() - this.leftAt >= HALF_CLOSED_MS;
     clearTimeout(this.hangs);
   }
 

@@ -111,12 +111,7 @@ function run(line: string, pieces: string, tests: readonly string[]): Run {
   const node = binary(line);
   const name = `Node ${line}${pieces === "" ? "" : ` without ${pieces}`}`;
   console.log(`==> ${name}`);
-  const env: NodeJS.ProcessEnv = {
-    ...process.env,
-    PATH: dirname(node) + delimiter + process.env["PATH"],
-    // Tests start the proxy a thousand times; a third of the processor time of a start is compiling.
-    NODE_COMPILE_CACHE: join(CACHE, "compiled"),
-  };
+  const env: NodeJS.ProcessEnv = { ...process.env, PATH: dirname(node) + delimiter + process.env["PATH"] };
   delete env[WITHOUT];
   if (pieces !== "") env[WITHOUT] = pieces;
   const from = Date.now();

@@ -55,12 +55,18 @@ def arrived(query, count):
     return "seen" not in query or os.path.getsize(query["seen"]) >= count
 
 
+# As in wsgi.py.
+LOOKS, LOOK_SECONDS = 2000, 0.005
+
+
 async def pieces(query, seconds, answer):
     await answer.head(200)
     for i in range(int(query["count"])):
         await asyncio.sleep(seconds)
-        while not arrived(query, i):
-            await asyncio.sleep(0.005)
+        for _ in range(LOOKS):
+            if arrived(query, i):
+                break
+            await asyncio.sleep(LOOK_SECONDS)
         await answer.piece(f"piece {i}\n".encode())
     await answer.piece(b"", False)
 

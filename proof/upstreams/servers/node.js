@@ -42,7 +42,8 @@ const ACTIONS = {
   async pieces(query, _request, response) {
     for (let i = 0; i < Number(query.get("count")); i++) {
       await sleep(Number(query.get("ms")));
-      while (query.has("seen") && statSync(query.get("seen")).size < i) await sleep(5);
+      const arrived = () => !query.has("seen") || statSync(query.get("seen")).size >= i;
+      for (let look = 0; look < 2_000 && !arrived(); look++) await sleep(5);
       response.write(`piece ${i}\n`);
     }
     response.end();

@@ -51,12 +51,18 @@ def arrived(query, count):
     return "seen" not in query or os.path.getsize(query["seen"]) >= count
 
 
+# The client may have left: then it is waited for no longer than 10 s.
+LOOKS, LOOK_SECONDS = 2000, 0.005
+
+
 def pieces(query, seconds, start_response):
     start_response("200 OK", [("Content-Type", "text/plain")])
     for i in range(int(query["count"])):
         time.sleep(seconds)
-        while not arrived(query, i):
-            time.sleep(0.005)
+        for _ in range(LOOKS):
+            if arrived(query, i):
+                break
+            time.sleep(LOOK_SECONDS)
         yield f"piece {i}\n".encode()
 
 

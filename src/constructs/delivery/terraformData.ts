@@ -17,7 +17,7 @@ export interface TerraformDataConfig extends TerraformMetaArguments {
 
 /**
  * A `terraform_data`, for which no provider is needed. The class of the library (`DataResource`) runs `terraform version` at
- * each synth, for each resource again: a quarter of a second a file, and no synth where only OpenTofu is installed.
+ * each synth, for each resource again, which takes most of its time, and refuses where only OpenTofu is installed.
  * Terraform before 1.4 does not know the resource, and says so when it plans.
  */
 export class TerraformData extends TerraformResource {

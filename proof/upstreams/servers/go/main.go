@@ -80,7 +80,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	case "pieces":
 		for i := 0; i < number(query, "count"); i++ {
 			wait(query)
-			for !arrived(query, i) {
+			for look := 0; look < 2000 && !arrived(query, i); look++ {
 				time.Sleep(5 * time.Millisecond)
 			}
 			fmt.Fprintf(w, "piece %d\n", i)
