@@ -16,12 +16,13 @@ test("README lists each of them, with the same words as the errors", () => {
 });
 
 /** A config with these fields more at each place, or with others in their place. */
-function config(more: { upstream?: object; route?: object; server?: object; action?: object }): object {
+function config(more: Partial<Record<Place, object>>): object {
   const action = { type: "proxy", upstream: "app", ...more.action };
   const route = { name: "all", path: "/", action, ...more.route };
+  const listener = { name: "http", address: "127.0.0.1", port: 80, protocol: "http", ...more.listener };
   return {
     version: 1,
-    listeners: [{ name: "http", address: "127.0.0.1", port: 80, protocol: "http" }],
+    listeners: [listener],
     upstreams: [{ name: "app", url: "http://127.0.0.1:8000", ...more.upstream }],
     virtualServers: [
       {
@@ -36,38 +37,116 @@ function config(more: { upstream?: object; route?: object; server?: object; acti
   };
 }
 
+const EVERYWHERE = ["listener", "server", "route", "action", "upstream"] as const;
+type Place = (typeof EVERYWHERE)[number];
+
 const fixesOf = (document: object): string[] => {
   const parsed = parseConfig(document);
   return parsed.ok ? [] : parsed.problems.map(({ fix }) => fix);
 };
 
-const named = NOT_SUPPORTED.flatMap((one) => one.names.map((name) => [name, one] as const));
+/**
+ * What users of other proxies type, and the begin of what they are answered: directives of nginx and Caddy, keys of Traefik,
+ * Envoy and HAProxy, options of the servers that come with web frameworks. A table of its own: one that came from the source
+ * would be wrong where the source is.
+ */
+const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][] = [
+  [
+    "leaving out a server because of the statuses",
+    "health_check healthCheck health_checks max_fails fail_timeout fail_duration outlier_detection",
+    ["upstream"],
+  ],
+  [
+    "FastCGI, uWSGI, SCGI or gRPC",
+    "fastcgi_pass fastcgi php_fastcgi uwsgi_pass uwsgi scgi_pass grpc_pass grpc",
+  ],
+  [
+    "a rewrite of paths by a pattern, or of a body",
+    "sub_filter handle_path replacePath replacePathRegex stripPrefix addPrefix pathRewrite",
+  ],
+  ["a pattern as the path", "PathRegexp path_regexp path-regex regexp regex pattern matcher"],
+  [
+    "basic authentication, or a request to another server",
+    "auth_basic auth_basic_user_file auth_request satisfy basic_auth basicauth basicAuth forward_auth forwardAuth " +
+      "auth users realm htpasswd",
+  ],
+  [
+    "a list of client addresses",
+    "allow deny geo geoip remote_ip ipAllowList ipWhiteList sourceRange allow_list deny_list whitelist blacklist",
+  ],
+  ["limits of requests or bytes per second", "limit_req limit_rate limit_conn rate_limit rateLimit throttle"],
+  [
+    "pages of your own for errors of an upstream",
+    "proxy_intercept_errors intercept_errors handle_errors errorfile errors",
+  ],
+  ["a pattern as a server name", "HostRegexp server_name_regex wildcard"],
+  ["a fallback to one page", "try_files fallback historyApiFallback single-page spa not_found"],
+  ["a list of a directory's files", "autoindex browse directory-listing dir-listing dirlisting listing"],
+  ["compression", "gzip gzip_types gzip_static brotli zstd encode precompressed compress compression"],
+  [
+    "a cache of responses, or buffers on disk",
+    "proxy_cache proxy_buffering proxy_request_buffering expires buffering cache",
+  ],
+  ["HTTP/3", "http3 h3 quic alt-svc Alt-Svc"],
+];
 
-test.each(named)("the name %s is answered with it", (name, { what, instead }) => {
-  const fix = `Not supported: ${what}. ${instead}`;
-  const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  expect(fixesOf(config({ upstream: { [name]: "x" } }))).toEqual([fix]);
-  expect(fixesOf(config({ upstream: { [snake]: "x" } }))).toEqual([fix]);
+const plain = (name: string): string => name.toLowerCase().replace(/[-_]/g, "");
+
+test.each(TYPED)("%s is what is not supported of %s", (what, typed, places = EVERYWHERE) => {
+  const [one, ...others] = NOT_SUPPORTED.filter((each) => each.what.startsWith(what));
+  expect(others).toEqual([]);
+  const fix = `Not supported: ${one!.what}. ${one!.instead}`;
+  for (const name of typed.split(" "))
+    for (const place of places)
+      expect([name, place, fixesOf(config({ [place]: { [name]: "x" } }))]).toEqual([name, place, [fix]]);
 });
 
-test.each([
-  ["addPrefix", { action: { addPrefix: "/x" } }, "a rewrite of paths"],
-  ["try_files", { route: { try_files: "x" } }, "a fallback to one page"],
-  ["gzip of a server", { server: { gzip: "on" } }, "compression"],
-  ["max_fails", { upstream: { max_fails: 3 } }, "leaving out a server"],
-  ["a base path", { upstream: { url: "http://app:8000/base" } }, "a rewrite of paths"],
-  ["fastcgi", { upstream: { url: "fastcgi://127.0.0.1:9000" } }, "FastCGI"],
-  ["*", { server: { serverNames: ["www.*"] } }, "a pattern as a server"],
-  ["~^", { server: { serverNames: ["~^www"] } }, "a pattern as a server"],
-  ["~ of a path", { route: { path: "~ \\.php$" } }, "a pattern as the path"],
-])("%s is answered with what there is instead", (_, more, what) => {
-  expect(fixesOf(config(more))).toEqual([expect.stringMatching(new RegExp(`^Not supported: ${what}`))]);
+test("each name of the table is one that users type, in its row", () => {
+  const typedFor = (what: string): string[] =>
+    TYPED.filter(([begin]) => what.startsWith(begin)).flatMap(([, typed]) => typed.split(" ").map(plain));
+  const unknown = NOT_SUPPORTED.flatMap(({ what, names }) =>
+    names.filter((name) => !typedFor(what).includes(plain(name))),
+  );
+  expect(unknown).toEqual([]);
+});
+
+/** Values that other proxies take in the same places. */
+test.each<[what: string, values: string[], more: (value: string) => Parameters<typeof config>[0]]>([
+  [
+    "FastCGI",
+    ["fastcgi", "uwsgi", "scgi", "grpc", "grpcs", "h2", "h2c", "FastCGI"].map((s) => `${s}://127.0.0.1:9000`),
+    (url) => ({ upstream: { url } }),
+  ],
+  [
+    "a rewrite of paths",
+    ["http://app:8000/base", "https://app/base/", "http://app:8000/$1"],
+    (url) => ({ upstream: { url } }),
+  ],
+  [
+    "a pattern as the path",
+    ["~ \\.php$", "^/a", "@app", "*.php", "php$", "\\.php", "(a", "a)", "a|b"],
+    (path) => ({ route: { path } }),
+  ],
+  [
+    "a pattern as a server",
+    ["www.*", "*", "~^www", ".example.org"],
+    (name) => ({ server: { serverNames: [name] } }),
+  ],
+])("%s is answered with what there is instead, for %j", (what, values, more) => {
+  const begin = expect.stringMatching(`^Not supported: ${what}`);
+  for (const value of values) expect([value, fixesOf(config(more(value)))]).toEqual([value, [begin]]);
 });
 
 test.each([
   ["a name of elsewhere that means something else there", { server: { servers: [] } }, /^Remove the field/],
+  ["a check of servers where there are none", { route: { health_check: "x" } }, /^Remove the field/],
   ["a typing error", { upstream: { urll: "x" } }, /Did you mean `url`/],
   ["a bad port", { upstream: { url: "http://app:99999" } }, /^Give `http:\/\/HOST:PORT`/],
+  [
+    "a bad port of a URL that ends in /",
+    { upstream: { url: "http://app:99999/" } },
+    /^Give `http:\/\/HOST:PORT`/,
+  ],
 ])("%s is not", (_, more, fix) => {
   expect(fixesOf(config(more))).toEqual([expect.stringMatching(fix)]);
 });
