@@ -21,6 +21,7 @@ import { eventually, nextEvent } from "../kit/waiting.js";
 let issued: Issued;
 let folder: string;
 let port: number;
+let tlsPort: number;
 let tlsFiles: ReturnType<typeof writeCertificate>;
 let upstream: http.Server;
 /** Answers of `/slow` that the upstream still owes. */
@@ -49,6 +50,7 @@ beforeEach(async () => {
   owed = [];
   folder = openFolder();
   port = await freePort();
+  tlsPort = await freePort();
   tlsFiles = writeCertificate(folder, issued);
 });
 
@@ -73,8 +75,12 @@ function config(body = "one", more: Partial<ProxyConfigInput> = {}): ProxyConfig
   });
 }
 
-const https = (tlsPort: number, more = {}): ListenerInput =>
-  loopback(`https-${tlsPort}`, tlsPort, { ...tlsFiles, ...more });
+const https = (to: number, more = {}): ListenerInput => loopback(`https-${to}`, to, { ...tlsFiles, ...more });
+
+/** A listener for either version of HTTP. */
+const both = (): Pick<ProxyConfigInput, "listeners"> => ({
+  listeners: [loopback("http", port), https(tlsPort)],
+});
 
 async function get(path = "/", to = port): Promise<string> {
   const client = await KeepAliveClient.connect(to);
@@ -92,6 +98,35 @@ async function slowRequest(): Promise<KeepAliveClient> {
   return client;
 }
 
+/** One such request over HTTP/1.1 and one over HTTP/2. @returns waits for what their clients get */
+async function slowRequests(): Promise<() => Promise<string[]>> {
+  const client = await slowRequest();
+  const before = owed.length;
+  const session = http2.connect(`https://127.0.0.1:${tlsPort}`, { rejectUnauthorized: false });
+  session.on("error", () => undefined);
+  const stream = session.request({ ":path": "/slow" }).on("error", () => undefined);
+  let body = "";
+  stream.on("data", (chunk: Buffer) => (body += chunk.toString()));
+  const closed = new Promise((resolve) => stream.on("close", resolve));
+  await eventually(() => owed.length > before, "for the upstream to be asked again");
+  const answer = (): Promise<string> =>
+    client.answer().then(
+      (got) => got.body,
+      () => "",
+    );
+  return async () => [await answer(), await closed.then(() => body)];
+}
+
+const CUT = ["", ""];
+const LATE = ["late", "late"];
+const answerLate = (): void => owed.splice(0).forEach((response) => response.end("late"));
+
+/** Both are logged, with this status. */
+function expectLogged(status: number): void {
+  for (const version of ["1\\.1", "2\\.0"])
+    expect(read("access.log")).toMatch(new RegExp(`"GET /slow HTTP/${version}" ${status} `));
+}
+
 async function refused(to = port): Promise<boolean> {
   const socket = net.connect(to, "127.0.0.1");
   const outcome = await new Promise<boolean>((resolve) => {
@@ -103,12 +138,7 @@ async function refused(to = port): Promise<boolean> {
 
 describe("start", () => {
   test("serves HTTP/1.1, TLS and HTTP/2, and reports when it does", async () => {
-    const tlsPort = await freePort();
-    const listeners = [
-      { name: "http", address: "127.0.0.1", port, protocol: "http" as const },
-      https(tlsPort),
-    ];
-    portico = await Portico.start(config("one", { workers: 2, listeners }));
+    portico = await Portico.start(config("one", { workers: 2, ...both() }));
     expect(portico.output).toBe(
       `portico ${VERSION} ready: http://127.0.0.1:${port} https://127.0.0.1:${tlsPort}, 2 workers\n`,
     );
@@ -431,28 +461,31 @@ describe("a worker", () => {
   });
 
   test("with an internal fault logs it and is replaced", async () => {
-    portico = await Portico.start(config("one", { workers: 2 }));
+    portico = await Portico.start(config("one", both()));
     const [worker] = portico.workers();
+    const answers = await slowRequests();
     process.kill(worker!, "SIGWINCH");
     await portico.says(new RegExp(`worker ${worker} exited with code 70`));
     expect(read("error.log")).toMatch(/\[crit\] .*worker \d+ crashed: Error: a fault for the test.*at /);
-    await eventually(() => portico!.workers().length === 2, "for its successor");
+    expect(await answers()).toEqual(CUT);
+    expectLogged(499);
+    await eventually(() => portico!.workers().length === 1, "for its successor");
     expect(await get()).toBe("one");
   });
 
   test.each(["SIGTERM", "SIGQUIT"] as const)(
     "that alone is asked to stop by %s finishes and is replaced",
     async (signal) => {
-      portico = await Portico.start(config("one"));
+      portico = await Portico.start(config("one", both()));
       const [worker] = portico.workers();
-      const slow = await slowRequest();
+      const answers = await slowRequests();
       process.kill(worker!, signal);
       await portico.says(new RegExp(`worker ${worker} was asked to stop; another one starts`));
       // It is replaced once, however often it is asked.
       process.kill(worker!, signal);
       expect(await get()).toBe("one");
-      owed.shift()!.end("late");
-      expect((await slow.answer()).body).toBe("late");
+      answerLate();
+      expect(await answers()).toEqual(LATE);
       await eventually(() => !alive(worker!), "for the worker to go");
       await eventually(() => portico!.workers().length === 1, "for the successor to be alone");
       expect(portico.errors).not.toContain("exited");
@@ -479,39 +512,42 @@ describe("a worker", () => {
 
 describe("stop", () => {
   test("lets a running request finish, takes no new ones, and ends with 0", async () => {
-    portico = await Portico.start(config("one"));
+    portico = await Portico.start(config("one", both()));
     const idle = await KeepAliveClient.connect(port);
     await idle.ask();
     const slow = await slowRequest();
+    const answers = await slowRequests();
     portico.signal("SIGTERM");
     await idle.end();
     expect(await refused()).toBe(true);
-    owed.shift()!.end("late");
+    answerLate();
     expect(await slow.answer()).toMatchObject({ body: "late", closes: true });
+    expect(await answers()).toEqual(LATE);
     await portico.gone;
     expect(portico.code).toBe(0);
-    expect(read("access.log")).toMatch(/"GET \/slow HTTP\/1\.1" 200 4 /);
+    expectLogged(200);
   });
 
   test.each(["SIGTERM", "SIGINT"] as const)("by a second %s cuts running requests", async (signal) => {
-    portico = await Portico.start(config("one"));
-    const slow = await slowRequest();
+    portico = await Portico.start(config("one", both()));
+    const answers = await slowRequests();
     portico.signal(signal);
     await eventually(() => refused(), "for the port to be closed");
     portico.signal(signal);
-    await expect(slow.answer()).rejects.toThrow("closed without an answer");
+    expect(await answers()).toEqual(CUT);
     await portico.gone;
     expect(portico.code).toBe(0);
-    expect(read("access.log")).toMatch(/"GET \/slow HTTP\/1\.1" 499 /);
+    expectLogged(499);
   });
 
   test("cuts requests that take longer than drainMs", async () => {
-    portico = await Portico.start(config("one", { timeouts: { drainMs: 300 } }));
-    const slow = await slowRequest();
+    portico = await Portico.start(config("one", { timeouts: { drainMs: 300 }, ...both() }));
+    const answers = await slowRequests();
     portico.signal("SIGQUIT");
-    await expect(slow.answer()).rejects.toThrow("closed without an answer");
+    expect(await answers()).toEqual(CUT);
     await portico.gone;
     expect(portico.code).toBe(0);
+    expectLogged(499);
   });
 
   test("while it starts is a stop, not a failure", async () => {
@@ -522,13 +558,13 @@ describe("stop", () => {
   });
 
   test("of the master by SIGKILL ends the workers when they are done", async () => {
-    portico = await Portico.start(config("one", { workers: 2 }));
+    portico = await Portico.start(config("one", { workers: 2, ...both() }));
     const workers = portico.workers();
-    const slow = await slowRequest();
+    const answers = await slowRequests();
     portico.signal("SIGKILL");
     await eventually(() => refused(), "for the port to be closed");
-    owed.shift()!.end("late");
-    expect((await slow.answer()).body).toBe("late");
+    answerLate();
+    expect(await answers()).toEqual(LATE);
     await eventually(() => !workers.some(alive), "for the workers to go");
   });
 });
