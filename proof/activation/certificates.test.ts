@@ -17,6 +17,8 @@ let control: ControlServer;
 /** What the master says of them: a list for each time that it is asked, the last one from then on. */
 let says: (readonly ListedCertificate[] | undefined)[];
 let refuses: Problem | undefined;
+/** How often it was asked for a list. */
+let asks: number;
 /** What it lists after a certificate was asked for again. */
 let afterRenewal: readonly ListedCertificate[] | undefined;
 /** Names that an authority was asked for again. */
@@ -35,6 +37,7 @@ beforeAll(async () => {
       renewed.push(request.name);
       if (afterRenewal !== undefined) says = [afterRenewal];
     }
+    if (request.command === "certificates") asks++;
     if (refuses !== undefined) return Promise.resolve({ ok: false, problems: [refuses] });
     const certificates = says.length > 1 && request.command === "certificates" ? says.shift() : says[0];
     return Promise.resolve({
@@ -101,6 +104,7 @@ const WAITS =
 
 beforeEach(() => {
   refuses = undefined;
+  asks = 0;
   afterRenewal = [ISSUED];
   renewed.length = 0;
 });
@@ -177,9 +181,10 @@ describe("where certificates are required", () => {
     });
     afterEach(() => void (performance.now = now));
 
-    /** Not over when so many seconds are nearly over, but then. */
+    /** Not over when so many seconds are nearly over, but then; and the host can do something else meanwhile. */
     async function after(seconds: number): Promise<unknown> {
       let isOver = false;
+      const began = now.call(performance);
       const rows: string[] = [];
       const outcome = awaited(true, undefined, rows)
         .then(() => rows)
@@ -189,6 +194,8 @@ describe("where certificates are required", () => {
       time += seconds * 1_000 - 1;
       await sleep(1_200);
       expect(isOver).toBe(false);
+      // At once, after what the proxy was asked to do at first, and then twice a second.
+      expect(asks).toBeLessThanOrEqual(3 + (now.call(performance) - began) / 500);
       time += 2;
       return outcome;
     }

@@ -22,7 +22,7 @@ import type { ExpectedResponse } from "../../src/diagnosis/expectedResponses.js"
 import type { CheckedResponse } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
 import { daemonsOf } from "../../src/applications/index.js";
-import type { DeploymentInput, ProxyConfigInput } from "../../src/model/index.js";
+import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
 import type { LoadedState } from "../../src/runtime/load/loadConfig.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
@@ -1436,6 +1436,28 @@ describe("the lock of the host", () => {
 exec /usr/bin/flock "$@"`);
     expect(await busy()).toBeUndefined();
   });
+});
+
+/** A command that runs what follows it with another, small `/run`. */
+const SMALL_RUN = [
+  ...["unshare", "--mount", "sh", "-euc"],
+  `mount -t tmpfs -o size=256k tmpfs "$2/run"
+mkdir -p "$2/run/systemd/system" "$2/run/units"
+echo active > "$2/run/units/web.service"
+exec "$@"`,
+  "sh",
+];
+
+test.each<[role: FileRole, problems: string[] | undefined]>([
+  ["tls", ["activation.no-room /run"]],
+  ["page", undefined],
+  ["runtime", undefined],
+  ["other", undefined],
+])("a file with the role %s that is larger than what is left of /run: %j", async (role, expected) => {
+  host.deliver({ ...one, "/etc/portico/large": { role, content: "x".repeat(300_000) } }, UNPROBED);
+  const asked = async () => (await host.activate({ dryRun: true })).problems;
+  const problems = await host.by(asked, undefined, SMALL_RUN);
+  expect(problems?.map(({ code, path }) => `${code} ${path}`)).toEqual(expected);
 });
 
 test("a host without IPv6: listeners that need it are refused, where they are opened or asked", async () => {
