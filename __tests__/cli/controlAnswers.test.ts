@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sampleOverview } from "../../proof/kit/overviews.js";
 import { run } from "../../src/cli/program.js";
+import { parseRequest } from "../../src/runtime/supervisor/controlRequest.js";
 
 /**
  * What commands ask a running proxy for, and what they make of its answer. A proxy that was taken over says what it likes, and
@@ -182,6 +183,39 @@ test.each<[string, object]>([
   const seen = await asked(command, says({ ok: true, value: { message: "done" } }));
   expect(seen.request).toMatch(/^.+\n$/);
   expect(JSON.parse(seen.request)).toEqual(request);
+  // A running proxy understands it.
+  expect(parseRequest(seen.request)).toEqual(request);
+});
+
+const ID = "00000000-0000-4000-8000-000000000000";
+const DAY_MS = 86_400_000;
+const LAST_TIME = 8.64e15;
+const maintenance = (begin: object) => ({ command: "maintenance", begin });
+const quiesce = (limitMs: number, id = ID) => ({ command: "quiesce", id, begin: { reads: true, limitMs } });
+
+test.each<object>([
+  ...["status", "holdings"].map((command) => ({ command })),
+  ...[0, LAST_TIME].map((until) => maintenance({ until })),
+  maintenance({ message: "x".repeat(500) }),
+  ...[1, DAY_MS].map((limitMs) => quiesce(limitMs)),
+  { command: "quiesce", id: ID },
+  { command: "resume", id: ID },
+  { command: "notify", rolledBack: { reason: "a", fix: "b" } },
+  { command: "renew", name: "x".repeat(4_096) },
+])("a running proxy understands %j, too", (request) => {
+  expect(parseRequest(JSON.stringify(request))).toEqual(request);
+});
+
+test.each<object>([
+  ...["stop", "drain", "undrain", "quiesce", "resume", ""].map((command) => ({ command })),
+  ...[-1, LAST_TIME * 1.1, "soon", null].map((until) => maintenance({ until })),
+  maintenance({ message: "x".repeat(501) }),
+  ...[0, DAY_MS + 1].map((limitMs) => quiesce(limitMs)),
+  ...["", `${ID}0`, ID.slice(1), ID.replaceAll("0", "/")].map((id) => quiesce(1, id)),
+  { command: "notify", rolledBack: { reason: "a" } },
+  { command: "renew", name: "x".repeat(4_097) },
+])("and not %j", (request) => {
+  expect(parseRequest(JSON.stringify(request))).toBeUndefined();
 });
 
 test("`status --watch` asks again and again, until it is interrupted", async () => {

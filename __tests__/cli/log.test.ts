@@ -248,6 +248,19 @@ test("follows a log through a copy and a truncation, half lines, and a log that 
   expect([...out.matchAll(/\/n(\d)\./g)].map(([, n]) => n)).toEqual(["1", "2", "3", "4"]);
 });
 
+test("what comes after its end is not shown", async () => {
+  let shown = (): string => "";
+  append("access.log", asked(0));
+  const out = await following(async (text) => {
+    shown = text;
+    append("access.log", asked(1));
+    await comes(text, "/n1.");
+  });
+  append("access.log", asked(2));
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(shown()).toBe(out);
+});
+
 test("whatever a client sends, in either format, no byte of it acts on a terminal", async () => {
   const bytes = fc
     .uint8Array({ maxLength: 30 })

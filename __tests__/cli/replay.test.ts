@@ -223,6 +223,20 @@ b.json against a.json: 3 requests, none changes
 `);
 });
 
+test.each([
+  ["as it is", (text: string) => text],
+  ["compressed", gzipSync],
+])("a line that is longer than any of a log is one line, and hides none after it: %s", async (_, packed) => {
+  const long = "x".repeat(3 * 2 ** 20);
+  const get = line("GET /sync HTTP/1.1");
+  const same = config("same.json");
+  const log = save("long.log", packed(`${get}${long}\n${get}${get.trimEnd()}${long}\n${get}${long}`));
+  const { out } = await replay(log, same, same);
+  expect(out.replaceAll(`${folder}/`, "")).toBe(
+    "long.log: 6 lines: 2 of no access log, the first is line 2\nsame.json against same.json: 4 requests, none changes\n",
+  );
+});
+
 test.each<[string, string | Buffer, string]>([
   ["of something else", "2026/11/21 [error] 1#1: no log\n", "files.not-a-log"],
   ["that is cut off", gzipSync(line("GET / HTTP/1.1")).subarray(0, 40), "files.unreadable"],

@@ -1,4 +1,4 @@
-import { limited, shortAddress } from "../../src/runtime/status/overview.js";
+import { limited, type Overview, shortAddress } from "../../src/runtime/status/overview.js";
 import { statusPage } from "../../src/runtime/status/page.js";
 import { SCRIPT } from "../../src/runtime/status/script.js";
 import { statusAnswer } from "../../src/runtime/status/site.js";
@@ -128,9 +128,52 @@ test("what is not as it should be comes first, the worst before the rest", () =>
     "warn: The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days",
     "warn: Every virtual server is in maintenance",
   ]);
-  const well = { ...sampleOverview(), upstreams: [], certificates: [], pauses: [], events: [] };
-  expect(troublesOf(well)).toEqual([]);
-  expect(statusText(well)).toContain("ok  all is well");
+});
+
+const WELL = { upstreams: [], certificates: [], pauses: [], events: [] };
+const { pauses, upstreams } = sampleOverview();
+
+test.each<[count: string, less: Partial<Overview>]>([
+  ["all is well", WELL],
+  ["1 trouble", { ...WELL, pauses }],
+  ["2 troubles", { ...WELL, pauses, upstreams }],
+  ["4 troubles", {}],
+])("that %s is said in the title, in the first place of the page, and as text", (count, less) => {
+  const overview = { ...sampleOverview(), ...less };
+  const number = troublesOf(overview).length;
+  expect(number).toBe(parseInt(count) || 0);
+  const page = statusPage(overview, LINKS);
+  expect(page).toContain(`<title>Portico: ${count}</title>`);
+  const [standing] = /<div id="standing"[^]*?<\/div>/.exec(page)!;
+  const [text] = statusText(overview).split(/ +NOW /);
+  for (const said of [standing, text!]) expect(/all is well/i.test(said)).toBe(number === 0);
+  expect(standing.match(/<li class="(?:error|warn)">/g) ?? []).toHaveLength(number);
+  expect(text!.match(/^(?:error|warning): /gm) ?? []).toHaveLength(number);
+});
+
+test("what there is none of has no table", () => {
+  const some = { ...sampleOverview(), moreTransfers: 0 };
+  const none = { ...some, ...WELL, transfers: [] };
+  const nones = (overview: Overview): number =>
+    statusPage(overview, LINKS).split('<p class="none">').length - 1;
+  expect([nones(some), nones(none)]).toEqual([0, 4]);
+  const text = statusText(none);
+  expect(text).toContain("\nnothing is being transferred\n");
+  expect(text).not.toMatch(/IN PROGRESS|other request|UPSTREAM|CERTIFICATE|LAST\n/);
+});
+
+test("lines that are longer than the terminal is wide are cut there, and no others", () => {
+  const linesAt = (columns?: number): string[] =>
+    statusText(sampleOverview(), columns).split("\n").filter(Boolean);
+  const whole = linesAt();
+  const lengths = whole.map((line) => [...line].length);
+  const longest = Math.max(...lengths);
+  for (const columns of [20, 35, 80, longest - 1, longest]) {
+    const shown = linesAt(columns);
+    expect(shown.map((line) => [...line].length)).toEqual(lengths.map((length) => Math.min(length, columns)));
+    const begins = shown.map((line, i) => (line === whole[i] ? line : line.replace(/…$/, "")));
+    expect(begins.filter((begin, i) => !whole[i]!.startsWith(begin))).toEqual([]);
+  }
 });
 
 test("as text", () => {

@@ -1,3 +1,4 @@
+import { type ChildProcess, spawn } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -6,6 +7,7 @@ import { exchange } from "../kit/peers.js";
 import { fixed, loopback, oneServer } from "../kit/oneServer.js";
 import { openFolder, Portico } from "../kit/portico.js";
 import { freePort } from "../kit/ports.js";
+import { sharedBundle } from "../kit/sharedBundle.js";
 import { eventually } from "../kit/waiting.js";
 
 /** `portico log` and `portico why` beside a proxy whose workers write, while logs are rotated as logrotate does it. */
@@ -57,6 +59,41 @@ test.each(["json", "combined"] as const)(
     else expect(why).toMatch(/fix: +Set `logs\.access` to/);
   },
 );
+
+const LINE = '192.0.2.7 - - [21/Nov/2026:10:01:22 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n';
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+test.each<[what: string, end: (child: ChildProcess) => unknown]>([
+  ...SIGNALS.map(
+    (signal) => [signal, (child: ChildProcess) => child.kill(signal)] satisfies [string, unknown],
+  ),
+  ["a reader that goes away", (child) => child.stdout!.destroy()],
+])("%s ends `portico log`, with 0", async (_what, end) => {
+  const folder = openFolder();
+  const [log, config] = [join(folder, "access.log"), join(folder, "portico.json")];
+  const routes = [fixed("here")];
+  const logs = { access: { path: log } };
+  fs.writeFileSync(config, JSON.stringify(oneServer({ logs, listeners: [loopback("http", 80)], routes })));
+  fs.writeFileSync(log, LINE);
+  const child = spawn(process.execPath, [await sharedBundle(), "log", "--config", config], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    let lines = 0;
+    child.stdout.on("data", (text: Buffer) => (lines += text.toString().split("\n").length - 1));
+    await eventually(() => lines === 1, "for the line that is there");
+    fs.appendFileSync(log, LINE);
+    await eventually(() => lines === 2, "for it to follow");
+    end(child);
+    fs.appendFileSync(log, LINE);
+    await eventually(() => child.exitCode !== null || child.signalCode !== null, "for its end", {
+      ms: 20_000,
+    });
+    expect(child.exitCode).toBe(0);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
 
 async function told(config: string, id: string): Promise<string> {
   let out = "";
