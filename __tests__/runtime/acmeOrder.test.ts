@@ -693,6 +693,27 @@ describe("what an authority answers:", () => {
     expect(await failure()).toEqual(typeof expected === "string" ? { code, detail } : expected);
   });
 
+  // RFC 8555, 7.1.4: what is to be proved for a wildcard has the name of its domain, and says that it is one.
+  test.each<[names: string[], wildcard: unknown, about: string | undefined]>([
+    [["a.example", "*.a.example"], true, "*.a.example"],
+    [["a.example", "*.a.example"], false, "a.example"],
+    [["*.a.example", "a.example"], undefined, "a.example"],
+    [["*.a.example"], true, "*.a.example"],
+    [["*.a.example"], undefined, undefined],
+    [["a.example"], true, undefined],
+  ])(
+    "of %j, what is to be proved for a.example with wildcard %j is for %s",
+    async (names, wildcard, about) => {
+      changed("/order/1", { authorizations: [`${base}/open`] })();
+      changed("/open", { status: "expired", identifier: { type: "dns", value: "a.example" }, wildcard })();
+      expect(await failure({ names })).toMatchObject(
+        about === undefined
+          ? { code: "badAnswer", detail: "the authority wants a name proved that was not ordered" }
+          : { code: "unauthorized", subproblems: [{ name: about }] },
+      );
+    },
+  );
+
   test.each([
     ["badCSR", "badCSR", true],
     ["badPublicKey", "badPublicKey", true],

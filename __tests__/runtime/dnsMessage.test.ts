@@ -106,8 +106,11 @@ const ACCOUNT = { username: "u", password: "p", subdomain: "s", fulldomain: "s.a
 test.each<[unknown, string[] | undefined]>([
   [ACCOUNT, ["*"]],
   [{ ...ACCOUNT, allowfrom: [] }, ["*"]],
+  [{ "example.org": ACCOUNT }, ["example.org"]],
+  [{ "*.example.com": ACCOUNT }, ["example.com"]],
   [{ "example.org": ACCOUNT, "*.example.com": ACCOUNT }, ["example.org", "example.com"]],
   [{ "example.org": ACCOUNT, "example.com": {} }, undefined],
+  [{ "example.com": {} }, undefined],
   [{ ...ACCOUNT, password: "a\nb" }, undefined],
   [{ ...ACCOUNT, fulldomain: "a b" }, undefined],
   [{}, undefined],

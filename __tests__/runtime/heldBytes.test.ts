@@ -5,7 +5,7 @@ import { HeadReader } from "../../src/runtime/codec/http1/headReader.js";
 import type { Http2Connection } from "../../src/runtime/server/http2Connection.js";
 import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
 import { RequestBody } from "../../src/runtime/exchange/requestBody.js";
-import { SendPace } from "../../src/runtime/sockets/sendPace.js";
+import { lentBytes, SendPace } from "../../src/runtime/sockets/sendPace.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnection.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { connectHttp2 } from "../../proof/kit/http2Server.js";
@@ -185,6 +185,27 @@ test("over HTTP/2 an idle connection has no memory on loan, and has it again wit
     expect([bytes, lent > 0, paced.mock.contexts.at(-1)!.fast]).toEqual([length, true, false]);
   }
   session.destroy();
+});
+
+test.each([
+  ["TLS", 2, undefined, 0, 2 * MIB],
+  ["no TLS", 1, undefined, 0, MIB],
+  ["TLS, and a trial", 2, 512 * KIB, 512 * KIB, 2 * MIB],
+] as const)("a client that reads has on loan, with %s", (_, copies, trial, first, large) => {
+  const pace = new SendPace(16 * KIB, copies, trial);
+  const before = lentBytes();
+  const lentAfter = (bytes: number): number => {
+    pace.wrote(bytes, false);
+    return lentBytes() - before;
+  };
+  expect([lentAfter(127 * KIB), lentAfter(KIB), lentAfter(7 * MIB), lentAfter(MIB)]).toEqual([
+    0,
+    first,
+    first,
+    large,
+  ]);
+  pace.rest();
+  expect(lentBytes()).toBe(before);
 });
 
 const STREAMS = 64;

@@ -403,6 +403,39 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]
   ]);
 });
 
+const NO_EXPRESSIONS = "has values that are no expressions, as a file of environment variables does";
+const STATEMENT = "begins with a statement, as a Python module does";
+const NO_SECTION = "begins outside of a section, as a";
+
+test.each<[listed: SettingsFile["kind"], says: string | undefined, texts: string[]]>([
+  [
+    "python",
+    NO_EXPRESSIONS,
+    ["A='b'\nB=", "A=1\nB= ", "B=/opt", "B=https://h", "export B='b'", "export\tB=1"],
+  ],
+  ["python", undefined, ["A='b'", "A='/opt'", "A=''", "export = 1", "A = 1\nB='https://h'"]],
+  ["env", STATEMENT, ["import a", "from a import b", "def f(): pass", "class A: pass", "if a: pass", "try:"]],
+  ["env", STATEMENT, ["with a:", "@a", '"a"', "'a'", "A = 1", "A\t= 1"]],
+  ["env", "begins with a section, as an INI file does", ["[a]\nA=1"]],
+  ["env", undefined, ["A=", "A=1", "export A=1", "imported=1", "tryA=1"]],
+  ["ini", `${NO_SECTION} file of environment variables does`, ["A=", "A=1", "export A=1", "export\tA=1"]],
+  ["ini", `${NO_SECTION} Python module does`, ["import a", "A = 1", "A= 1"]],
+  ["ini", undefined, ["[a]\nA=1", "# A=1\n[a]"]],
+])("a file that is listed as %s is refused as %s: %j", async (kind, says, texts) => {
+  const words = { python: "a Python module", env: "a file of environment variables", ini: "an INI file" }[
+    kind
+  ];
+  const item = { name: "ITEM", value: "b" };
+  const items = [kind === "ini" ? { ...item, section: "a" } : item];
+  const file = { name: "file", path: "/opt/file", kind, items } as SettingsFile;
+  for (const text of texts) {
+    write("/opt/file", `# all\n${text}\n`, 0o640);
+    const { problems } = await planSettings({ files: [file] }, root);
+    const refused = says === undefined ? [] : [`is listed as ${words}, and ${says}`];
+    expect([text, ...problems.map(({ message }) => message)]).toEqual([text, ...refused]);
+  }
+});
+
 test("a file of environment variables", async () => {
   const variables = {
     name: "stack",

@@ -372,6 +372,27 @@ test("without a deployment each route has to answer as its action promises", () 
 `);
 });
 
+test.each<[what: string, names: string[][], without: string[], asked: string[]]>([
+  ["the address where no server has a name", [["_"]], ["127.0.0.1"], ["given.example"]],
+  ["the name of the only server", [["a.example", "_"]], ["a.example"], ["given.example"]],
+  [
+    "the first name, and no other and no address",
+    [["a.example"], ["b.example"], ["_"]],
+    ["a.example", "b.example", "127.0.0.1"],
+    ["given.example", "b.example", "127.0.0.1"],
+  ],
+])("without a deployment, a name that is given stands for %s", (_what, names, without, asked) => {
+  const { virtualServers, ...rest } = siteConfig({ mode: "plain" });
+  const servers = names.map((serverNames, i) => {
+    const isDefault = serverNames.includes("_");
+    return { ...virtualServers[0]!, name: `server${i}`, serverNames, default: isDefault };
+  });
+  const parsed = configOf({ ...rest, virtualServers: servers });
+  const hosts = (options: ExpectedResponsesOptions): string[] =>
+    expectedResponses(parsed, options).map(({ request }) => request.host);
+  expect([hosts({}), hosts({ host: "given.example" })]).toEqual([without, asked]);
+});
+
 test.each<
   [
     what: string,
