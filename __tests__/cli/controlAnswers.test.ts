@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { sampleOverview } from "../../proof/kit/overviews.js";
+import { eventually } from "../../proof/kit/waiting.js";
 import { run } from "../../src/cli/program.js";
 import { parseRequest } from "../../src/runtime/supervisor/controlRequest.js";
 
@@ -230,4 +232,16 @@ test("`status --watch` asks again and again, until it is interrupted", async () 
   const lines = text.trimEnd().split("\n");
   expect([code, asks, lines.length]).toEqual([0, 3, 3]);
   for (const line of lines) expect(JSON.parse(line)).toEqual({ ok: true, overview });
+});
+
+test("`status --watch` ends at once when it is interrupted while it asks", async () => {
+  const answered = says({ ok: true, value: { message: "", overview: sampleOverview() } });
+  let late: Promise<string> | undefined;
+  const ended = asked("status --watch --json", (socket) => {
+    process.emit("SIGINT");
+    // Begun before a pause of the command, which is as long, could begin.
+    late = sleep(1_000, "late", { ref: false });
+    answered(socket);
+  }).then(({ code }) => code);
+  expect(await Promise.race([ended, eventually(() => late !== undefined).then(() => late)])).toBe(0);
 });

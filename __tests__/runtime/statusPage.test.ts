@@ -163,8 +163,7 @@ test("what there is none of has no table", () => {
 });
 
 test("lines that are longer than the terminal is wide are cut there, and no others", () => {
-  const linesAt = (columns?: number): string[] =>
-    statusText(sampleOverview(), columns).split("\n").filter(Boolean);
+  const linesAt = (columns?: number): string[] => statusText(sampleOverview(), columns).split("\n");
   const whole = linesAt();
   const lengths = whole.map((line) => [...line].length);
   const longest = Math.max(...lengths);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Command } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { printOutcome, withControl } from "./controlOptions.js";
@@ -79,7 +80,8 @@ async function watch(flags: Flags, output: Output): Promise<number> {
     for (let before = ""; !over.signal.aborted; before = "\n") {
       const code = await show(flags, output, drawn || flags.json === true ? "" : before);
       if (code !== EXIT.ok) return code;
-      await paused(over.signal);
+      // Also an interrupt that came during the request ends the pause at once.
+      await sleep(EVERY_MS, undefined, { signal: over.signal }).catch(() => undefined);
     }
     return EXIT.ok;
   } finally {
@@ -96,13 +98,3 @@ const CLEAR_REST_OF_LINE = "\u001b[K\n";
 const CLEAR_BELOW = "\u001b[J";
 const BEGIN = `\u001b[?25l\u001b[2J`;
 const END = "\u001b[?25h";
-
-function paused(over: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, EVERY_MS);
-    over.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
-}

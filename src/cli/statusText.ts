@@ -12,7 +12,8 @@ export function statusText(overview: Overview, columns = Infinity): string {
   const { version, at, since, generation, workers, listeners, events } = overview;
   const lines = [
     `portico ${version}, up for ${durationText(at - since)}, generation ${generation}, ${plural(workers.running, "worker")}\n`,
-    `${listeners.join("  ")}\n\n`,
+    `${listeners.join("  ")}\n`,
+    "\n",
     ...troubles(overview),
     ...traffic(overview),
     ...transfers(overview),
@@ -29,7 +30,7 @@ const EVENTS_MAX = 8;
 
 function troubles(overview: Overview): string[] {
   const all = troublesOf(overview);
-  if (all.length === 0) return ["ok  all is well\n\n"];
+  if (all.length === 0) return ["ok  all is well\n", "\n"];
   return [
     ...all.flatMap(({ level, text, fix }) => [
       `${level === "error" ? "error" : "warning"}: ${text}\n`,
