@@ -1,4 +1,9 @@
-import { limited, type Overview, shortAddress } from "../../src/runtime/status/overview.js";
+import {
+  limited,
+  type Overview,
+  type OverviewEvent,
+  shortAddress,
+} from "../../src/runtime/status/overview.js";
 import { statusPage } from "../../src/runtime/status/page.js";
 import { SCRIPT } from "../../src/runtime/status/script.js";
 import { statusAnswer } from "../../src/runtime/status/site.js";
@@ -151,6 +156,108 @@ test.each<[count: string, less: Partial<Overview>]>([
   expect(text!.match(/^(?:error|warning): /gm) ?? []).toHaveLength(number);
 });
 
+/** What the page marks as a state: the kind, which is its colour, and the text. */
+const marked = (overview: Overview): string[] =>
+  [...statusPage(overview, LINKS).matchAll(/<span class="state (\w+)">([^<]*)/g)].map(
+    ([, kind, text]) => `${kind}: ${text}`,
+  );
+const said = (overview: Overview): string[] =>
+  troublesOf(overview).map(({ level, text }) => `${level}: ${text}`);
+const [failed] = sampleOverview().certificates;
+const { problem: _problem, ...certificate } = failed!;
+const OF = "The certificate of files.example.org";
+
+test.each([
+  [60, "ends in 60 days", "good", undefined],
+  [14, "ends in 14 days", "good", undefined],
+  [13, "ends in 13 days", "warn", "warn"],
+  [3, "ends in 3 days", "warn", "warn"],
+  [2, "ends in 2 days", "bad", "error"],
+  [0, "ends within a day", "bad", "error"],
+  [-1, "ended 1 day ago", "bad", "error"],
+])("a certificate with %i days left %s: %s, and %s", (daysLeft, text, kind, level) => {
+  const well = { ...sampleOverview(), ...WELL, certificates: [{ ...certificate, daysLeft }] };
+  expect(marked(well)).toEqual([`${kind}: ${text}`]);
+  expect(said(well)).toEqual(level === undefined ? [] : [`${level}: ${OF} ${text}`]);
+  expect(statusText(well)).toContain(`files.example.org  ${text} `);
+  const ill = { ...well, certificates: [{ ...failed!, daysLeft }] };
+  expect(marked(ill)).toEqual([`${kind === "good" ? "warn" : kind}: ${text}`]);
+  expect(said(ill)).toEqual([`${level ?? "warn"}: ${OF} was not renewed: the authority refused; it ${text}`]);
+});
+
+test.each<[names: string[], shown: string, of: string]>([
+  [["a.org"], "a.org", "a.org"],
+  [["a.org", "b.org"], "a.org, b.org", "a.org and 1 more"],
+  [["a.org", "b.org", "c.org"], "a.org, b.org, c.org", "a.org and 2 more"],
+  [["a.org", "b.org", "c.org", "d.org"], "a.org, b.org, c.org and 1 more", "a.org and 3 more"],
+])("a temporary certificate of %j is one of %s", (names, shown, of) => {
+  const temporary = { ...certificate, names, daysLeft: 300, source: "temporary" } as const;
+  const overview = { ...sampleOverview(), ...WELL, certificates: [temporary] };
+  expect(statusPage(overview, LINKS)).toContain(
+    `<th scope="row">${shown}<span class="sub">temporary, by R11</span></th>`,
+  );
+  expect(said(overview)).toEqual([
+    `warn: The certificate of ${of} is a temporary one, which browsers do not trust`,
+  ]);
+  expect(statusText(overview)).toMatch(/ R11 \(temporary\)\n/);
+});
+
+test.each([
+  ["up", "good", undefined],
+  ["failing", "warn", "– 2 requests failed in the last minute: refused"],
+  ["out", "warn", "is out: refused"],
+  ["drained", "idle", undefined],
+  ["down", "bad", "is down: refused"],
+] as const)("a server that is %s is %s: %s", (state, kind, trouble) => {
+  const server = { url: "http://a", backup: false, state, failures: 2, why: "refused" };
+  const only = { ...sampleOverview(), ...WELL, upstreams: [{ name: "web", servers: [server] }] };
+  expect(marked(only)).toEqual([`${kind}: ${state}`]);
+  expect(said(only)).toEqual(trouble === undefined ? [] : [`error: Upstream web: http://a ${trouble}`]);
+  const servers = [server, { ...server, url: "http://b", state: "up" as const }];
+  const other = { ...only, upstreams: [{ name: "web", servers }] };
+  expect(said(other)).toEqual(
+    trouble === undefined ? [] : [`warn: Upstream web: its server http://a ${trouble}`],
+  );
+});
+
+const event = (level: OverviewEvent["level"], message: string): OverviewEvent => ({
+  ...{ at: 0, level, message, problems: [] },
+});
+
+test.each<[level: OverviewEvent["level"], onPage: string[], asText: string]>([
+  ["info", [], "\nm ("],
+  ["warn", ["warn: warning"], "\nwarning: m ("],
+  ["error", ["bad: error"], "\nerror: m ("],
+  ["crit", ["bad: error"], "\nerror: m ("],
+])("an event of the level %s is marked as %j", (level, onPage, asText) => {
+  const overview = { ...sampleOverview(), ...WELL, events: [event(level, "m")] };
+  expect(marked(overview)).toEqual(onPage);
+  expect(statusText(overview)).toContain(asText);
+});
+
+test.each<[more: Partial<Overview>, troubles: string[]]>([
+  [{ state: "stopping" }, ["warn: Portico finishes what is in progress, and stops"]],
+  [{ workers: { running: 2, silent: 1 } }, ["warn: 1 worker did not answer"]],
+  [{ workers: { running: 2, silent: 2 } }, ["warn: 2 workers did not answer"]],
+  [{ events: [event("info", "configuration reloaded"), event("error", "reload refused")] }, []],
+  [{ events: [event("error", "reload refused, it stays")] }, ["error: Reload refused, it stays"]],
+  [{ events: [event("error", "upgrade refused")] }, ["error: Upgrade refused"]],
+  [{ events: [event("warn", "configuration reloaded, but")] }, ["error: Configuration reloaded, but"]],
+  [{ events: [event("error", "no reload refused"), event("error", "something else")] }, []],
+])("%j is %j", (more, troubles) => {
+  expect(said({ ...sampleOverview(), ...WELL, ...more })).toEqual(troubles);
+});
+
+test("every kind of state has a colour, in the light and in the dark", () => {
+  for (const [kind, colour] of Object.entries({ good: "good", warn: "warn", bad: "bad", idle: "soft" }))
+    expect(STYLE).toMatch(new RegExp(`\\.${kind}\\{color:var\\(--${colour}\\)`));
+  for (const [, name] of STYLE.matchAll(/var\((--\w+)\)/g))
+    expect([name, STYLE.match(new RegExp(`${name}:#[0-9a-f]{3,8}[;}]`, "g"))]).toEqual([
+      name,
+      [expect.any(String), expect.any(String)],
+    ]);
+});
+
 test("what there is none of has no table", () => {
   const some = { ...sampleOverview(), moreTransfers: 0 };
   const none = { ...some, ...WELL, transfers: [] };
@@ -173,6 +280,39 @@ test("lines that are longer than the terminal is wide are cut there, and no othe
     const begins = shown.map((line, i) => (line === whole[i] ? line : line.replace(/…$/, "")));
     expect(begins.filter((begin, i) => !whole[i]!.startsWith(begin))).toEqual([]);
   }
+});
+
+/** What is read on the page, or to somebody who does not see it, piece by piece. */
+const words = (page: string): string =>
+  [...page.matchAll(/>([^<]*[^<\s][^<]*)|(?:aria-label|title)="([^"]*)"/g)]
+    .map(([, text, label]) => text ?? `(${label})`)
+    .join("|")
+    .replace(/.{80}[^|]*\|/g, "$&\n");
+
+test("as words", () => {
+  expect(words(statusPage(sampleOverview(), LINKS))).toMatchInlineSnapshot(`
+"Portico: 4 troubles|Portico|http 0.0.0.0:80 · https 0.0.0.0:443|Release 0.1.0, up for 3 d 4 h, generation 5, 2 workers|
+Error: |Reload refused, the running configuration stays: listeners[0].port is taken. |
+Take another.|Warning: |Upstream web: its server http://10.0.0.8:8000 is down: refused. |
+Look at the application&#39;s own log, and whether it listens there.|Warning: |The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days. |
+Wait.|Warning: |Every virtual server is in maintenance.|(Traffic)|Requests|31.4|/s|
+48 connections open|10/s|(Requests a second in the last 15 min: 31.4 now, 8 at most)|
+15 min ago|now|Bytes|8.4 MB|/s in |2.1 MB|/s out|50 B/s|(Bytes a second in the last 15 min: 8.4 MB in and 2.1 MB out now, 40 B in and 5 B out at most)|
+15 min ago|now|In progress |6|Requests in progress, the oldest first|Request|Progress|
+Rate|Age|↑|Upload |/files/…/|report.pdf|PUT · 192.0.2.7 · rclone/v1|(Upload of report.pdf)|
+70 %|70 %, 700 B of 1 kB|5 kB/s|1 min 1 s|↓|Download |/files/…/|report.pdf|PUT · 192.0.2.7 · rclone/v1|
+(Download of report.pdf)|30 %|30 %, 300 B of 1 kB|5 kB/s|1 min 1 s|↕|Tunnel |/files/…/|
+report.pdf|PUT · 192.0.2.7 · rclone/v1|700 B in, 300 B out|5 kB/s|1 min 1 s|And 3 other requests, which moved fewer bytes.|
+What leads where|(Picture of it)|Listeners, virtual servers, routes, and where these lead|
+Listeners|Virtual servers|Routes|Lead to|http 0.0.0.0:80|any name|/files|and below|
+web|12/s|12/s|In words|http 0.0.0.0:80 leads to any name: 12 requests a second|any name leads to /files, and below: 12 requests a second|
+/files, and below leads to web: 0 requests a second|Upstream servers|Servers of upstreams, and whether they answer|
+Upstream|Server|State|In progress|web|http://10.0.0.7:8000|up|4|web|http://10.0.0.8:8000 |
+backup|refused|down|12 failed a minute|–|Certificates|Certificates, and when they end|
+Names|End|files.example.org|by R11|the authority refused. Wait.|ends in 9 days|2026-03-10|
+Reloads and errors|(2026-03-01 11:59:20 UTC)|40 s ago|error| reload refused, the running configuration stays|
+listeners[0].port| is taken. Take another.|As of |2026-03-01 12:00:00 UTC"
+`);
 });
 
 test("as text", () => {
