@@ -258,6 +258,11 @@ describe("certificates", () => {
     ["without key", { certificate: "/c.pem" }, [`config.missing-field ${AT}.key`]],
     ["from files", FILES, []],
     ["from an authority", { acme: acme() }, []],
+    ...(["certificate", "key"] as const).map((name): [string, object, string[]] => [
+      `from an authority, and a ${name}`,
+      { acme: acme(), [name]: FILES[name] },
+      [`config.certificate-source ${AT}.${name}`],
+    ]),
     [
       "further ones",
       { ...FILES, certificates: [{ acme: acme() }, { certificate: "/d.pem" }] },
@@ -274,13 +279,19 @@ describe("certificates", () => {
       [`config.duplicate-server-name ${AT}.acme.names[2]`],
     ],
     ["with a key that the policy takes", { acme: acme({ keyType: "rsa-3072" }) }, []],
-    ...["127.0.0.1", "10.0.0.1", "fd00::1", "host", "a.local", "a.home.arpa", "a.corp"].map(
-      (name): [string, object, string[]] => [
-        `for ${name}`,
-        { acme: acme({ names: [name] }) },
-        [`acme.private-name ${AT}.acme.names[0]`],
-      ],
-    ),
+    [
+      "with a key that the policy does not take",
+      { acme: acme({ keyType: "ecdsa-p256" }) },
+      [`acme.key-type ${AT}.acme.keyType`],
+    ],
+    ...[
+      ...["127.0.0.1", "10.0.0.1", "fd00::1", "host", "a.local", "a.home.arpa", "a.corp", "a.localhost"],
+      ...["a.test", "a.example", "a.invalid", "a.onion", "a.internal", "a.lan", "a.home"],
+    ].map((name): [string, object, string[]] => [
+      `for ${name}`,
+      { acme: acme({ names: [name] }) },
+      [`acme.private-name ${AT}.acme.names[0]`],
+    ]),
     ...["9.9.9.9", "2620:fe::fe", "a.org", "a.local.org", "localcorp.org"].map(
       (name): [string, object, string[]] => [`for ${name}`, { acme: acme({ names: [name] }) }, []],
     ),
@@ -350,7 +361,29 @@ describe("certificates", () => {
     ["with a holder", FILES, { holderAddress: "192.0.2.1" }, [HTTP], []],
     ["that is asked by HTTP", { acme: acme() }, { challenge: "http-01" }, [HTTP], []],
     ["that is asked by TLS, with no http listener", { acme: acme() }, {}, ONLY, []],
+    [
+      "that is asked by HTTP, with no http listener",
+      { acme: acme() },
+      { challenge: "http-01" },
+      ONLY,
+      [`acme.no-http-listener ${CA_AT}.challenge`],
+    ],
+    [
+      "that is asked by HTTP for a further one, with no http listener",
+      { ...FILES, certificates: [FILES, { acme: acme() }] },
+      { challenge: "http-01" },
+      ONLY,
+      [`acme.no-http-listener ${CA_AT}.challenge`],
+    ],
+    ["that is asked by DNS, with no http listener", { acme: acme() }, program, ONLY, []],
     ["that nothing is from", FILES, { challenge: "http-01" }, ONLY, []],
+    ...[FILES, { acme: acme() }].map((tls): [string, object, object, object[], string[]] => [
+      "whose terms are not agreed to",
+      tls,
+      { agreeToTerms: false },
+      [HTTP],
+      [`acme.terms-not-agreed ${CA_AT}.agreeToTerms`],
+    ]),
     [
       "with two mail addresses",
       FILES,

@@ -11,6 +11,24 @@ test.each([
   expect(nodeFixes(version, Date.parse(day))).toEqual({ state, text });
 });
 
+test.each([
+  [20, "2026-04-30"],
+  [21, "2024-06-01"],
+  [22, "2027-04-30"],
+  [23, "2025-06-01"],
+  [24, "2028-04-30"],
+  [25, "2026-06-01"],
+  [26, "2029-04-30"],
+  [27, "2030-04-30"],
+])("Node %i gets fixes on %s, and no longer on the day after", (major, last) => {
+  const said = [0, 1].map((days) => nodeFixes(`${major}.0.0`, Date.parse(last) + days * 86_400_000));
+  expect(said).toEqual([
+    { state: "ends-soon", text: `fixes until ${last}` },
+    { state: "ended", text: `no fixes since ${last}` },
+  ]);
+});
+
 test("a version that came later is not guessed at", () => {
-  expect(nodeFixes("99.0.0", Date.parse("2026-11-25"))).toBeUndefined();
+  for (const version of ["28.0.0", "99.0.0"])
+    expect(nodeFixes(version, Date.parse("2026-11-25"))).toBeUndefined();
 });

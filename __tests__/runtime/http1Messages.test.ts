@@ -355,6 +355,16 @@ describe("the chunked coding", () => {
     }
   });
 
+  test("chunks of any size keep their order beside others", () => {
+    const at = (i: number): string => String.fromCharCode(0x61 + (i % 23));
+    // Few bytes, and many, go another way than those in between.
+    for (const sizes of [[2_048], [2_049], [1, 2_048, 1], [1, 2_049, 1], [40, 32, 33, 31, 5_000, 2, 3_000]]) {
+      const data = sizes.map((size, n) => Array.from({ length: size }, (_, i) => at(i * (n + 1))).join(""));
+      const chunks = data.map((one) => `${one.length.toString(16)}\r\n${one}\r\n`);
+      expect(decoded(chunks.join("") + END).data).toBe(data.join(""));
+    }
+  });
+
   test.each([
     ["a size of 14 digits", `00000000000005\r\nhello\r\n${END}`],
     ...[..."/:@G`g\x10-"].map((byte) => [`${JSON.stringify(byte)} in a size`, `1${byte}\r\nx`]),

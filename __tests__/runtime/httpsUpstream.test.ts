@@ -71,7 +71,7 @@ const socketOf = (index: number): TLSSocket => upstream!.connections[index]!.soc
 
 type Case = [
   what: string,
-  given: () => Promise<{ tls?: UpstreamInput["tls"]; secure?: TlsOptions }>,
+  given: () => Promise<{ tls?: UpstreamInput["tls"] | "not named"; secure?: TlsOptions }>,
   log: string | undefined,
 ];
 
@@ -94,6 +94,16 @@ test.each<Case>([
     "has expired",
     async () => ({ secure: await certify(["127.0.0.1"], { from: -9, to: -1 }) }),
     "(CERT_HAS_EXPIRED): its certificate has expired; renew it at the upstream",
+  ],
+  [
+    "is not valid yet",
+    async () => ({ secure: await certify(["127.0.0.1"], { from: 1, to: 9 }) }),
+    "(CERT_NOT_YET_VALID): its certificate is not valid yet; set the clocks of both hosts",
+  ],
+  [
+    "is from an authority that nobody knows, where nothing is said of TLS",
+    async () => ({ tls: "not named" }),
+    "its certificate is from an unknown authority; give the authority's root certificate as `tls.caFile`",
   ],
   [
     "is from an authority that nobody knows",
@@ -136,13 +146,14 @@ test.each<Case>([
     "it speaks neither TLS 1.2 nor TLS 1.3",
   ],
 ])("an upstream that %s", async (_what, given, log) => {
-  const { tls = trusting(), secure = {} }: Awaited<ReturnType<typeof given>> = await given();
+  const { tls: named = trusting(), secure = {} }: Awaited<ReturnType<typeof given>> = await given();
+  const tls = named === "not named" ? undefined : named;
   const port = await start(answering(OK), { tls, secure });
   const { status, body } = await exchange(port, GET);
   expect(status).toBe(log === undefined ? 200 : 502);
   if (log === undefined) {
-    expect(socketOf(0).servername).toBe(tls.serverName ?? false);
-    expect(socketOf(0).authorized).toBe("certificateFile" in tls);
+    expect(socketOf(0).servername).toBe(tls?.serverName ?? false);
+    expect(socketOf(0).authorized).toBe(tls?.certificateFile !== undefined);
     return expect(await front!.errorLog()).toBe("");
   }
   expect(upstream!.received).toBe("");
