@@ -71,6 +71,7 @@ interface Told {
   readonly groups: readonly {
     count: number;
     changes: string[];
+    before: { status?: number };
     examples: { before?: string; after?: string }[];
   }[];
 }
@@ -197,6 +198,62 @@ test("against the log itself, with status and route of each line", async () => {
   const { requests, groups } = JSON.parse(out) as Told;
   expect({ code, requests }).toEqual({ code: 1, requests: 7 });
   expect(groups.map(({ changes }) => changes)).toEqual([["status"], ["route"], ["status"]]);
+});
+
+test("what a request gets before its route, or from what no log shows, is no change against the log", async () => {
+  const statuses = Array.from({ length: 500 }, (_, i) => 100 + i);
+  const entry = { method: "GET", target: "/nothing", host: "a.example", server: "app", route: null };
+  const log = save("early.log", statuses.map((status) => JSON.stringify({ ...entry, status })).join("\n"));
+  const after = config("after.json");
+  const { out } = await portico("replay", log, "--against-log", "--config", after, "--json");
+  const { groups } = JSON.parse(out) as Told;
+  const told = groups.map(({ before }) => before.status);
+  const early = [400, 408, 413, 414, 417, 421, 431, 499, 500, 501, 503, 505];
+  // 404 is what it gets.
+  expect(statuses.filter((status) => !told.includes(status))).toEqual([...early, 404].sort());
+});
+
+const STATUS = { type: "status", allow: ["10.0.0.0/8", "2001:db8::/32"] };
+
+test.each<[name: string, fields: object, request: string, is: string, leads: string]>([
+  ["web", { action: STATUS }, "GET /sync", "app/web: the status", "/sync -> 10.0.0.0/8 2001:db8::/32"],
+  ["web", { action: STATUS }, "GET /sync/a", "app/web: 404", "/sync/a"],
+  ["web", { action: { type: "respond", status: 410 } }, "GET /sync", "app/web: fixed answer, 410", "/sync"],
+  [
+    "web",
+    { action: { type: "redirect", path: "/b" } },
+    "GET /sync/a",
+    "app/web: redirect, 301",
+    "/sync/a -> https://a.example/b",
+  ],
+  [
+    "web",
+    { action: { type: "staticFiles", directory: "/srv" } },
+    "GET /sync/a",
+    "app/web: a file",
+    "/sync/a -> /srv/a",
+  ],
+  ["web", { path: "/ui" }, "GET /sync/a", "app/(no route): 404", "/sync/a"],
+])("route %s with %j: %s is shown as %s", async (name, fields, request, is, leads) => {
+  const after = config("after.json", changed(name, fields));
+  const { out } = await replay(save("one.log", line(`${request} HTTP/1.1`)), config("before.json"), after);
+  expect(out.split("\n").slice(1, 5)).toEqual([
+    "  app/web: proxied to web (http://127.0.0.1:8000)",
+    `  -> ${is}`,
+    `    ${request.replace(" ", " https://a.example")}  (one.log:1)`,
+    `      ${leads}`,
+  ]);
+});
+
+test("a request that no listener takes any more", async () => {
+  const listeners = [{ name: "http", address: "127.0.0.1", port: 80, protocol: "http" }];
+  const virtualServers = [
+    { name: "app", serverNames: ["_"], default: true, listeners: ["http"], routes: ROUTES },
+  ];
+  const after = config("after.json", ROUTES, { listeners, virtualServers });
+  const log = save("one.log", line("GET /sync HTTP/1.1"));
+  const { out } = await replay(log, config("before.json"), after, "--scheme", "https");
+  expect(out).toMatch(/^1 request: virtual server, route, action\n.*\n {2}-> no listener\n/);
 });
 
 test("several logs, compressed ones, and lines that are none", async () => {

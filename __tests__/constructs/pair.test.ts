@@ -34,11 +34,6 @@ describe("a pair is refused", () => {
     [{ virtualAddress: "192.0.2.12" }, "host.bad-virtual-address", "/SecondHost.virtualAddress"],
     [{ virtualAddress: "198.51.100.20" }, "host.bad-virtual-address", "/FirstHost.virtualAddress"],
     [{ virtualAddress: "2001:db8::20" }, "host.bad-virtual-address", "/FirstHost.virtualAddress"],
-    [
-      { hosts: [{ ...FIRST, ipv6Address: "2001:db8::11" } as typeof FIRST, SECOND] },
-      "config.unknown-field",
-      ".hosts[0].ipv6Address",
-    ],
     [{ mode: Mode.tls({ address: "192.0.2.20", material: FILES }) }, "config.bad-address", ".mode"],
     [{ hosts: [FIRST, { ...SECOND, interface: "eth0 {" }] }, "network.bad-interface", ".hosts[1].interface"],
     [{ virtualRouterId: 256 }, "config.out-of-range", ".virtualRouterId"],
@@ -46,6 +41,26 @@ describe("a pair is refused", () => {
     [{ without: "b" as "first" }, "config.not-one-of", ".without"],
     [{ copyPort: 0 }, "config.out-of-range", ".copyPort"],
     [{ keepalivedPath: "keepalived" }, "config.bad-file-path", ".keepalivedPath"],
+    // What a host, and not the pair, says of its network.
+    ...["host", "interface", "ipv6PrefixLength", "ipv6Gateway"].map(
+      (name): [Partial<FrontEndPairProps>, string, string] => [
+        { network: { [name]: 64 } },
+        "config.unknown-field",
+        `.network.${name}`,
+      ],
+    ),
+    ...["virtualAddress", "publicName", "ipv6Address", "ipv6Flags"].map(
+      (name): [Partial<FrontEndPairProps>, string, string] => [
+        { hosts: [FIRST, { ...SECOND, [name]: "a" }] },
+        "config.unknown-field",
+        `.hosts[1].${name}`,
+      ],
+    ),
+    ...["host", "hsot"].map((name): [Partial<FrontEndPairProps>, string, string] => [
+      { [name]: FIRST },
+      "config.unknown-field",
+      `.${name}`,
+    ]),
   ])("%j is refused: %s %s", (more, code, path) => {
     expect(refused(more)).toEqual([[code, path]]);
   });

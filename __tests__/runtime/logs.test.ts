@@ -565,13 +565,15 @@ describe("processes", () => {
     const files = new logs.LogFiles(off); files.open(); ${body}`;
 
   test("waiting lines are written when the process exits", async () => {
-    await script(using('files.mainError.write("error", "last words"); process.exit(0);'));
-    expect(read("error.log")).toMatch(/last words\n$/);
+    const writes = ["one", "last words"].map((text) => `files.mainError.write("error", "${text}");`);
+    await script(using(`${writes.join(" ")} process.exit(0);`));
+    // From the first byte to the last.
+    expect(read("error.log")).toMatch(/^\d{4}\/[^\n]+ one\n\d{4}\/[^\n]+ last words\n$/);
   });
 
   test("waiting lines do not keep a process alive, and none is lost at its normal end", async () => {
     await script(using('files.mainError.write("error", "the end");'));
-    expect(read("error.log")).toMatch(/the end\n$/);
+    expect(read("error.log")).toMatch(/^\d{4}\/[^\n]+ the end\n$/);
   });
 
   test("lines of several workers do not mix", async () => {

@@ -49,6 +49,29 @@ asRoot("its output is repeated; what it is recorded in goes with the last deploy
   }
 });
 
+asRoot.each([
+  ["that ends well", 'JSON.stringify({ exit: 3 }) + "\\n"', [3]],
+  ["without a word", '""', [1, "it ended without any output: see `journalctl -u 'portico-activation-*'`\n"]],
+])("a record that somebody removes under a command %s", async (_what, last, said) => {
+  const program = join(folder, "removing.cjs");
+  // Only once the caller, whose process the record's name begins with, has it open.
+  writeFileSync(
+    program,
+    `const { appendFileSync, readdirSync, readlinkSync, rmSync } = require("node:fs");
+    const file = process.argv.at(-1);
+    const open = "/proc/" + parseInt(require("node:path").basename(file)) + "/fd/";
+    const links = () => readdirSync(open).map((fd) => { try { return readlinkSync(open + fd); } catch {} });
+    const wait = setInterval(() => {
+      if (!links().includes(file)) return;
+      clearInterval(wait);
+      appendFileSync(file, ${last});
+      rmSync(file);
+    }, 20);`,
+  );
+  expect(await detached(program)).toEqual(said);
+  expect(readdirSync(RECORDS)).toEqual([]);
+});
+
 asRoot("a program that cannot be started; nothing is left open", async () => {
   const ended = [1, "it ended without any output: see `journalctl -u 'portico-activation-*'`\n"];
   expect(await detached("none.cjs", "/none/node")).toEqual(ended);

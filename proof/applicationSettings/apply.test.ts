@@ -414,6 +414,8 @@ test.each<[listed: SettingsFile["kind"], says: string | undefined, texts: string
     ["A='b'\nB=", "A=1\nB= ", "B=/opt", "B=https://h", "export B='b'", "export\tB=1"],
   ],
   ["python", undefined, ["A='b'", "A='/opt'", "A=''", "export = 1", "A = 1\nB='https://h'"]],
+  // One line that no file of variables has is enough.
+  ["python", undefined, ["A = 1\nT='''\nB=/opt\n'''", "T='''\nB=\nexport C\n'''", "T='''\nexport C\n'''"]],
   ["env", STATEMENT, ["import a", "from a import b", "def f(): pass", "class A: pass", "if a: pass", "try:"]],
   ["env", STATEMENT, ["with a:", "@a", '"a"', "'a'", "A = 1", "A\t= 1"]],
   ["env", "begins with a section, as an INI file does", ["[a]\nA=1"]],

@@ -200,6 +200,10 @@ describe("of a front end", () => {
     expect(there.openPorts).toEqual(
       new Map([ports.http, ports.published, ports.http + 1].map((port) => [port, false])),
     );
+    const nowhere = await seen({ place: "elsewhere", connect: "none.invalid" });
+    expect(nowhere.unresolved).toBe("none.invalid");
+    expect(nowhere.openPorts).toBeUndefined();
+    expect(there.unresolved).toBeUndefined();
     const translated = await seen(
       { publicAddresses: ["192.0.2.77"] },
       { network: { addresses: ["127.0.0.1"] } },
