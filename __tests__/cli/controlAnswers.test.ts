@@ -156,6 +156,41 @@ web       http://a:3  down        0            answered 503
 `);
 });
 
+/** What a screen of these names gets: 40 columns and 4 lines of it. */
+test.each([
+  ["xterm", true],
+  ["dumb", false],
+])("on a screen that is %s `status --watch` draws in place of what it has drawn: %s", async (name, draws) => {
+  const { stdout, env } = process;
+  const before = { isTTY: stdout.isTTY, rows: stdout.rows, columns: stdout.columns };
+  const { TERM } = env;
+  let [asks, drawn] = [0, ""];
+  const write = jest.spyOn(stdout, "write").mockImplementation((text) => {
+    drawn += String(text);
+    return true;
+  });
+  Object.assign(stdout, { isTTY: true, rows: 4, columns: 40 });
+  env["TERM"] = name;
+  try {
+    const answered = says({ ok: true, value: { message: "", overview: sampleOverview() } });
+    const { code, text } = await asked("status --watch", (socket) => {
+      if (++asks === 2) process.emit("SIGINT");
+      answered(socket);
+    });
+    const lines = ["portico 0.1.0, up for 3 d 4 h, generati…", "http 0.0.0.0:80  https 0.0.0.0:443"];
+    expect(code).toBe(0);
+    if (draws) expect(text).toBe(lines.join("").repeat(2));
+    else expect(text.match(/^portico .* 3 d 4 h, generation 5, 2 workers$/gm)).toHaveLength(2);
+    // The cursor home, the rest of each of three lines, and all below them; before and after it, the cursor and the screen.
+    const once = `\u001b[H${"\u001b[K\n".repeat(3)}\u001b[J`;
+    expect(drawn).toBe(draws ? `\u001b[?25l\u001b[2J${once}${once}\u001b[?25h` : "");
+  } finally {
+    write.mockRestore();
+    Object.assign(stdout, before);
+    env["TERM"] = TERM;
+  }
+});
+
 const UNTIL = "2099-05-17T14:30";
 
 test.each<[string, object]>([

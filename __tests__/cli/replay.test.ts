@@ -138,6 +138,60 @@ test.each<[string, object, string, string[]]>([
   expect(groups.map((group) => group.changes)).toEqual(changes.length === 0 ? [] : [changes]);
 });
 
+test("what answers, before and after, by kind of action", async () => {
+  const status = {
+    name: "state",
+    path: "/status",
+    action: { type: "status", allow: ["10.0.0.0/8"] },
+  } as const;
+  const gone = { action: { type: "respond", status: 410 } } as const;
+  const before = config("before.json", [...ROUTES, status]);
+  const after = [...ROUTES, status].map((route) => ({ ...route, ...gone }));
+  const targets = ["/sync", "/media/a", "/old", "/fixed", "/status", "/none"];
+  const log = save("kinds.log", targets.map((target) => line(`GET ${target} HTTP/1.1`)).join(""));
+  const found = { name: "rest", path: "/none", ...gone };
+  const { out } = await replay(log, before, config("after.json", [...after, found]));
+  expect(out.match(/^ {2}(?:-> )?(?! ).*$/gm)!.join("\n")).toMatchInlineSnapshot(`
+"  app/web: proxied to web (http://127.0.0.1:8000)
+  -> app/web: fixed answer, 410
+  app/media: a file
+  -> app/media: fixed answer, 410
+  app/moved: redirect, 301
+  -> app/moved: fixed answer, 410
+  app/fixed: fixed answer, 200
+  -> app/fixed: fixed answer, 410
+  app/state: the status
+  -> app/state: fixed answer, 410
+  app/(no route): 404
+  -> app/rest: fixed answer, 410"
+`);
+});
+
+test("where no listener takes a request any more", async () => {
+  const log = save("plain.log", line("GET /sync HTTP/1.1"));
+  const tls = { certificate: "/unused.pem", key: "/unused.pem" };
+  const after = config("after.json", [], {
+    listeners: [{ name: "https", address: "127.0.0.1", port: 443, protocol: "https", tls }],
+    virtualServers: [
+      { name: "app", serverNames: ["a.example"], default: true, listeners: ["https"], routes: ROUTES },
+    ],
+  });
+  const { out } = await replay(log, config("before.json"), after, "--scheme", "http");
+  expect(out).toMatch(/^1 request: [^]*\n {2}-> no listener\n/);
+});
+
+test.each([
+  [10_001, 1, "10001 requests, 1 changes (less than 0.01 %)"],
+  [10_000, 1, "10000 requests, 1 changes (0.01 %)"],
+  [3, 2, "3 requests, 2 change (66.67 %)"],
+  [1, 1, "1 request, 1 changes (100.00 %)"],
+])("of %i requests %i change: %s", async (requests, changes, says) => {
+  const [some, others] = [line("GET /sync HTTP/1.1"), line("GET /fixed HTTP/1.1")];
+  const log = save("share.log", some.repeat(changes) + others.repeat(requests - changes));
+  const after = config("after.json", changed("web", { name: "ui" }));
+  expect((await replay(log, config("before.json"), after)).out).toContain(`before.json: ${says}\n`);
+});
+
 test("another server of an upstream is another upstream", async () => {
   const upstreams = [
     { name: "web", url: "http://127.0.0.1:9999" },
@@ -157,12 +211,12 @@ test("JSON lines say host, listener and body length themselves", async () => {
     listener: "http",
     status: 201,
   };
-  const bodies = [5, 50, null].map(
+  const bodies = [0, 5, 10, 11, null, -1, 1.5].map(
     (request_body_bytes) => `${JSON.stringify({ ...entry, request_body_bytes })}\n`,
   );
   const after = config("after.json", changed("files", { requestBodyBytesMax: 10 }));
   const seen = await told(save("json.log", bodies.join("")), config("before.json"), after);
-  expect(seen).toMatchObject({ requests: 3, changed: 1, unknownBodies: 1 });
+  expect(seen).toMatchObject({ requests: 7, changed: 1, unknownBodies: 3 });
   expect(seen.groups.map(({ changes }) => changes)).toEqual([["action"]]);
 });
 
@@ -381,6 +435,32 @@ test("queries, tokens and bytes that act on a terminal are not shown", async () 
   expect((await replay(asked, before, after, "--show-secrets")).out).toContain(
     `/sync/${secret}?key=${secret}`,
   );
+});
+
+/** Names of a path, as `portico replay` and `portico log` show them. */
+test.each<[name: string, shown: boolean]>([
+  ["abcdef123", true],
+  ["abcdef1234", false],
+  ["ABCDEF-123", false],
+  ["123456789012345", true],
+  ["1234567890123456", false],
+  ["2026-11-21", true],
+  ["abcdefabcdef", true],
+  ["version-2-of-the-download", true],
+  ["report.2026.final.pdf", true],
+  ["eyJ.hbGci1", false],
+  ["eyJ.hbGciO", true],
+  ["Xk9mQ2pLw7t", true],
+  ["Xk9mQ2pLw7tZ", false],
+  ["_k9mQ2p~+=-x", false],
+  ["Xk9mQ2p.Lw7tZ", true],
+  ["xk9mq2plw7tz", true],
+  ["XK9MQ2PLW7TZ", true],
+  ["XkqmQwpLwztZ", true],
+])("%s in a path is shown: %s", (name, shown) => {
+  const text = `/share/${name}/${name}?${name}`;
+  expect(shownText(text, false)).toBe(shown ? text : `/share/***/***?${name}`);
+  expect(shownText(text, true)).toBe(text);
 });
 
 test("a log on standard input", () => {

@@ -192,7 +192,7 @@ test("by URL: the rules and what resolve says; nothing is read but the config", 
   );
   expect(named.out).toContain("  client          192.0.2.7\n");
   expect((await portico("why", "http://other/nowhere", "--config", file)).out).toMatch(
-    /the default of http, for no virtual server there is named other\n[^]* {2}route +none matches: 404\n/,
+    /the default of http, for no virtual server there is named other\n[^]* {2}route +none matches: 404\n {2}other routes +3 do not match\n {2}action +404 from Portico\n/,
   );
   const asJson = async (command: string, url: string) =>
     JSON.parse((await portico(command, url, "--config", file, "--json")).out) as { decisions?: unknown };
@@ -236,6 +236,21 @@ test("what keeps it from being found has a fix", async () => {
     out: expect.stringContaining('"ok": false'),
   });
   expect(await portico("why", "no id; rm", "--config", unnamed)).toMatchObject({ code: 2 });
+  for (const [about, says] of [
+    ["HTTPS://b.example/", "is not an absolute URL"],
+    ["xhttps://b.example/", "no line with the request id"],
+  ] as const)
+    expect((await portico("why", about, "--config", unnamed)).out).toContain(says);
+  fs.rmSync(at("access.log"));
+  for (const [given, path] of [
+    [[], at("access.log")],
+    [["--log", at("a"), "--log", at("b")], `${at("a")}, ${at("b")}`],
+  ] as const)
+    expect((await portico("why", id, "--config", unnamed, ...given)).out).toMatch(
+      new RegExp(
+        `^${path}: cannot be read, or does not exist \\[files\\.unreadable\\]\n +fix: +Run it as root, or give a log`,
+      ),
+    );
 });
 
 test("an id in another field of a line is not that line's", async () => {
