@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { TerraformStack } from "cdktf";
 import type { IConstruct } from "constructs";
-import type { ProxyConfigInput } from "../../src/model/index.js";
 import { APPLICATIONS } from "../../src/applications/index.js";
 import {
   Action,
@@ -14,7 +13,6 @@ import {
 } from "../../src/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
 import { newStack, synthesize } from "../../proof/kit/stacks.js";
-import { expectGolden } from "../render/golden.js";
 
 /** Front ends of the applications of the table: what their manuals' paths lead to, and what they are told of their URL. */
 
@@ -168,30 +166,6 @@ test.each(
     expect(warningsOf(files)).toEqual([]);
   },
 );
-
-/** What an application gets where nobody gives other addresses or times: every value that a user would have to look up. */
-function portrait(definition: (typeof APPLICATIONS)[number]): string[] {
-  const { stack, files } = frontEndOf(Application.custom(definition));
-  const written: { filename: string; content: string }[] = Object.values(
-    synthesize(stack).resource.local_file!,
-  );
-  const config = written.find(({ filename }) => filename.endsWith("/portico.json"))!;
-  const { upstreams = [], virtualServers } = JSON.parse(config.content) as ProxyConfigInput;
-  const { routes = [] } = virtualServers.find(({ name }) => name === "application")!;
-  const said = (value: object): string => JSON.stringify(value).replaceAll('"', "");
-  return [
-    `# ${definition.title}`,
-    ...upstreams.map(({ name, ...upstream }) => `upstream ${name} ${said(upstream)}`),
-    ...routes.map(({ name, path, ...route }) => `route ${name} ${path} ${said(route)}`),
-    ...(files.activation!.deployment.expect ?? []).map(
-      ({ request, status, location }) => `asked ${said({ ...request, status, location })}`,
-    ),
-  ];
-}
-
-test("every application is at the address, and has the time, that its manual says", () => {
-  expectGolden("applications.txt", `${APPLICATIONS.flatMap(portrait).join("\n")}\n`);
-});
 
 test("a route of an application of one's own has any action that there is, and no other", () => {
   const withAction = (action: object) => () =>

@@ -21,6 +21,7 @@ import type { SeenDrift } from "../../src/activation/drift.js";
 import type { ExpectedResponse } from "../../src/diagnosis/expectedResponses.js";
 import type { CheckedResponse } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
+import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { daemonsOf } from "../../src/applications/index.js";
 import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
@@ -1410,6 +1411,33 @@ describe("the command line", () => {
     expect(await activation("--elsewhere")).toBe("unknown");
     expect(await activation("--deployment", "/root/other.json")).toBe("unknown");
   });
+});
+
+test("doctor says what keeps the logs from being rotated", async () => {
+  const [program, cron] = ["/usr/sbin/logrotate", "/etc/cron.daily/logrotate"];
+  for (const file of [program, cron]) rmSync(host.at(file), { force: true });
+  await activated({ ...one, "/etc/logrotate.d/portico": { role: "other", content: "" } });
+  const rotation = async (): Promise<unknown> => {
+    const { out } = await host.cli("doctor", "--json", "--timeout", "1");
+    const { rows } = JSON.parse(out) as { rows: DiagnosisRow[] };
+    const { status, evidence, fix } = rows.find(({ id }) => id === "rotation")!;
+    return [status, ...evidence, ...(fix === undefined ? [] : [fix])];
+  };
+  const failed = (seen: string): string[] => [
+    "failed",
+    `logrotate.timer: ${seen}`,
+    "systemctl unmask logrotate.timer; systemctl enable --now logrotate.timer",
+  ];
+  expect(await rotation()).toEqual(["failed", `${program}: does not exist`, "apt-get install logrotate"]);
+  host.write(program, "");
+  expect(await rotation()).toEqual(failed("is inactive: nothing starts logrotate"));
+  host.write(cron, "");
+  expect(await rotation()).toEqual(["ok"]);
+  host.state("logrotate.timer", "active");
+  expect(await rotation()).toEqual(failed("does not start with the host"));
+  host.write("/run/units/logrotate.timer.links", "enabled");
+  expect(await rotation()).toEqual(["ok"]);
+  for (const file of [program, cron]) rmSync(host.at(file));
 });
 
 describe("the lock of the host", () => {

@@ -108,7 +108,9 @@ const all = (ids: readonly string[], status: Expected[string]): Expected =>
   Object.fromEntries(ids.map((id) => [id, status]));
 const WEB = ["response: application over http", "response: application's Server field"];
 
-test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [id: string, says: RegExp][]]>(
+type RowAndWords = [id: string, says: RegExp];
+
+const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: RowAndWords[]]>(
   [
     ["everything is in order", {}, {}],
     [
@@ -243,6 +245,15 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       [
         "pauses",
         /\nrequests that write are refused since 1970\S+, for a command under portico quiesce\nWait until/,
+      ],
+    ],
+    [
+      "a quiesce that reads wait for as well, and a maintenance of everything",
+      { pauses: { maintenance: [{ since: 0 }], quiesce: { since: 0, reads: true, writes: 0, silent: 0 } } },
+      { pauses: "warning" },
+      [
+        "pauses",
+        /\nevery virtual server: in maintenance since 1970-\S+Z\nall requests are refused since 1970\S+, for [^]*\nportico maintenance off$/,
       ],
     ],
     ["a health listener", ready(answer(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],
@@ -902,7 +913,9 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       },
     ],
   ],
-)("%s", (_what, seen, expected, ...says) => {
+);
+
+test.each(CASES)("%s", (_what, seen, expected, ...says) => {
   const rows = diagnose({ ...HEALTHY, ...seen });
   expect(notOk(rows)).toEqual(expected);
   for (const [id, words] of says) expect(said(rows, id)).toMatch(words);
@@ -911,6 +924,132 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     expect([fix !== undefined, cause !== undefined]).toEqual([hasFix, hasFix]);
     expect(because !== undefined).toBe(status === "explained");
   }
+});
+
+test("what each row asks, and the cause and the fix of all that is found, in whole words", () => {
+  const told = new Map<string, string[]>();
+  const before = new Set<string>();
+  for (const [, seen] of CASES)
+    for (const { id, title, status, cause, evidence, fix } of diagnose({ ...HEALTHY, ...seen })) {
+      if (id.startsWith("response: ")) continue;
+      const lines = told.get(id) ?? [`${id}: ${title}`];
+      told.set(id, lines);
+      const line = status === "unknown" ? `  ? ${evidence.join(" | ")}` : `  ${cause}; fix: ${fix}`;
+      // What other rows have said already is left out.
+      if ((status === "unknown" || cause !== undefined) && !before.has(line)) lines.push(line);
+      before.add(line);
+    }
+  const text = [...told.values()].flat().join("\n");
+  expect(text.replace(/(?<=tested with: )v\d[v\d., ]*\d/, "…")).toMatchInlineSnapshot(`
+"activation: The last activation is complete, and can be undone
+  ? This can only be seen on the host: run \`portico doctor\` there.
+  ? This cannot be determined: there is no deployment document.
+  ? This cannot be determined: the deployment says nothing about it.
+  an activation was cut off, or its store is damaged; fix: mend it
+files: Every delivered file is as delivered
+  files are not as they were delivered; fix: mend it
+  files are not as they were delivered; fix: fix 0; fix 1
+units: Units are loaded as delivered, and start at boot
+  units are not as they were delivered; fix: mend it
+config: The proxy's config is valid
+  ? The files that the config names can only be seen on the host: run \`portico doctor\` there.
+  the proxy refuses its config; fix: Look at it.
+proxy: The proxy is running, and starts at boot
+  ? The state of the units can only be seen on the host: run \`portico doctor\` there.
+  ? The state of the units cannot be determined: there is no deployment document.
+  the proxy does not run, or is not enabled; fix: systemctl enable --now portico.socket portico.service; if that fails: journalctl -u portico.service
+  ? The state of the units cannot be determined: the deployment says nothing about it.
+  the proxy does not run, or is not enabled; fix: systemctl unmask portico.service && systemctl enable --now portico.service; if that fails: journalctl -u portico.service
+running: The proxy runs what is installed
+  the proxy runs something other than what is installed; fix: mend it
+  ? The running proxy cannot be queried.
+tls: The key is private, and the certificate covers the names and does not expire soon
+  ? Key and certificate can only be seen on the host: run \`portico doctor\` there.
+  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Let only the owner read the file.
+  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Renew the certificate, then run \`systemctl reload portico\`.
+  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Correct the host's clock, or use a certificate that is valid now.
+  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Give a PEM certificate, the server's own first.
+  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Use a certificate with the name among its subject alternative names, or remove the name from the config.
+  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Remove the certificate, or put it before the one that has the name; the default certificate is the first.
+logs: The logs can be written
+  logs are not written to their files; fix: mend it
+space: The disks have free space
+  a file system is full; fix: mend it
+addresses: The host has its addresses
+  ? Addresses of the host can only be seen on the host: run \`portico doctor\` there.
+  the host lacks an address that it was deployed for; fix: Give the host the address (ip address show), or give the program the one it has: 10.0.0.5, fd00::127.0.0.1, ::1:1.
+  the host lacks an address that it was deployed for; fix: Give the host the address (ip address show), or give the program the one it has: none.
+  the host lacks an address that it was deployed for; fix: Give the host the address (ip address show), or give the program the one it has: 10.0.0.5.
+firewall: The packet filter is loaded as delivered
+  the packet filter is not loaded as it was delivered; fix: mend it
+  ? why
+ports: Exactly the right ports are open
+  nothing answers on port 80; fix: Start the proxy; from outside, check that the firewall and the router let the ports through.
+  ? The host's ports were not checked.
+  port 3306 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
+  port 8000 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
+  port 8080 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
+  port 8082 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
+  port 9000 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
+  x.example has no address: the name does not resolve here; fix: Create the DNS record, or give the host's address with --connect.
+server-name: Requests reach their virtual server and route
+  the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled; fix: Give the host the address or name that clients use (198.41.0.4), deploy, and reload the proxy.
+  the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled, or the media path in the config does not match the installation; fix: Set \`installDirectory\` (or \`mediaDirectory\`) to where the application is installed, and deploy.
+media-permissions: No 403 on media
+  the media file or one of its directories is not readable by others; fix: chmod 1
+  the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it; fix: See the path in the proxy's error log, and chmod it.
+  the media file or one of its directories is not readable by others; fix: chmod 0; chmod 1; chmod 2; chmod 3; chmod 4; chmod 5; chmod 6; chmod 7; chmod 8; chmod 9
+  ? /opt/sync/media: (no answer)
+  ? Whether others can read /opt/sync/media cannot be determined: the deployment says nothing about it.
+avatar: No damaged avatar image
+  the avatar path is not world readable; fix: chmod 1
+  ? Whether others can read /opt/sync/avatars cannot be determined: the deployment says nothing about it.
+web-application: 302 from the application path
+  the fastcgi start variant is used in the service unit; fix: Make the unit's ExecStart end in \`start\`, then run systemctl daemon-reload and restart it.
+  the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: The daemon has to listen on http://127.0.0.1:8000 and speak HTTP; see its log. systemctl start web.service
+  web.service does not run; fix: systemctl start web.service; if that fails: journalctl -u web.service
+  the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: The daemon has to listen on http://127.0.0.1:8000 and speak HTTP; see its log.
+  the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on its upstream's address; fix: The daemon has to listen on its upstream's address and speak HTTP; see its log.
+  the web application has no page at /sync/: SITE_ROOT is not set to \`/sync/\`; fix: Set SITE_ROOT as in /usr/share/portico/application-settings, and restart the web application.
+  ? No answer came that this row tells of.
+public-urls: Upload and view work after login
+  items of the application's settings are not as deployed; fix: portico settings apply, then restart the daemons that read the files.
+  items of the application's settings are not as deployed; fix: Change them in the application's web settings, which take priority over the files; then restart it.
+  ? /etc/x: cannot be read
+  ? The application's settings cannot be determined: the deployment says nothing about it.
+directories: Others can read the files of static routes
+  ? Whether others can read /opt/sync/media and /usr/share/portico/default can only be seen on the host: run \`portico doctor\` there.
+  ? Whether others can read /usr/share/portico/default cannot be determined: the deployment says nothing about it.
+  a file that a static route serves, or a directory on its way, is not readable by others; fix: chmod 1
+  ? /usr/share/portico/default: (2: none)
+settings: The application's other settings fit
+  the application's settings cannot be read; fix: Look at it.
+hairpin: Works from inside the LAN as well as from outside
+  ? No public address is known: give it with --public-address.
+  the router lacks NAT loopback (hairpinning); fix: Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). If it does not work from outside either, the router lacks the forwards of ports 80 and 443.
+  files.example.org leads to an address that is not the host's; fix: Let the A and AAAA records of files.example.org name the host's public addresses, and no others.
+  the router lacks NAT loopback (hairpinning); fix: Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). If it does not work from outside either, the router lacks the forwards of ports 80 and 443. Check that 198.41.0.9, the address of files.example.org, is the router's.
+  ? 198.41.0.4: failed: ECONNREFUSED. Ask from outside: portico doctor --elsewhere.
+  ? Neither the public nor the internal address answers.
+upstreams: Each server of an upstream with several gets requests
+  servers get no requests, and the others have all of them; fix: start what listens on http://b:1
+  no server of web gets requests; fix: portico upstreams undrain web http://a:1; start what listens on http://b:1
+pauses: Requests are not refused by command
+  requests are refused by command; fix: portico maintenance off
+  requests are refused by command; fix: Wait until the command has ended.
+health: The health listener says that the proxy is ready
+  the proxy stops, or none of its workers accepts connections; fix: See what the proxy says: journalctl -u portico.service
+  nothing answers where the health listener should be; fix: See what the proxy says: journalctl -u portico.service
+  another program answers where the health listener should be; fix: Stop what listens there (ss -ltnp 'sport = :9180'), or give healthListener another port.
+memory: The proxy's memory suffices
+  the kernel killed workers for want of memory, and their connections were cut; others took their place; fix: Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its config); a restart forgets what was counted.
+node-fixes: Node gets fixes
+  fixes of this Node end soon; fix: Deploy a newer Node: NodeRuntime.pinned(), with \`version\` and \`integrity\` for one of your choice, or upgrade the host's own.
+  security defects of this Node are not fixed any more; fix: Deploy a newer Node: NodeRuntime.pinned(), with \`version\` and \`integrity\` for one of your choice, or upgrade the host's own.
+  ? Node 99.1.0 (/n) is newer than this release of Portico.
+node: Node has everything that the proxy uses
+  the proxy works, but needs more processor time and memory than necessary; fix: Deploy a Node version that portico is tested with: …."
+`);
 });
 
 test("in TLS mode the redirect is asked as well", () => {
