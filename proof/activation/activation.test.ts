@@ -2,6 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
+  chownSync,
   closeSync,
   cpSync,
   existsSync,
@@ -129,6 +130,11 @@ function symlinked(s: Site, file: string): void {
 
 test("files that leave the deployment become what they were before; directories go when empty", async () => {
   site.write("/etc/motd", "before portico\n", 0o640);
+  chownSync(site.at("/etc/motd"), 1234, 5678);
+  const ownerOf = (name: string): unknown => {
+    const { uid, gid } = statSync(site.at(name));
+    return [uid, gid];
+  };
   symlinkSync("motd", site.at("/etc/issue"));
   const before = site.snapshot();
   const extra: SiteFiles = {
@@ -138,14 +144,15 @@ test("files that leave the deployment become what they were before; directories 
   };
   site.deliver({ ...one, ...extra });
   await site.activate();
-  expect(site.read("/etc/motd")).toBe("portico");
+  expect([site.read("/etc/motd"), ownerOf("/etc/motd")]).toEqual(["portico", [0, 0]]);
   site.deliver(one);
   const { plan } = await site.activate();
   expect(plan.files.filter(({ path: p }) => p in extra).map(({ why }) => why)).toEqual([
     "a file instead of a link",
-    "content, mode 0644 instead of 0640",
+    "content, mode 0644 instead of 0640, owner 0:0 instead of 1234:5678",
     "removed",
   ]);
+  expect(ownerOf("/etc/motd")).toEqual([1234, 5678]);
   for (const name of ["/etc/motd", "/etc/issue", "/srv"]) expect(site.snapshot()[name]).toBe(before[name]);
   // And deactivation leaves the host as it was found.
   expect(await site.deactivate()).toEqual([]);
@@ -709,6 +716,17 @@ describe("application settings", () => {
     expect(await problemsOf(planByHand(site.root, source))).toMatchObject([
       { code: "activation.damaged-store", path: site.at("/var/lib/portico/deployment/state.json") },
     ]);
+  });
+
+  test("that were changed by hand are all that a run changes", async () => {
+    site.deliver(one, wanted("first.example.org"));
+    await site.activate();
+    site.write(files.networkDaemon, original[files.networkDaemon]!);
+    site.deliver(one, wanted("first.example.org"));
+    const { plan } = await site.activate();
+    expect([plan.files, plan.steps]).toEqual([[], [{ do: "files" }]]);
+    expect(site.read(files.networkDaemon)).toContain("https://first.example.org/sync");
+    expect((await site.activate()).plan.steps).toEqual([]);
   });
 
   test("that are gone or cannot be read are reported", async () => {

@@ -1,3 +1,4 @@
+import { previewOf } from "../../src/activation/preview.js";
 import {
   formatStep,
   serviceSteps,
@@ -39,7 +40,7 @@ interface Case {
   readonly stale?: Partial<Stale>;
 }
 
-function stepsOf(given: Case): string[] {
+function situationOf(given: Case): Situation {
   const { services = SERVICES, changed = {}, settings = [], domainOnly = false } = given;
   const { now = {}, wanted = {}, stale } = given;
   const running: UnitStatus = {
@@ -50,7 +51,7 @@ function stepsOf(given: Case): string[] {
     failed: false,
     enabled: true,
   };
-  const situation: Situation = {
+  return {
     services,
     changed: Object.entries(changed).map(([path, role]) => ({ path, role })),
     settings: new Set(settings),
@@ -64,7 +65,10 @@ function stepsOf(given: Case): string[] {
       ? {}
       : { stale: { units: new Set<string>(), manager: false, proxy: "nothing", ...stale } }),
   };
-  return serviceSteps(situation).map((step) =>
+}
+
+function stepsOf(given: Case): string[] {
+  return serviceSteps(situationOf(given)).map((step) =>
     formatStep(step)
       .replace(/^systemctl /, "")
       .replaceAll(".service", ""),
@@ -339,6 +343,11 @@ test.each<[string, Case, string[]]>([
     ["stop firewall", "disable firewall", "write files"],
   ],
   [
+    "a unit that belongs to no daemon, and stays as it is",
+    { now: { "t.timer": {} }, wanted: { "t.timer": { active: true, enabled: true } } },
+    [],
+  ],
+  [
     "a unit that belongs to no daemon",
     {
       changed: { "/etc/systemd/system/t.timer": "unit", "/etc/systemd/system/u.timer": "unit" },
@@ -356,4 +365,72 @@ test.each<[string, Case, string[]]>([
   ],
 ])("%s", (_what, situation, expected) => {
   expect(stepsOf(situation)).toEqual(expected);
+});
+
+const [RESTARTS, GOES_ON] = ["which interrupts what it does", "which interrupts nothing"];
+
+test.each<[string, Case, string[]]>([
+  [
+    "the proxy's config",
+    { changed: { "/p.json": "config" } },
+    [`reload portico, ${GOES_ON}: /p.json will change`],
+  ],
+  ["the runtime", { changed: { "/r.mjs": "runtime" } }, [`upgrade portico, ${GOES_ON}: /r.mjs will change`]],
+  [
+    "a certificate and Node",
+    { changed: { "/c.pem": "tls", "/node": "node", "/x": "other" } },
+    [`upgrade portico, ${GOES_ON}: /c.pem, /node will change`],
+  ],
+  [
+    "the proxy's unit, and another one",
+    { changed: { "/s/portico.service": "unit", "/s/t.timer": "unit" }, now: { "t.timer": {} } },
+    [
+      `restart t.timer, ${RESTARTS}: /s/t.timer will change`,
+      `restart portico, ${RESTARTS}: /s/portico.service will change`,
+    ],
+  ],
+  [
+    "the socket's unit",
+    { changed: { "/s/portico.socket": "unit" } },
+    [
+      `restart portico, ${RESTARTS}: /s/portico.socket will change`,
+      `restart portico.socket, ${RESTARTS}: /s/portico.socket will change`,
+    ],
+  ],
+  [
+    "a proxy whose socket was stopped",
+    { now: { "portico.socket": { active: false } } },
+    [`restart portico, ${RESTARTS}: another unit needs it`, "start portico.socket: it does not run"],
+  ],
+  [
+    "a drop-in and the settings of a daemon",
+    { changed: { "/s/web.service.d/a.conf": "unit" }, settings: ["web-application"] },
+    [`restart web, ${RESTARTS}: /s/web.service.d/a.conf, the application's settings will change`],
+  ],
+  [
+    "rules and addresses",
+    { changed: { "/fw.nft": "firewall", "/k.conf": "keepalived" } },
+    [`reload firewall, ${GOES_ON}: /fw.nft will change`, `reload address, ${GOES_ON}: /k.conf will change`],
+  ],
+  ["a daemon that is to go", { wanted: { "dav.service": OFF } }, ["stop dav: it is no longer deployed"]],
+  [
+    "a daemon that does not run, and a unit that is only enabled",
+    {
+      now: { "web.service": { active: false, failed: true }, "files.service": { enabled: false } },
+      wanted: { "files.service": { active: true, enabled: true } },
+    },
+    ["start web: it does not run"],
+  ],
+  [
+    "a proxy that runs another config",
+    { stale: { proxy: "reload" } },
+    [`reload portico, ${GOES_ON}: what it runs with is not what is installed`],
+  ],
+  ["texts that nothing reads", { changed: { "/x": "other" } }, []],
+])("before %s, users are told what they will notice", (_what, given, lines) => {
+  const situation = situationOf(given);
+  const told = previewOf(serviceSteps(situation), situation);
+  expect(told.map((line) => line.replace(/^(will \S+ \w+)\.service/, "$1"))).toEqual(
+    lines.map((line) => `will ${line}`),
+  );
 });
