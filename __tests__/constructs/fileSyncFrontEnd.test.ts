@@ -372,6 +372,14 @@ describe("response fields and HSTS", () => {
     ]);
   });
 
+  test("are in the set that docs/response-headers.md describes, and no others", () => {
+    const page = readFileSync(join(__dirname, "../../docs/response-headers.md"), "utf8");
+    const rows = (row: RegExp): string[] => [...page.matchAll(row)].map(([, field]) => field!);
+    const { set, remove } = FILE_SYNC_RESPONSE_HEADERS;
+    expect(Object.entries(set!).map((field) => field.join(": "))).toEqual(rows(/^\| `([\w-]+: .+?)` /gm));
+    expect(remove).toEqual(rows(/^\| `([\w-]+)` is removed /gm));
+  });
+
   test("are set on single routes, and take priority there", () => {
     const responseHeaders = { set: { "X-Frame-Options": "DENY" }, remove: ["Server"] };
     const routeResponseHeaders = {
@@ -651,7 +659,15 @@ describe("the stack", () => {
     const stack = newStack();
     const host = { address: "9.9.9.9", ipv6Address, publicName: "files.example.org" };
     frontEnd({ host, outputs: true }, "files", stack);
-    expect(Object.values(synthesize(stack).output!).map((o) => o.value)).toEqual([
+    const outputs = Object.values(synthesize(stack).output!);
+    expect(outputs.map(({ description }) => description)).toEqual([
+      "DNS records to create; only for public addresses.",
+      "TCP ports that the network reaches.",
+      "TCP ports that only the host itself may reach.",
+      "Ports that a NAT router has to forward to the host.",
+      "Where users find the application.",
+    ]);
+    expect(outputs.map((o) => o.value)).toEqual([
       [{ name: "files.example.org", type: "A", value: "9.9.9.9" }],
       [22, 80, 443],
       [3306, 8000, 8080, 8082],

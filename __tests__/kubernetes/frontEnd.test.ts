@@ -293,6 +293,15 @@ describe("the pods", () => {
     });
   });
 
+  test("accept the taints that are given, of any effect", () => {
+    const tolerations = [
+      { key: "edge", operator: "Exists", effect: "NoSchedule" },
+      { key: "edge", operator: "Equal", value: "yes", effect: "PreferNoSchedule" },
+      { effect: "NoExecute", operator: "Exists" },
+    ] as const;
+    expect(podOf(site({ tolerations })).tolerations).toEqual(tolerations);
+  });
+
   test("have a volume for each Secret with a certificate", () => {
     const more = ["b", "c"].map((secretName) => ({ secretName, directory: `/run/${secretName}` }));
     const tls = [{ secretName: "a" }, ...more];
@@ -371,6 +380,17 @@ describe("the Service", () => {
       return made;
     });
     expect(of(one, "Service").spec.externalTrafficPolicy).toBe("Cluster");
+  });
+
+  test.each([
+    ["loadBalancer", "LoadBalancer", "Local"],
+    ["nodePort", "NodePort", "Local"],
+    ["clusterIP", "ClusterIP", undefined],
+  ] as const)("is of the type that its exposure says: %s", (exposure, type, externalTrafficPolicy) => {
+    expect(of(site({ exposure, networkPolicy: false }), "Service").spec).toMatchObject({
+      type,
+      ...(externalTrafficPolicy && { externalTrafficPolicy }),
+    });
   });
 
   test("has no policy for addresses where only the cluster reaches it", () => {

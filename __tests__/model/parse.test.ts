@@ -439,14 +439,18 @@ describe("JSON Schema", () => {
     expect(undescribed).toEqual([]);
   });
 
+  interface Described {
+    readonly description: string;
+    readonly properties: Record<string, { description: string }>;
+  }
+
   test("a description contains range and default, which editors do not show by themselves", () => {
     const { properties } = configJsonSchema() as {
-      properties: Record<
-        string,
-        { description: string; properties: Record<string, { description: string }> }
-      >;
+      properties: Record<string, Described & { items?: Described }>;
     };
     expect(properties.trustedProxies!.description).toMatch(/\. Default \[\]\.$/);
+    const { port } = properties.listeners!.items!.properties;
+    expect(port!.description).toMatch(/\. 1 to 65535\.$/);
     expect(properties.workers!.description).toMatch(/ 1 to 256 processes; default "auto"\.$/);
     expect(properties.timeouts!.properties.drainMs!.description).toMatch(
       / 1 to 2147483647 milliseconds; default 36000000\.$/,

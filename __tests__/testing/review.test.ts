@@ -2,7 +2,7 @@ import { App, TerraformStack, TerraformVariable } from "cdktf";
 import { Action, FileSyncFrontEnd, Firewall, Host, Mode, ReverseProxy } from "../../src/index.js";
 import { renderGraph, renderProxyConfig, renderRoutes } from "../../src/testing/index.js";
 import { codeBlocks } from "../../proof/kit/markdown.js";
-import type { ProxyConfig } from "../../src/model/index.js";
+import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 
 /** What a reviewer reads of a stack: the table and the picture of what is reachable. */
 
@@ -104,6 +104,54 @@ describe("renderRoutes", () => {
       "http  127.0.0.1:9180  any name  /readyz  exact  200 or 503, for probes  this host  -",
     ]);
     expect(renderRoutes(stack)).toBe(renderRoutes(stack));
+  });
+
+  test("lines are in the order of ports, addresses, names, paths and matches, whatever listens there", () => {
+    const respond = { type: "respond", status: 204 };
+    const web = { type: "proxy", upstream: "web", hostHeader: "upstream" };
+    const more = { type: "proxy", upstream: "more", rewrite: "/new" };
+    const parsed = parseConfig({
+      version: 1,
+      healthListener: { address: "127.0.0.1", port: 79 },
+      metricsListener: { address: "10.0.0.1", port: 81, allow: ["10.0.0.3", "10.0.0.2"] },
+      listeners: ["10.0.0.2", "10.0.0.1"].map((address) => ({
+        ...{ name: address, address, port: 80, protocol: "http" },
+      })),
+      upstreams: [
+        { name: "web", url: "http://10.0.0.7:8000" },
+        { name: "more", servers: [{ url: "http://10.0.0.8:8000" }, { url: "unix:/a", backup: true }] },
+      ],
+      virtualServers: [
+        {
+          ...{ name: "rest", serverNames: ["_"], listeners: ["10.0.0.1", "10.0.0.2"], default: true },
+          routes: [{ name: "s", path: "/s", action: { type: "status", allow: ["10.0.0.9", "10.0.0.4"] } }],
+        },
+        {
+          ...{ name: "site", serverNames: ["b.example"], listeners: ["10.0.0.2"] },
+          routes: [
+            { name: "c", path: "/b", match: "segment", action: more },
+            { name: "b", path: "/b", match: "exact", action: web },
+            { name: "a", path: "/a", action: respond },
+          ],
+        },
+        {
+          ...{ name: "first", serverNames: ["a.example"], listeners: ["10.0.0.2"] },
+          routes: [{ name: "z", path: "/z", action: { type: "redirect", status: 308, scheme: "https" } }],
+        },
+      ],
+    });
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+    expect(cells(renderRoutes(parsed.value)).slice(4, -1)).toEqual([
+      "http  127.0.0.1:79  any name  /healthz  exact  200 or 503, for probes  this host  -",
+      "http  127.0.0.1:79  any name  /readyz  exact  200 or 503, for probes  this host  -",
+      "http  10.0.0.1:80  any name  /s  segment  the status, for 10.0.0.4 and 10.0.0.9  everyone  -",
+      "http  10.0.0.2:80  a.example  /z  segment  308 to https://(same host)(same path)  everyone  -",
+      "http  10.0.0.2:80  b.example  /a  segment  204  everyone  -",
+      "http  10.0.0.2:80  b.example  /b  exact  http://10.0.0.7:8000, by its own Host  everyone  by method",
+      "http  10.0.0.2:80  b.example  /b  segment  http://10.0.0.8:8000 or unix:/a (backup), /b as /new  everyone  by method",
+      "http  10.0.0.2:80  any other name  /s  segment  the status, for 10.0.0.4 and 10.0.0.9  everyone  -",
+      "http  10.0.0.1:81  any name  /metrics  exact  what was counted  everyone; of them 10.0.0.2, 10.0.0.3  -",
+    ]);
   });
 
   test("the page on unit tests shows it as it is", () => {

@@ -56,7 +56,7 @@ export interface Synthesized {
   // Whatever Terraform's JSON holds; tests look at single fields.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly resource: Record<string, Record<string, any>>;
-  readonly output?: Record<string, { value: unknown }>;
+  readonly output?: Record<string, { value: unknown; description: string }>;
 }
 
 /** Addresses of all resources, sorted. */
