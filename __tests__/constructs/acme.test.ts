@@ -11,6 +11,7 @@ import {
   TlsPolicy,
 } from "../../src/index.js";
 import { renderProxyConfig, synthesizedFile } from "../../src/testing/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 import { newStack, synthesize } from "../../proof/kit/stacks.js";
 
 /** `TlsMaterial.acme`: what it becomes in the config and in the unit. */
@@ -32,12 +33,14 @@ function frontEnd(
   });
 }
 
+const said = sayings("acme");
+
 const codesOf = (make: () => unknown): string[] => {
   try {
     make();
     return [];
   } catch (error) {
-    if (error instanceof ProblemError) return error.problems.map(({ code, path }) => `${code} ${path}`);
+    if (error instanceof ProblemError) return said(error.problems).map(({ code, path }) => `${code} ${path}`);
     return [(error as Error).message];
   }
 };
@@ -230,5 +233,5 @@ test("activation requires certificates only on request", () => {
 });
 
 function renderProblems(files: FileSyncFrontEnd): string[] {
-  return files.proxy.problems.map(({ code, path }) => `${code} ${path.replace(/^stack\//, "")}`);
+  return said(files.proxy.problems).map(({ code, path }) => `${code} ${path.replace(/^stack\//, "")}`);
 }

@@ -12,7 +12,8 @@ import {
   Mode,
 } from "../../src/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
-import { newStack, synthesize } from "../../proof/kit/stacks.js";
+import { sayings } from "../../proof/kit/sayings.js";
+import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
 /** Front ends of the applications of the table: what their manuals' paths lead to, and what they are told of their URL. */
 
@@ -45,6 +46,7 @@ function leadsTo(found: Resolution): string {
   return found.kind === "redirect" ? found.location : `${found.kind} ${found.status}`;
 }
 
+const said = sayings("applications");
 const URL_OF_PART = { url: "http://part:80" };
 
 test("every application has a page, and every page a row", () => {
@@ -228,7 +230,7 @@ test.each<[what: string, frontEnd: () => IConstruct, warns: string[]]>([
   const files = frontEnd();
   synthesize(TerraformStack.of(files));
   const seen = warningsOf(files);
-  expect(seen).toEqual(warns.map((text) => expect.stringContaining(text)));
+  expect(said(seen)).toEqual(warns.map((text) => expect.stringContaining(text)));
 });
 
 const seafile11 = () =>
@@ -289,16 +291,8 @@ test.each<[what: string, make: () => unknown, says: string]>([
     () => Application.seafile({ version: "10" as "11" }),
     "Application.seafile.version",
   ],
-  [
-    "a prefix in containers",
-    () => Application.seafile({ version: "12", prefix: "/x" }),
-    "Application.seafile.prefix",
-  ],
-  [
-    "a prefix of two segments",
-    () => Application.seafile({ version: "11", prefix: "/x/y" }),
-    "Application.seafile.prefix",
-  ],
+  ["a prefix in containers", () => Application.seafile({ version: "12", prefix: "/x" }), "seafile.prefix"],
+  ["a prefix of two", () => Application.seafile({ version: "11", prefix: "/x/y" }), "seafile.prefix"],
   [
     "a relative directory",
     () => Application.vaultwarden({ directory: "srv" }),
@@ -358,6 +352,7 @@ test.each<[what: string, make: () => unknown, says: string]>([
     () => frontEndOf(NEXTCLOUD).files.settings,
     "stack/files.settings: does not exist for another application",
   ],
+  ["media of the default application", () => frontEndOf(NEXTCLOUD).files.media, "stack/files.media: does"],
   [
     "an upstream that the application does not have",
     () =>
@@ -370,5 +365,6 @@ test.each<[what: string, make: () => unknown, says: string]>([
     "stack/files.upstreams.fileServer",
   ],
 ])("refuses %s", (_what, make, says) => {
-  expect(make).toThrow(says);
+  const [first] = said(problemsOf(make));
+  expect(`${first!.path}: ${first!.message}`).toContain(says);
 });

@@ -128,7 +128,9 @@ test.each([
         code: "tls.bad-policy",
         path: "stack/proxy/Listeners/https.tls.policy",
         message: `excludes ${name} keys, and the certificate ${at(`${kind}.pem`)} has one`,
-        fix: expect.stringContaining("Use `TlsPolicy.mozillaIntermediate()`"),
+        fix:
+          "Use `TlsPolicy.mozillaIntermediate()`, in the config `mozilla-intermediate`, which takes ECDSA and RSA keys, or " +
+          "bring a certificate whose key the policy takes (certbot makes an RSA key with `--key-type rsa`).",
       },
     ]);
   }

@@ -1,7 +1,10 @@
 import { Testing } from "cdktf";
 import { Action, ContainerProxy, Listener, TlsMaterial } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
-import { newStack } from "../../proof/kit/stacks.js";
+import { sayings } from "../../proof/kit/sayings.js";
+import { newStack, problemsOf } from "../../proof/kit/stacks.js";
+
+const said = sayings("container-proxy");
 
 /** A proxy without a host, with one of each part. */
 function site() {
@@ -43,8 +46,9 @@ test("small files that its containers need are listed with their contents", () =
     "/etc/portico/dhparam2048.pem",
     "/usr/share/portico/default/index.html",
   ]);
-  expect(() => proxy.addFile("/etc/portico/portico.json", "{}")).toThrow("files.duplicate-path");
-  expect(() => proxy.addFile("page.html", "")).toThrow("config.bad-file-path");
+  const refused = (path: string) => said(problemsOf(() => proxy.addFile(path, ""))).map(({ code }) => code);
+  expect(refused("/etc/portico/portico.json")).toEqual(["files.duplicate-path"]);
+  expect(refused("page.html")).toEqual(["config.bad-file-path"]);
 });
 
 test("overrides apply, and problems name the constructs", () => {
@@ -128,6 +132,11 @@ services:
       - "files-net"
 "
 `);
+  proxy.addConfigOverride("healthListener", { address: "127.0.0.1", port: 9180 });
+  const [, health] = proxy.composeFiles({ image: "a" }).get("portico.yml")!.split("    healthcheck:\n");
+  const [, program] = /^ {6}test: \["CMD", "node", "-e", (".*")\]\n {6}interval: "10s"\n/.exec(health!)!;
+  expect(JSON.parse(program!)).toMatch(/^require\("http"\)\.get\("http:\/\/127\.0\.0\.1:9180\/readyz"/);
+  expect(health).toMatch(/\n {6}timeout: "5s"\n {6}start_period: "20s"\n$/);
   const again = (networks: unknown) => () => proxy.composeFiles({ image: "portico:1", networks } as never);
   expect(again("files-net")).toThrow("stack/proxy.composeFiles.networks");
 });

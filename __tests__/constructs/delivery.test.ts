@@ -16,6 +16,7 @@ import {
 import { type DeploymentInput, parseDeployment } from "../../src/model/deployment.js";
 import { synthesizedFile } from "../../src/testing/index.js";
 import { expectGolden } from "../render/golden.js";
+import { sayings } from "../../proof/kit/sayings.js";
 import { frontEnd, newStack, problemsOf, synthesize, type Synthesized } from "../../proof/kit/stacks.js";
 
 const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
@@ -68,6 +69,8 @@ test.each([
     }
   },
 );
+
+const said = sayings("deliveries");
 
 describe("delivery over ssh", () => {
   test.each<[string, (value: number) => SshDeliveryOptions, number]>([
@@ -136,7 +139,10 @@ describe("delivery over ssh", () => {
     const make = (text: string) => () => Delivery.ssh(trusting(options(text)));
     for (const text of taken) expect(make(text)).not.toThrow();
     for (const text of refused)
-      expect([text, problemsOf(make(text)).map((p) => p.path)]).toEqual([text, [`Delivery.ssh.${field}`]]);
+      expect([text, said(problemsOf(make(text))).map((p) => p.path)]).toEqual([
+        text,
+        [`Delivery.ssh.${field}`],
+      ]);
   });
 
   test.each<[string, SshDeliveryOptions, object]>([
@@ -497,7 +503,7 @@ describe("a Node that is part of the deployment", () => {
       "",
     ].map((bad): [string, object] => [`the hash ${JSON.stringify(bad)}`, { integrity: bad }]),
   ])("needs a pin: %s", (_, more) => {
-    expect(problemsOf(() => pinned(more))).toMatchObject([{ code: "node.bad-pin" }]);
+    expect(said(problemsOf(() => pinned(more)))).toMatchObject([{ code: "node.bad-pin" }]);
   });
 
   test("is in the units and among the files", () => {

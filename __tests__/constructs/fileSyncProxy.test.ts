@@ -6,7 +6,10 @@ import {
   WebFrontEnd,
 } from "../../src/index.js";
 import { renderProxyConfig } from "../../src/testing/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 import { newStack, problemsOf } from "../../proof/kit/stacks.js";
+
+const said = sayings("file-sync-proxy");
 
 const PROPS: FileSyncProxyProps = {
   mode: Mode.tls(),
@@ -113,6 +116,6 @@ test.each<[string, object, string]>([
     "config.bad-address stack/sync.mode",
   ],
 ])("refused: %s", (_, props, problem) => {
-  const problems = problemsOf(() => configOf(props));
+  const problems = said(problemsOf(() => configOf(props)));
   expect(problems.map(({ code, path }) => `${code} ${path}`)).toContain(problem);
 });

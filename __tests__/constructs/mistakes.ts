@@ -444,6 +444,8 @@ const fronts = of("a front end", [
   ["whose clients nobody names", front({ proxy: { clientAddressField: "CF-Connecting-IP" } })],
   ["without mode", front({ mode: undefined })],
   ["with a mode's name", front({ mode: "tls" })],
+  ["with an application's name", front({ application: "nextcloud" })],
+  ["with settings and no file of them", front({ activation: { settings: {} } })],
   ["with a mode that was not called", front({ mode: Mode.tls })],
   ["without directory", front({ installDirectory: undefined })],
   ["with a relative directory", front({ installDirectory: "srv" })],
@@ -550,6 +552,14 @@ const units = of("units", [
   [
     "with a colon in the certificate's path",
     serviceOf("/var/log/p", { ...FILES, certificate: "/tls/c:1.pem" }),
+  ],
+  [
+    "with two secrets of one name",
+    (s) => {
+      const setHeadersFromCredential = { "X-A": "/etc/a/b/key", "X-B": "/etc/a_b/key" };
+      s.server.addRoute("r", { path: "/r", action: Action.proxy(s.app, { setHeadersFromCredential }) });
+      service({})(s);
+    },
   ],
   ["with a version for Node", service({ nodeRuntime: "24" })],
   ["that stop in -1 seconds", service({ stopTimeoutSeconds: -1 })],

@@ -1,8 +1,16 @@
 import { App, TerraformStack, Testing } from "cdktf";
-import { AlertRules, MetricsDashboard, renderAlertRules, renderDashboard } from "../../src/index.js";
+import {
+  AlertRules,
+  MetricsDashboard,
+  type Problem,
+  renderAlertRules,
+  renderDashboard,
+} from "../../src/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 
 /** Files for Prometheus and Grafana, as Terraform writes them. */
 
+const allSaid = sayings("monitoring");
 const stack = (): TerraformStack => new TerraformStack(new App(), "monitoring");
 
 interface Files {
@@ -34,7 +42,7 @@ test.each<[() => unknown, string]>([
   [() => new MetricsDashboard(stack(), "d", { file: "a", uid: "a b" }), "config.bad-name monitoring/d.uid"],
   [() => new MetricsDashboard(stack(), "d", {} as never), "config.missing-field monitoring/d.file"],
 ])("%s is refused", (make, said) => {
-  const refused: { problems?: readonly { code: string; path: string }[] } = (() => {
+  const refused: { problems?: readonly Problem[] } = (() => {
     try {
       make();
       return {};
@@ -42,5 +50,9 @@ test.each<[() => unknown, string]>([
       return error as object;
     }
   })();
-  expect(refused.problems?.map(({ code, path }) => `${code} ${path}`).join(", ")).toBe(said);
+  expect(
+    allSaid(refused.problems!)
+      .map(({ code, path }) => `${code} ${path}`)
+      .join(", "),
+  ).toBe(said);
 });

@@ -12,7 +12,11 @@ import {
   SystemdUnit,
 } from "../../src/index.js";
 import { synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
-import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { sayings } from "../../proof/kit/sayings.js";
+import { frontEnd, newStack, problemsOf as refused, synthesize } from "../../proof/kit/stacks.js";
+
+const said = sayings("network");
+const problemsOf = (make: () => unknown) => said(refused(make));
 
 const LAN: HostProps = {
   address: "192.168.1.10",
@@ -71,8 +75,8 @@ describe("ports", () => {
   });
 
   test("of an SSH server are checked", () => {
-    const refused = problemsOf(() => new Host(newStack(), "host", { ...LAN, sshPort: 0 }));
-    expect(refused.map((p) => [p.code, p.path])).toEqual([["config.out-of-range", "stack/host.sshPort"]]);
+    const problems = problemsOf(() => new Host(newStack(), "host", { ...LAN, sshPort: 0 }));
+    expect(problems.map((p) => [p.code, p.path])).toEqual([["config.out-of-range", "stack/host.sshPort"]]);
   });
 });
 
@@ -167,12 +171,12 @@ describe("static network", () => {
     };
     const network = (address: string, length: number): string =>
       `cidrhost(join("/", [${address}, "${length}"]), 0)`;
-    const said = " stack/host.gateway: is outside the subnet [host.bad-network]";
+    const told = " stack/host.gateway: is outside the subnet [host.bad-network]";
     expect(checked({})).toEqual([
-      `\${try((${network('"192.168.1.1"', 24)} == ${network("var.t", 24)}), true)}${said}`,
+      `\${try((${network('"192.168.1.1"', 24)} == ${network("var.t", 24)}), true)}${told}`,
     ]);
     expect(checked({ netmask: "255.255.255.254" })).toEqual([
-      `\${try((${network('"192.168.1.1"', 31)} == ${network("var.t", 31)}), true)}${said}`,
+      `\${try((${network('"192.168.1.1"', 31)} == ${network("var.t", 31)}), true)}${told}`,
     ]);
     expect(checked({ netmask: "255.255.255.255" })).toEqual([]);
     expect(checked({ gateway: undefined })).toEqual([]);
@@ -281,6 +285,20 @@ describe("daemons", () => {
         "network.target mariadb.service sync-file-server.service | portico.service",
       "sync-webdav.service": "network.target mariadb.service sync-file-server.service | portico.service",
     });
+  });
+
+  test.each([
+    ["fileServer", "File server"],
+    ["webApplication", "Web application"],
+    ["webdav", "WebDAV daemon"],
+  ])("%s is called a %s, and of any type and restart that there is", (name, title) => {
+    for (const type of ["exec", "forking", "notify"] as const)
+      for (const restart of ["on-failure", "always", "no"] as const) {
+        const made = frontEnd({ daemons: { [name]: { ...daemon, type, restart } } }).daemons!;
+        const { content } = synthesizedFiles(made)[0]!;
+        expect(content).toContain(`Description=${title} of the file-sync application\n`);
+        expect(content).toMatch(new RegExp(`\nType=${type}\n[^]*\nRestart=${restart}\n`));
+      }
   });
 
   test("are only those that are given, with the names and the database that are given", () => {

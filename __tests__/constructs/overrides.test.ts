@@ -1,7 +1,10 @@
 import { overridePathProblems } from "../../src/constructs/configOverrides.js";
 import { Action, Host, ReverseProxy, TlsMaterial } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+
+const said = sayings("overrides");
 
 function proxyWithRoute() {
   const stack = newStack();
@@ -129,7 +132,7 @@ describe("addConfigOverride", () => {
     "%j is refused at once",
     (path) => {
       const { proxy } = proxyWithRoute();
-      expect(problemsOf(() => proxy.addConfigOverride(path, 1))).toMatchObject([
+      expect(said(problemsOf(() => proxy.addConfigOverride(path, 1)))).toMatchObject([
         {
           path: "stack/proxy.addConfigOverride",
           code: "config.unknown-field",
@@ -240,7 +243,7 @@ describe("routes", () => {
       [{ path: "/b" }, "r.configure.path"],
       [undefined, "r.configure"],
     ] as const) {
-      expect(problemsOf(() => route.configure(changes as never))).toMatchObject([
+      expect(said(problemsOf(() => route.configure(changes as never)))).toMatchObject([
         { path: `stack/proxy/VirtualServers/site/${at}` },
       ]);
     }

@@ -1,6 +1,7 @@
 import { TerraformVariable } from "cdktf";
 import { Delivery, FrontEndPair, type FrontEndPairProps, Mode, TlsMaterial } from "../../src/index.js";
 import { synthesizedFile } from "../../src/testing/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
 const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
@@ -20,8 +21,10 @@ function pairOf(more: Partial<FrontEndPairProps> = {}, stack = newStack()): Fron
   });
 }
 
+const said = sayings("pairs");
+
 const refused = (more: Partial<FrontEndPairProps>): [string, string][] =>
-  problemsOf(() => pairOf(more)).map((p) => [p.code, p.path.replace("stack/pair", "")]);
+  said(problemsOf(() => pairOf(more))).map((p) => [p.code, p.path.replace("stack/pair", "")]);
 
 describe("a pair is refused", () => {
   test.each<[Partial<FrontEndPairProps>, string, string]>([
@@ -88,7 +91,7 @@ test("what keepalived's configuration is made from has to be known at synthesis"
     ...{ virtualAddress: text, virtualRouterId: number, advertisementMs: number },
     ...{ keepalivedPath: text, copyPort: number },
   };
-  expect(problemsOf(() => pairOf(more)).map((p) => [p.code, p.path, p.message])).toEqual(
+  expect(said(problemsOf(() => pairOf(more))).map((p) => [p.code, p.path, p.message])).toEqual(
     [
       ...["virtualAddress", "virtualRouterId", "advertisementMs", "keepalivedPath", "copyPort"],
       ...["hosts[0].address", "hosts[1].interface"],
@@ -306,7 +309,11 @@ describe("without one of the hosts", () => {
   >;
   const resources = (without?: "first" | "second"): Resources => {
     const stack = newStack();
-    pairOf({ without }, stack);
+    const { node } = pairOf({ without }, stack);
+    const warnings = said(
+      node.metadata.map(({ data }) => String(data)).filter((text) => /left out/.test(text)),
+    );
+    expect(warnings).toHaveLength(without === undefined ? 0 : 1);
     return synthesize(stack).resource.terraform_data as Resources;
   };
   const isOf = (host: string) => (id: string) =>

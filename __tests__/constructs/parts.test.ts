@@ -190,7 +190,15 @@ describe("parts without the front end", () => {
           tls: TlsMaterial.selfSigned(),
         }),
     );
-    expect(again.map((p) => p.code)).toEqual(["config.duplicate-name"]);
+    expect(again).toMatchObject([
+      {
+        code: "config.duplicate-name",
+        message: expect.stringMatching(
+          /^already has a self-signed material for .*, with files of the same names$/,
+        ),
+        fix: "Give the construct another id: the files of the material are named after it.",
+      },
+    ]);
   });
 
   test("a virtual server with the certificate of its listener adds none to it", () => {

@@ -1,6 +1,9 @@
 import { certificateSources, parseConfig, type Problem } from "../../src/model/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 
 /** Rules that span fields: what is still allowed, and the whole of what is said otherwise. */
+
+const told = sayings("cross-checks");
 
 const HTTP = { name: "http", address: "0.0.0.0", port: 80, protocol: "http" };
 const FILES = { certificate: "/c.pem", key: "/k.pem" };
@@ -34,7 +37,7 @@ const proxy = (upstream: string): object => ({ routes: [route({ action: { type: 
 
 function problemsOf(config: object): readonly Problem[] {
   const result = parseConfig({ version: 1, listeners: [HTTP], virtualServers: [server({})], ...config });
-  return result.ok ? [] : result.problems;
+  return result.ok ? [] : told(result.problems);
 }
 
 const places = (config: object): string[] => problemsOf(config).map(({ code, path }) => `${code} ${path}`);
@@ -422,6 +425,42 @@ describe("certificates", () => {
     ]);
   });
 });
+
+const telling = (...targets: object[]): object => ({
+  notifications: { targets: targets.map((more) => ({ name: "ops", type: "webhook", ...more })) },
+});
+const TARGET = "config.notification-url notifications.targets[0]";
+
+test.each<[string, object, string[]]>([
+  ["a message to one URL", telling({ url: "https://a.example/b" }), []],
+  ["a message to no URL", telling({}), [TARGET]],
+  ["a message to two URLs", telling({ url: "https://a.example/b", urlFile: "/etc/url" }), [TARGET]],
+  [
+    "two messages of one name",
+    telling({ url: "https://a.example/b" }, { urlFile: "/etc/url" }),
+    ["config.duplicate-name notifications.targets[1].name"],
+  ],
+  ["an id in a field of its own", { requestId: { field: "X-Own" } }, []],
+  [
+    "an id in a field that names the client",
+    { requestId: { field: "X-Real-IP" } },
+    ["config.bad-header requestId.field"],
+  ],
+  [
+    "two routes of one name",
+    { virtualServers: [server({ routes: [route({}), route({ path: "/b" })] })] },
+    ["config.duplicate-name virtualServers[0].routes[1].name"],
+  ],
+  ...["0.0.0.0/0", "::/0", "10.0.0.0/0"].map((all): [string, object, string[]] => [
+    `a status page for ${all}`,
+    {
+      virtualServers: [
+        server({ routes: [route({ action: { type: "status", allow: ["10.0.0.0/1", all] } })] }),
+      ],
+    },
+    ["config.everyone-allowed virtualServers[0].routes[0].action.allow[1]"],
+  ]),
+])("%s", (_, config, said) => expect(places(config)).toEqual(said));
 
 const announcing = (...from: string[]): object => ({ ...HTTP, proxyProtocol: { from } });
 const ANNOUNCED = "config.announced-and-trusted trustedProxies";

@@ -1,5 +1,7 @@
 import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
 import { differences } from "../../src/model/review/difference.js";
+import { TLS_POLICIES } from "../../src/model/tlsPolicy.js";
+import { sayings } from "../../proof/kit/sayings.js";
 import { type Finding, FINDINGS, type FindingId } from "../../src/model/review/findings.js";
 
 /** What a config opens that another one does not, by what it means: case by case. */
@@ -59,6 +61,8 @@ const https = (tls: Loose): Site => ({ upstream: { url: "https://10.0.0.7:8443",
 const plainHttp = { protocol: "http", tls: undefined };
 
 type Case = readonly [FindingId, Site, Site, string, Partial<Finding>?];
+
+const said = sayings("differences");
 
 const CASES: readonly Case[] = [
   ["way.opened", {}, to(files), "virtualServers[0].routes[1]", { old: "404", new: "files of /srv/www" }],
@@ -251,10 +255,41 @@ const CASES: readonly Case[] = [
 test.each(CASES.map((one) => [...one, {}] as const))("%s", (...one) => {
   const [id, old, now, place, more = {}] = one as unknown as Case;
   const found = differences(site(old), site(now));
+  said(found.map((finding) => `${finding.id}: ${finding.old} -> ${finding.new}`));
   const [level, message] = FINDINGS[id];
   expect(found).toContainEqual(
     expect.objectContaining({ id, level, place, document: "new", message, ...more }),
   );
+});
+
+const OWN_POLICY = {
+  ...{ minVersion: "TLSv1.2", maxVersion: "TLSv1.3" },
+  ...{ ciphers: "HIGH:AES:!MD5:-SHA1", curves: ["X25519", "prime256v1"] },
+};
+
+/** In the other direction it is no weaker. */
+test.each<[what: string, from: object, to: object]>([
+  ["a lower version", { minVersion: "TLSv1.3" }, {}],
+  ["no higher version", {}, { maxVersion: "TLSv1.2" }],
+  ["another word of ciphers", { ciphers: "HIGH:!MD5:-SHA1" }, {}],
+  ["an exclusion less", {}, { ciphers: "HIGH:AES:-SHA1" }],
+  ["a subtraction less", {}, { ciphers: "HIGH:AES:!MD5" }],
+  ["another group", { curves: ["X25519"] }, {}],
+])("a policy with %s is weaker", (_what, from, to) => {
+  const withPolicy = (policy: object) =>
+    site({ listener: { tls: { ...TLS, policy: { ...OWN_POLICY, ...policy } } } });
+  const ids = (old: object, now: object) => differences(withPolicy(old), withPolicy(now)).map(({ id }) => id);
+  expect([ids(from, to), ids(to, from)]).toEqual([["tls.policy-weaker"], ["tls.policy-changed"]]);
+});
+
+test("a policy is weaker without the groups that are taken where both know them", () => {
+  const { curvesIfKnown, ...own } = TLS_POLICIES["file-sync-tls13"];
+  const [found] = differences(
+    site(policy("file-sync-tls13")),
+    site({ listener: { tls: { ...TLS, policy: own } } }),
+  );
+  expect(curvesIfKnown).not.toEqual([]);
+  expect(found!.id).toBe("tls.policy-weaker");
 });
 
 /** Where limits are, their names, and a site that has one. */

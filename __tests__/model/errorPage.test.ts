@@ -8,6 +8,7 @@ import {
   PLACEHOLDERS,
 } from "../../src/model/errorPage.js";
 import { parseConfig } from "../../src/model/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 
 /** Pages of the administrator's: who gets them, what may be in them, and that nothing from outside gets into their HTML. */
 
@@ -103,6 +104,7 @@ test.each([
 test("pages at the limits", () => {
   expect(errorPageFault("é".repeat(ERROR_PAGE_BYTES_MAX / 2))).toBeUndefined();
   expect(errorPageFault("{{status}}".repeat(32))).toBeUndefined();
+  expect(errorPageFault("\ufffd")).toEqual({ message: "is not in UTF-8", allowed: "UTF-8, without U+FFFD" });
 });
 
 const withPages = (errorPages: unknown) =>
@@ -115,6 +117,7 @@ const withPages = (errorPages: unknown) =>
   });
 
 const PAGES = "virtualServers[0].errorPages";
+const said = sayings("error-pages");
 
 test.each([
   [{ statuses: [502], html: "x" }, "config.wrong-type", PAGES],
@@ -139,6 +142,6 @@ test.each([
   ],
 ])("%j is refused: %s at %s", (errorPages, code, path) => {
   const result = withPages(errorPages);
-  const found = result.ok ? [] : result.problems.map((p) => `${p.code} ${p.path}`);
+  const found = result.ok ? [] : said(result.problems).map((p) => `${p.code} ${p.path}`);
   expect(found).toContain(`${code} ${path}`);
 });

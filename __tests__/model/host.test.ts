@@ -1,10 +1,12 @@
 import { exposedPorts, type HostAddresses, hostProblems, loopbackPorts } from "../../src/model/host.js";
 import type { Problem } from "../../src/model/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 
 /** Problems of a host's addresses, each with its place and what it says. */
 
+const said = sayings("hosts");
 const of = (host: Partial<HostAddresses>): readonly Problem[] =>
-  hostProblems({ address: "192.168.1.10", ...host }, "host");
+  said(hostProblems({ address: "192.168.1.10", ...host }, "host"));
 
 const MASK = "255.255.255.0";
 
@@ -61,8 +63,8 @@ test.each<[Partial<HostAddresses>, string[]]>([
   [{ ipv6Address: "fd00::1%eth0" }, ["host.ipv6Address is not an IPv6 address"]],
   [{ publicName: "files.123" }, ["host.publicName is not a domain name"]],
   [{ publicName: "123.example" }, []],
-])("%j", (host, said) => {
-  expect(of(host).map(({ path, message }) => `${path} ${message}`)).toEqual(said);
+])("%j", (host, problems) => {
+  expect(of(host).map(({ path, message }) => `${path} ${message}`)).toEqual(problems);
 });
 
 test("ports are listed once, in order", () => {

@@ -5,8 +5,11 @@ import {
   type ProxyConfig,
   type ProxyConfigInput,
 } from "../../src/model/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 
 /** What a config may say of the fields of its answers (decisions 5.5 and 5.6). */
+
+const said = sayings("response-headers");
 
 type Server = ProxyConfigInput["virtualServers"][number];
 type Route = Server["routes"][number];
@@ -33,7 +36,7 @@ const configOf = (server: Partial<Server>, route: Partial<Route> = {}): ProxyCon
 
 function problemsOf(server: Partial<Server>, route: Partial<Route> = {}): readonly Problem[] {
   const result = parseConfig(configOf(server, route));
-  return result.ok ? [] : result.problems;
+  return result.ok ? [] : said(result.problems);
 }
 
 const found = (server: Partial<Server>, route?: Partial<Route>): string[] =>

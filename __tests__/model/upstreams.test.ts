@@ -5,8 +5,11 @@ import {
   type UpstreamConfig,
   type UpstreamInput,
 } from "../../src/model/index.js";
+import { sayings } from "../../proof/kit/sayings.js";
 
 /** Rules of upstreams with several servers, and what connections to each of them need. */
+
+const said = sayings("upstreams");
 
 const parsed = (upstream: Partial<UpstreamInput>) =>
   parseConfig({
@@ -30,15 +33,24 @@ test.each<[field: string, Partial<UpstreamInput>]>([
   ["spread", { servers: TWO, spread: true }],
   ["sticky", { url: "http://web.internal:8000", sticky: { cookie: "a" } }],
   ["health", { url: "http://web.internal:8000", health: {} }],
-])("%s is refused where it has no effect", (field, upstream) => {
+  [
+    "servers",
+    {
+      servers: [
+        { url: URL, backup: true },
+        { url: "unix:/run/web.sock", backup: true },
+      ],
+    },
+  ],
+])("%s are refused where they have no effect", (field, upstream) => {
   const result = parsed(upstream);
-  const problems = result.ok ? [] : result.problems.map(({ code, path }) => `${code} ${path}`);
+  const problems = result.ok ? [] : said(result.problems).map(({ code, path }) => `${code} ${path}`);
   expect(problems).toEqual([`config.bad-servers upstreams[0].${field}`]);
 });
 
 test("connections with a PROXY protocol header are not kept, and how many are is refused", () => {
   const result = parsed({ url: URL, proxyProtocol: "v2", idleTimeoutMs: 1_000, idleConnectionsMax: 9 });
-  const paths = result.ok ? [] : result.problems.map(({ code, path }) => `${code} ${path}`);
+  const paths = result.ok ? [] : said(result.problems).map(({ code, path }) => `${code} ${path}`);
   expect(paths).toEqual([
     "config.used-once upstreams[0].idleConnectionsMax",
     "config.used-once upstreams[0].idleTimeoutMs",

@@ -20,7 +20,10 @@ import {
   unitProblems,
 } from "../../src/render/index.js";
 import { testWith } from "../../proof/kit/testWith.js";
+import { sayings } from "../../proof/kit/sayings.js";
 import { expectGolden } from "./golden.js";
+
+const said = sayings("network-files");
 
 const folder = mkdtempSync(join(tmpdir(), "portico-network-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -145,7 +148,9 @@ describe("static address", () => {
       "ipv6.gateway",
     ],
   ])("%s is refused", (_, more, code, path) => {
-    expect(networkFileProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
+    expect(said(networkFileProblems({ ...input, ...more })).map((p) => [p.code, p.path])).toEqual([
+      [code, path],
+    ]);
   });
 });
 
@@ -204,7 +209,22 @@ describe("firewall", () => {
     [{ allowed: [{ port: 1, from: ["10.0.0.0/33"] }] }, "config.bad-address", "allowed[0].from[0]"],
     [{ allowed: [{ port: 1, from: [] }] }, "config.missing-field", "allowed[0].from"],
   ])("%j is refused: %s %s", (more, code, path) => {
-    expect(firewallProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
+    expect(said(firewallProblems({ ...input, ...more })).map((p) => [p.code, p.path])).toEqual([
+      [code, path],
+    ]);
+  });
+
+  test.each<[keyof FirewallInput, (list: string) => string, readonly (number | string)[]]>([
+    ["ports", (list) => `tcp dport { ${list} } accept`, [22, 80]],
+    ["loopbackPorts", (list) => `tcp dport { ${list} } counter drop`, [3306, 8000]],
+    ["vrrpPeers", (list) => `ip saddr { ${list} } ip protocol 112 accept`, ["192.0.2.12", "192.0.2.13"]],
+  ])("%s have a rule with all of them if there are any", (name, rule, all) => {
+    const none = { ports: [], loopbackPorts: [], allowed: [], dhcpClient: false };
+    const text = (...some: readonly unknown[]): string =>
+      renderFirewall({ ...none, [name]: some } as FirewallInput);
+    expect(text()).not.toMatch(/\{ *\}|tcp dport|ip saddr [^f]|sport/);
+    expect(text(all[0])).toContain(rule(String(all[0])));
+    expect(text(...all)).toContain(rule(all.join(", ")));
   });
 
   test("sources of both families are in the same order however they are given", () => {
@@ -310,7 +330,7 @@ describe("daemons", () => {
     [{ environment: { "A-": "x" } }, "unit.bad-value", "environment.A-"],
     [{ environment: { "1A": "x" } }, "unit.bad-value", "environment.1A"],
   ])("%j is refused: %s %s", (more, code, path) => {
-    const problems = daemonProblems({ ...web, ...more });
+    const problems = said(daemonProblems({ ...web, ...more }));
     expect(problems.map((p) => [p.code, p.path])).toEqual([[code, path]]);
     expect(JSON.stringify(problems)).not.toContain('"received":"x"');
   });
@@ -359,7 +379,7 @@ describe("daemons", () => {
       const judged = words.map(
         (word) => `can(regex(${JSON.stringify(`(?i)${FASTCGI_START}`)}, ${JSON.stringify(word)}))`,
       );
-      const said = execFileSync("terraform", ["console"], {
+      const judgement = execFileSync("terraform", ["console"], {
         cwd: folder,
         input: `jsonencode(jsonencode([${judged.join(", ")}]))\n`,
         encoding: "utf8",
@@ -368,7 +388,7 @@ describe("daemons", () => {
       const here = words.map(
         (word) => unitProblems({ Service: { ExecStart: { command: ["/bin/x", word] } } }).length > 0,
       );
-      expect(JSON.parse(JSON.parse(JSON.parse(said) as string) as string)).toEqual(here);
+      expect(JSON.parse(JSON.parse(JSON.parse(judgement) as string) as string)).toEqual(here);
     });
   });
 

@@ -38,8 +38,11 @@ import { ACCOUNT, DAEMON_PATH } from "../../src/render/daemonUnits.js";
 import { INTERFACE_NAME, IPV6_GATEWAY, MAC_ADDRESS } from "../../src/render/networkd.js";
 import { UNIT_PATH } from "../../src/render/proxyUnits.js";
 import { PROGRAM_PATH } from "../../src/render/systemdUnit.js";
+import { sayings } from "../../proof/kit/sayings.js";
 import { testWith } from "../../proof/kit/testWith.js";
 import { expectGolden } from "./golden.js";
+
+const said = sayings("units-and-settings");
 
 const folder = mkdtempSync(join(tmpdir(), "portico-render-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -174,7 +177,7 @@ describe("systemd units", () => {
     ],
   ];
   test.each(bad)("%s is refused", (_, unit, code, path) => {
-    expect(unitProblems(unit).map((p) => [p.code, p.path])).toEqual([[code, path]]);
+    expect(said(unitProblems(unit)).map((p) => [p.code, p.path])).toEqual([[code, path]]);
   });
 
   test.each<[string, unknown, [string, string][]]>([
@@ -442,7 +445,9 @@ describe("application settings", () => {
       "origins[0].port",
     ],
   ])("%s is refused", (_, more, code, path) => {
-    expect(settingsProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
+    expect(said(settingsProblems({ ...input, ...more })).map((p) => [p.code, p.path])).toEqual([
+      [code, path],
+    ]);
   });
 });
 

@@ -4,9 +4,11 @@ import {
   parseDeployment,
   parseDeploymentText,
 } from "../../src/model/index.js";
+import { sayings } from "../kit/sayings.js";
 import { nodesAt, type SchemaNode, variants } from "../../src/model/config/schema.js";
 
 /** The deployment document: what it may say, and that every problem is told at once. */
+const said = sayings("deployments");
 const HASH = "a".repeat(64);
 const valid: DeploymentInput = {
   version: 1,
@@ -124,7 +126,7 @@ test("a document with every field, every role and every mode is taken as it is",
   expect(parseDeployment(full)).toEqual({ ok: true, value: full });
 });
 
-test("every field is described, and every number that has a default has a unit", () => {
+test("every field is described in sentences, and every number that has a default has a unit", () => {
   const fields = (node: SchemaNode): SchemaNode[] => {
     const inner = [
       ...Object.values(node.properties ?? {}),
@@ -136,6 +138,8 @@ test("every field is described, and every number that has a default has a unit",
   expect(all.length).toBeGreaterThan(60);
   // Objects in a list are described by their list.
   expect(all.filter((one) => one.properties === undefined && !one.description)).toEqual([]);
+  const texts = all.flatMap(({ description }) => description ?? []);
+  expect(texts.filter((text) => !/^(?:[A-Z`]|systemd )[^]*\.$/.test(text))).toEqual([]);
   expect(all.filter((one) => typeof one.default === "number").map(({ unit }) => unit)).toEqual([
     "seconds",
     "bytes",
@@ -284,7 +288,7 @@ test.each<[string, object, [string, string][]]>([
   ],
 ])("%s", (_what, change, expected) => {
   const parsed = parseDeployment({ ...valid, ...change });
-  expect(parsed.ok ? [] : parsed.problems.map(({ path, code }) => [path, code])).toEqual(expected);
+  expect(parsed.ok ? [] : said(parsed.problems).map(({ path, code }) => [path, code])).toEqual(expected);
 });
 
 test.each<[what: string, files: readonly object[], path?: string, code?: string]>([
@@ -354,7 +358,7 @@ test.each<[what: string, files: readonly object[], path?: string, code?: string]
   ["a name of a module in small letters", [pythonOf({ name: "A", value: "/" }, { name: "a", value: "/" })]],
 ])("settings: %s", (_what, files, ...[path, code]) => {
   const parsed = parseDeployment({ ...valid, settings: { files } });
-  const problems = parsed.ok ? [] : parsed.problems.map((p) => [p.path, p.code]);
+  const problems = parsed.ok ? [] : said(parsed.problems).map((p) => [p.path, p.code]);
   expect(problems).toEqual(code === undefined ? [] : [[`settings.files${path}`, code]]);
 });
 
