@@ -155,6 +155,7 @@ describe("delivery over ssh", () => {
     ["a time to connect", { connectTimeoutSeconds: 7 }, { timeout: "7s" }],
     ["a path for scripts", { scriptPath: "/opt/x.sh" }, { script_path: "/opt/x.sh" }],
     ["a host key with a comment", { hostKey: `${HOST_KEY} me\n` }, { host_key: HOST_KEY }],
+    ["a host key and a line end", { hostKey: `${HOST_KEY}\n` }, { host_key: HOST_KEY }],
     [
       "a bastion",
       { bastion: { address: "gate", user: "jump", port: 2022, privateKeyFile: "~/.ssh/gate" } },
@@ -386,6 +387,8 @@ describe("activation of a local delivery", () => {
     expect(ending.input.command).toMatch(
       /^node '\$\{path\.module\}(\/\.\.){3}\/out\/host\/usr\/lib\/portico\/portico\.mjs' deactivate --root '\$\{path\.module\}(\/\.\.){3}\/out\/host'$/,
     );
+    const [{ "local-exec": starting }] = dataResource(synthesized, "files_Activation").provisioner;
+    expect(starting.command).toBe(ending.input.command.replace(" deactivate ", " activate "));
     expect(ending.provisioner).toEqual([
       { "local-exec": { when: "destroy", command: "${self.input.command}" } },
     ]);

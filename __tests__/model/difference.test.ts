@@ -249,7 +249,17 @@ const CASES: readonly Case[] = [
     fields({ set: { "Access-Control-Allow-Origin": "*" } }),
     "virtualServers[0].responseHeaders",
   ],
-  ["version.shown", {}, { server: { versionTokens: true } }, "virtualServers[0].versionTokens"],
+  [
+    "version.shown",
+    {},
+    { server: { versionTokens: true } },
+    "virtualServers[0].versionTokens",
+    {
+      ways: [
+        { scheme: "https", at: "0.0.0.0:443", names: ["a.example.org", "any other name"], paths: ["/*"] },
+      ],
+    },
+  ],
 ];
 
 test.each(CASES.map((one) => [...one, {}] as const))("%s", (...one) => {

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { App, TerraformStack, TerraformVariable } from "cdktf";
 import { Action, FileSyncFrontEnd, Firewall, Host, Mode, ReverseProxy } from "../../src/index.js";
 import { renderGraph, renderProxyConfig, renderRoutes } from "../../src/testing/index.js";
@@ -37,7 +39,10 @@ function site(names: { readonly web?: string; readonly route?: string } = {}): T
   new Firewall(stack, "firewall", {
     host,
     ports: [22],
-    allowed: [{ port: 8080, from: ["192.0.2.0/24", "10.0.0.0/8"] }],
+    allowed: [
+      { port: 8080, from: ["192.0.2.0/24", "10.0.0.0/8"] },
+      { port: 8080, protocol: "udp" },
+    ],
   });
   return stack;
 }
@@ -201,6 +206,17 @@ describe("renderGraph", () => {
     expect(svg).toContain("prefers-color-scheme:dark");
     expect(renderGraph(site()).svg).toBe(svg);
     expect(svg).not.toMatch(/href|script|url\(/);
+  });
+
+  test("docs/reachable.svg is the picture of the smallest deployment", () => {
+    const stack = new TerraformStack(new App(), "portico");
+    new FileSyncFrontEnd(stack, "files", {
+      host: { address: "192.0.2.10", publicName: "files.example.org" },
+      mode: Mode.tls(),
+      installDirectory: "/srv/sync",
+    });
+    const picture = readFileSync(join(__dirname, "../../docs/reachable.svg"), "utf8");
+    expect(renderGraph(stack).svg).toBe(picture);
   });
 
   test("no box is over another one", () => {
