@@ -344,6 +344,18 @@ test("of a compressed log no more is read than may be, whatever it unpacks to", 
   expect(lines).toBeLessThan(200);
 });
 
+test.each([
+  ["begins at a line", 0, ["2", "3"]],
+  ["begins within a line", 1, ["2", "3"]],
+  ["begins at the end of a line", -1, ["3"]],
+])("of a log no more than its end is read, which %s", async (_what, more, lines) => {
+  append("access.log", "1\n2\n3\n");
+  const taken: string[] = [];
+  const most = { bytesMax: "2\n3\n".length + more, links: false };
+  expect(await readLogFile(at("access.log"), (line) => taken.push(line), most)).toBeUndefined();
+  expect(taken).toEqual(lines);
+});
+
 test("a log that grows while it is read has an end all the same", async () => {
   append("access.log", "1\n");
   const grow = (): void => append("access.log", "2\n".repeat(500));

@@ -206,6 +206,8 @@ test("by URL: the rules and what resolve says; nothing is read but the config", 
   const { decisions, ...rest } = await asJson("why", "https://b.example/web/down/x");
   expect(decisions).toContainEqual(expect.objectContaining({ rule: "route down" }));
   expect(rest).toEqual(await asJson("resolve", "https://b.example/web/down/x"));
+  for (const command of ["why", "resolve"])
+    expect(await asJson(command, "HTTPS://b.example/web/down/x")).toMatchObject(rest);
   expect(rest).toMatchObject({ file, ok: true });
 });
 
@@ -237,7 +239,7 @@ test("what keeps it from being found has a fix", async () => {
   });
   expect(await portico("why", "no id; rm", "--config", unnamed)).toMatchObject({ code: 2 });
   for (const [about, says] of [
-    ["HTTPS://b.example/", "is not an absolute URL"],
+    ["https:///b.example/", "is not an absolute URL"],
     ["xhttps://b.example/", "no line with the request id"],
   ] as const)
     expect((await portico("why", about, "--config", unnamed)).out).toContain(says);

@@ -47,7 +47,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
       "a page of the administrator, cut to a length; a try ends at the brace where the next one begins",
     worst: ["", "{{a", "}"],
   },
-  "src/model/resolution.ts /^(https?):\\/\\/([^/?#]+)(.*)/s": {
+  "src/model/resolution.ts /^(https?):\\/\\/([^/?#]+)(.*)/is": {
     because: "a URL of a test, or of a command line",
   },
   'src/runtime/load/dnsFiles.ts /^\\s*key\\s+"?([A-Za-z0-9._-]+)"?\\s*\\{([^{}]*)\\}\\s*;\\s*$/': {

@@ -70,9 +70,10 @@ async function endOf(file: string, { bytesMax, links }: LogEnd, lines: Lines): P
   }
   const { buffer } = await handle.read(Buffer.alloc(2), 0, 2, 0);
   const start = isGzip(buffer) ? 0 : Math.max(0, found.size - bytesMax);
-  // A line that begins before is not read.
-  if (start > 0) lines.skip();
-  return handle.createReadStream({ start, highWaterMark: PIECE_BYTES });
+  if (start === 0) return handle.createReadStream({ highWaterMark: PIECE_BYTES });
+  // A line that begins before is not read; of one that begins there, the byte before is the end of another.
+  lines.skip();
+  return handle.createReadStream({ start: start - 1, highWaterMark: PIECE_BYTES });
 }
 
 /** The bytes, or what is in them if they are compressed. */

@@ -272,15 +272,16 @@ interface SplitUrl {
 
 /** Not `new URL()`, which resolves and encodes the very parts to be tested. */
 function splitUrl(url: string): SplitUrl {
-  const match = /^(https?):\/\/([^/?#]+)(.*)/s.exec(url);
+  // The scheme in any case (RFC 3986, 3.1).
+  const match = /^(https?):\/\/([^/?#]+)(.*)/is.exec(url);
   const fix = "Give the whole URL, as `https://files.example.org/sync/`.";
   if (match === null)
     throw new ProblemError([
       problem("config.bad-url", url, "is not an absolute URL of http or https", { fix }),
     ]);
-  const [, scheme, authority, rest] = match as unknown as [string, "http" | "https", string, string];
+  const [, scheme, authority, rest] = match as unknown as [string, string, string, string];
   const target = Buffer.from(rest.startsWith("/") ? rest : `/${rest}`, "utf8").toString("latin1");
-  return { scheme, authority, target };
+  return { scheme: scheme.toLowerCase() as "http" | "https", authority, target };
 }
 
 function noListener(config: ProxyConfig, { scheme, authority }: SplitUrl, asked: AskedRequest): never {
