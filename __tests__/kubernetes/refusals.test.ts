@@ -168,7 +168,7 @@ describe("what is said", () => {
     const autoscaling = { min: 0, max: 1001, cpuPercent: 101 };
     expect(said({ autoscaling, egressPorts: [0] })).toEqual([
       out(0, 1, 1000),
-      out(1001, 0, 1000),
+      out(1001, 1, 1000),
       out(101, 1, 100),
       out(0, 1, 65_535),
     ]);

@@ -97,7 +97,7 @@ export function referenceProblems({ main, routes, parts = {} }: Partial<CustomAp
   const made = Object.entries(routes(ANY_PLACE)) as [string, ApplicationRoute][];
   const unknown = (path: string, received: string, names: readonly string[], what: string): Problem[] => {
     if (names.includes(received)) return [];
-    const more = { received, allowed: names.join(", ") };
+    const more = { received, ...(names.length === 0 ? {} : { allowed: names.join(", ") }) };
     return [problem("config.unknown-reference", `Application.custom.${path}`, `is not ${what}`, more)];
   };
   const names = made.map(([name]) => name);

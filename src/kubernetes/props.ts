@@ -287,16 +287,20 @@ type At = (name: string) => string;
 const REPLICAS_MAX = 1000;
 
 function countProblems({ replicas, autoscaling, egressPorts = [], nodePorts = {} }: Fit, at: At) {
+  const isWhole = (value: number, min: number, max: number): boolean =>
+    Number.isInteger(value) && value >= min && value <= max;
   const whole = (name: string, value: number | undefined, min: number, max: number): Problem[] => {
-    if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return [];
+    if (value === undefined || isWhole(value, min, max)) return [];
     const more = { received: value, allowed: `a whole number from ${min} to ${max}` };
     return [problem("config.out-of-range", at(name), "is out of range", more)];
   };
   const both = replicas !== undefined && autoscaling !== undefined;
+  const { min = 1 } = autoscaling ?? {};
   return [
     ...whole("replicas", replicas, 1, REPLICAS_MAX),
     ...whole("autoscaling.min", autoscaling?.min, 1, REPLICAS_MAX),
-    ...whole("autoscaling.max", autoscaling?.max, autoscaling?.min ?? 1, REPLICAS_MAX),
+    // A wrong minimum is no bound.
+    ...whole("autoscaling.max", autoscaling?.max, isWhole(min, 1, REPLICAS_MAX) ? min : 1, REPLICAS_MAX),
     ...whole("autoscaling.cpuPercent", autoscaling?.cpuPercent, 1, 100),
     ...egressPorts.flatMap((port, i) => whole(`egressPorts[${i}]`, port, 1, 65_535)),
     ...Object.entries(nodePorts).flatMap(([name, port]) => whole(`nodePorts.${name}`, port, 1, 65_535)),

@@ -101,7 +101,7 @@ export const PROBLEM_CODES = {
   "acme.bad-email": "Give one mail address.",
   "acme.terms-not-agreed": "Read the authority's terms of service, and set `agreeToTerms: true`.",
   "acme.private-name":
-    "Give a name that the internet knows, use a private authority and give its `roots`, or a self-signed certificate.",
+    "Give a name of the public DNS, use a private authority and give its `roots`, or a self-signed certificate.",
   "acme.wildcard-challenge":
     "Give `dns`, and leave `challenge` out or set it to `dns-01`: only a DNS record proves a wildcard. Or bring the certificate as files.",
   "acme.address-challenge":
