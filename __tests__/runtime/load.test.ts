@@ -135,6 +135,16 @@ describe("a good config", () => {
     expect((await load(text, { logToStderr: true })).warnings).toEqual([]);
   });
 
+  test("says which limits it sets itself, below a root as well", async () => {
+    expect((await load(config())).givenLimits).toEqual([]);
+    const limits = { connectionsMax: 9_000, concurrentStreamsMax: 16 };
+    const given = ["connectionsMax", "concurrentStreamsMax"];
+    expect((await load(config({ config: { limits } }))).givenLimits).toEqual(given);
+    const tls = { certificate: "/cacert.pem", key: "/privkey.pem", dhparam: "/dhparam2048.pem" };
+    const rooted = await load(config({ tls, config: { limits } }), { root: folder });
+    expect(rooted.givenLimits).toEqual(given);
+  });
+
   test("can be adjusted before its files are read", async () => {
     const adjust = (before: ProxyConfig): ProxyConfig => ({ ...before, workers: 7 });
     expect((await load(config(), { adjust })).config.workers).toBe(7);

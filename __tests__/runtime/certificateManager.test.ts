@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loopback, oneServer } from "../../proof/kit/oneServer.js";
+import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
+import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
+
+/** How a master answers for certificates by ACME that has none, or has them no more. */
+
+const folder = mkdtempSync(join(tmpdir(), "portico-manager-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function parsed(...names: string[]): ProxyConfig {
+  const tls = { acme: { authority: "ca", names } };
+  const result = parseConfig(
+    oneServer({
+      // Nothing listens there: what is asked is refused at once.
+      certificateAuthorities: [{ name: "ca", directory: "https://127.0.0.1:1/dir", agreeToTerms: true }],
+      listeners: [loopback("front", 443, names.length === 0 ? undefined : tls)],
+      routes: [],
+    }),
+  );
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+const [WITHOUT, WITH] = [parsed(), parsed("a.example.net")];
+const HOST = {
+  answerChallenges: () => Promise.resolve(),
+  unfit: () => Promise.resolve(undefined),
+  install: () => Promise.resolve(),
+};
+
+/** What it says to those who ask for all certificates, and for one. */
+async function refusals(manager: CertificateManager) {
+  const answers = [await manager.renew(undefined), await manager.renew("b.example.net")];
+  return answers.flatMap((one) =>
+    one.ok ? [] : one.problems.map(({ code, path, fix }) => ({ code, path, fix })),
+  );
+}
+
+const refused = (code: string, fix: unknown) => ["", "b.example.net"].map((path) => ({ code, path, fix }));
+const UNKNOWN = refused("acme.unknown-name", expect.any(String));
+
+test("a master that has no certificates says so, and one that has left them to another says that", async () => {
+  const manager = new CertificateManager(folder, HOST, { write: () => undefined });
+  expect(await refusals(manager)).toEqual(UNKNOWN);
+  manager.lookAfter(WITHOUT);
+  await manager.stop();
+  expect(await refusals(manager)).toEqual(UNKNOWN);
+  manager.lookAfter(WITH);
+  expect(await manager.renew("b.example.net")).toMatchObject({ problems: [{ allowed: "a.example.net" }] });
+  expect(manager.status()).toMatchObject([{ names: ["a.example.net"], authority: "ca" }]);
+  await manager.stop();
+  expect(manager.status()).toEqual([]);
+  expect(await refusals(manager)).toEqual(refused("acme.not-issued", "Ask again."));
+  // A successor that failed gives them back.
+  manager.lookAfter(WITHOUT);
+  expect(await refusals(manager)).toEqual(UNKNOWN);
+});
+
+test("without a directory no authority is asked, which is said once", async () => {
+  const lines: string[] = [];
+  const write = (level: string, message: string): void => void lines.push(`${level} ${message}`);
+  const manager = new CertificateManager(undefined, HOST, { write });
+  for (const config of [WITHOUT, WITH, WITH]) manager.lookAfter(config);
+  expect(await refusals(manager)).toEqual(UNKNOWN);
+  const why = /^warn no certificate is asked for, .*: give `portico serve --state DIR`, or /;
+  expect(lines).toEqual([expect.stringMatching(why)]);
+});

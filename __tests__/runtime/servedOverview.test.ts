@@ -1,0 +1,193 @@
+import { loopback, oneServer } from "../../proof/kit/oneServer.js";
+import { eventually } from "../../proof/kit/waiting.js";
+import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
+import type { Counts } from "../../src/runtime/counting/counts.js";
+import type { PauseOrder } from "../../src/runtime/exchange/pauses.js";
+import type { SeenTransfers } from "../../src/runtime/exchange/transfers.js";
+import type { ListedServer } from "../../src/runtime/supervisor/listedUpstreams.js";
+import { ServedOverview } from "../../src/runtime/supervisor/servedOverview.js";
+
+/** What the status page, its data and `portico status` are told, by what those know who make it up. */
+
+const URLS = [1, 2, 3, 4, 5].map((n) => `http://10.0.0.${n}:80`);
+const DAY_MS = 86_400_000;
+
+function parsed(): ProxyConfig {
+  const result = parseConfig(
+    oneServer({
+      listeners: [loopback("http", 80)],
+      upstreams: [
+        { name: "one", url: "http://10.0.0.9:80" },
+        { name: "web", servers: URLS.map((url) => ({ url })) },
+      ],
+      routes: [
+        { name: "a", path: "/a", action: { type: "proxy", upstream: "one" } },
+        { name: "b", path: "/b", action: { type: "proxy", upstream: "one" } },
+        { name: "c", path: "/c", action: { type: "proxy", upstream: "web" } },
+      ],
+    }),
+  );
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+const CONFIG = parsed();
+
+interface Known {
+  readonly servers?: readonly ListedServer[];
+  readonly seen?: readonly (readonly [number, SeenTransfers | undefined])[];
+  readonly pauses?: PauseOrder;
+  readonly certificates?: readonly object[];
+  readonly isStopping?: boolean;
+}
+
+let counts: Counts;
+let served: ServedOverview | undefined;
+beforeEach(() => (counts = {}));
+afterEach(() => served?.stop());
+
+function overviewOf({ servers = [], seen = [], pauses, certificates = [], isStopping = false }: Known = {}) {
+  const sources = {
+    supervised: { transfers: () => Promise.resolve(seen) },
+    upstreams: {
+      list: () => Promise.resolve({ message: "", warnings: [], upstreams: [{ name: "web", servers }] }),
+    },
+    pauses: { order: pauses ?? { maintenance: [] } },
+    certificates: { list: () => ({ certificates: certificates as never }) },
+    counts: { now: () => Promise.resolve(counts) },
+  };
+  const logs = { recent: { list: [] } } as never;
+  served = new ServedOverview(sources, logs, () => ({ config: CONFIG, generation: 3, isStopping }));
+  return served;
+}
+
+test("the state of one of several servers is the strongest that there is", async () => {
+  const usual = { backup: false, inProgress: 0, drained: false, down: false, outIn: 0 };
+  const states = [
+    { drained: true, down: true, outIn: 1 },
+    { down: true, outIn: 1 },
+    { outIn: 1 },
+    { outIn: 2 },
+    {},
+  ];
+  const servers = states.map((state, i) => ({ ...usual, url: URLS[i]!, ...state }));
+  servers[1] = { ...servers[1]!, why: "refused", inProgress: 7, backup: true } as never;
+  const { upstreams } = await overviewOf({ servers }).now();
+  const shown = { backup: false, failures: 0, inProgress: 0 };
+  expect(upstreams[1]!.servers).toEqual([
+    { ...shown, url: URLS[0], state: "drained" },
+    { ...shown, url: URLS[1], state: "down", inProgress: 7, backup: true, why: "refused" },
+    { ...shown, url: URLS[2], state: "out" },
+    { ...shown, url: URLS[3], state: "out" },
+    { ...shown, url: URLS[4], state: "up" },
+  ]);
+});
+
+test("a single server fails as often as requests of its routes did in the last minute, mostly for one reason", async () => {
+  const failed = (...values: number[]): Counts => ({
+    failures: [
+      { labels: ["only", "a", "connection_refused"], values: [values[0]!] },
+      { labels: ["only", "a", "dns_error"], values: [values[1]!] },
+      { labels: ["only", "b", "dns_error"], values: [values[2]!] },
+      { labels: ["only", "c", "tls_protocol_error"], values: [values[3]!] },
+    ],
+  });
+  const one = { url: "http://10.0.0.9:80", backup: false };
+  expect((await overviewOf().now()).upstreams[0]!.servers).toEqual([{ ...one, state: "up", failures: 0 }]);
+  counts = failed(9, 1, 0, 0);
+  const overview = overviewOf();
+  overview.begin();
+  await new Promise(setImmediate);
+  counts = failed(12, 3, 2, 50);
+  expect((await overview.now()).upstreams[0]!.servers).toEqual([
+    { ...one, state: "failing", failures: 7, why: "dns_error" },
+  ]);
+});
+
+test("of the transfers of all workers those are shown that moved most, the oldest first; the others are counted", async () => {
+  const of = (from: number, more: number): SeenTransfers =>
+    ({
+      transfers: Array.from({ length: 100 }, (_, i) => ({
+        id: from + i,
+        ageMs: from + i,
+        bytesIn: from + i,
+        bytesOut: 1,
+      })),
+      more,
+    }) as never;
+  const { transfers, moreTransfers, workers, state, generation } = await overviewOf({
+    seen: [
+      [7, of(0, 4)],
+      [8, of(100, 0)],
+      [9, undefined],
+      [10, of(200, 5)],
+    ],
+  }).now();
+  expect(transfers.map(({ id }) => id)).toEqual(Array.from({ length: 200 }, (_, i) => 299 - i));
+  expect([transfers[0]!.pid, transfers.at(-1)!.pid, moreTransfers]).toEqual([10, 8, 109]);
+  expect([workers, state, generation]).toEqual([{ running: 4, silent: 1 }, "serving", 3]);
+});
+
+test.each([
+  [2.5, 2],
+  [0.5, 0],
+  [-0.5, -1],
+])("a certificate that ends in %d days has %d whole days left", async (days, daysLeft) => {
+  const certificate = { names: ["a"], listeners: ["http"], issuer: "CA", source: "files" };
+  const notAfter = Date.now() + days * DAY_MS;
+  const lastError = { code: "dns", message: "no", fix: "Look.", at: 0 };
+  const { certificates } = await overviewOf({
+    certificates: [
+      { ...certificate, notAfter },
+      { ...certificate, notAfter, lastError },
+    ],
+  }).now();
+  const shown = { ...certificate, notAfter, daysLeft };
+  expect(certificates).toEqual([shown, { ...shown, problem: { message: "no", fix: "Look." } }]);
+});
+
+const UNTIL = Date.UTC(2026, 2, 1, 12, 30, 5);
+test.each<[PauseOrder, string[]]>([
+  [{ maintenance: [] }, []],
+  [
+    {
+      maintenance: [
+        { until: UNTIL, closesTunnels: true },
+        { server: "b", message: "Later.", closesTunnels: true },
+      ],
+    },
+    [
+      "Every virtual server is in maintenance until 2026-03-01 12:30:05 UTC",
+      "Virtual server b is in maintenance until it is ended by command: Later.",
+    ],
+  ],
+  [{ maintenance: [], quiesce: { reads: false } }, ["Requests that write are refused while a command runs"]],
+  [{ maintenance: [], quiesce: { reads: true } }, ["All requests are refused while a command runs"]],
+])("an order of %j is %j", async (pauses, said) => {
+  expect((await overviewOf({ pauses }).now()).pauses).toEqual(said);
+});
+
+test("one that finishes what is in progress says so, and who asks soon after another gets the same", async () => {
+  const overview = overviewOf({ isStopping: true });
+  const first = await overview.now();
+  expect(first.state).toBe("stopping");
+  await eventually(async () => (await overview.now()) !== first, "for a newer one", { ms: 20_000 });
+  const [one, another] = await Promise.all([overview.now(), overview.now()]);
+  expect(one).toBe(another);
+});
+
+test("the metrics listener shows it once there is something to show", async () => {
+  const pages = new Map<
+    string,
+    (asked: { query: string }, bySocket: boolean) => Promise<{ status: number }>
+  >();
+  const overview = overviewOf();
+  overview.showOn({ add: (path: string, page: never) => void pages.set(path, page) } as never);
+  const asked = async (path: string, query = "") => (await pages.get(path)!({ query }, false)).status;
+  expect([...pages.keys()]).toEqual(["/status", "/status.json"]);
+  expect([await asked("/status"), await asked("/status.json")]).toEqual([503, 503]);
+  overview.begin();
+  expect([await asked("/status"), await asked("/status.json"), await asked("/status", "x")]).toEqual([
+    200, 200, 404,
+  ]);
+});

@@ -1,0 +1,111 @@
+import { parseConfig, type ProxyConfig, type UpstreamInput } from "../../src/model/index.js";
+import type { Counts } from "../../src/runtime/counting/counts.js";
+import { Queue } from "../../src/runtime/queue.js";
+import { masterGauges } from "../../src/runtime/supervisor/masterGauges.js";
+import { ServedUpstreams } from "../../src/runtime/supervisor/servedUpstreams.js";
+import type { SeenServer, ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
+
+/** What notifications and metrics say of servers, by what checks, commands and each of the workers know of them. */
+
+const [A, B, ONE, NAME] = ["http://10.0.0.1:80", "http://10.0.0.2:80", "http://10.0.0.3:80", "http://web:80"];
+
+function configOf(...upstreams: UpstreamInput[]): ProxyConfig {
+  const parsed = parseConfig({
+    version: 1,
+    listeners: [{ name: "http", address: "127.0.0.1", port: 80, protocol: "http" }],
+    upstreams,
+    virtualServers: [{ name: "a", serverNames: ["_"], default: true, listeners: ["http"], routes: [] }],
+  });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.value;
+}
+
+const SEVERAL: UpstreamInput = { name: "web", servers: [{ url: A }, { url: B }] };
+const SINGLE: UpstreamInput = { name: "one", url: ONE };
+
+/** @param workers what each of them sees of the servers of `web` */
+function servedBy(
+  config: ProxyConfig,
+  orders: ServerOrders,
+  workers: readonly (readonly SeenServer[])[] = [],
+) {
+  const supervised = {
+    orderServers: () => Promise.resolve(workers.map((web) => ({ web }))),
+    orderPauses: () => Promise.resolve([]),
+  };
+  const host = {
+    loaded: () => ({ config }) as never,
+    supervised,
+    changes: new Queue(),
+    notNow: () => undefined,
+  };
+  const served = new ServedUpstreams(host, { write: () => undefined });
+  served.adopt(orders);
+  return served;
+}
+
+const upIn = (config: ProxyConfig, served: ServedUpstreams, ofWorkers: Counts = {}) =>
+  served
+    .listed()
+    .then((listed) =>
+      masterGauges([], listed, config, ofWorkers).upstreamUp!.map(({ labels, values }) => [
+        ...labels,
+        ...values,
+      ]),
+    );
+
+const IN = { url: A, inProgress: 1, out: false };
+const OUT = { url: A, inProgress: 0, out: true, why: "refused" };
+const FINE = { drained: false, down: false };
+
+test.each<[what: string, order: object, workers: SeenServer[], down: string | undefined, up: number]>([
+  ["gets requests", FINE, [IN, IN], undefined, 1],
+  ["is drained", { ...FINE, drained: true }, [IN, IN], undefined, 0],
+  ["is drained and down", { drained: true, down: true, why: "status 500" }, [IN, IN], undefined, 0],
+  ["is down", { ...FINE, down: true, why: "status 500" }, [IN, IN], "status 500", 0],
+  ["one worker leaves out", FINE, [IN, OUT], "refused", 0],
+  ["all workers leave out", FINE, [OUT, OUT], "refused", 0],
+])("one of several servers that %s", async (_what, order, workers, down, up) => {
+  const config = configOf(SEVERAL);
+  const other = { url: B, inProgress: 0, out: false };
+  const served = servedBy(
+    config,
+    { web: { [A]: order as never } },
+    workers.map((one) => [one, other]),
+  );
+  expect(await served.down()).toEqual(
+    down === undefined ? [] : [{ upstream: "web", url: A, down: true, why: down }],
+  );
+  expect(await upIn(config, served)).toEqual([
+    ["web", A, up],
+    ["web", B, 1],
+  ]);
+});
+
+test.each([
+  [[], 1],
+  [[{ labels: ["one", ONE], values: [1] }], 0],
+  [[{ labels: ["one", ONE], values: [0] }], 1],
+  [[{ labels: ["web", A], values: [1] }], 1],
+])("a single server is up, unless workers leave it out, as in %j: %d", async (upstreamOut, up) => {
+  const config = configOf(SINGLE);
+  expect(await upIn(config, servedBy(config, {}), { upstreamOut })).toEqual([["one", ONE, up]]);
+});
+
+test.each([
+  [[false, false], 1],
+  [[true, false], 1],
+  [[true, true], 0],
+])("a name whose addresses are down (%j) is up: %d", async (downs, up) => {
+  const config = configOf({ name: "web", url: NAME, spread: true });
+  const orders = downs.map((down, i) => [[A, B][i]!, { drained: false, down, of: NAME }]);
+  const served = servedBy(config, { web: Object.fromEntries(orders) as never });
+  expect(await upIn(config, served)).toEqual([["web", NAME, up]]);
+});
+
+test("the end of a certificate is counted in seconds, under its first name", () => {
+  const listed = { names: ["a.example", "b.example"], from: "ca", notAfter: 5_000 } as never;
+  expect(masterGauges([listed], [], configOf(), {}).certificateEnd).toEqual([
+    { labels: ["a.example", "ca"], values: [5] },
+  ]);
+});
