@@ -504,6 +504,11 @@ describe("what an authority answers:", () => {
       at("/dir", { body: { newNonce: 7, newAccount: "x" } }),
       "badAnswer: /dir is not an ACME directory: it has no newNonce, newOrder",
     ],
+    [
+      "nothing",
+      at("/dir", {}),
+      "badAnswer: /dir is not an ACME directory: it has no newNonce, newAccount, newOrder",
+    ],
     ["a number", at("/dir", { body: "7" }), "badAnswer: /dir answered with something other than JSON"],
     ["null", at("/dir", { body: "null" }), "badAnswer: /dir answered with something other than JSON"],
     [

@@ -83,6 +83,12 @@ test("whatever a server answers has an end, and is no success", () => {
 
 test.each<[string, string]>([
   ["a808 0001000000000000", "it refuses the update (code 8)"],
+  ["a801 0001000000000000", "it refuses the update (FORMERR)"],
+  ["a802 0001000000000000", "it refuses the update (SERVFAIL)"],
+  ["a803 0001000000000000", "it refuses the update (NXDOMAIN)"],
+  ["a804 0001000000000000", "it refuses the update (NOTIMP): it takes no updates"],
+  ["a809 0001000000000000", "it refuses the update (NOTAUTH): it is not the primary server of the zone"],
+  ["a80a 0001000000000000", "it refuses the update (NOTZONE): the record is not in the zone"],
   ["a805 0001000000000000", "it refuses the update (REFUSED): the key may not change this record"],
   ["a800 0001000000000000", "its answer is not signed with the key"],
   ["2800 0001000000000000", "its answer is to another message"],
@@ -91,7 +97,30 @@ test.each<[string, string]>([
 });
 
 test.each([
+  [16, /\(NOTAUTH\): the key of this name has another secret there$/],
+  [17, /\(NOTAUTH\): it does not know the key$/],
+  [18, /\(NOTAUTH\): its clock and that of this host differ by more than five minutes$/],
+  [19, /\(NOTAUTH\): it is not the primary server of the zone$/],
+])("an answer that says what is wrong with the signature (%d)", (error, said) => {
+  const answer = Buffer.from(ANSWER);
+  answer.writeUInt16BE(0xa809, 2);
+  answer.writeUInt16BE(error, answer.length - 4);
+  expect(refusalIn(answer, REQUEST, KEY)).toMatch(said);
+});
+
+const SECRET_OF_16 = "MTIzNDU2Nzg5MDEyMzQ1Ng==";
+test.each([
+  ["acme.key", "hmac-sha256", "acme.key"],
+  ["ACME.Key.", "hmac-sha384", "acme.key"],
+  ['"a.b.example."', "hmac-sha512", "a.b.example"],
+])("a key is known by its name in lower case, without the dot at the end: %s", (written, algorithm, name) => {
+  const found = tsigKeyIn(`key ${written} { algorithm ${algorithm}; secret "${SECRET_OF_16}"; };`);
+  expect(found).toEqual({ name, algorithm, secret: Buffer.from("1234567890123456") });
+});
+
+test.each([
   ["", false],
+  [keyFile("MTIzNDU2Nzg5MDEyMzQ1"), false],
   [keyFile("c2hvcnQ="), false],
   [keyFile("YSBzZWNyZXQgb2Ygc29tZSBieXRlcw=="), true],
   [`\n key acme. { secret "YSBzZWNyZXQgb2Ygc29tZSBieXRlcw=="; algorithm hmac-sha512; } ;`, true],

@@ -450,6 +450,25 @@ describe("files", () => {
     await logs.close();
     expect(read("access.log").split("\n")).toHaveLength(3);
   });
+
+  test.each([
+    ["no line that fills a batch", 20, undefined],
+    ["another batch", 40, undefined],
+    ["all of it, after a failure", 20, "ENOSPC"],
+  ])("lines that come during a write are written without one more: %s", async (_, count, code) => {
+    captureStderr();
+    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
+    logs.open();
+    if (code !== undefined)
+      jest.spyOn(fs, "write").mockImplementationOnce(((...all: unknown[]) => {
+        const done = all.at(-1) as (error: Error, written: number) => void;
+        setImmediate(done, Object.assign(new Error("full"), { code, errno: -28 }), 0);
+      }) as unknown as typeof fs.write);
+    // A batch is of 64 KiB: with the 16th or 17th line the first write begins.
+    for (let i = 0; i < count; i++)
+      logs.mainAccess.write(answered({ headers: { "User-Agent": "x".repeat(4_000) } }));
+    await eventually(() => read("access.log").split("\n").length === count + 1, "for all lines");
+  });
 });
 
 /** Log files that this process holds open. */

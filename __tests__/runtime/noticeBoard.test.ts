@@ -162,11 +162,19 @@ const failure = { message: "the authority could not connect", fix: "Open port 80
 
 test.each([
   [{ source: "files", notAfter: START + 15 * DAY }, undefined],
+  [{ source: "files", notAfter: START + 14 * DAY + 1 }, undefined],
+  [{ source: "files", notAfter: START + 14 * DAY }, "the certificate of files.example.org ends in 14 days,"],
   [{ source: "files", notAfter: START + 13.5 * DAY }, "ends in 13 days, and was not renewed"],
+  [{ source: "files", notAfter: START + 2 * DAY }, "ends in 2 days,"],
+  [{ source: "files", notAfter: START + DAY }, "ends in 1 day,"],
+  [{ source: "files", notAfter: START + DAY - 1 }, "ends in less than a day"],
   [{ source: "files", notAfter: START + 1 }, "ends in less than a day"],
+  [{ source: "files", notAfter: START }, "has expired"],
   [{ source: "files", notAfter: START - 1 }, "has expired"],
   // One of six days.
   [{ source: "acme", notBefore: START - 3 * DAY, notAfter: START + 3 * DAY }, undefined],
+  [{ source: "acme", notBefore: START - 4.5 * DAY + 4, notAfter: START + 1.5 * DAY }, undefined],
+  [{ source: "acme", notBefore: START - 4.5 * DAY, notAfter: START + 1.5 * DAY }, "ends in 1 day,"],
   [{ source: "acme", notBefore: START - 5 * DAY, notAfter: START + DAY }, "ends in 1 day,"],
   [{ source: "acme", notAfter: START + 20 * DAY, lastError: failure }, undefined],
   [
@@ -179,6 +187,16 @@ test.each([
   const found = certificateNotices([{ ...certificate, ...more }], 14, START);
   expect(found.map(({ what }) => what)).toEqual(said === undefined ? [] : [expect.stringContaining(said)]);
   if (found[0] !== undefined && "lastError" in more) expect(found[0].fix).toBe(failure.fix);
+});
+
+test("a certificate of several names is told of by the first one, with what to do where it is from", () => {
+  const of = (source: "files" | "acme") => {
+    const names = ["a.example", "b.example", "c.example"];
+    return certificateNotices([{ ...certificate, names, source, notAfter: START }], 14, START)[0]!;
+  };
+  expect(of("files").what).toContain("the certificate of a.example and 2 more has");
+  expect(of("files").fix).toBe("Renew /c.pem on the host; portico loads the new file without a command.");
+  expect(of("acme").fix).toContain("`portico certificates renew` asks the authority again");
 });
 
 test("a server is down only when it was for long enough, and not up by one good look", () => {
@@ -196,10 +214,37 @@ test("a server is down only when it was for long enough, and not up by one good 
   expect(seen(down, 170)).toEqual([]);
 });
 
+test.each([
+  [119_999, undefined],
+  [120_000, "is down for 2 min"],
+  [149_999, "is down for 2 min"],
+  [150_000, "is down for 3 min"],
+])("a server that is down for %d ms: %s", (ms, said) => {
+  const times = new DownTimes();
+  const down = [{ upstream: "web", url: "http://10.0.0.7:8000" }];
+  const seen = (list: typeof down, at: number) =>
+    times.notices(list, 120_000, START + at).map(({ what }) => what.slice(what.indexOf("is down")));
+  expect(seen(down, 0)).toEqual([]);
+  expect(seen(down, ms)).toEqual(said === undefined ? [] : [said]);
+  // One good look does not end it, and half a minute without a bad one does.
+  expect(seen([], ms + 30_000)).toEqual([]);
+  expect(seen(down, ms + 150_000)).toHaveLength(1);
+  expect(seen([], ms + 180_001)).toEqual([]);
+  expect(seen(down, ms + 190_000)).toEqual([]);
+});
+
+test("a server is down for a minute at least", () => {
+  const times = new DownTimes();
+  const down = [{ upstream: "web", url: "http://10.0.0.7:8000" }];
+  times.notices(down, 1_000, START);
+  expect(times.notices(down, 1_000, START + 1_000)[0]!.what).toMatch(/is down for 1 min$/);
+});
+
 test("a disk is told of by its bytes or its inodes", async () => {
   const disk = (freeBytes: number, freeInodes: number) => ({ path: "/var/log", freeBytes, freeInodes });
   expect(diskNotices([disk(0.05, 1)], 5)).toEqual([]);
   expect(diskNotices([disk(0.049, 1)], 5)[0]!.what).toContain("4.9 % of its bytes");
+  expect(diskNotices([disk(0.01, 0.01)], 5)[0]!.what).toContain("1.0 % of its bytes");
   expect(diskNotices([disk(1, 0.001)], 5)[0]!.what).toContain("0.1 % of its inodes");
   const [found, ...others] = await disksOf([`${__dirname}/none/access.log`, __filename]);
   expect(others).toEqual([]);
@@ -213,5 +258,6 @@ test("three ends of workers in ten minutes are a loop", () => {
   expect(ends.notices(START + 2)).toEqual([]);
   ends.add("exited with code 1", START + 2);
   expect(ends.notices(START + 3)[0]!.what).toContain("3 in the last 10 minutes; the last one exited");
-  expect(ends.notices(START + 700_000)).toEqual([]);
+  expect(ends.notices(START + 599_999)).toHaveLength(1);
+  expect(ends.notices(START + 600_000)).toEqual([]);
 });

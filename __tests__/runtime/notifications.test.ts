@@ -308,6 +308,43 @@ test("a healthcheck is pinged while nothing is wrong", async () => {
   expect(got).toHaveLength(1);
 });
 
+test("pings go on while nothing is wrong, and one at a time", async () => {
+  const { targets, ...rest } = configOf({ type: "healthcheck", url: url("/ping") });
+  const notifier = notifierOf({ ...rest, targets: targets.map((target) => ({ ...target, intervalMs: 20 })) });
+  await eventually(() => got.length > 3);
+  notifier.raise(one("a/1"));
+  await sleep(100);
+  const during = got.length;
+  await sleep(100);
+  expect(got).toHaveLength(during);
+  let held: ServerResponse | undefined;
+  answer = (response) => void (held = response);
+  notifier.resolve("a/1");
+  await eventually(() => held !== undefined);
+  await sleep(100);
+  expect(got).toHaveLength(during + 1);
+  held!.end();
+  await eventually(() => got.length > during + 1);
+});
+
+test.each([
+  { ...hook, path: "/hook" },
+  { type: "healthcheck", path: "/ping" },
+])(
+  "a stop leaves a target at once that does not answer, and says nothing: %j",
+  async ({ path, ...target }) => {
+    let closed = 0;
+    answer = (response) => void response.on("close", () => closed++);
+    const notifier = notifierOf(configOf({ ...target, url: url(path) }));
+    if (target.type === "webhook") notifier.raise(one("a/1"));
+    await eventually(() => got.length === 1);
+    notifier.stop();
+    await eventually(() => closed === 1, "for the connection to be closed", { ms: 20_000 });
+    await sleep(200);
+    expect([got.length, lines]).toEqual([1, []]);
+  },
+);
+
 test("a reload keeps what waits for a target that stays, and drops one that goes", async () => {
   answer = (response) => void response.writeHead(500).end();
   const [stays, goes] = [

@@ -16,6 +16,8 @@ beforeAll(async () => {
 afterAll(() => server.close());
 beforeEach(() => (asked = []));
 
+/** A head of so many bytes, its end included. */
+const headOf = (bytes: number): string => `GET / HTTP/1.1\r\nX: ${"x".repeat(bytes - 23)}\r\n\r\n`;
 const READY = "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n";
 
 test.each<{ what: string; sends: string; ends?: boolean; status: number; asks: number }>([
@@ -30,6 +32,9 @@ test.each<{ what: string; sends: string; ends?: boolean; status: number; asks: n
     asks: 0,
   },
   { what: "a head without an end", sends: `GET / HTTP/1.1\r\nX: ${"x".repeat(4_096)}`, status: 431, asks: 0 },
+  { what: "the longest head", sends: headOf(4_097), status: 404, asks: 1 },
+  { what: "one that is longer", sends: headOf(4_098), status: 431, asks: 0 },
+  { what: "another version", sends: "GET /readyz HTTP/2.0\r\n\r\n", status: 400, asks: 0 },
   { what: "something else", sends: "HELO a\r\n\r\n", status: 400, asks: 0 },
 ])("$what: $status", async ({ sends, ends = false, status, asks }) => {
   const client = await connectTo(server.at.port);

@@ -32,6 +32,9 @@ test("the rate of now is that since a sample of some seconds ago, not of a momen
   const rates = samples.recent(totals(60), 5_100);
   expect([rates.requests, rates.at("server a"), rates.at("server b")]).toEqual([11.76, 11.76, 0]);
   expect(samples.recent(totals(100), 9_000).requests).toBe(12.5);
+  // A sample is old enough after three seconds.
+  expect(samples.recent(totals(95), 7_999).requests).toBe(11.88);
+  expect(samples.recent(totals(95), 8_000).requests).toBe(15);
 });
 
 test("before the first sample nothing is known, and a total that falls is no negative rate", () => {
@@ -48,6 +51,21 @@ test("failures are those of the last minute", () => {
   for (let i = 0; i <= 30; i++) samples.add(totals(i), i * 5_000);
   expect(samples.failures(totals(31), ["route a b"])).toEqual(new Map([["connection_refused", 13]]));
   expect(samples.failures(totals(31), ["route a c"])).toEqual(new Map());
+});
+
+test.each([
+  ["connection_timeout", true],
+  ["destination_unavailable", true],
+  ["dns_timeout", true],
+  ["tls_certificate_error", true],
+  ["http_response_incomplete", true],
+  ["http_request_error", false],
+  ["http_upgrade_failed", false],
+  ["proxy_internal_error", false],
+  ["no_connection_", false],
+])("%s is a failure of the upstream: %s", (failure, isOfUpstream) => {
+  const { failures } = trafficTotals({ failures: [{ labels: ["a", "b", failure], values: [2] }] });
+  expect([...failures]).toEqual(isOfUpstream ? [[`route a b ${failure}`, 2]] : []);
 });
 
 test("totals are those of what was counted; failures are an upstream's, not those of requests", () => {

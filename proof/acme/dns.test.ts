@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer as createHttpsServer, type Server } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { once } from "node:events";
 import type { DnsProofsConfig } from "../../src/model/index.js";
 import { connect as connectTls } from "node:tls";
 import { fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { openFolder, Portico } from "../kit/portico.js";
+import { alive, openFolder, Portico } from "../kit/portico.js";
 import { freePorts } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";
 import { AcmeDns } from "./acmeDns.js";
@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([bind.stop(), ca.stop(), toldCa.stop()]));
 
 let stage: Stage;
-afterEach(() => stage.stop());
+afterEach(() => stage.stop(), 60_000);
 
 const WAIT = { nameServers: [], waitMs: 60_000 };
 const server = (port: number) => ({ address: "127.0.0.1", port });
@@ -229,8 +229,10 @@ describe("by a program", () => {
       {},
       /record present _acme-challenge\.c\.example\.net \S+ ended with status 3: no such zone$/,
     ],
+    ["is killed", "kill -TERM $$", {}, / present \S+ \S+ ended with SIGTERM$/],
     ["takes too long", "sleep 60 & sleep 60", { timeoutMs: 300 }, /was killed: it took longer than 0\.3 s$/],
     ["is missing", "", { command: "/nowhere" }, /\/nowhere cannot be run \(2: No such file or directory\)$/],
+    ["is a directory", "", { command: "/usr" }, /\/usr is not a file$/],
   ])("no authority is asked where it %s", async (_, script, more, message) => {
     const failed = await failure(await begin(program(script, more), ["c.example.net"], toldCa));
     expect(failed).toMatchObject({ code: "dnsUpdate", asked: false });
@@ -239,12 +241,51 @@ describe("by a program", () => {
 
   test.each([
     [0o4755, /changes its user or group/],
-    [0o777, /can be changed by others/],
+    [0o2755, /changes its user or group/],
+    [0o775, /can be changed by others/],
+    [0o757, /can be changed by others/],
     [0o644, /cannot be run/],
   ])("nor is it run with the mode %s", async (mode, message) => {
     const dns = program("exit 0");
     if (dns.type === "program") chmodSync(dns.command, mode);
     expect((await failure(await begin(dns, ["c.example.net"], toldCa))).message).toMatch(message);
+  });
+
+  test("nor where its interpreter is missing", async () => {
+    const dns = program("exit 0");
+    if (dns.type === "program") writeFileSync(dns.command, "#!/nowhere/sh\n");
+    const { message } = await failure(await begin(dns, ["c.example.net"], toldCa));
+    expect(message).toMatch(/ present \S+ \S+ cannot be run \(2: No such file or directory\)$/);
+  });
+
+  test("nor where a name server shows another record of that name", async () => {
+    const more = { alias: "ready.example.net", nameServers: [server(bind.primary)], waitMs: 1_000 };
+    const failed = await failure(await begin(program("exit 0", more), ["c.example.net"], toldCa));
+    expect(failed).toMatchObject({ code: "dnsRecord", asked: false });
+    expect(failed.message).toMatch(
+      /127\.0\.0\.1 has a TXT record ready\.example\.net, but not with \S{43}, after 1 s$/,
+    );
+  });
+
+  test("a stop ends it with all that it has started", async () => {
+    const pids = join(toldCa.folder, "pids");
+    const script = `sleep 3600 & echo $$ $! > ${pids}.new; mv ${pids}.new ${pids}; wait`;
+    const { engine } = await begin(program(script, { timeoutMs: 600_000 }), ["c.example.net"], toldCa);
+    await eventually(() => existsSync(pids), "for the program");
+    await engine.stop();
+    const running = () => readFileSync(pids, "utf8").trim().split(" ").map(Number).filter(alive);
+    await eventually(() => running().length === 0, "for its end");
+  }, 60_000);
+
+  test("a record that cannot be removed stays behind, which the log says", async () => {
+    const api = `http://127.0.0.1:${toldCa.dnsManagementPort}`;
+    const script = `[ $1 = cleanup ] && exit 4
+      curl -sf -d "{\\"host\\": \\"$2.\\", \\"value\\": \\"$3\\"}" ${api}/set-txt`;
+    const { one } = await begin(program(script), ["c.example.net"], toldCa);
+    await issued(stage, one.id);
+    expect(stage.host.lines).toContainEqual(
+      expect.stringMatching(/^warn a DNS record .* is not removed: .*record cleanup .* ended with status 4$/),
+    );
   });
 });
 
