@@ -185,17 +185,14 @@ export class ServedUpstreams {
   /** Servers that get no request at the moment, although nobody drained them. */
   async down(): Promise<readonly DownServer[]> {
     const { upstreams } = this.host.loaded().config;
-    const checked = upstreams.filter((one) => !hasSeveral(one) && one.health !== undefined);
-    const single = checked.flatMap(({ name }) =>
-      [...(this.states.get(name) ?? [])].map(([url, { down, why }]) => ({ upstream: name, url, down, why })),
-    );
-    const others = upstreams.some(hasSeveral) ? await this.listed() : [];
-    const several = others.flatMap(({ name, servers }) =>
+    // A single server is never left out (model/config/upstreamChecks.ts).
+    const listed = upstreams.some(hasSeveral) ? await this.listed() : [];
+    return listed.flatMap(({ name, servers }) =>
       servers
         .filter(({ drained }) => !drained)
-        .map(({ url, down, outIn, why }) => ({ upstream: name, url, down: down || outIn > 0, why })),
+        .map(({ url, down, outIn, why }) => ({ upstream: name, url, down: down || outIn > 0, why }))
+        .filter(({ down }) => down),
     );
-    return [...single, ...several].filter(({ down }) => down);
   }
 
   async list(): Promise<Done> {
