@@ -7,6 +7,7 @@ import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { NO_PAUSES } from "../../src/runtime/exchange/pauses.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
 import { socketFailed } from "../../src/runtime/upstream/failures.js";
+import type { UpstreamTls } from "../../src/runtime/upstream/upstreamTls.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
@@ -291,18 +292,83 @@ test("a request that goes well has none, and says where its time went", async ()
   }
 });
 
-test.each<[code: string, token: ErrorToken]>([
-  ["EACCES", "proxy_configuration_error"],
-  ["EMFILE", "proxy_internal_error"],
-  ["EHOSTUNREACH", "destination_ip_unroutable"],
-])("a connect that fails by %s is %s", (code, token) => {
-  const error = Object.assign(new Error(code), { code, syscall: "connect", errno: -1 });
-  const failed = socketFailed(error, "connecting to upstream", {
-    opening: true,
-    answered: false,
-    tls: undefined,
-  });
-  expect(failed).toMatchObject({ status: 502, token });
+const failed = (code: string, syscall: string, tls = false) =>
+  socketFailed(
+    Object.assign(new Error(code), { code, syscall, errno: -1 }),
+    `${syscall}ing to upstream`,
+    // Only its name is asked for.
+    { opening: true, answered: false, tls: tls ? ({ name: "web.example" } as UpstreamTls) : undefined },
+  );
+
+test.each<[token: ErrorToken, codes: string]>([
+  ["connection_refused", "ECONNREFUSED ENOENT"],
+  ["connection_terminated", "ECONNRESET EPIPE EINVAL"],
+  ["connection_timeout", "ETIMEDOUT"],
+  ["destination_ip_unroutable", "EHOSTUNREACH EHOSTDOWN ENETUNREACH"],
+  ["proxy_configuration_error", "EACCES EPERM"],
+  ["proxy_internal_error", "EMFILE ENFILE EADDRNOTAVAIL ENOBUFS ENOMEM"],
+])("a connect is %s after one of %s", (token, codes) => {
+  for (const code of codes.split(" ")) {
+    const message = `connect() failed (1: ${code}) while connecting to upstream`;
+    expect(failed(code, "connect")).toEqual({ status: 502, message, token });
+    // With TLS, what is none of the system's is of TLS.
+    if (code !== "EINVAL") expect(failed(code, "connect", true).token).toBe(token);
+  }
+  expect(failed("ENOTFOUND", "getaddrinfo").token).toBe("dns_error");
+});
+
+const CERTIFICATE = "tls_certificate_error";
+const PROTOCOL = "tls_protocol_error";
+const ALERT = "tls_alert_received";
+test.each<[codes: string, token: ErrorToken, says: string]>([
+  ["CERT_HAS_EXPIRED", CERTIFICATE, "its certificate has expired; renew it at the upstream"],
+  ["CERT_NOT_YET_VALID", CERTIFICATE, "its certificate is not valid yet; set the clocks of both hosts"],
+  [
+    "ERR_TLS_CERT_ALTNAME_INVALID",
+    CERTIFICATE,
+    'its certificate is not for "web.example"; give a name of the certificate as `tls.serverName`',
+  ],
+  [
+    "SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    CERTIFICATE,
+    "its certificate is from an unknown authority; give the authority's root certificate as `tls.caFile`, and let the " +
+      "upstream send those in between",
+  ],
+  ["CERT_REVOKED", CERTIFICATE, ""],
+  [
+    "ERR_SSL_WRONG_VERSION_NUMBER ERR_SSL_PACKET_LENGTH_TOO_LONG ERR_SSL_HTTP_REQUEST ERR_SSL_RECORD_TOO_SMALL",
+    PROTOCOL,
+    "it does not speak TLS on this port; give another port, or an `http` URL",
+  ],
+  ["ERR_SSL_UNSUPPORTED_PROTOCOL", PROTOCOL, "it speaks neither TLS 1.2 nor TLS 1.3; upgrade it"],
+  ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", ALERT, "it speaks neither TLS 1.2 nor TLS 1.3; upgrade it"],
+  [
+    "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE",
+    ALERT,
+    "it refuses the handshake, as it does where it demands a client certificate; give `tls.certificateFile` and " +
+      "`tls.privateKeyFile`",
+  ],
+  [
+    ["UNKNOWN_CA", "ACCESS_DENIED", "CERTIFICATE_EXPIRED", "BAD_CERTIFICATE", "UNSUPPORTED_CERTIFICATE"]
+      .map((alert) => `ERR_SSL_SSLV3_ALERT_${alert}`)
+      .join(" "),
+    ALERT,
+    "it refuses the client certificate; let it trust the authority of `tls.certificateFile`",
+  ],
+  [
+    "ERR_SSL_TLSV1_UNRECOGNIZED_NAME",
+    ALERT,
+    'it knows no "web.example"; give a name that it knows as `tls.serverName`',
+  ],
+  ["ERR_SSL_NO_CIPHER_MATCH ERR_TLS_HANDSHAKE_TIMEOUT EPROTO", PROTOCOL, ""],
+])("TLS that fails by %s is %s: %s", (codes, token, says) => {
+  for (const code of codes.split(" ")) {
+    const { message, ...failure } = failed(code, "connect", true);
+    expect([code, failure]).toEqual([code, { status: 502, token }]);
+    if (code === "CERT_REVOKED")
+      expect(message).toBe(`connect() failed (1: ${code}) while connecting to upstream`);
+    else expect(message).toBe(`TLS to upstream failed (${code})${says && `: ${says}`}`);
+  }
 });
 
 /** Without the spaces that fill the columns of its table. */

@@ -4,7 +4,7 @@ import { huffmanDecode } from "../../src/runtime/codec/http2/huffman.js";
 import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
 import { type AnswerHead, HpackEncoder } from "../../src/runtime/codec/http2/hpackEncoder.js";
 import { Outbox } from "../../src/runtime/server/outbox.js";
-import { ConnectionError } from "../../src/runtime/codec/http2/protocol.js";
+import { ConnectionError, ErrorCode } from "../../src/runtime/codec/http2/protocol.js";
 import { seeded } from "../../proof/kit/random.js";
 
 /** Field compression against the examples of RFC 7541 and against itself. */
@@ -49,24 +49,29 @@ test("requests with Huffman coding and a dynamic table (RFC 7541, C.4)", () => {
 });
 
 test.each([
-  ["index 0", "80"],
-  ["index 0, and what would be a literal", "80 01 61 01 62"],
-  ["a table size that is cut off", "3f 80"],
-  ["an index beyond the table", "be"],
-  ["an integer without end", "ff ff ff ff ff ff ff ff ff ff 01"],
-  ["an integer that is cut off", "ff 80"],
-  ["a string that is cut off", "00 05 61 62"],
-  ["a literal without a value", "00 01 61"],
-  ["a table size beyond the setting", "3f e2 1f"],
-  ["a table size update after a field", "82 20"],
-  ["Huffman padding longer than 7 bits", "00 82 1f ff 00"],
-  ["Huffman padding of zeros", "00 81 18 00"],
-  ["the Huffman code for the end", "00 84 ff ff ff ff 00"],
-  ["the Huffman code for the end, over in the first half of an octet", "00 85 1f ff ff ff ff 00"],
-  ["Huffman padding of eight ones", "00 82 f8 ff 00"],
-  ["an integer of five octets after its prefix", "00 7f 80 80 80 80 00"],
-])("%s is an error", (_what, hex) => {
-  expect(() => decode(new HpackDecoder(65_536), bytes(hex))).toThrow(ConnectionError);
+  ["index 0", "80", "index 0"],
+  ["index 0, and what would be a literal", "80 01 61 01 62", "index 0"],
+  ["a table size that is cut off", "3f 80", "integer is cut off"],
+  ["an index beyond the table", "be", "index beyond the table"],
+  ["an integer without end", "ff ff ff ff ff ff ff ff ff ff 01", "integer is too large"],
+  ["an integer that is cut off", "ff 80", "integer is cut off"],
+  ["a string that is cut off", "00 05 61 62", "string is cut off"],
+  ["a literal without a value", "00 01 61", "string is cut off"],
+  ["a table size beyond the setting", "3f e2 1f", "table size beyond the setting"],
+  ["a table size update after a field", "82 20", "table size update after a field"],
+  ["Huffman padding longer than 7 bits", "00 82 1f ff 00", "invalid Huffman code"],
+  ["Huffman padding of zeros", "00 81 18 00", "invalid Huffman code"],
+  ["the Huffman code for the end", "00 84 ff ff ff ff 00", "invalid Huffman code"],
+  [
+    "the Huffman code for the end, over in the first half of an octet",
+    "00 85 1f ff ff ff ff 00",
+    "invalid Huffman code",
+  ],
+  ["Huffman padding of eight ones", "00 82 f8 ff 00", "invalid Huffman code"],
+  ["an integer of five octets after its prefix", "00 7f 80 80 80 80 00", "integer is too large"],
+])("%s is an error", (_what, hex, reason) => {
+  const error = new ConnectionError(ErrorCode.CompressionError, `invalid field block: ${reason}`);
+  expect(() => decode(new HpackDecoder(65_536), bytes(hex))).toThrow(error);
 });
 
 /** An integer as RFC 7541, 5.1 writes it, after a prefix of so many bits. */
@@ -100,6 +105,39 @@ test.each([
   ],
 ])("%s is read", (_what, hex, fields) => {
   expect(decode(new HpackDecoder(65_536), bytes(hex))).toEqual(fields);
+});
+
+/** RFC 7541, appendix A: the names from 1 on, those that follow one another once, each with what values it has. */
+const STATIC: readonly (readonly [name: string, ...values: string[]])[] = [
+  [":authority", ""],
+  [":method", "GET", "POST"],
+  [":path", "/", "/index.html"],
+  [":scheme", "http", "https"],
+  [":status", "200", "204", "206", "304", "400", "404", "500"],
+  ["accept-charset", ""],
+  ["accept-encoding", "gzip, deflate"],
+  ...(
+    "accept-language accept-ranges accept access-control-allow-origin age allow authorization cache-control " +
+    "content-disposition content-encoding content-language content-length content-location content-range " +
+    "content-type cookie date etag expect expires from host if-match if-modified-since if-none-match if-range " +
+    "if-unmodified-since last-modified link location max-forwards proxy-authenticate proxy-authorization range " +
+    "referer refresh retry-after server set-cookie strict-transport-security transfer-encoding user-agent vary " +
+    "via www-authenticate"
+  )
+    .split(" ")
+    .map((name) => [name, ""] as const),
+];
+
+test("every index of the static table is the field of RFC 7541, appendix A", () => {
+  const fields = STATIC.flatMap(([name, ...values]) => values.map((value) => [name, value]));
+  expect(fields).toHaveLength(61);
+  for (const [i, field] of fields.entries()) {
+    const decoder = new HpackDecoder(65_536);
+    expect([i + 1, ...decode(decoder, index(i + 1))]).toEqual([i + 1, ...field]);
+    // As the name of a literal.
+    const literal = Buffer.concat([integer(0, 4, i + 1), bytes("01 61")]);
+    expect([i + 1, ...decode(decoder, literal)]).toEqual([i + 1, field[0], "a"]);
+  }
 });
 
 test("a long string with Huffman coding is read whole", () => {

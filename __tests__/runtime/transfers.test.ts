@@ -45,8 +45,17 @@ test.each([
   ["Seafile/9.0.5 (Linux)", "Seafile/9.0.5"],
   ["", ""],
   ["<script>alert(1)</script>", "scriptalert"],
-  [`${"x".repeat(100)}`, `${"x".repeat(39)}…`],
+  ["x".repeat(40), "x".repeat(40)],
+  ["x".repeat(41), `${"x".repeat(39)}…`],
+  ["x".repeat(100), `${"x".repeat(39)}…`],
   ["Mozilla/5.0 Firefox/", "Mozilla/5.0"],
+  ["Mozilla/5.0 Chrome/140.0 Safari/537.36 OPR/120.0", "Opera 120"],
+  ["Mozilla/5.0 Chrome/140.0 Safari/537.36", "Chrome 140"],
+  ["Mozilla/5.0 (iPhone) CriOS/139.0 Mobile/15E148 Safari/604.1", "Chrome 139"],
+  ["Mozilla/5.0 (iPhone) FxiOS/138.0 Mobile/15E148 Safari/605.1.15", "Firefox 138"],
+  ["Mozilla/5.0 Firefox/1234567", "Firefox 123456"],
+  [`Mozilla/5.0 ${" ".repeat(491)}Firefox/1`, "Firefox 1"],
+  [`Mozilla/5.0 ${" ".repeat(492)}Firefox/1`, "Mozilla/5.0"],
 ])("the program of %j is %s", (field, name) => {
   expect(plainName(field)).toBe(name);
 });
