@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { HeadError } from "../../src/runtime/codec/http1/fields.js";
@@ -124,6 +125,30 @@ describe.each([
   });
 });
 
+test("what a client has not read yet stays what it was, whatever others read and send meanwhile", async () => {
+  const answer = (letter: string) => (peer: Accepted) =>
+    void peer.send(
+      `HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 10000\r\n\r\n${letter.repeat(10_000)}`,
+    );
+  script = answer("a");
+  const session = connectHttp2(front.securePort, { initialWindowSize: 0 });
+  const stream = session.request({ ":path": "/web" });
+  let [body, over] = ["", false];
+  stream.on("data", (chunk: Buffer) => (body += chunk.toString("latin1"))).on("end", () => (over = true));
+  await once(stream, "response");
+  script = answer("b");
+  for (let i = 0; i < 2; i++) {
+    const client = await connectTo(front.plainPort);
+    client.send("GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
+    await client.receives("b".repeat(10_000));
+    client.socket.destroy();
+  }
+  session.settings({ initialWindowSize: 65_535 });
+  await eventually(() => over);
+  expect(body).toBe("a".repeat(10_000));
+  session.destroy();
+});
+
 test("an idle connection, or one that lingers, keeps nothing of its requests", async () => {
   type Kept = {
     readonly exchange: unknown;
@@ -205,6 +230,37 @@ test.each([
     large,
   ]);
   pace.rest();
+  expect(lentBytes()).toBe(before);
+  // What waits to be written is in memory until it has left, or its connection is closed.
+  for (const end of [() => pace.written(), () => pace.close()]) {
+    pace.begin();
+    expect(lentAfter(8 * MIB)).toBe(large);
+    pace.wrote(MIB, true);
+    pace.rest();
+    expect(lentBytes() - before).toBe(large);
+    end();
+    expect(lentBytes()).toBe(before);
+  }
+});
+
+test.each([
+  ["32 MiB for clients that read", undefined, 8 * MIB, 32, MIB],
+  ["4 MiB for trials", 512 * KIB, 128 * KIB, 8, 512 * KIB],
+] as const)("a worker lends %s, and the rest go on with what they have", (_, trial, taken, most, each) => {
+  const before = lentBytes();
+  const paces = Array.from({ length: most + 2 }, () => new SendPace(16 * KIB, 1, trial));
+  for (const pace of paces) pace.wrote(taken, false);
+  expect(lentBytes() - before).toBe(most * each);
+  const lent = paces.map(({ fast, onTrial }) => fast || onTrial);
+  expect(lent).toEqual(paces.map((_pace, i) => i < most));
+  expect(paces.map(({ pieceBytesMax }) => pieceBytesMax)).toEqual(
+    lent.map((has) => (has && trial === undefined ? MIB : 16 * KIB)),
+  );
+  // What one gives back is another's.
+  paces[0]!.rest();
+  paces[most]!.wrote(1, false);
+  expect([paces[most]!.fast || paces[most]!.onTrial, lentBytes() - before]).toEqual([true, most * each]);
+  for (const pace of paces) pace.close();
   expect(lentBytes()).toBe(before);
 });
 

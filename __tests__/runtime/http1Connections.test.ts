@@ -59,6 +59,28 @@ test("a connection serves its limit of requests, and the last answer announces t
   client.socket.destroy();
 });
 
+test("each answer has its own status, phrase and server, whatever those were of the one just before", async () => {
+  const hidden = { remove: ["Server"] };
+  await start({}, [...ROUTES, { ...ROUTES[0]!, name: "hidden", path: "/hidden", responseHeaders: hidden }]);
+  script = (peer) =>
+    peer.socket.on("data", (chunk: Buffer) => {
+      const [, status = "", phrase = ""] = /^GET \/web\/(\d+)-(\w*) /.exec(String(chunk))!;
+      peer.send(`HTTP/1.1 ${status} ${phrase}\r\nContent-Length: 0\r\n\r\n`);
+    });
+  const wanted = ["200 OK", "200 Fine", "201 Fine", "201 ", "200 ", "200 OK", "200 Fine", "200 Fine"];
+  const proxied = wanted.map((line) => get(`/web/${line.replace(" ", "-")}`)).join("");
+  const client = await connectTo(proxy.port);
+  client.send(proxied + get("/hidden") + get("/page") + get("/hidden", "Connection: close\r\n"));
+  await client.until(({ ended }) => ended);
+  client.socket.destroy();
+  const seen = client.received.match(/HTTP\/1\.1 .*\r\n(?:Server: .*\r\n)?/g);
+  const server = "Server: portico\r\n";
+  expect(seen).toEqual([
+    ...wanted.map((line) => `HTTP/1.1 ${line}\r\n${server}`),
+    ...["", server, ""].map((by) => `HTTP/1.1 200 OK\r\n${by}`),
+  ]);
+});
+
 describe("the body of a request that is answered without it", () => {
   const post = (fields: string): string => `POST /page HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
   test.each<[what: string, fields: string, goesOn: boolean]>([
@@ -306,6 +328,34 @@ describe("a client that does not read, or is gone", () => {
     client.socket.resume();
     await eventually(() => bytes > 300 * 60_000, "for all answers", { seen: () => String(bytes) });
     client.socket.destroy();
+  });
+
+  test("has its time between requests once it has read, although an empty line came meanwhile", async () => {
+    const every = await startEveryProtocol({
+      routes: [ROUTES[0]!],
+      config: { timeouts: { keepAliveMs: 10_000, requestHeadMs: 10_000 } },
+    });
+    every.serving.dispatcher.setChallenges([
+      { type: "http-01", token: "token", keyAuthorization: "x".repeat(16 << 20) },
+    ]);
+    const client = await connectTo(every.plainPort);
+    let bytes = 0;
+    client.socket.on("data", (chunk: Buffer) => void (bytes += chunk.length));
+    client.socket.pause();
+    client.send(get("/.well-known/acme-challenge/token"));
+    await pass(1_000);
+    // Some clients end a body with a line of their own; what it was sent behind waits.
+    client.send("\r\n");
+    await pass(1_000);
+    client.socket.resume();
+    await eventually(() => bytes > 16 << 20);
+    await pass(6_000);
+    const early = client.ended;
+    await pass(6_000);
+    await client.until(({ ended }) => ended);
+    client.socket.destroy();
+    await every.close();
+    expect(early).toBe(false);
   });
 
   test("is given up after a send timeout", async () => {

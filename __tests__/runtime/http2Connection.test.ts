@@ -250,6 +250,34 @@ describe("a request body", () => {
     await small.close();
   });
 
+  // A worker lends half a mebibyte for each connection that it may have; 15.5 MiB make the largest window.
+  test.each([
+    [62, 16_383, 0.5],
+    [62, 16_384, 16],
+    [61, 16_384, 0.5],
+    [61, 131_071, 0.5],
+    [61, 131_072, 2],
+  ])(
+    "of %i connections at most, one that sent %i bytes has a window of %d MiB",
+    async (most, bytes, mebibytes) => {
+      const lending = await startHttp2Server({
+        actions: { "/": (exchange) => exchange.readBody(Object.assign(new KeepingSink(), { more: false })) },
+        config: { limits: { connectionsMax: most } },
+      });
+      client.destroy();
+      client = await RawClient.connect(lending.port);
+      put(1);
+      for (let left = bytes; left > 0; left -= 16_384)
+        client.send(Frame.DATA, 0, 1, Buffer.alloc(Math.min(left, 16_384)));
+      client.send(Frame.PING, 0, 0, "received");
+      await client.next((f) => f.type === Frame.PING && (f.flags & ACK) !== 0);
+      const window = credit(0) + 65_535;
+      client.destroy();
+      await lending.close();
+      expect(window).toBe(mebibytes * MiB);
+    },
+  );
+
   test.each([
     ["4 MiB where it is read", 5 * MiB, true],
     ["64 KiB where it is not", 81_920, false],

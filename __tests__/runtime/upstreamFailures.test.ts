@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
+import { sweptItems } from "../../src/runtime/sockets/deadlines.js";
 import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { pass } from "../../proof/kit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
@@ -143,6 +144,7 @@ test.each<[version: string, secure: boolean, code: string | undefined]>([
 
 test.each<[what: string, answer: string]>([
   ["500 fields", `HTTP/1.1 200 OK\r\n${"X: y\r\n".repeat(499)}Content-Length: 2\r\n\r\nok`],
+  ["100,000 informational answers", `${"HTTP/1.1 100 X\r\n\r\n".repeat(100_000)}${OK}`],
 ])("%s are taken, for every request of a connection", async (_what, answer) => {
   await start();
   script = answering(answer);
@@ -290,6 +292,38 @@ describe("is given up in time", () => {
     client.socket.destroy();
     expect(await front.errorLog()).toContain("upstream timed out while reading answer from upstream");
     await peer.until(({ ended, closed }) => ended || closed);
+  });
+});
+
+describe("once another config serves", () => {
+  test("nothing is looked at for an upstream that has no request", async () => {
+    await start();
+    const before = sweptItems();
+    front.serving.close();
+    expect(sweptItems()).toBe(before - 1);
+  });
+
+  test.each([
+    ["a request that runs", 0],
+    ["one that runs and one that waits", 1],
+  ])("the deadlines of %s hold, and nothing is looked at when they are over", async (_what, queued) => {
+    await start({ readTimeoutMs: 10_000, queueTimeoutMs: 8_000, connectionsMax: 1 });
+    script = () => undefined;
+    const [running, waiting] = [await connectTo(front.plainPort), await connectTo(front.plainPort)];
+    running.send(GET);
+    await upstream.connection();
+    if (queued > 0) waiting.send(GET);
+    await eventually(() => front.serving.holdings().queuedRequests === queued);
+    const during = sweptItems();
+    front.serving.close();
+    await pass(6_000);
+    expect([running.received, waiting.received, sweptItems()]).toEqual(["", "", during]);
+    await pass(5_000);
+    await running.receives("HTTP/1.1 504 ");
+    if (queued > 0) await waiting.receives("HTTP/1.1 503 ");
+    for (const { socket } of [running, waiting]) socket.destroy();
+    // That of the upstream, and that of the clients.
+    await eventually(() => sweptItems() === during - 2);
   });
 });
 

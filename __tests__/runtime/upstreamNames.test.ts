@@ -108,6 +108,10 @@ test("are looked up anew: a connection by name is used for ten seconds, and one 
     const pool = new UpstreamPool(config, faults, () => undefined, COUNTS.upstream("web", config.url));
     const opened = (ago: number) => ({ openedAt: coarseNow() - ago, destroy: () => undefined }) as never;
     expect([pool.idle(opened(9_999)), pool.idle(opened(10_000))]).toEqual([true, again]);
+    // Three are kept, and none of a config that is served no more.
+    const more = [1, 2, 3].map(() => pool.idle(opened(0)));
+    expect(more).toEqual([true, !again, false]);
     pool.close();
+    expect(pool.idle(opened(0))).toBe(false);
   }
 });
