@@ -87,7 +87,7 @@ test.each<[string, (socket: Socket) => void]>([
   ["a certificate without names", says(lists({ names: [] }))],
   ["a time that is none", says(lists({ lastError: { ...failed, at: 1e300 } }))],
   ["what is loaded, which is nothing", says({ ok: true, value: { message: "done", loaded: null } })],
-])("an answer that says %s is a failure, in time", async (_what, answer) => {
+])("a response that says %s is a failure, in time", async (_what, answer) => {
   const since = performance.now();
   const { code, text } = await asked("certificates", answer, 1);
   expect([code, text]).toEqual([1, expect.stringContaining("[control.no-answer]")]);

@@ -53,14 +53,14 @@ async function said(...args: string[]): Promise<string> {
   return out;
 }
 
-test("a request that is proxied: the answer, and every rule that decides", async () => {
+test("a request that is proxied: the response, and every rule that decides", async () => {
   expect(await said("why", "https://x.example.net/web", "--method", "POST")).toMatchInlineSnapshot(`
 "POST https://x.example.net/web
   listener        https
   virtual server  files
   route           web
   client          198.51.100.7, an example: --client gives another
-  answer          proxied to a server of web
+  response        proxied to a server of web
                     http://10.0.0.8:80: gets 1 of 2 requests, in turns
                     http://10.0.0.9:80: gets 1 of 2 requests, in turns
                     it writes: refused while a command runs under \`portico quiesce\`
@@ -124,7 +124,7 @@ test.each<[path: string, options: string[], ...answer: string[]]>([
   ["/fixed", [], "200, fixed", "one", "two"],
 ])("%s with %j: %s", async (path, options, ...answer) => {
   const text = await said("resolve", `https://files.example.org${path}`, ...options);
-  const [, found] = /^ {2}answer {10}([^]*?)\n {2}fields set {6}x-a: 1\n/m.exec(text)!;
+  const [, found] = /^ {2}response {8}([^]*?)\n {2}fields set {6}x-a: 1\n/m.exec(text)!;
   expect(found!.split(/\n +/)).toEqual(answer);
 });
 
@@ -132,7 +132,7 @@ const TIMES = ["request_time_ms", "time_to_first_byte_ms", "upstream_connect_ms"
 const [AT_HAND, MADE, ANSWER] = [
   "until a connection to the upstream was at hand",
   "to make that connection",
-  "until the upstream's answer, or the failure",
+  "until the upstream's response, or the failure",
 ];
 const [HEAD, BODY, ALL] = ["until the head of the response was sent", "for its body", "all together"];
 

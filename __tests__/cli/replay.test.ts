@@ -153,17 +153,17 @@ test("what answers, before and after, by kind of action", async () => {
   const { out } = await replay(log, before, config("after.json", [...after, found]));
   expect(out.match(/^ {2}(?:-> )?(?! ).*$/gm)!.join("\n")).toMatchInlineSnapshot(`
 "  app/web: proxied to web (http://127.0.0.1:8000)
-  -> app/web: fixed answer, 410
+  -> app/web: fixed response, 410
   app/media: a file
-  -> app/media: fixed answer, 410
+  -> app/media: fixed response, 410
   app/moved: redirect, 301
-  -> app/moved: fixed answer, 410
-  app/fixed: fixed answer, 200
-  -> app/fixed: fixed answer, 410
+  -> app/moved: fixed response, 410
+  app/fixed: fixed response, 200
+  -> app/fixed: fixed response, 410
   app/state: the status
-  -> app/state: fixed answer, 410
+  -> app/state: fixed response, 410
   app/(no route): 404
-  -> app/rest: fixed answer, 410"
+  -> app/rest: fixed response, 410"
 `);
 });
 
@@ -272,7 +272,7 @@ const STATUS = { type: "status", allow: ["10.0.0.0/8", "2001:db8::/32"] };
 test.each<[name: string, fields: object, request: string, is: string, leads: string]>([
   ["web", { action: STATUS }, "GET /sync", "app/web: the status", "/sync -> 10.0.0.0/8 2001:db8::/32"],
   ["web", { action: STATUS }, "GET /sync/a", "app/web: 404", "/sync/a"],
-  ["web", { action: { type: "respond", status: 410 } }, "GET /sync", "app/web: fixed answer, 410", "/sync"],
+  ["web", { action: { type: "respond", status: 410 } }, "GET /sync", "app/web: fixed response, 410", "/sync"],
   [
     "web",
     { action: { type: "redirect", path: "/b" } },

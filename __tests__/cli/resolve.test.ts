@@ -40,8 +40,8 @@ test.each([
   ["/dav/a", ["--header", "X-Forwarded-For: 203.0.113.9"], /client +198\.51\.100\.7/],
   ["/dav/a", [], /listener +public\n[^]*virtual server +files/],
   ["/dav/a", ["--listener", "private"], /listener +private\n[^]*virtual server +inside/],
-  ["/media/a", [], /^GET [^]*answer +the file \/srv\/media\/a\n/],
-  ["/media/a", ["--method", "PUT"], /^PUT [^]*answer +405/],
+  ["/media/a", [], /^GET [^]*response +the file \/srv\/media\/a\n/],
+  ["/media/a", ["--method", "PUT"], /^PUT [^]*response +405/],
   [
     "/dav/a",
     ["--header", DESTINATION, "--header", "Overwrite: F"],

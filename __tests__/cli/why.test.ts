@@ -154,7 +154,7 @@ test("one that went well, as JSON", async () => {
     ]),
     errorLog: [],
   });
-  expect(told.times["until the upstream's answer, or the failure"]).toBeGreaterThanOrEqual(50);
+  expect(told.times["until the upstream's response, or the failure"]).toBeGreaterThanOrEqual(50);
 });
 
 test("rotated logs are read as well, and a config that changed since is named", async () => {

@@ -202,7 +202,7 @@ describe("firewall", () => {
     expect(files.firewall!.unit.path).toBe("/etc/systemd/system/portico-firewall.service");
   });
 
-  test("lets in answers to a DHCP client unless the address is static", () => {
+  test("lets in responses to a DHCP client unless the address is static", () => {
     const network = { interface: { name: "eth0" } };
     const dhcp = (more: Parameters<typeof frontEnd>[0]) =>
       rules(frontEnd({ firewall: {}, host: LAN, ...more }).firewall!).includes("dport 68");

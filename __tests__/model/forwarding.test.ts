@@ -295,7 +295,7 @@ describe("a Destination", () => {
   });
 });
 
-describe("the fields of an answer", () => {
+describe("the fields of a response", () => {
   const UPSTREAM = "http://10.0.0.1:80";
   const PUBLIC = "https://files.example:8080";
 

@@ -45,7 +45,7 @@ const found = (server: Partial<Server>, route?: Partial<Route>): string[] =>
 const SERVER = "virtualServers[0]";
 const ROUTE = `${SERVER}.routes[0]`;
 
-describe("names that are the connection's, the framing's or one answer's", () => {
+describe("names that are the connection's, the framing's or one response's", () => {
   test.each([
     ...["Content-Length", "transfer-encoding", "CONNECTION", "Keep-Alive", "Upgrade", "TE", "Trailer"],
     ...["Proxy-Connection", "Proxy-Authenticate", "proxy-status", "HTTP2-Settings"],
@@ -230,7 +230,7 @@ describe("hsts", () => {
   });
 });
 
-describe("the rules for an answer", () => {
+describe("the rules for a response", () => {
   const valid = (config: ProxyConfigInput): ProxyConfig => {
     const result = parseConfig(config);
     if (!result.ok) throw new Error(JSON.stringify(result.problems));

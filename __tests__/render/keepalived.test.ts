@@ -82,7 +82,7 @@ describe("the watch on readiness", () => {
     rmSync(folder, { recursive: true });
   });
 
-  test("follows the answers of /readyz", async () => {
+  test("follows the responses of /readyz", async () => {
     const port = await listen();
     writeFileSync(file, "");
     const { Service } = readinessUnit({ address: "127.0.0.1", port });

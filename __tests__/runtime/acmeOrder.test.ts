@@ -856,7 +856,7 @@ describe("what an authority answers:", () => {
     });
   });
 
-  test("a nonce is refused ten times before that is the answer", async () => {
+  test("a nonce is refused ten times before that is the response", async () => {
     const { "/order": order } = script;
     const refuse = (until: number): void =>
       void (script["/order"] = (payload, times) =>
@@ -1249,7 +1249,7 @@ describe("looking after a certificate", () => {
       headers: { "retry-after": "7200" },
     });
 
-    test("as often as it likes, and keeps to the last answer where there is none", async () => {
+    test("as often as it likes, and keeps to the last response where there is none", async () => {
       const [start, end] = [now + 10 * DAY, now + 11 * DAY];
       await startWith(
         window(start, end),

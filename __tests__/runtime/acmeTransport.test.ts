@@ -96,7 +96,7 @@ describe("a server that sends what it likes:", () => {
       /^unreachable Parse Error/,
     ],
     ["a body until the end", "HTTP/1.1 200 OK\r\n\r\nabc", /^200 3$/],
-    ["two answers", OK + OK, /^200 0$/],
+    ["two responses", OK + OK, /^200 0$/],
     ["what looks compressed", OK.replace("\r\n", "\r\nContent-Encoding: gzip\r\n"), /^200 0$/],
     ["as much as may be", `${CHUNKED}100000\r\n${"x".repeat(1_048_576)}\r\n0\r\n\r\n`, /^200 1048576$/],
     [
@@ -129,7 +129,7 @@ describe("a server that sends what it likes:", () => {
     const answer = (socket: TLSSocket, number: number): void =>
       void (number === 2 ? socket.destroy() : socket.write(OK));
     expect(await asked(answer, 3)).toEqual(["200 0", "200 0", "200 0"]);
-    const closed = "unreachable the connection was closed before the answer";
+    const closed = "unreachable the connection was closed before the response";
     expect(await asked((socket) => void socket.destroy(), 2)).toEqual([closed, closed]);
     // What makes something must not be made twice.
     expect(await asked(answer, 3, false)).toEqual(["200 0", closed, "200 0"]);

@@ -118,7 +118,7 @@ const answer = fc.record({
   ),
 });
 
-test("what a config sets and removes cannot change how an answer is framed", () => {
+test("what a config sets and removes cannot change how a response is framed", () => {
   let accepted = 0;
   fc.assert(
     fc.property(

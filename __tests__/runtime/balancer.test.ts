@@ -64,7 +64,7 @@ test.each<[rule: string, fault: Faulty]>([
     (b) => ({ failed: (i, connected, now) => (connected ? b.failed(i, connected, now) : 0) }),
   ],
   [
-    "requests without an answer",
+    "requests without a response",
     (b) => ({ failed: (i, connected, now) => (connected ? 0 : b.failed(i, connected, now)) }),
   ],
   [

@@ -43,10 +43,10 @@ test("a record is added for a time, or removed by its value; a signature covers 
   expect(REQUEST.bytes).toEqual(Buffer.concat([update("0001", "0001 0000003c"), tsig]));
 });
 
-test("an answer counts if all of it is as the server signed it", () => {
+test("a response counts if all of it is as the server signed it", () => {
   expect(refusalIn(ANSWER, REQUEST, KEY)).toBeUndefined();
   const other = tsigKeyIn(keyFile("YW5vdGhlciBzZWNyZXQgb2YgMzIgY2hhcmFjdGVycy4="))!;
-  expect(refusalIn(ANSWER, REQUEST, other)).toBe("its answer is not signed with the key");
+  expect(refusalIn(ANSWER, REQUEST, other)).toBe("its response is not signed with the key");
   for (let i = 0; i < ANSWER.length; i++) {
     const changed = Buffer.from(ANSWER);
     changed[i]! ^= 1;
@@ -90,9 +90,9 @@ test.each<[string, string]>([
   ["a809 0001000000000000", "it refuses the update (NOTAUTH): it is not the primary server of the zone"],
   ["a80a 0001000000000000", "it refuses the update (NOTZONE): the record is not in the zone"],
   ["a805 0001000000000000", "it refuses the update (REFUSED): the key may not change this record"],
-  ["a800 0001000000000000", "its answer is not signed with the key"],
-  ["2800 0001000000000000", "its answer is to another message"],
-])("an answer of %s: %s", (rest, said) => {
+  ["a800 0001000000000000", "its response is not signed with the key"],
+  ["2800 0001000000000000", "its response is to another message"],
+])("a response of %s: %s", (rest, said) => {
   expect(refusalIn(bytes(`d6d8 ${rest} ${ZONE}`), REQUEST, KEY)).toBe(said);
 });
 
@@ -101,7 +101,7 @@ test.each([
   [17, /\(NOTAUTH\): it does not know the key$/],
   [18, /\(NOTAUTH\): its clock and that of this host differ by more than five minutes$/],
   [19, /\(NOTAUTH\): it is not the primary server of the zone$/],
-])("an answer that says what is wrong with the signature (%d)", (error, said) => {
+])("a response that says what is wrong with the signature (%d)", (error, said) => {
   const answer = Buffer.from(ANSWER);
   answer.writeUInt16BE(0xa809, 2);
   answer.writeUInt16BE(error, answer.length - 4);

@@ -61,7 +61,7 @@ test("the exact reason is on the page, not in the status line", () => {
   expect(e.text).toContain("<h1>400 Bad Request</h1></center>\r\n<center>Request Header Or Cookie Too Large");
 });
 
-test("in the middle of an answer the exchange is given up", () => {
+test("in the middle of a response the exchange is given up", () => {
   const exchange = new FakeExchange();
   exchange.sendHead(200, "OK", [], 10);
   exchange.sendData(Buffer.from("12345"));

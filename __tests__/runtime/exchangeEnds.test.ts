@@ -81,7 +81,7 @@ describe.each([
     expect(tally.filesOpened).toBe(tally.filesClosed);
   });
 
-  test("a chunk that is invalid in the middle of the answer leaves no file open", async () => {
+  test("a chunk that is invalid in the middle of the response leaves no file open", async () => {
     await start();
     const client = await connectTo(port(), secure);
     client.socket.pause();

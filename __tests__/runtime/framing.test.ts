@@ -139,7 +139,7 @@ describe("an upgrade", () => {
   });
 });
 
-describe("what is not a request, or not an answer", () => {
+describe("what is not a request, or not a response", () => {
   test("any other Expect over HTTP/2 is a 417, and nothing goes upstream", async () => {
     const client = await RawClient.connect(front.securePort);
     client.request(1, POST("/web", ["expect", "200-ok"]), 0);
@@ -149,7 +149,7 @@ describe("what is not a request, or not an answer", () => {
   });
 
   test.each(["abc", "X : y", ": y", "GET /web/next HTTP/1.1"])(
-    "trailers of an upstream that are not field lines cut the answer: %j",
+    "trailers of an upstream that are not field lines cut the response: %j",
     async (trailer) => {
       script = (peer) =>
         peer.socket.once("data", () =>
@@ -164,7 +164,7 @@ describe("what is not a request, or not an answer", () => {
   );
 });
 
-describe("an answer that is not as long as its head says", () => {
+describe("a response that is not as long as its head says", () => {
   const LYING: readonly [string, (exchange: Exchange) => void][] = [
     ["longer, at once", (exchange) => exchange.sendData(Buffer.from("12345#"))],
     [
@@ -207,7 +207,7 @@ describe("an answer that is not as long as its head says", () => {
   });
 });
 
-describe("an answer in pieces", () => {
+describe("a response in pieces", () => {
   afterEach(() => jest.restoreAllMocks());
   const PIECES = [1, 15, 16, 17, 255, 2_048, 3_000, 16_384, 20_000, 70_000].map((size, i) =>
     "abcdefghij"[i]!.repeat(size),
@@ -249,7 +249,7 @@ describe("an answer in pieces", () => {
   });
 });
 
-describe("an answer without a head", () => {
+describe("a response without a head", () => {
   afterEach(() => jest.restoreAllMocks());
 
   test("is none, and not taken for one", async () => {

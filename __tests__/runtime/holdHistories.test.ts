@@ -192,7 +192,7 @@ async function history(random: Random): Promise<void> {
     if (random.is(0.3)) await sleep(5);
   }
   await goUp();
-  await eventually(() => asked.every(({ over }) => over !== undefined), "for all answers", {
+  await eventually(() => asked.every(({ over }) => over !== undefined), "for all responses", {
     seen: () => JSON.stringify(asked.filter(({ over }) => over === undefined)),
     ms: 20_000,
   });

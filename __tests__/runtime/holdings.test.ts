@@ -126,7 +126,7 @@ test("those that only finish what runs say so", async () => {
   await eventually(async () => (await workers()).length === 2, "for the old one to leave");
 });
 
-test("one that hangs is listed without an answer, and the others with theirs", async () => {
+test("one that hangs is listed without a response, and the others with theirs", async () => {
   const [hung] = portico.workers();
   process.kill(hung!, "SIGSTOP");
   try {

@@ -49,7 +49,7 @@ function keepAliveSeconds(local: number, remote: number): number | undefined {
 
 const heads = ({ received }: Accepted): string[] => received.match(/HTTP\/1\.1 \d+/g) ?? [];
 
-test("a connection serves its limit of requests, and the last answer announces the close", async () => {
+test("a connection serves its limit of requests, and the last response announces the close", async () => {
   await start({ limits: { keepAliveRequestsMax: 3 } });
   const client = await connectTo(proxy.port);
   client.send(get().repeat(5));
@@ -59,7 +59,7 @@ test("a connection serves its limit of requests, and the last answer announces t
   client.socket.destroy();
 });
 
-test("each answer has its own status, phrase and server, whatever those were of the one just before", async () => {
+test("each response has its own status, phrase and server, whatever those were of the one just before", async () => {
   const hidden = { remove: ["Server"] };
   await start({}, [...ROUTES, { ...ROUTES[0]!, name: "hidden", path: "/hidden", responseHeaders: hidden }]);
   script = (peer) =>
@@ -144,7 +144,7 @@ describe("deadlines of a connection", () => {
     client.socket.destroy();
   });
 
-  test("the time of an idle connection runs from its last answer, and the next head has its own", async () => {
+  test("the time of an idle connection runs from its last response, and the next head has its own", async () => {
     await start({ timeouts: TIMEOUTS });
     const client = await connectTo(proxy.port);
     client.send(get());
@@ -210,7 +210,7 @@ describe("deadlines of a connection", () => {
     client.socket.destroy();
   });
 
-  test("none is left of an answer over TLS that the client has read", async () => {
+  test("none is left of a response over TLS that the client has read", async () => {
     await start();
     const every = await startEveryProtocol({ routes: [{ ...ROUTES[0]!, sendTimeoutMs: 30_000 }] });
     const client = await connectTo(every.securePort, true);
@@ -223,7 +223,7 @@ describe("deadlines of a connection", () => {
     await every.close();
   });
 
-  test("a client that has ended its side is given up after a second without an answer", async () => {
+  test("a client that has ended its side is given up after a second without a response", async () => {
     script = () => undefined;
     await start({ timeouts: TIMEOUTS });
     const client = await connectTo(proxy.port);
@@ -234,7 +234,7 @@ describe("deadlines of a connection", () => {
     await eventually(() => proxy.connections() === 0);
   });
 
-  test("a client that has ended its side waits a second for its answer, and for every piece of it", async () => {
+  test("a client that has ended its side waits a second for its response, and for every piece of it", async () => {
     script = () => undefined;
     await start({ timeouts: TIMEOUTS });
     const client = await connectTo(proxy.port);
@@ -274,7 +274,7 @@ describe("after a refusal the client may keep sending for a while, and it is dis
     client.socket.destroy();
   });
 
-  test("also if it had sent another request before the answer, which was not read", async () => {
+  test("also if it had sent another request before the response, which was not read", async () => {
     script = () => undefined;
     await start();
     const client = await connectTo(proxy.port);
@@ -326,7 +326,7 @@ describe("a client that does not read, or is gone", () => {
     await sleep(300);
     await pass(20_000);
     client.socket.resume();
-    await eventually(() => bytes > 300 * 60_000, "for all answers", { seen: () => String(bytes) });
+    await eventually(() => bytes > 300 * 60_000, "for all responses", { seen: () => String(bytes) });
     client.socket.destroy();
   });
 
@@ -471,7 +471,7 @@ test("a body that breaks the chunked coding is logged as such", async () => {
   expect(await proxy.errorLog()).toContain("client sent chunk size is not a hex number, client: 127.0.0.1");
 });
 
-test("a drain closes a connection a second after the answer whose head was sent before", async () => {
+test("a drain closes a connection a second after the response whose head was sent before", async () => {
   script = () => undefined;
   await start({ timeouts: { keepAliveMs: 20_000 } });
   const client = await connectTo(proxy.port);
@@ -494,7 +494,7 @@ test("a drain closes a connection a second after the answer whose head was sent 
 describe("a request that was given up while its body waited", () => {
   test.each<[what: string, length: number]>([
     ["is followed by the next one", 5],
-    ["is read to its end, for the client to see its answer", 32 << 20],
+    ["is read to its end, for the client to see its response", 32 << 20],
   ])("%s", async (_what, length) => {
     script = () => undefined;
     upstream = await new RawUpstream((peer) => script(peer)).listen();

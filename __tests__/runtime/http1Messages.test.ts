@@ -202,11 +202,11 @@ describe("fields", () => {
     expect(parsed(others.map((name) => `${name}: 1\r\n`.repeat(2)).join("")).repeated).toBeUndefined();
   });
 
-  test.each<[lines: string, of: "a request" | "an answer", passes: string | undefined]>([
-    ["Content-Type: a\r\n", "an answer", "Content-Type: a\r\n\r\n"],
-    ["Content-Type: a\r\nContent-Type: b\r\n", "an answer", undefined],
-    ["A: 1\r\nX-Accel-Expires: 5\r\nx-pad: a\r\nB: 2\r\n", "an answer", "A: 1\r\nB: 2\r\n\r\n"],
-    ["X-Padded: a\r\nX_B: 2\r\n", "an answer", "X-Padded: a\r\nX_B: 2\r\n\r\n"],
+  test.each<[lines: string, of: "a request" | "a response", passes: string | undefined]>([
+    ["Content-Type: a\r\n", "a response", "Content-Type: a\r\n\r\n"],
+    ["Content-Type: a\r\nContent-Type: b\r\n", "a response", undefined],
+    ["A: 1\r\nX-Accel-Expires: 5\r\nx-pad: a\r\nB: 2\r\n", "a response", "A: 1\r\nB: 2\r\n\r\n"],
+    ["X-Padded: a\r\nX_B: 2\r\n", "a response", "X-Padded: a\r\nX_B: 2\r\n\r\n"],
     [
       "X-A: 1\r\nx-b: 2\r\nAX-Forwarded-A: 3\r\n",
       "a request",
@@ -245,7 +245,7 @@ describe("fields", () => {
   });
 });
 
-describe("an upstream's answer head", () => {
+describe("an upstream's response head", () => {
   const parsed = (head: string, method = "GET") => {
     const reader = new HeadReader(4_096, 4_096);
     reader.read(bytes(`${head}\r\n\r\n`), 0);

@@ -334,7 +334,7 @@ describe("a request body", () => {
     expect(client.frames.some((f) => f.type === Frame.RST_STREAM)).toBe(false);
   });
 
-  test("that stops coming is 408, or a reset if the answer has begun", async () => {
+  test("that stops coming is 408, or a reset if the response has begun", async () => {
     await inAHurry();
     const sinks = [new KeepingSink(), new KeepingSink()];
     handler = (exchange) => sinks[0]!.read(exchange);
@@ -398,7 +398,7 @@ describe("a request body", () => {
     expect(await client.outcome(3)).toBe("200");
   });
 
-  test("that is not read does not affect an answer in progress", async () => {
+  test("that is not read does not affect a response in progress", async () => {
     handler = (exchange) => {
       exchange.sendHead(200, "", [], -1);
       exchange.flush();
@@ -493,9 +493,9 @@ describe("a response body", () => {
   });
 
   test.each([
-    ["an answer that goes on", 65_535],
-    ["an answer that was complete", 65_535],
-    ["an answer of which nothing could be sent", 0],
+    ["a response that goes on", 65_535],
+    ["a response that was complete", 65_535],
+    ["a response of which nothing could be sent", 0],
   ])("times out with %s", async (what, window) => {
     await inAHurry();
     client.send(Frame.SETTINGS, 0, 0, initialWindow(window));
@@ -571,7 +571,7 @@ describe("the end of a connection", () => {
   const goaways = (): number[] =>
     client.frames.filter((f) => f.type === Frame.GOAWAY).map((f) => f.payload.readUInt32BE(0));
 
-  test.each(["after its preface", "after an answer"])("comes when it is idle %s", async (when) => {
+  test.each(["after its preface", "after a response"])("comes when it is idle %s", async (when) => {
     await inAHurry();
     if (when.endsWith("answer")) {
       client.request(1, GET);
@@ -620,7 +620,7 @@ describe("the end of a connection", () => {
     await draining.close();
   });
 
-  test("drained is told in two steps, and the second follows the client's answer", async () => {
+  test("drained is told in two steps, and the second follows the client's response", async () => {
     const DRAINED = "drain...";
     const draining = await startHttp2Server({ actions: { "/": (exchange) => (last = exchange) } });
     client.destroy();
@@ -647,7 +647,7 @@ describe("the end of a connection", () => {
     await draining.close();
   });
 
-  test("drained while it is idle serves nothing that comes with the client's answer", async () => {
+  test("drained while it is idle serves nothing that comes with the client's response", async () => {
     let served = 0;
     const draining = await startHttp2Server({ actions: { "/": () => void served++ } });
     client.destroy();
@@ -776,7 +776,7 @@ describe("a connection that has ended", () => {
     await goes();
   });
 
-  test("goes soon if its last answer is older than that", async () => {
+  test("goes soon if its last response is older than that", async () => {
     await endAfter(SEND_MS + 100);
     await pass(3_000);
     stays();

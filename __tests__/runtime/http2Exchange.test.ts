@@ -96,7 +96,7 @@ describe("a request", () => {
   });
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   test("has server, date and length, lower-case names, repeated fields separate", async () => {
     handler = (exchange) =>
       answer(exchange, 201, "body", [
@@ -352,7 +352,7 @@ describe("finished", () => {
 });
 
 describe("a body over the limit", () => {
-  test("is refused by its declared length, and the answer arrives", async () => {
+  test("is refused by its declared length, and the response arrives", async () => {
     const body = Buffer.alloc(3_000_000);
     const result = await ask(session, { ":method": "PUT", "content-length": body.length }, body);
     expect(result).toMatchObject({ status: 413, code: 0 });
@@ -379,7 +379,7 @@ test("fields that cannot be sent end their request only", async () => {
   expect(await ask(session, {})).toMatchObject({ status: 0, code: 2 });
   handler = (exchange) => answer(exchange, 200);
   expect((await ask(session, {})).status).toBe(200);
-  expect(await server.errorLog()).toContain("answer cannot be sent");
+  expect(await server.errorLog()).toContain("response cannot be sent");
   // Nothing came after the interim answer that could not be sent.
   expect(server.finished.slice(from).map((exchange) => exchange.status)).toEqual([200, 0, 200]);
 });

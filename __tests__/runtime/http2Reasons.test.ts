@@ -82,7 +82,7 @@ test.each<[reason: string, ...frames: Buffer[]]>([
   ["setting is neither 0 nor 1", setting(2, 2)],
   ["initial window too large", setting(4, MOST + 1)],
   ["maximum frame size out of range", setting(5, 16_383)],
-  ["client sent PUSH_PROMISE from a client", frame(Frame.PUSH_PROMISE, END_HEADERS, 1, "\0\0\0\x02")],
+  ["client sent PUSH_PROMISE", frame(Frame.PUSH_PROMISE, END_HEADERS, 1, "\0\0\0\x02")],
   ["client sent PING on a stream", frame(Frame.PING, 0, 1, "12345678")],
   ["client sent PING of wrong length", frame(Frame.PING, 0, 0, "1234567")],
   ["client sent GOAWAY on a stream", numbers(Frame.GOAWAY, 1, 0, 0)],

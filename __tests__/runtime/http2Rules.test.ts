@@ -296,7 +296,7 @@ test.each([
   expect(log).toMatch(line);
 });
 
-test("no further requests are read from a client that does not read its answers", async () => {
+test("no further requests are read from a client that does not read its responses", async () => {
   const client = await RawClient.connect(server.port);
   await client.next((f) => f.type === Frame.SETTINGS && f.flags === 0);
   const before = server.finished.length;
@@ -311,12 +311,12 @@ test("no further requests are read from a client that does not read its answers"
   await settled(answered);
   const waiting = answered();
   client.socket.resume();
-  await eventually(() => answered() === count, "for all answers", { seen: () => String(answered()) });
+  await eventually(() => answered() === count, "for all responses", { seen: () => String(answered()) });
   client.destroy();
   expect([waiting > 0, waiting < count]).toEqual([true, true]);
 });
 
-test("nothing follows on a stream that was reset because its answer has a field that cannot be sent", async () => {
+test("nothing follows on a stream that was reset because its response has a field that cannot be sent", async () => {
   const client = await RawClient.connect(server.port, false);
   const fields = hpack([...GET.slice(0, 3), [":path", "/bad"]]);
   client.socket.write(
@@ -328,7 +328,7 @@ test("nothing follows on a stream that was reset because its answer has a field 
   client.destroy();
   expect(client.frames.filter((f) => f.stream === 1).map(describeFrame)).toEqual(["RST INTERNAL_ERROR"]);
   const log = await server.errorLog();
-  expect(log).toContain("answer cannot be sent: invalid field name");
+  expect(log).toContain("response cannot be sent: invalid field name");
   expect(log).not.toContain("before its length");
 });
 

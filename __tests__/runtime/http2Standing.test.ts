@@ -233,7 +233,7 @@ describe.each(STATES)("on a connection that is %s", (state) => {
   });
 });
 
-test("on a connection that has ended, whatever comes is dropped: the client reads its answer to the end", async () => {
+test("on a connection that has ended, whatever comes is dropped: the client reads its response to the end", async () => {
   const client = await connected("closing");
   client.send(Frame.DATA, END_STREAM, RUNNING, "whole");
   await client.next((f) => f.stream === RUNNING && (f.flags & END_STREAM) !== 0);

@@ -226,7 +226,7 @@ test.each<[what: string, end: (peer: Accepted) => void, whole: boolean]>([
   ["with TLS", (peer) => peer.socket.end(), true],
   ["without an end of TLS", (peer) => tcpOf(peer).end(), false],
   ["by a reset", (peer) => tcpOf(peer).resetAndDestroy(), false],
-])("an answer without a length that ends %s", async (_what, end, whole) => {
+])("a response without a length that ends %s", async (_what, end, whole) => {
   const body = "x".repeat(300_000);
   const port = await start((peer) =>
     peer.socket.once("data", () =>

@@ -181,7 +181,7 @@ describe("regular expressions", () => {
     expect([...new Set(doubtful)].sort()).toEqual(Object.keys(REVIEWED).sort());
   });
 
-  test("those built from text are listed: rules for the config, dates, fields of answers and of /proc", () => {
+  test("those built from text are listed: rules for the config, dates, fields of responses and of /proc", () => {
     expect([...new Set(built)].sort()).toEqual([
       // A field name at the start of a line, and the rest of that line.
       "src/model/actions/forwarding.ts",

@@ -139,7 +139,7 @@ describe("combined (decisions 7.1)", () => {
     expect(line).toMatch(new RegExp(`^\\S+ - \\S+ ${TIME} "[^"]*" \\d{3} \\d+ "[^"]*" "[^"]*"\\n$`));
   });
 
-  test("a client that left before an answer is 499", () => {
+  test("a client that left before a response is 499", () => {
     expect(combinedLine(new FakeExchange())).toContain('" 499 0 "');
   });
 

@@ -191,7 +191,7 @@ test.each([
 });
 
 test.each<[string, (response: ServerResponse) => void, string]>([
-  ["hangs", () => undefined, "no answer within 0.3 s"],
+  ["hangs", () => undefined, "no response within 0.3 s"],
   ["hangs up", (response) => void response.socket?.destroy(), "it cannot be reached (ECONNRESET)"],
   [
     "leads elsewhere",
@@ -215,7 +215,7 @@ test.each<[string, (response: ServerResponse) => void, string]>([
   expect(got.map(({ path }) => path)).not.toContain("/stolen");
 });
 
-test("one that floods with an answer is cut off", async () => {
+test("one that floods with a response is cut off", async () => {
   answer = (response) => {
     const more = (): void => {
       while (response.writable && response.write("x".repeat(65_536)));

@@ -46,7 +46,7 @@ test.each<{ what: string; sends: string; ends?: boolean; status: number; asks: n
   expect(asked).toHaveLength(asks);
 });
 
-test("the answer to HEAD has the length of one to GET, and no body", async () => {
+test("the response to HEAD has the length of one to GET, and no body", async () => {
   const client = await connectTo(server.at.port);
   client.send("HEAD /readyz?verbose HTTP/1.1\r\nHost: a\r\n\r\n");
   await client.until((peer) => peer.ended);

@@ -226,7 +226,7 @@ async function openTunnel(path: string): Promise<{ readonly client: Accepted; re
   return { client, server: tunnels[before]! };
 }
 
-test("a WebSocket is closed with 1012 between two frames, and the client's answer reaches the upstream", async () => {
+test("a WebSocket is closed with 1012 between two frames, and the client's response reaches the upstream", async () => {
   const { client, server } = await openTunnel("/web");
   server.send("\x81\x05he");
   await client.receives("he");

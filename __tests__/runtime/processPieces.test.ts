@@ -316,7 +316,7 @@ describe("the control socket", () => {
     );
   });
 
-  test("a client that has ended its side still gets its answer, also from a master that takes no more requests", async () => {
+  test("a client that has ended its side still gets its response, also from a master that takes no more requests", async () => {
     const done = { ok: true, value: { message: "done", warnings: [] } } as const;
     const control = await ControlServer.open(path(), () => {
       control.close();

@@ -317,7 +317,7 @@ describe("request bodies", () => {
   });
 
   test.each(["by FIN", "by RST"])(
-    "an early answer reaches the client although the upstream closes %s",
+    "an early response reaches the client although the upstream closes %s",
     async (how) => {
       await start();
       script = (peer) => {
@@ -477,7 +477,7 @@ describe("answers", () => {
     ["bad status", "HTTP/1.1 2x0 OK\r\n\r\n"],
     ["HTTP/2 status line", "HTTP/2 200 OK\r\n\r\n"],
     ["endless head", `HTTP/1.1 200 OK\r\n${`X: ${"a".repeat(1000)}\r\n`.repeat(80)}`],
-    ["endless informational answers", "HTTP/1.1 100 Continue\r\n\r\n".repeat(100_001)],
+    ["endless informational responses", "HTTP/1.1 100 Continue\r\n\r\n".repeat(100_001)],
     ["101 unasked", "HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"],
     ["nothing", ""],
     ["half a head", "HTTP/1.1 200 OK\r\nContent-"],
@@ -498,7 +498,7 @@ describe("answers", () => {
     },
   );
 
-  test("a reset does not end an answer without a length, although it comes with its last bytes", async () => {
+  test("a reset does not end a response without a length, although it comes with its last bytes", async () => {
     await start();
     // Both are there when the proxy reads.
     script = (peer) =>
@@ -529,7 +529,7 @@ describe("answers", () => {
     client.socket.destroy();
   });
 
-  test("a long answer of unknown length goes out in pieces that grow while the client reads", async () => {
+  test("a long response of unknown length goes out in pieces that grow while the client reads", async () => {
     const body = Buffer.alloc(32 * MiB, "x");
     script = (peer) =>
       peer.socket.once("data", () => peer.send("HTTP/1.1 200 OK\r\n\r\n").send(body).socket.end());
@@ -552,7 +552,7 @@ describe("answers", () => {
     expect(Math.max(...sizes)).toBeGreaterThan(65_536);
   });
 
-  test("bytes after an answer reach no client, and the connection is not reused", async () => {
+  test("bytes after a response reach no client, and the connection is not reused", async () => {
     await start();
     script = answering(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison`);
     const client = await connectTo(proxy.port);
@@ -614,7 +614,7 @@ describe("answers", () => {
     client.socket.removeAllListeners("data");
     client.socket.on("data", (chunk: Buffer) => (bytes += chunk.length));
     client.socket.resume();
-    await eventually(() => bytes > size, "for the whole answer");
+    await eventually(() => bytes > size, "for the whole response");
     client.socket.destroy();
   });
 });
@@ -671,7 +671,7 @@ describe("connections", () => {
     ["POST", "Content-Length: 2\r\n\r\nab", false],
     ["POST", "", false],
   ])(
-    "%s %j on a reused connection that breaks without an answer: retried once is %s",
+    "%s %j on a reused connection that breaks without a response: retried once is %s",
     async (method, rest, retried) => {
       await start();
       script = (peer, index) => {
@@ -687,7 +687,7 @@ describe("connections", () => {
     },
   );
 
-  test("an unrequested 101 on a reused connection is an answer: no retry and no tunnel", async () => {
+  test("an unrequested 101 on a reused connection is a response: no retry and no tunnel", async () => {
     await start();
     script = (peer) => {
       peer.socket.once("data", () => {
@@ -739,7 +739,7 @@ describe("connections", () => {
     }
   });
 
-  test("a client that half-closes still gets its answer", async () => {
+  test("a client that half-closes still gets its response", async () => {
     await start();
     const client = await connectTo(proxy.port);
     client.send(GET);
@@ -889,7 +889,7 @@ describe("timeouts", () => {
     expect(client.received.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
-  test("an answer that stops in the middle closes the client's connection", async () => {
+  test("a response that stops in the middle closes the client's connection", async () => {
     await start({ readTimeoutMs: 300 });
     script = (peer) =>
       void peer.socket.once("data", () => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"));

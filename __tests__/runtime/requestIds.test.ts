@@ -118,7 +118,7 @@ describe.each([1, 2] as const)("over HTTP/%d", (version) => {
     expect(await front!.errorLog()).toContain(", request id: known-id, ");
   });
 
-  test("with the answer's field, the upstream's own is replaced", async () => {
+  test("with the response's field, the upstream's own is replaced", async () => {
     await start({ requestId: { response: true } });
     const answer = await asked(version, "/web");
     expect(answer["x-request-id"]).toBe(got("X-Request-Id")[0]);

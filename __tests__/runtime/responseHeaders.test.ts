@@ -198,7 +198,7 @@ describe.each([
     ["a file that is missing", "/files/b.txt", {}, 404],
     ["a method that files have not", "/files/a.txt", { method: "PUT" }, 405],
     ["a redirect", "/moved", {}, 301],
-    ["a fixed answer", "/said", {}, 200],
+    ["a fixed response", "/said", {}, 200],
     ["a body that is too long", "/small", { method: "POST", body: "ab" }, 413],
     ["no route", "/none", {}, 404],
   ] as const)("the virtual server's fields: %s", async (_what, path, asked, status) => {
@@ -287,7 +287,7 @@ describe("heads that are not the route's answer stay as they are", () => {
     session.destroy();
   });
 
-  test("a 103 over HTTP/2, whose final answer has the fields", async () => {
+  test("a 103 over HTTP/2, whose final response has the fields", async () => {
     script = answering(
       `HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nX-Removed: 1\r\n\r\n${UPSTREAM_ANSWER}`,
     );

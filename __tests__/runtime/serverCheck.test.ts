@@ -69,14 +69,14 @@ test.each<[string, Talk, UpstreamInput["health"], string | undefined]>([
   ["another one that is wanted", says("HTTP/1.1 204 No\r\n\r\n"), { expect: [200, 204] }, undefined],
   ["progress first", says("HTTP/1.1 103 A\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), {}, undefined],
   ["progress alone", says("HTTP/1.1 103 A\r\n\r\n".repeat(20)), {}, "status 103"],
-  ["no HTTP", says("SSH-2.0-OpenSSH_9.2\r\n\r\n"), {}, "an answer that is none: malformed status line"],
+  ["no HTTP", says("SSH-2.0-OpenSSH_9.2\r\n\r\n"), {}, "a response that is none: malformed status line"],
   [
     "a head without end",
     says("x".repeat(300_000)),
     {},
-    expect.stringContaining("an answer that is none") as never,
+    expect.stringContaining("a response that is none") as never,
   ],
-  ["an end", (socket) => void socket.end(), {}, "it closed the connection without an answer"],
+  ["an end", (socket) => void socket.end(), {}, "it closed the connection without a response"],
   ["a reset", (socket) => void socket.resetAndDestroy(), {}, "ECONNRESET"],
   ["nothing, and nobody asked", () => undefined, { tcp: true }, undefined],
 ])("%s", async (_, talk, health, why) => {
@@ -84,10 +84,10 @@ test.each<[string, Talk, UpstreamInput["health"], string | undefined]>([
 });
 
 test("nothing, for as long as it may take", async () => {
-  expect(await check(await listen(() => undefined), {}, undefined, 500)).toBe("no answer within 500 ms");
+  expect(await check(await listen(() => undefined), {}, undefined, 500)).toBe("no response within 500 ms");
 });
 
-test("an answer that came in time, and is read after a stall", async () => {
+test("a response that came in time, and is read after a stall", async () => {
   const url = await listen((socket) => {
     socket.write("HTTP/1.1 200 OK\r\n\r\n");
     stall(1_000);
@@ -132,5 +132,5 @@ test.each<[string, Talk]>([
 ])("a connection over TLS that %s", async (_, end) => {
   const { key, cert } = await issue({ type: "ec", names: ["127.0.0.1"] });
   const url = await listen(end, undefined, { key, cert });
-  expect(await check(url, {}, cert)).toBe("it closed the connection without an answer");
+  expect(await check(url, {}, cert)).toBe("it closed the connection without a response");
 });

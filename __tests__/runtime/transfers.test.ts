@@ -129,7 +129,7 @@ test("of many, those that moved most are told of one by one, the oldest first", 
   expect([transfers[0]!.bytesIn, transfers.at(-1)!.bytesIn]).toEqual([299, 200]);
 });
 
-test("an answer is a download, an open tunnel a tunnel; a method that nobody knows is not repeated", () => {
+test("a response is a download, an open tunnel a tunnel; a method that nobody knows is not repeated", () => {
   const request = { ...running(0).request, bodyLength: 0, method: "\x1b[2J" };
   const download = running(0, { request, status: 200, headSent: true, bodyBytesSent: 5, answerBytes: 50 });
   const tunnel = running(7, { request: { ...request, upgrade: "websocket" }, status: 101, headSent: true });

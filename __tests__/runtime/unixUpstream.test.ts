@@ -56,7 +56,7 @@ test("a Location at the socket's own host leads to the public one", async () => 
   expect(head).toContain("\r\nLocation: http://files.example/own/a");
 });
 
-test("an upload, an answer without a body, and one that the client leaves", async () => {
+test("an upload, a response without a body, and one that the client leaves", async () => {
   const body = "x".repeat(1 << 20);
   script = (peer) => {
     if (peer.received.endsWith(body)) peer.send(answer(String(body.length)));

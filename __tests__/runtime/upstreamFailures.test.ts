@@ -60,24 +60,24 @@ const fields = (count: number): string => `HTTP/1.1 200 OK\r\n${"X: y\r\n".repea
 
 test.each<[what: string, does: typeof script, message: string]>([
   [
-    "an empty line before the answer",
+    "an empty line before the response",
     answers(`\r\n${OK}`),
-    "sent an invalid answer: empty line before the answer",
+    "sent an invalid response: empty line before the response",
   ],
   [
-    "100,001 informational answers",
+    "100,001 informational responses",
     answers(`${"HTTP/1.1 100 X\r\n\r\n".repeat(100_001)}${OK}`),
-    "sent an invalid answer: too many informational answers",
+    "sent an invalid response: too many informational responses",
   ],
-  ["501 fields", answers(fields(501), ends), "sent an invalid answer: too many fields"],
+  ["501 fields", answers(fields(501), ends), "sent an invalid response: too many fields"],
   [
     "a status line that is not one",
     answers("hello\r\n\r\n"),
-    "sent an invalid answer: malformed status line",
+    "sent an invalid response: malformed status line",
   ],
-  ["an end before the answer", answers("", ends), `prematurely closed connection ${HEAD}`],
+  ["an end before the response", answers("", ends), `prematurely closed connection ${HEAD}`],
   ["an end within the head", answers("HTTP/1.1 200", ends), `prematurely closed connection ${HEAD}`],
-  ["a reset before the answer", answers("", resets), `recv() failed (104: ECONNRESET) ${HEAD}`],
+  ["a reset before the response", answers("", resets), `recv() failed (104: ECONNRESET) ${HEAD}`],
   [
     "an unrequested switch of protocols",
     answers("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
@@ -110,9 +110,9 @@ test.each<[what: string, does: typeof script, message: string]>([
   [
     "by a chunk that is none",
     answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz"),
-    "sent an invalid answer: chunk size is not a hex number",
+    "sent an invalid response: chunk size is not a hex number",
   ],
-])("an answer that breaks off %s is cut, and the log says so", async (_what, does, message) => {
+])("a response that breaks off %s is cut, and the log says so", async (_what, does, message) => {
   await start();
   script = does;
   const client = await connectTo(front.plainPort);
@@ -128,7 +128,7 @@ test.each<[version: string, secure: boolean, code: string | undefined]>([
   ["1.0", true, undefined],
   ["1.1", true, undefined],
 ])(
-  "an answer over HTTP/%s that breaks off, over TLS: %j, ends its connection by %j",
+  "a response over HTTP/%s that breaks off, over TLS: %j, ends its connection by %j",
   async (version, secure, code) => {
     await start();
     script = answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz");
@@ -144,7 +144,7 @@ test.each<[version: string, secure: boolean, code: string | undefined]>([
 
 test.each<[what: string, answer: string]>([
   ["500 fields", `HTTP/1.1 200 OK\r\n${"X: y\r\n".repeat(499)}Content-Length: 2\r\n\r\nok`],
-  ["100,000 informational answers", `${"HTTP/1.1 100 X\r\n\r\n".repeat(100_000)}${OK}`],
+  ["100,000 informational responses", `${"HTTP/1.1 100 X\r\n\r\n".repeat(100_000)}${OK}`],
 ])("%s are taken, for every request of a connection", async (_what, answer) => {
   await start();
   script = answering(answer);
@@ -228,7 +228,7 @@ describe("is given up in time", () => {
     await pass(5_000);
     await client.receives("HTTP/1.1 504");
     client.socket.destroy();
-    expect(await front.errorLog()).toContain("upstream timed out while reading answer from upstream");
+    expect(await front.errorLog()).toContain("upstream timed out while reading response from upstream");
   });
 
   test("but not while its client sends, on a connection that was used before either", async () => {
@@ -271,13 +271,13 @@ describe("is given up in time", () => {
     await pass(5_000);
     await answer;
     session.destroy();
-    expect(await front.errorLog()).toContain("upstream timed out while reading answer from upstream");
+    expect(await front.errorLog()).toContain("upstream timed out while reading response from upstream");
   });
 
   test.each([
     ["before", ""],
     ["in the middle of", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"],
-  ])("one that falls silent %s its answer, counted from its last byte", async (_when, begun) => {
+  ])("one that falls silent %s its response, counted from its last byte", async (_when, begun) => {
     await start({ readTimeoutMs: 10_000, connectTimeoutMs: 2_000, sendTimeoutMs: 2_000 });
     script = answers(begun);
     const client = await connectTo(front.plainPort);
@@ -290,7 +290,7 @@ describe("is given up in time", () => {
     await pass(5_000);
     await client.until(({ ended, received }) => ended || received.includes("504 Gateway"));
     client.socket.destroy();
-    expect(await front.errorLog()).toContain("upstream timed out while reading answer from upstream");
+    expect(await front.errorLog()).toContain("upstream timed out while reading response from upstream");
     await peer.until(({ ended, closed }) => ended || closed);
   });
 });
@@ -344,7 +344,7 @@ test.each(["127.0.0.1", "localhost"])(
 );
 
 describe("a connection that was used", () => {
-  test("serves the next client while the last one has not read its answer", async () => {
+  test("serves the next client while the last one has not read its response", async () => {
     await start();
     const session = connectHttp2(front.securePort, { initialWindowSize: 0 });
     const first = ask(session, { ":path": "/web" });
@@ -442,7 +442,11 @@ describe("a connection that was used", () => {
   });
 
   test.each<[what: string, does: (peer: Accepted) => void, logged: RegExp]>([
-    ["said something unasked", (peer) => peer.send(`${OK.replace("ok", "no")}`), /belong to no answer.*\n$/],
+    [
+      "said something unasked",
+      (peer) => peer.send(`${OK.replace("ok", "no")}`),
+      /belong to no response.*\n$/,
+    ],
     ["was ended", (peer) => peer.socket.end(), /^$/],
     ["was reset", (peer) => peer.socket.resetAndDestroy(), /^$/],
   ])("and then %s is not used", async (_what, does, logged) => {
@@ -527,7 +531,7 @@ test("a request is sent again once", async () => {
 });
 
 describe("over HTTP/2", () => {
-  test("an informational answer is passed on with its fields, but not 100", async () => {
+  test("an informational response is passed on with its fields, but not 100", async () => {
     await start();
     const early = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: x\r\n\r\n";
     script = answering(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 X\r\nLink: y\r\n\r\n${early}${OK}`);

@@ -57,7 +57,7 @@ async function headOf(request: string): Promise<string> {
   return client.received;
 }
 
-describe("a connection after an answer without a body", () => {
+describe("a connection after a response without a body", () => {
   test.each<[method: string, head: string, reused: boolean]>([
     ["HEAD", "200 OK\r\nContent-Length: 7", false],
     ["HEAD", "200 OK\r\nTransfer-Encoding: chunked", false],
@@ -141,9 +141,9 @@ function keptPorts(): string[] {
     .map((columns) => columns[3]!);
 }
 
-describe("bytes that belong to no answer", () => {
+describe("bytes that belong to no response", () => {
   test.each<[when: string, stray: (peer: Accepted) => void]>([
-    ["with an answer", (peer) => peer.send(`${OK}${EVIL}`)],
+    ["with a response", (peer) => peer.send(`${OK}${EVIL}`)],
     ["a moment after it", (peer) => peer.send(OK) && setTimeout(() => peer.send(EVIL), 20)],
   ])("%s close every idle connection, and for a minute none is used twice", async (_when, stray) => {
     const waiting: Accepted[] = [];
@@ -161,12 +161,12 @@ describe("bytes that belong to no answer", () => {
     script = (peer) => peer.send(OK);
     const get = async (): Promise<string> => (await exchange(front.plainPort, asking("GET"))).body;
     expect([await get(), await get(), upstream.connections.length]).toEqual(["ok", "ok", 4]);
-    expect((await front.errorLog()).match(/sent bytes that belong to no answer/g)).toHaveLength(1);
+    expect((await front.errorLog()).match(/sent bytes that belong to no response/g)).toHaveLength(1);
     await pass(61_000);
     expect([await get(), await get(), upstream.connections.length]).toEqual(["ok", "ok", 5]);
   });
 
-  test("are not the answer to a request that is about to be sent", async () => {
+  test("are not the response to a request that is about to be sent", async () => {
     script = (peer) => peer.send(OK);
     const client = await connectTo(front.plainPort);
     for (let i = 1; i <= 2; i++) {
@@ -184,7 +184,7 @@ describe("bytes that belong to no answer", () => {
   });
 });
 
-describe("informational answers", () => {
+describe("informational responses", () => {
   const INFORMATIONAL =
     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" +
     "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: x-hop\r\nX-Hop: 1\r\nServer: up\r\n\r\n" +
@@ -251,7 +251,7 @@ describe("informational answers", () => {
   });
 });
 
-describe("an answer to an extended CONNECT", () => {
+describe("a response to an extended CONNECT", () => {
   test.each([
     ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 502],
     ["HTTP/1.1 204 No Content\r\n\r\n", 502],

@@ -238,7 +238,7 @@ describe.each([
     expect(paths()).toEqual(["/sync/a", "/sync/c"]);
   });
 
-  test("a client that leaves its answer frees the connection", async () => {
+  test("a client that leaves its response frees the connection", async () => {
     front = await start({ connectionsMax: 1 });
     const [first, second] = await askAll(["a", "b"], 1);
     void first!.answer.catch(() => undefined);

@@ -116,7 +116,7 @@ test.each([false, true])("chunks of a byte are few pieces upstream (TLS: %s)", a
 });
 
 test.each([false, true])(
-  "an answer in chunks of a byte is few chunks for the client (TLS: %s)",
+  "a response in chunks of a byte is few chunks for the client (TLS: %s)",
   async (secure) => {
     const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -92,7 +92,7 @@ describe("resolve in plain mode", () => {
   });
 });
 
-describe("resolve and the fields of the answer", () => {
+describe("resolve and the fields of the response", () => {
   const material = TlsMaterial.fromFiles({ certificate: "/c.pem", key: "/k.pem", dhparam: false });
   const app = frontEnd({
     mode: Mode.tls({ material, hsts: {} }),
@@ -472,7 +472,7 @@ test("files are described across stacks", () => {
   ]);
 });
 
-test("resolveAs gives an answer of the kind that is asked for, and says what answers instead", () => {
+test("resolveAs gives a response of the kind that is asked for, and says what answers instead", () => {
   const stack = newStack();
   frontEnd({}, "files", stack);
   const web = "https://192.0.2.10/sync/";

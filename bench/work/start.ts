@@ -40,7 +40,7 @@ interface Start {
 
 function row({ name, family }: ProxyKind, starts: readonly Start[]): Row {
   const answered = starts.flatMap(({ ms, cpuMs }) => (ms === undefined ? [] : [{ ms, cpuMs }]));
-  if (answered.length < starts.length) return { proxy: name, family, samples: [], failure: "no answer" };
+  if (answered.length < starts.length) return { proxy: name, family, samples: [], failure: "no response" };
   const cpuMs = median(answered.map((one) => one.cpuMs));
   return {
     proxy: name,

@@ -117,7 +117,7 @@ describe("by updates of BIND (RFC 2136)", () => {
       Buffer.concat([Buffer.from("\0\x0c", "latin1"), Buffer.alloc(12)]),
       /to another message/,
     ],
-    ["the half of one", Buffer.from("\xff\xffabc", "latin1"), /closed the connection without an answer/],
+    ["the half of one", Buffer.from("\xff\xffabc", "latin1"), /closed the connection without a response/],
   ])("nor where the server answers %s", async (_, bytes, message) => {
     const liar = createServer((socket) => socket.on("error", () => undefined).end(bytes)).listen(
       0,

@@ -69,7 +69,7 @@ test("requests that would change are shown, and nothing is changed", async () =>
   });
   expect(site.snapshot()).toEqual(before);
   const shown = site.lines.join("\n");
-  expect(shown).toMatch(/-> .*\/gone: fixed answer, 410\n {4}GET https:\/\/-\/one\?\.\.\. /);
+  expect(shown).toMatch(/-> .*\/gone: fixed response, 410\n {4}GET https:\/\/-\/one\?\.\.\. /);
   expect(shown).toContain("the new config against the config in force: 3 requests, 3 change (100.00 %)");
   expect(shown).not.toContain("s3cr3t");
   expect(await problemsOf({ ...gate, changesMax: 2 })).toHaveLength(1);

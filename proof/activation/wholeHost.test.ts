@@ -1098,7 +1098,7 @@ describe("what the host should answer", () => {
 `);
   });
 
-  test("a unit that ends, and an answer that is wrong: both are said", async () => {
+  test("a unit that ends, and a response that is wrong: both are said", async () => {
     answers = (row) => (subjectOf(row) === "media" ? answer(404) : asExpected(row));
     host.write("/run/units/portico.service.reload", "echo failed > /run/units/portico.service; exit 0");
     host.deliver(files, probed());

@@ -122,6 +122,6 @@ test("the other client, and none that can be used", async () => {
 test("one that does not end is ended", async () => {
   client("exec sleep 20");
   const start = Date.now();
-  expect(await ask({ timeoutMs: 300 })).toEqual({ looked: false, why: "no answer within 0.3 s" });
+  expect(await ask({ timeoutMs: 300 })).toEqual({ looked: false, why: "no response within 0.3 s" });
   expect(Date.now() - start).toBeLessThan(10_000);
 });

@@ -147,7 +147,7 @@ test("a program on the port that answers without end is not listened to for long
   try {
     expect(await readOverrides(access({ port: rogue.port }))).toEqual({
       looked: false,
-      why: "the answer is too long",
+      why: "the response is too long",
     });
     expect(performance.now() - began).toBeLessThan(10_000);
   } finally {

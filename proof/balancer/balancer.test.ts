@@ -111,7 +111,7 @@ defaults
   timeout connect 5s
   timeout client 30s
   timeout server 30s
-  # On a busy machine an answer may take longer than 100 ms, and who asks for a server that is down is cut off.
+  # On a busy machine a response may take longer than 100 ms, and who asks for a server that is down is cut off.
   timeout check 10s
   default-server inter 100 fall 50
 ${sections.join("\n")}`;

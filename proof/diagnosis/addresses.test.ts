@@ -29,7 +29,7 @@ function evidence(seen: Partial<PublicAddress> | undefined, listened = "0.0.0.0"
   };
 }
 
-const SILENT: PublicAddress["outcome"] = { failure: { code: "ETIMEDOUT", message: "no answer" } };
+const SILENT: PublicAddress["outcome"] = { failure: { code: "ETIMEDOUT", message: "no response" } };
 const ANSWER = {
   answer: { status: 200, headers: {}, body: "" },
 } as unknown as PublicAddress["outcome"];

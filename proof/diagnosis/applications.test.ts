@@ -107,7 +107,7 @@ async function rowOf(application: Application, named: RegExp): Promise<ExpectedR
 
 const JSON_FIELDS = { "content-type": "application/json" };
 
-test("Nextcloud does not know its name: by its answer", async () => {
+test("Nextcloud does not know its name: by its response", async () => {
   const row = await rowOf(Application.nextcloud(), /Nextcloud server/);
   // As lib/base.php of Nextcloud does for a name that it does not know.
   const said = judge(row, answer(400, JSON_FIELDS));
@@ -116,7 +116,7 @@ test("Nextcloud does not know its name: by its answer", async () => {
   expect(said.fix).toContain("occ config:system:set trusted_domains 1 --value=files.example.org");
 });
 
-test("Nextcloud leads clients elsewhere: by its answer", async () => {
+test("Nextcloud leads clients elsewhere: by its response", async () => {
   const row = await rowOf(Application.nextcloud(), /log-in page/);
   const leads = (location: string) => judge(row, answer(302, { location }));
   for (const right of ["http://files.example.org/login", "http://files.example.org/index.php/login"])

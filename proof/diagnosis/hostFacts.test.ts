@@ -246,7 +246,7 @@ describe("a request", () => {
     ["stream is given up", (stream) => stream.close(NGHTTP2_CANCEL), "ECONNRESET"],
     ["connection fails", ({ session }) => session!.goaway(NGHTTP2_INTERNAL_ERROR), "ERR_HTTP2_SESSION_ERROR"],
     ["connection is closed", ({ session }) => session!.destroy(), "ECONNRESET"],
-  ])("over HTTP/2 whose %s before an answer", async (_what, end, code) => {
+  ])("over HTTP/2 whose %s before a response", async (_what, end, code) => {
     const one = createSecureServer(await issue({ type: "ec", names: ["h.example"] }));
     one.on("stream", (stream: ServerHttp2Stream) => end(stream.on("error", () => undefined)));
     const asked = { ...request(await listening(one)), scheme: "https" as const };
@@ -337,7 +337,7 @@ describe("a request", () => {
       await once(waiting[0]!, "connect");
       expect(await isOpen("127.0.0.1", port, 300)).toBe(false);
       expect(await probe(request(port), { ...OPTIONS, timeoutMs: 300 })).toEqual({
-        failure: { code: "ETIMEDOUT", message: "no answer in 300 ms" },
+        failure: { code: "ETIMEDOUT", message: "no response in 300 ms" },
       });
     } finally {
       for (const socket of waiting) socket.destroy();
@@ -350,7 +350,7 @@ describe("a request", () => {
     expect(await isOpen("127.0.0.1", port, 1_000)).toBe(true);
     for (const scheme of ["http", "https"] as const)
       expect(await probe({ ...request(port), scheme }, { ...OPTIONS, timeoutMs: 100 })).toEqual({
-        failure: { code: "ETIMEDOUT", message: "no answer in 100 ms" },
+        failure: { code: "ETIMEDOUT", message: "no response in 100 ms" },
       });
     await new Promise((done) => server.close(done));
     expect(await isOpen("127.0.0.1", port, 1_000)).toBe(false);

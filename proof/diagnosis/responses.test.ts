@@ -97,7 +97,7 @@ test.each<[Expectation, holds: readonly ProbeAnswer[], not: readonly ProbeAnswer
     [answered(404), answered(500), page(413)],
     [answered(502), answered(504), page(404)],
   ],
-])("%j of answers", (expectation, good, bad) => {
+])("%j of responses", (expectation, good, bad) => {
   expect(good.map((one) => expectation.holds(one))).toEqual(good.map(() => true));
   expect(bad.map((one) => expectation.holds(one))).toEqual(bad.map(() => false));
 });
@@ -139,7 +139,7 @@ const linesOf = (options: ExpectedResponsesOptions, ...parts: Parameters<typeof 
   siteRows(config(...parts), options).map(line);
 
 const FROM_DAEMON =
-  "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version";
+  "a response from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version";
 const MEDIA = "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes";
 
 describe("what is asked", () => {
@@ -359,14 +359,14 @@ test("without a deployment each route has to answer as its action promises", () 
   const servers = virtualServers.map((one) => ({ ...one, routes: [...one.routes, tea] }));
   expect(expectedResponses(configOf({ ...rest, virtualServers: servers })).map(line)).toMatchInlineSnapshot(`
 [
-  "default page: http://127.0.0.1/ at 127.0.0.1 80 | an answer (not a 5xx)",
+  "default page: http://127.0.0.1/ at 127.0.0.1 80 | a response (not a 5xx)",
   "default tea: http://127.0.0.1/a%5Bb at 127.0.0.1 80 | 418",
   "redirect toHttps: http://files.example.org/sync/ at 127.0.0.1 80 | 301, Location: https://files.example.org/sync/, Content-Type: text/html",
   "redirect tea: http://files.example.org/a%5Bb at 127.0.0.1 80 | 418",
-  "application web: https://files.example.org/sync/ at 127.0.0.1 443 | an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8000",
-  "application fileServer: https://files.example.org/synchttp/ at 127.0.0.1 443 | an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8082",
-  "application media: https://files.example.org/syncmedia/ at 127.0.0.1 443 | an answer (not a 5xx)",
-  "application webdav: https://files.example.org/syncdav/ at 127.0.0.1 443 | an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8080",
+  "application web: https://files.example.org/sync/ at 127.0.0.1 443 | a response from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8000",
+  "application fileServer: https://files.example.org/synchttp/ at 127.0.0.1 443 | a response from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8082",
+  "application media: https://files.example.org/syncmedia/ at 127.0.0.1 443 | a response (not a 5xx)",
+  "application webdav: https://files.example.org/syncdav/ at 127.0.0.1 443 | a response from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8080",
   "application tea: https://files.example.org/a%5Bb at 127.0.0.1 443 | 418",
 ]
 `);
@@ -486,7 +486,7 @@ test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([
     answered(302, { location: `${LOGIN}?next=/sync/`.replace("http", "https") }, { protocol: "HTTP/2" }),
     /another program/,
   ],
-])("%#: why an answer is not the expected one", (asked, received, cause, settings = []) => {
+])("%#: why a response is not the expected one", (asked, received, cause, settings = []) => {
   const found = causeOfAnswer(asked, received);
   expect(found.says).toMatch(cause);
   expect(found.settings ?? []).toEqual(settings);
@@ -536,7 +536,7 @@ describe("a line of `portico check --live`", () => {
       /^FAIL {2}.* \| seen 502, Server: portico \| cause: the file server/,
     ],
     [
-      "gets no answer",
+      "gets no response",
       row("fileServer"),
       failure("ECONNREFUSED"),
       /^FAIL {2}.* \| seen failed: ECONNREFUSED \| cause: nothing listens/,

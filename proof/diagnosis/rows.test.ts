@@ -659,9 +659,11 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
     ],
     [
       "media whose owner does not answer",
-      { trees: { ...HEALTHY.trees!, looked: 0, unseen: [{ path: "/opt/sync/media", why: "(no answer)" }] } },
+      {
+        trees: { ...HEALTHY.trees!, looked: 0, unseen: [{ path: "/opt/sync/media", why: "(no response)" }] },
+      },
       all(["media-permissions", "avatar", "directories"], "unknown"),
-      ["media-permissions", /^\/opt\/sync\/media: \(no answer\)$/],
+      ["media-permissions", /^\/opt\/sync\/media: \(no response\)$/],
     ],
     [
       "media and directories that were not looked at",
@@ -901,7 +903,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       { "response: file server daemon": "failed" },
       [
         "response: file server daemon",
-        /^the file server daemon does not answer on http:\/\/127\.0\.0\.1:8082[^]*\nIt should be: an answer from the daemon/,
+        /^the file server daemon does not answer on http:\/\/127\.0\.0\.1:8082[^]*\nIt should be: a response from the daemon/,
       ],
     ],
     [
@@ -999,7 +1001,7 @@ media-permissions: No 403 on media
   the media file or one of its directories is not readable by others; fix: chmod 1
   the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it; fix: See the path in the proxy's error log, and chmod it.
   the media file or one of its directories is not readable by others; fix: chmod 0; chmod 1; chmod 2; chmod 3; chmod 4; chmod 5; chmod 6; chmod 7; chmod 8; chmod 9
-  ? /opt/sync/media: (no answer)
+  ? /opt/sync/media: (no response)
   ? Whether others can read /opt/sync/media cannot be determined: the deployment says nothing about it.
 avatar: No damaged avatar image
   the avatar path is not world readable; fix: chmod 1
@@ -1011,7 +1013,7 @@ web-application: 302 from the application path
   the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: The daemon has to listen on http://127.0.0.1:8000 and speak HTTP; see its log.
   the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on its upstream's address; fix: The daemon has to listen on its upstream's address and speak HTTP; see its log.
   the web application has no page at /sync/: SITE_ROOT is not set to \`/sync/\`; fix: Set SITE_ROOT as in /usr/share/portico/application-settings, and restart the web application.
-  ? No answer came that this row tells of.
+  ? No response came that this row tells of.
 public-urls: Upload and view work after login
   items of the application's settings are not as deployed; fix: portico settings apply, then restart the daemons that read the files.
   items of the application's settings are not as deployed; fix: Change them in the application's web settings, which take priority over the files; then restart it.

@@ -120,7 +120,7 @@ export type AnswerFlaw =
   /** 101 to a request that asked for no upgrade. */
   | "switch";
 
-/** More informational answers than the proxy takes before the final one. */
+/** More informational responses than the proxy takes before the final one. */
 export const INFORMATIONAL_MAX = 16;
 
 /** With padding and what is too much it still fits a frame of 16 KiB. */

@@ -157,7 +157,7 @@ export abstract class Client {
   }
 
   private describe(): string {
-    return this.outcomes.map(({ status, end }, e) => `${e}: ${status ?? "no answer"}, ${end}`).join("; ");
+    return this.outcomes.map(({ status, end }, e) => `${e}: ${status ?? "no response"}, ${end}`).join("; ");
   }
 
   /** @returns false if the rest is not sent either */

@@ -117,7 +117,7 @@ describe("a line of the error log", () => {
   test.each([
     ["crit", "something of ours"],
     ["info", "client sent chunk size is not a hex number"],
-    ["error", "upstream sent an invalid answer: malformed status line"],
+    ["error", "upstream sent an invalid response: malformed status line"],
   ])("%s: %s of an exchange without a fault is one", (level, message) => {
     const found = blamed(line(level, message), (index) => caseAt(SEED, index));
     expect(found).toEqual([{ index: plain, faults: [expect.stringContaining(message)] }]);
@@ -125,7 +125,10 @@ describe("a line of the error log", () => {
 
   test("that its script explains is not a finding", () => {
     const [played] = cases.filter(({ clients }) => clients[0]!.exchanges[0]!.answer.flaw === "garbage");
-    const said = line("error", "upstream sent an invalid answer").replace(`/${plain}.`, `/${played!.index}.`);
+    const said = line("error", "upstream sent an invalid response").replace(
+      `/${plain}.`,
+      `/${played!.index}.`,
+    );
     expect(blamed(said, (index) => caseAt(SEED, index))).toEqual([]);
   });
 });

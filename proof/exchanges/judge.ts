@@ -102,7 +102,7 @@ function judgeUpstream({ played, script, exchange, seen, over, sentWhole }: Fact
 function judgeClient(facts: Facts): string[] {
   const { outcome, id } = facts;
   if (outcome.id === id) return judgeOwn(facts);
-  if (outcome.id !== undefined) return [`answered with the answer of ${outcome.id}`];
+  if (outcome.id !== undefined) return [`answered with the response of ${outcome.id}`];
   const { own } = TARGETS[facts.exchange.to];
   if (own !== undefined && outcome.status === ownStatus(facts)) return judgeProxys(facts, own.body);
   if (outcome.status !== undefined) return judgeRefusal(facts);
@@ -201,7 +201,7 @@ function judgeRefusal(facts: Facts): string[] {
 function judgeSilence(facts: Facts): string[] {
   const { exchange, script, over, mayLapse, forsaken, refused } = facts;
   const { client } = faultsOf(facts.played, script, exchange);
-  return client || over || mayLapse || forsaken || refused ? [] : ["no answer"];
+  return client || over || mayLapse || forsaken || refused ? [] : ["no response"];
 }
 
 /** Whether the answer may be less than whole. */
@@ -228,5 +228,5 @@ function extra(script: ClientScript, { status, id }: Outcome): string[] {
   const garbage =
     (last.body?.off ?? 0) > 0 || (last.upgrade && last.tunnel.early) || last.body?.flaw !== "none";
   const refused = garbage && (status === 400 || status === 414) && id === undefined;
-  return refused ? [] : [`an answer behind the last one: ${status ?? "none"}, of ${id ?? "the proxy"}`];
+  return refused ? [] : [`a response behind the last one: ${status ?? "none"}, of ${id ?? "the proxy"}`];
 }

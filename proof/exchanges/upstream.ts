@@ -168,7 +168,7 @@ class UpstreamConnection {
     const { late } = this;
     if (late === undefined || this.leaving) return false;
     this.late = undefined;
-    this.retired ??= "with bytes behind its answer";
+    this.retired ??= "with bytes behind its response";
     this.socket.write(late);
     return true;
   }
@@ -190,7 +190,7 @@ class UpstreamConnection {
 
   head(head: MessageHead): BodyKind {
     if (this.retired !== undefined) throw new Violation(`a request on a connection ${this.retired}`);
-    if (this.answering !== "done") throw new Violation(`a request before the answer to ${this.seen!.id}`);
+    if (this.answering !== "done") throw new Violation(`a request before the response to ${this.seen!.id}`);
     const [, method, target] = /^([A-Z]+) (\S+) HTTP\/1\.1$/.exec(head.startLine) ?? [];
     const read = readPath(target ?? "");
     if (read === undefined || head.fields.get("x-id") !== read.id)

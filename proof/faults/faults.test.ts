@@ -69,7 +69,7 @@ interface Answer {
 /** One request on a connection of its own; rejects if the connection ends without a whole answer. */
 async function get(port: number, path = "/sync/", from = "127.0.0.1"): Promise<Answer> {
   const socket = net.connect({ port, host: "127.0.0.1", localAddress: from });
-  socket.setTimeout(20_000, () => socket.destroy(new Error("no answer")));
+  socket.setTimeout(20_000, () => socket.destroy(new Error("no response")));
   socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`);
   let text = "";
   for await (const chunk of socket) text += String(chunk);
@@ -148,7 +148,7 @@ describe("connections", () => {
     cleanups.push(() => sockets.forEach((socket) => socket.destroy()));
     await eventually(() => errorLog(frontEnd).includes("too many open files"), "for the log to say so");
     for (const socket of sockets) socket.destroy();
-    await eventually(() => answers(frontEnd.plainPort, 200), "for an answer");
+    await eventually(() => answers(frontEnd.plainPort, 200), "for a response");
     await eventually(() => errorLog(frontEnd).includes("files can be opened again"), "for the all-clear");
     expect(occurrences(errorLog(frontEnd), "too many open files")).toBe(1);
   });

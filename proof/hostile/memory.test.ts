@@ -35,7 +35,7 @@ const ENDLESS: readonly (readonly [name: string, first: string, repeated: string
   ],
   ["trailers", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X-T: u\r\n".repeat(8_192)],
   ["zeros of a chunk size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "0".repeat(65_536)],
-  ["bytes behind an answer", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "x".repeat(65_536)],
+  ["bytes behind a response", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "x".repeat(65_536)],
 ];
 
 describe.each(["http", "https"] as const)("an upstream that sends %s clients without end", (scheme) => {
@@ -57,7 +57,7 @@ describe.each(["http", "https"] as const)("an upstream that sends %s clients wit
   });
 });
 
-test("an answer that the client does not read is not read from the upstream", async () => {
+test("a response that the client does not read is not read from the upstream", async () => {
   const sockets: Socket[] = [];
   stage.upstream.script = (_line, socket) => {
     sockets.push(socket);
@@ -97,12 +97,12 @@ const FLOODS: readonly (readonly [name: string, first: string, repeated: string]
     "x".repeat(65_536),
   ],
   [
-    "pipelined requests, and reads no answer",
+    "pipelined requests, and reads no response",
     "",
     "GET /sync/pipelined HTTP/1.1\r\nHost: sync.example\r\n\r\n".repeat(1_000),
   ],
   [
-    "pipelined requests for a file, and reads no answer",
+    "pipelined requests for a file, and reads no response",
     "",
     "GET /syncmedia/large.bin HTTP/1.1\r\nHost: sync.example\r\n\r\n".repeat(1_000),
   ],

@@ -142,7 +142,7 @@ describe("a user who has become the application's", () => {
       { changes: [{ path: "/usr/bin/env", from: 0o755, to: 0o4755 }] },
     ],
     ["no end", undefined, {}],
-  ])("is not believed an answer with %s", async (_what, findings, more) => {
+  ])("is not believed a response with %s", async (_what, findings, more) => {
     const { host } = site;
     const answer = JSON.stringify({
       answer: { findings, looked: 1, complete: true, unseen: [], handedOver: [], ...more },
@@ -168,7 +168,7 @@ describe("a user who has become the application's", () => {
     const before = await modes();
     const { code, stdout } = await again(604, `${NODE} /root/lies.mjs`);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/the answer is none to what was asked|the answer is too long/);
+    expect(stdout).toMatch(/the response is none to what was asked|the response is too long/);
     expect(await modes()).toBe(before);
     await host.must("rm /root/lies.mjs");
   });

@@ -22,7 +22,7 @@ run("a pair of hosts", () => {
 
   afterAll(async () => {
     await pair?.remove();
-    console.log("longest times without an answer, ms:", gaps);
+    console.log("longest times without a response, ms:", gaps);
   });
 
   /** The address moves while a request is sent every 10 ms, and while transfers run on the host that gets it. */

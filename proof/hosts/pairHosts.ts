@@ -153,7 +153,7 @@ export class PairHosts {
     child.stdout!.on("data", (data) => (text += data));
     const ended = once(child, "close");
     try {
-      await eventually(async () => text !== "", "until the probe has an answer", { everyMs: 20 });
+      await eventually(async () => text !== "", "until the probe has a response", { everyMs: 20 });
       await happens();
     } finally {
       child.stdin!.end();

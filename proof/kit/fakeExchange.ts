@@ -138,13 +138,13 @@ export class FakeExchange implements LoggedExchange {
 
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void {
     if (this.headSent || this.ended || this.aborted) throw new Error("a second head");
-    if (this.gone) throw new Error("an answer to a client that is gone");
+    if (this.gone) throw new Error("a response to a client that is gone");
     this.headSent = true;
     Object.assign(this, { status, reason, headers: [...headers], bodyLength });
   }
 
   sendData(chunk: Uint8Array): boolean {
-    if (!this.headSent || this.ended || this.aborted) throw new Error("data outside the answer");
+    if (!this.headSent || this.ended || this.aborted) throw new Error("data outside the response");
     if (this.request.method === "HEAD" || this.status === 304) throw new Error("data where none may be");
     if (this.kept !== undefined) throw new Error("data while the client is slow");
     if (chunk.length === 0) throw new Error("an empty piece");
@@ -162,7 +162,7 @@ export class FakeExchange implements LoggedExchange {
   }
 
   end(): void {
-    if (!this.headSent || this.ended || this.aborted) throw new Error("an end without an answer");
+    if (!this.headSent || this.ended || this.aborted) throw new Error("an end without a response");
     const empty = this.request.method === "HEAD" || this.status === 304;
     if (!empty && this.bodyLength !== -1 && this.bodyBytesSent !== this.bodyLength) {
       throw new Error(`announced ${this.bodyLength} bytes, sent ${this.bodyBytesSent}`);

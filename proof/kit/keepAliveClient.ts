@@ -54,7 +54,7 @@ export class KeepAliveClient {
     for (;;) {
       const answer = this.takeAnswer();
       if (answer !== undefined) return answer;
-      if (this.ended) throw new Error(`closed without an answer; received ${JSON.stringify(this.buffer)}`);
+      if (this.ended) throw new Error(`closed without a response; received ${JSON.stringify(this.buffer)}`);
       await new Promise<void>((resolve) => (this.wake = resolve));
     }
   }

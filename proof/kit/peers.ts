@@ -182,7 +182,7 @@ export function parseAnswer(text: string): RawAnswer {
     headers[field.slice(0, colon).toLowerCase()] ??= field.slice(colon + 1).trim();
   }
   const match = /^HTTP\/1\.1 (\d{3}) ?(.*)$/.exec(line);
-  if (match === null || end === -1) throw new Error(`no answer: ${JSON.stringify(text.slice(0, 500))}`);
+  if (match === null || end === -1) throw new Error(`no response: ${JSON.stringify(text.slice(0, 500))}`);
   return { status: Number(match[1]), reason: match[2]!, head, headers, body: text.slice(end + 4) };
 }
 

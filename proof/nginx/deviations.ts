@@ -135,7 +135,7 @@ export const RULES = {
   },
   strictAnswer: {
     allowedBy: "decisions 3.2",
-    why: "an answer that can be read in two ways is 502",
+    why: "a response that can be read in two ways is 502",
     explains: (d, { portico }) => portico["status"] === "502" && upstreamFact(d) === undefined,
   },
   anyToken: {
@@ -155,7 +155,7 @@ export const RULES = {
   },
   flushedAtOnce: {
     allowedBy: "decisions 4.1",
-    why: "what came of a broken answer was passed on at once; nginx holds some back, and drops it",
+    why: "what came of a broken response was passed on at once; nginx holds some back, and drops it",
     explains: ({ fact, nginx = "", portico = "" }, pair) =>
       fact === "body" &&
       pair.portico["complete"] === "false" &&
@@ -164,7 +164,7 @@ export const RULES = {
   },
   informationalDropped: {
     allowedBy: "decisions 4.3",
-    why: "1xx answers of an upstream never end the exchange; nginx takes them for the final answer",
+    why: "1xx answers of an upstream never end the exchange; nginx takes them for the final response",
     explains: (_, { nginx, portico }) => nginx["connection"] === "silent" && portico["status"] === "200",
   },
   halfClosedClient: {
@@ -234,7 +234,7 @@ export const RULES = {
   },
   preconditionKeepsConnection: {
     allowedBy: "decisions 4.8",
-    why: "RFC 9110: 412 is an answer like any other; nginx closes the connection behind it",
+    why: "RFC 9110: 412 is a response like any other; nginx closes the connection behind it",
     explains: ({ fact }, { portico }) => fact === "connection" && portico["status"] === "412",
   },
   linksInside: {
@@ -319,7 +319,7 @@ export const RULES = {
   },
   longAnswerHead: {
     allowedBy: "decisions 3.3",
-    why: "an answer head above 4 KiB is 502 in nginx; Portico takes 64 KiB",
+    why: "a response head above 4 KiB is 502 in nginx; Portico takes 64 KiB",
     explains: (_, { nginx, portico }) => nginx["status"] === "502" && portico["status"] === "200",
   },
 } as const satisfies Record<string, Rule>;

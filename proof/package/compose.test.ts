@@ -70,7 +70,7 @@ test("the application is served by its names, with what Compose puts beside it",
   try {
     compose("up", "-d");
     const pinged = () => ask(httpsPort, HOST, "GET", "/api/server/ping").catch(() => undefined);
-    await eventually(async () => (await pinged())?.status === 200, "for an answer", { everyMs: 100 });
+    await eventually(async () => (await pinged())?.status === 200, "for a response", { everyMs: 100 });
     expect((await pinged())!.server).toMatchObject({
       target: "/api/server/ping",
       fields: { host: HOST, "x-forwarded-proto": "https" },

@@ -35,7 +35,7 @@ test("an image is built by it, which serves as a user without any right, and sto
         ({ status }) => status === 200,
         () => false,
       );
-    await eventually(answered, "for an answer", { everyMs: 100 });
+    await eventually(answered, "for a response", { everyMs: 100 });
     const who = podman("exec", container!, "node", "-p", "process.getuid() + ' ' + process.env.HOME");
     expect(who).toMatch(/^65532 /);
     podman("stop", "--time=20", container!);

@@ -179,7 +179,7 @@ test("it is not ready before the first worker accepts", async () => {
       ({ text }) => text,
       () => "",
     );
-  await eventually(async () => (await seen()) !== "", "for an answer");
+  await eventually(async () => (await seen()) !== "", "for a response");
   expect(await seen()).toBe("no worker accepts connections\n");
   portico = await starting;
   expect(await seen()).toBe("ready\n");

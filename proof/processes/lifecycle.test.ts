@@ -632,7 +632,7 @@ describe("limits", () => {
           (body) => body === "one",
           () => false,
         ),
-      "for an answer",
+      "for a response",
     );
     expect(portico.workers()).toEqual([worker]);
     const said = () => read("error.log").match(/too many open files|files can be opened again/g);

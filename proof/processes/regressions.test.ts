@@ -244,7 +244,7 @@ describe("an upstream that resets in the middle of an upload", () => {
   test.each([
     ["as the request is written", true],
     ["between two writes", false],
-  ])("%s: the client gets the answer at once", async (_when, writing) => {
+  ])("%s: the client gets the response at once", async (_when, writing) => {
     const peers: Accepted[] = [];
     script = (peer) => peers.push(peer);
     await start();
@@ -364,7 +364,7 @@ test("a client that goes away in the middle of a silent answer frees the upstrea
   await (await upstream.connection()).until((peer) => peer.closed || peer.ended);
 });
 
-test("a client that half-closes at the moment its answer is complete still gets it", async () => {
+test("a client that half-closes at the moment its response is complete still gets it", async () => {
   script = () => undefined;
   await start();
   const client = await connectTo(proxy.port);
@@ -389,10 +389,10 @@ describe.each([
     ["behind a request", FIXED, 1],
     ["in the midst of a head", `${FIXED}GET`, 1],
     ["in the midst of a body", `${FIXED}${HALF}`, 1],
-    ["while an answer is written", `${LARGE}${LARGE}${FIXED}${HALF}`, 3],
-    ["while an answer is waited for", `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${FIXED}`, 2],
+    ["while a response is written", `${LARGE}${LARGE}${FIXED}${HALF}`, 3],
+    ["while a response is waited for", `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${FIXED}`, 2],
     ["with a body behind that", `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${FIXED}${FIXED}${HALF}`, 3],
-  ])("gets the answers to all complete requests: %s", async (_name, requests, answers) => {
+  ])("gets the responses to all complete requests: %s", async (_name, requests, answers) => {
     await start();
     script = (peer) =>
       peer.socket.once("data", (head: Buffer) => {
@@ -430,7 +430,7 @@ describe("a client that does not read", () => {
     return client;
   }
 
-  test("makes its requests wait, and gets every answer when it continues", async () => {
+  test("makes its requests wait, and gets every response when it continues", async () => {
     await start();
     const client = await pausedClient();
     client.send(get("/big").repeat(900));
@@ -440,12 +440,12 @@ describe("a client that does not read", () => {
     // What kernels buffer on both sides is some megabytes.
     expect([before > 0, before * 60_000 < 20_000_000]).toEqual([true, true]);
     client.socket.resume();
-    await eventually(() => client.bytes > 900 * 60_000, "for all answers");
+    await eventually(() => client.bytes > 900 * 60_000, "for all responses");
     await eventually(async () => (await answered()) === 900, "for the access log");
     client.socket.destroy();
   });
 
-  test("and half-closed gets its whole answer when it continues", async () => {
+  test("and half-closed gets its whole response when it continues", async () => {
     const size = 12_000_000;
     script = (peer) =>
       peer.socket.once("data", () => {

@@ -431,7 +431,7 @@ describe("an upgrade", () => {
     process.kill(next!, "SIGTERM");
     await eventually(() => isRefused(httpPort), "for the port to be closed");
     process.kill(next!, "SIGTERM");
-    await expect(whole()).rejects.toThrow("closed without an answer");
+    await expect(whole()).rejects.toThrow("closed without a response");
     await eventually(() => processes("master").length === 0, "for both masters to go", SELDOM);
   });
 
@@ -445,7 +445,7 @@ describe("an upgrade", () => {
     // An answer shows that the sockets were passed on: that is done in the turn in which the process is started.
     await ask({ command: "status" });
     portico.signal("SIGKILL");
-    expect(await outcome).toMatch(/portico ended before it had an answer \[control\.no-answer\]/);
+    expect(await outcome).toMatch(/portico ended before it had a response \[control\.no-answer\]/);
     expect(await whole()).toBe(200_000);
     await eventually(async () => (await ask({ command: "reload" })).ok, "for the new master to be in charge");
     expect(await release()).toBe(VERSION);
@@ -514,7 +514,7 @@ describe("a request to a running portico", () => {
     expect(await refusal({ command: "reload" })).toMatch(/ECONNREFUSED \[control\.not-running\]/);
   });
 
-  test("from many at once is done for each, with an answer to each", async () => {
+  test("from many at once is done for each, with a response to each", async () => {
     await start();
     portico.rewrite({ ...config(), workers: 0 });
     const refused = await Promise.all(Array.from({ length: 5 }, () => refusal({ command: "reload" })));
@@ -530,7 +530,7 @@ describe("a request to a running portico", () => {
     for (const text of after) expect(text).toMatch(/2 workers$/);
   });
 
-  test("ends without an answer when the master dies", async () => {
+  test("ends without a response when the master dies", async () => {
     await start({ config: alone() });
     portico.signal("SIGSTOP");
     const outcome = refusal({ command: "reload" });

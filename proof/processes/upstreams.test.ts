@@ -201,7 +201,7 @@ test("a server whose checks fail is down in all workers, over an upgrade too, un
   await eventually(() => log().includes(down), "for it to be down", { seen: log });
   await eventually(async () => (await answerers()) === "b", "for the workers to know");
   // On a busy machine a check may also have got no answer in time.
-  const why = "(?:status 500|no answer within 500 ms)";
+  const why = "(?:status 500|no response within 500 ms)";
   expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(0)} +down +0 +${why}$`, "m"));
   const live = await cli("check", "--live", portico.configFile);
   expect(live).toMatch(

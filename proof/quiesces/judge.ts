@@ -32,7 +32,7 @@ export function judge(
   const digests = new Map(writes.map(({ target, digest }) => [target, digest]));
   const lost = tally.stored.filter(({ target, digest }) => digests.get(target) !== digest);
   const findings = [
-    ...tally.odd.map((one) => `an answer that no rule allows: ${one}`),
+    ...tally.odd.map((one) => `a response that no rule allows: ${one}`),
     ...lost.map(({ target }) => `${target} was answered with success and is not stored whole`),
   ];
   if (code !== null && code !== wanted && !(mayFail && code === NOT_HELD))

@@ -45,7 +45,7 @@ function get(port: number, agent: http.Agent): Promise<boolean> {
       response.on("end", () => resolve(response.statusCode === 200));
       response.on("error", () => resolve(false));
     });
-    request.on("timeout", () => request.destroy(new Error("no answer")));
+    request.on("timeout", () => request.destroy(new Error("no response")));
     request.on("error", () => resolve(false));
   });
 }

@@ -6,7 +6,7 @@ laboratory(
   `npm run soak -- [OPTIONS]: mixed load with aborts on both sides, for a long time
 
 Two front ends on the deployed config get small requests, uploads, downloads, media, WebDAV, clients that leave and
-upstreams that break, over HTTP/1.1, TLS and HTTP/2. One is reloaded again and again. Every answer is checked; memory,
+upstreams that break, over HTTP/1.1, TLS and HTTP/2. One is reloaded again and again. Every response is checked; memory,
 sockets and descriptors must not grow. Every minute all clients leave, and nothing may be held that was not before.`,
   {
     minutes: ["20", "how long"],

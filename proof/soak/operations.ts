@@ -48,7 +48,7 @@ export const OPERATIONS: Readonly<Record<string, { readonly weight: number; read
   "WebDAV rename": { weight: 4, run: rename },
   "client leaves a download": { weight: 4, run: leaveDownload },
   "client leaves an upload": { weight: 4, run: leaveUpload },
-  "upstream cuts an answer": { weight: 3, run: cutAnswer },
+  "upstream cuts a response": { weight: 3, run: cutAnswer },
   "upstream resets": { weight: 3, run: resetByUpstream },
   "upstream refuses an upload": { weight: 3, run: refusedUpload },
 };
@@ -135,7 +135,7 @@ async function cutAnswer(client: Client, protocol: Protocol): Promise<void> {
   const outcome = await outcomeOf(read(answer.body).then(() => answer));
   // A small answer may be cut before its head went out; then it is an error page.
   if (outcome !== "failed" && outcome !== 502)
-    throw new Error(`half an answer was taken for whole: ${outcome}`);
+    throw new Error(`half a response was taken for whole: ${outcome}`);
 }
 
 async function resetByUpstream(client: Client, protocol: Protocol): Promise<void> {
@@ -231,7 +231,7 @@ const ATTEMPTS_MAX = 3;
 function answerOn(stream: http2.ClientHttp2Stream, body: Body): Promise<Answer> {
   return new Promise((resolve, reject) => {
     stream.on("error", reject);
-    stream.on("close", () => reject(new Error("closed without an answer")));
+    stream.on("close", () => reject(new Error("closed without a response")));
     stream.on("response", (fields) =>
       resolve({ status: fields[":status"]!, headers: fields as never, body: stream }),
     );

@@ -4,7 +4,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** Statuses of the informational answers before it. */
+  /** Statuses of the informational responses before it. */
   readonly informational: readonly number[];
   /** The body as it came. */
   readonly pieces: readonly Buffer[];

@@ -53,7 +53,7 @@ async function attack(tally: Tally, server: ServerName, rounds: number): Promise
   await Promise.all(Array.from({ length: CLIENTS }, one));
 }
 
-test.each(NAMES)("%s: each client gets its own answers", async (name) => {
+test.each(NAMES)("%s: each client gets its own responses", async (name) => {
   const { overruns = false, slow = false } = recipe(name);
   const victims = new Tally(stage().port, name);
   const attackers = new Tally(stage().port, name);

@@ -8,18 +8,18 @@ import { NAMES, PYTHON, recipe, type ServerName } from "./servers.js";
 import { stageOf } from "./stage.js";
 import { nextEvent } from "../kit/waiting.js";
 
-/** What is more than a request and its answer: informational answers (RFC 9110, 15.2), and WebSockets (RFC 6455). */
+/** What is more than a request and its answer: informational responses (RFC 9110, 15.2), and WebSockets (RFC 6455). */
 
 const HINTING = NAMES.filter((name) => recipe(name).hints !== undefined);
 const stage = stageOf([...HINTING, "uvicorn"]);
 
-test.each(HINTING)("%s sends informational answers, and HTTP/1.1 clients get them", async (name) => {
+test.each(HINTING)("%s sends informational responses, and HTTP/1.1 clients get them", async (name) => {
   const { status, body, informational } = await ask(stage().port, `/${name}/hints`);
   expect([status, body.toString()]).toEqual([200, "after hints"]);
   expect(informational).toEqual(recipe(name).hints);
 });
 
-test.each(HINTING)("%s sends informational answers, and HTTP/2 clients get them", async (name) => {
+test.each(HINTING)("%s sends informational responses, and HTTP/2 clients get them", async (name) => {
   expect(await askOverHttp2(name)).toEqual({
     informational: recipe(name).hints,
     status: 200,

@@ -39,7 +39,7 @@ export interface Recipe {
   readonly overruns?: boolean;
   /** Whether its workers, when they end, close connections that they had accepted and not read from. */
   readonly dropsAtReload?: boolean;
-  /** Statuses of its informational answers. */
+  /** Statuses of its informational responses. */
   readonly hints?: readonly number[];
   /** Whether it starts a process for each request. */
   readonly slow?: boolean;

@@ -31,7 +31,7 @@ export function connectSession(port: number): ClientHttp2Session {
 
 /** A final answer among what a client received. */
 export interface ReceivedAnswer {
-  /** Statuses of informational answers before it. */
+  /** Statuses of informational responses before it. */
   readonly informational: readonly number[];
   /** Undefined for bytes that are not an answer, or not yet. */
   readonly message: Message | undefined;

@@ -27,7 +27,7 @@ export interface Http1Options {
 
 /** What came back. */
 export interface ClientResult {
-  /** Statuses of informational answers before the final one. */
+  /** Statuses of informational responses before the final one. */
   readonly informational: readonly number[];
   readonly startLine: string;
   readonly fields: readonly Field[];

@@ -131,7 +131,7 @@ function runClient(
       out += chunk.toString("latin1");
       if (out.length <= ANSWER_BYTES_MAX) return;
       child.kill("SIGKILL");
-      done({ looked: false, why: "the answer is too long" });
+      done({ looked: false, why: "the response is too long" });
     });
     child.stderr!.on("data", (chunk: Buffer) => (err += chunk.toString("utf8")));
     child.on("error", (error: NodeJS.ErrnoException) =>
@@ -139,7 +139,7 @@ function runClient(
     );
     child.on("close", (code, signal) => {
       if (code === 0) return done({ looked: true, overrides: parseRows(out, names) });
-      if (signal !== null) return done({ looked: false, why: `no answer within ${timeoutMs / 1000} s` });
+      if (signal !== null) return done({ looked: false, why: `no response within ${timeoutMs / 1000} s` });
       const said = err.trim().replaceAll("\n", "; ").slice(0, SAID_MAX);
       done({ looked: false, why: whyNot(without(said, password), name, client) });
     });

@@ -95,7 +95,7 @@ function webRows({ scheme, host, path }: FileSyncPlace): ExpectationInput[] {
           : []),
         {
           evidence: {},
-          says: "the answer is not the web application's: another program listens on its port",
+          says: "the response is not the web application's: another program listens on its port",
           because: ["public-urls"],
         },
       ],

@@ -58,7 +58,7 @@ export function alive(part: ApplicationPart, causes: Causes = []): readonly Expe
       causes: [
         ...unanswered(part),
         ...causes,
-        { evidence: {}, says: `the answer is not the ${title}'s: another program listens on {upstream}` },
+        { evidence: {}, says: `the response is not the ${title}'s: another program listens on {upstream}` },
       ],
     },
   ];

@@ -55,7 +55,7 @@ export async function asOwner<K extends Operation>(
     z.union([z.strictObject({ answer: schema }), z.strictObject({ refused: REFUSAL })]),
     valuesMax,
   );
-  if (told === undefined) throw noAnswer(uid, path, "the answer is none to what was asked");
+  if (told === undefined) throw noAnswer(uid, path, "the response is none to what was asked");
   if ("answer" in told) return told.answer as Answer<K>;
   const { label } = request as { readonly label?: string };
   throw new Refused(told.refused, operation === "replace" ? "write" : "read", label ?? shown(path), uid);
@@ -103,7 +103,7 @@ function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
       resolve(outcome);
     };
     const late = (failed: string): void => end({ failed, isLate: true });
-    const timer = setTimeout(() => late(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
+    const timer = setTimeout(() => late(`no response within ${timeoutMs / 1000} s`), timeoutMs);
     // Nobody else than the user would stop it, and it need not be waited for.
     const looks = setInterval(() => {
       if (isStopped(child.pid)) late(`the process that works there, process ${child.pid}, was stopped`);
@@ -111,13 +111,13 @@ function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
     child.stdin.on("error", () => undefined);
     child.stdout.on("data", (data: Buffer) => {
       bytes += data.length;
-      if (bytes > bytesMax) end({ failed: "the answer is too long" });
+      if (bytes > bytesMax) end({ failed: "the response is too long" });
       else output.push(data);
     });
     child.on("error", ({ message }) => end({ failed: message }));
     child.on("close", (code, signal) => {
       if (bytes > 0) end({ told: new Untrusted(Buffer.concat(output)) });
-      else end({ failed: `it ended without an answer (${signal ?? `exit code ${code}`})` });
+      else end({ failed: `it ended without a response (${signal ?? `exit code ${code}`})` });
     });
     child.stdin.end(input);
   });

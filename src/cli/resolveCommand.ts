@@ -76,7 +76,7 @@ export function resolutionText(request: TestRequest, resolved: Resolution): stri
     ["virtual server", [virtualServer]],
     ["route", [route]],
     ["client", [isExample ? `${clientAddress}, an example: --client gives another` : clientAddress]],
-    ["answer", answered(resolved)],
+    ["response", answered(resolved)],
     ["fields set", fields],
     ["fields removed", resolved.removedResponseHeaders],
   ];

@@ -16,7 +16,7 @@ export function addUpstreams(program: Command, output: Output, done: (code: numb
     .addHelpText(
       "after",
       `
-A server is up, drained by command, down by its checks (\`health\`), or out: requests got no answer from it, and the workers that saw this leave it out.
+A server is up, drained by command, down by its checks (\`health\`), or out: requests got no response from it, and the workers that saw this leave it out.
 Requests in progress are those of all workers, WebSockets and those of workers that drain among them.
 
 Examples:

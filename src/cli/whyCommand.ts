@@ -207,7 +207,7 @@ function timesOf({ access }: FoundRequest): readonly (readonly [what: string, ms
     ],
     ["to make that connection", connect],
     [
-      "until the upstream's answer, or the failure",
+      "until the upstream's response, or the failure",
       wait === undefined ? undefined : Math.max(0, wait - (connect ?? 0)),
     ],
     ["until the head of the response was sent", head],

@@ -50,7 +50,7 @@ export abstract class Action {
   }
 
   /**
-   * A fixed answer.
+   * A fixed response.
    *
    * @param status 200 to 599
    */
@@ -141,7 +141,7 @@ export interface RedirectOptions {
   readonly path?: string;
 }
 
-/** What a fixed answer contains besides its status. */
+/** What a fixed response contains besides its status. */
 export interface RespondOptions {
   readonly contentType?: string;
   readonly body?: string;

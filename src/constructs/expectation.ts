@@ -4,8 +4,8 @@ import type { Problem } from "../model/index.js";
 import { checkAroundTokens } from "./props/tokens.js";
 
 /**
- * What a route or a virtual server answers: a request that changes nothing, and what its answer has to be. One that says
- * nothing of the answer expects what the action promises.
+ * What a route or a virtual server answers: a request that changes nothing, and what its response has to be. One that says
+ * nothing of the response expects what the action promises.
  */
 export interface ExpectedResponse {
   readonly name?: string;
@@ -29,7 +29,7 @@ export interface ExpectedLocation {
   readonly path: string;
 }
 
-/** A field of an answer; with a name alone it is there with any value. */
+/** A field of a response; with a name alone it is there with any value. */
 export interface ExpectedField {
   readonly name: string;
   readonly value?: string;
@@ -55,7 +55,7 @@ export interface ExpectedCause {
   readonly settings?: readonly string[];
 }
 
-/** What an answer shows. */
+/** What a response shows. */
 export interface ExpectedEvidence {
   readonly status?: readonly number[];
   readonly statusNot?: readonly number[];

@@ -3,7 +3,7 @@ import { any, flag, type PropTable } from "./props/propTable.js";
 import type { TlsMaterial } from "./tlsMaterial.js";
 
 /**
- * Fields that are set or removed in every answer: of the upstream, of files, redirects, fixed answers, and in error
+ * Fields that are set or removed in every response: of the upstream, of files, redirects, fixed responses, and in error
  * pages. Names are compared without case. Fields of the framing and the connection, and those that belong to a single
  * answer, are refused (`config.reserved-response-field`); see docs/response-headers.md.
  */

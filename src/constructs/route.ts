@@ -136,7 +136,7 @@ export interface RouteProps {
   readonly sendTimeoutMs?: number;
   readonly writes?: "byMethod" | "always" | "never";
   /**
-   * Fields that are set or removed in all its answers, error pages included; they take priority over those of its
+   * Fields that are set or removed in all its responses, error pages included; they take priority over those of its
    * virtual server.
    * @default - those of the virtual server
    */
@@ -154,7 +154,7 @@ export interface RouteProps {
   /**
    * What it answers after an apply, or the host rolls back; `portico check --live` and `portico doctor` ask for it too.
    * `false` asks nothing: for a route whose upstream may be down, or answers a `HEAD` with what lasts.
-   * @default - what its action promises: `proxy` an answer of the upstream (no 502, no 504), `redirect` its `Location`,
+   * @default - what its action promises: `proxy` a response of the upstream (no 502, no 504), `redirect` its `Location`,
    * `respond` its status, `staticFiles` no 5xx
    */
   readonly expect?: false | ExpectedResponse | readonly ExpectedResponse[];

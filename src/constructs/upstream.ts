@@ -98,7 +98,7 @@ export interface UpstreamServer {
 export interface UpstreamSticky {
   /**
    * Cookie in which the application keeps a session: requests with the same value go to the same server, by a hash, so no
-   * cookie is added, hosts and pods agree without a word, and when a server goes, only its sessions move. The answer that
+   * cookie is added, hosts and pods agree without a word, and when a server goes, only its sessions move. The response that
    * sets the cookie may come from another server, so servers have to share their sessions; what they keep of one beside
    * that (caches, uploads in parts) stays at one server.
    * @default - none
@@ -179,8 +179,8 @@ export interface UpstreamProps {
    */
   readonly sendTimeoutMs?: number;
   /**
-   * Idle time allowed between two reads of an answer, in milliseconds from 1 to 2147483647; 504 when exceeded before
-   * the answer began.
+   * Idle time allowed between two reads of a response, in milliseconds from 1 to 2147483647; 504 when exceeded before
+   * the response began.
    * @default 60000 (the default application of a front end: 36000000)
    */
   readonly readTimeoutMs?: number;

@@ -192,7 +192,7 @@ export interface VirtualServerProps {
    */
   readonly proxyStatus?: string;
   /**
-   * Fields that are set or removed in all its answers, error pages included.
+   * Fields that are set or removed in all its responses, error pages included.
    * @default - none
    */
   readonly responseHeaders?: ResponseHeaders;

@@ -174,7 +174,7 @@ export interface WebFrontEndProps {
    */
   readonly route?: Omit<RouteProps, "path" | "match" | "action" | "name">;
   /**
-   * Fields that are set or removed in every answer of the application.
+   * Fields that are set or removed in every response of the application.
    * @default - none
    */
   readonly responseHeaders?: ResponseHeaders;

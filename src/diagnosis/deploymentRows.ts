@@ -46,7 +46,7 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
   if (hasItems(evidence, code)) return askItems(evidence);
   const answers = answersOf(evidence, code);
   if (answers.length > 0) return ok(...answers.slice(0, 1).map(describe));
-  return outage(evidence, failed) ?? unknown("No answer came that this row tells of.");
+  return outage(evidence, failed) ?? unknown("No response came that this row tells of.");
 }
 
 /** Directories that static routes serve, as far as the deployment has no row for them. */

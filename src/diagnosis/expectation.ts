@@ -51,7 +51,7 @@ export function statusOf(expected: readonly number[]): Expectation {
 /** The proxy can serve: any status but those of the 500s, as files may be missing. */
 export function serves(): Expectation {
   return {
-    says: "an answer (not a 5xx)",
+    says: "a response (not a 5xx)",
     holds: (answer) => answer.status < 500,
     seen: (answer) => String(answer.status),
   };
@@ -63,7 +63,7 @@ export function serves(): Expectation {
  */
 export function answeredByUpstream(): Expectation {
   return {
-    says: "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy)",
+    says: "a response from the daemon (not a 502 or 504, nor a 404 from the proxy)",
     holds: (answer) =>
       answer.status !== 502 && answer.status !== 504 && !(answer.status === 404 && isOwnErrorPage(answer)),
     seen: (answer) => (isOwnErrorPage(answer) ? `${answer.status} from the proxy` : String(answer.status)),

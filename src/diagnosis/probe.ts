@@ -36,7 +36,7 @@ export async function probe(request: ProbeRequest, options: ProbeOptions): Promi
     const again = method === "HEAD" && answer.status === 404;
     return { answer: again ? await send("GET", request, options, signal) : answer };
   } catch (error) {
-    if (signal.aborted) return { failure: { code: "ETIMEDOUT", message: `no answer in ${timeoutMs} ms` } };
+    if (signal.aborted) return { failure: { code: "ETIMEDOUT", message: `no response in ${timeoutMs} ms` } };
     const { code = "", message } = error as NodeJS.ErrnoException;
     return { failure: { code, message: message === "" ? code : message } };
   }
@@ -161,7 +161,7 @@ function sendHttp2(
   });
 }
 
-const ENDED = "the connection ended without an answer";
+const ENDED = "the connection ended without a response";
 
 function readBody(
   stream: NodeJS.ReadableStream,

@@ -48,7 +48,7 @@ function summaryText({ virtualServer, route, action, upstream, servers, status }
     proxy: `proxied to ${upstream} (${servers})`,
     staticFile: "a file",
     redirect: `redirect, ${status}`,
-    respond: `fixed answer, ${status}`,
+    respond: `fixed response, ${status}`,
     status: "the status",
     error: String(status),
   };

@@ -3,7 +3,7 @@
  * they are filled in.
  */
 
-/** Statuses of the proxy's own answers that a person may see in a browser. */
+/** Statuses of the proxy's own responses that a person may see in a browser. */
 export const ERROR_PAGE_STATUSES = [403, 404, 405, 408, 413, 421, 500, 502, 503, 504] as const;
 
 /** Of one page: each stream of a client that reads nothing holds one, filled in (docs/limits.md). */

@@ -10,7 +10,7 @@ interface TokenFacts {
  * Ways in which a request fails, by the names of RFC 9209, 2.3. The list has those that Portico tells apart, and one that
  * the RFC does not need, because nobody is left who could be told: `client_gone`.
  *
- * A file that is missing, forbidden or unchanged is no failure of a proxy, and no answer of an upstream is, whatever its
+ * A file that is missing, forbidden or unchanged is no failure of a proxy, and no response of an upstream is, whatever its
  * status: those have no token.
  */
 export const ERROR_TOKENS = {
@@ -47,7 +47,7 @@ export const ERROR_TOKENS = {
     fix: "look whether the upstream's host is up and its firewall lets this host in",
   },
   connection_read_timeout: {
-    says: "the upstream stopped in the middle of its answer for longer than `readTimeoutMs`",
+    says: "the upstream stopped in the middle of its response for longer than `readTimeoutMs`",
     fix: "look at the upstream's own log; give it a longer `readTimeoutMs` if such a pause is normal for it",
   },
   connection_write_timeout: {
@@ -79,19 +79,19 @@ export const ERROR_TOKENS = {
     fix: "`portico maintenance off` ends a maintenance; a quiesce ends with its command",
   },
   http_response_incomplete: {
-    says: "the upstream's answer ended before it was complete",
+    says: "the upstream's response ended before it was complete",
     fix: "look at the upstream's own log: it crashed, or announced another length than it sent",
   },
   http_response_header_section_size: {
-    says: "the head of the upstream's answer is longer than `headBytesMax`",
+    says: "the head of the upstream's response is longer than `headBytesMax`",
     fix: "raise `headBytesMax` of the upstream, or have it set fewer cookies",
   },
   http_response_transfer_coding: {
-    says: "the upstream's answer is framed in a way that cannot be read: a transfer coding, or broken chunks",
+    says: "the upstream's response is framed in a way that cannot be read: a transfer coding, or broken chunks",
     fix: "look at the error log for what is wrong, and correct the upstream",
   },
   http_response_timeout: {
-    says: "the upstream did not begin its answer within `readTimeoutMs`",
+    says: "the upstream did not begin its response within `readTimeoutMs`",
     fix: "look at the upstream: it hangs, or works for long; then give it a longer `readTimeoutMs`",
   },
   http_upgrade_failed: {
@@ -99,7 +99,7 @@ export const ERROR_TOKENS = {
     fix: "look whether the upstream serves WebSockets at this path",
   },
   http_protocol_error: {
-    says: "the upstream's answer is no valid HTTP",
+    says: "the upstream's response is no valid HTTP",
     fix: "look at the error log for what is wrong with it, and correct the upstream",
   },
   proxy_internal_error: {
@@ -111,7 +111,7 @@ export const ERROR_TOKENS = {
     fix: "let the proxy's user connect: group and mode of the socket, or the rules of this host's firewall",
   },
   client_gone: {
-    says: "the client's connection, or its stream, ended before it had the whole answer",
+    says: "the client's connection, or its stream, ended before it had the whole response",
     fix: "nothing, if people stop downloads or close pages; else compare the times of the client and of proxies before this one",
   },
 } as const satisfies Readonly<Record<string, TokenFacts>>;

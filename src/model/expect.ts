@@ -3,7 +3,7 @@ import type { DeepReadonly } from "./deepReadonly.js";
 import { line, name, text } from "./fields.js";
 
 /**
- * Expected responses, as a deployment lists them. A row without an answer stands for what the action of its route
+ * Expected responses, as a deployment lists them. A row without a response stands for what the action of its route
  * promises in the config; the host evaluates all rows without knowing any application.
  */
 
@@ -20,15 +20,15 @@ const requestPath = (description: string) =>
 
 const status = z.int().min(100).max(599).describe("A status: 100 to 599.");
 
-/** Where the rows say something about an answer. */
+/** Where the rows say something about a response. */
 const answer = {
   status: z
     .union([status, z.array(status).min(1).max(20)])
-    .describe("Status of the answer, or a list of those that are as good. Without it, any.")
+    .describe("Status of the response, or a list of those that are as good. Without it, any.")
     .optional(),
   from: z
     .literal("upstream")
-    .describe("`upstream`: the answer is no 502, no 504 and no 404 of the proxy.")
+    .describe("`upstream`: the response is no 502, no 504 and no 404 of the proxy.")
     .optional(),
   location: z
     .union([
@@ -67,7 +67,7 @@ const answer = {
       }),
     )
     .max(50)
-    .describe("Fields of the answer.")
+    .describe("Fields of the response.")
     .optional(),
   members: z
     .array(
@@ -95,7 +95,7 @@ const evidence = z
       .optional(),
     http2: z.literal(false).describe("HTTP/2 was not negotiated.").optional(),
   })
-  .describe("What the answer has to show, all of it; `{}` for any answer.");
+  .describe("What the response has to show, all of it; `{}` for any response.");
 
 const cause = z.strictObject({
   evidence,
@@ -110,7 +110,7 @@ const cause = z.strictObject({
     .max(10)
     .describe("Rows of `portico doctor` that explain it where they failed. Without it, those of the proxy.")
     .optional(),
-  fix: line("What to do about it. Without it, the answer is described as it should be.").optional(),
+  fix: line("What to do about it. Without it, the response is described as it should be.").optional(),
   settings: z
     .array(line("An item."))
     .max(20)
@@ -143,7 +143,7 @@ export const expectationFields = {
     .array(cause)
     .max(20)
     .describe(
-      "Why the answer may be another one; messages name the first that fits. Without it, the causes that any proxy knows.",
+      "Why the response may be another one; messages name the first that fits. Without it, the causes that any proxy knows.",
     )
     .optional(),
 };
@@ -167,7 +167,7 @@ export const expectedRow = z.strictObject({
 /** A field of the props of routes and virtual servers; `model/config/parse.ts` reads it. */
 export const expectation = z.strictObject(expectationFields);
 
-/** What an answer should be, as users write it. */
+/** What a response should be, as users write it. */
 export type ExpectationInput = DeepReadonly<z.input<typeof expectation>>;
 /** A row of a deployment's expected responses. */
 export type ExpectedRow = DeepReadonly<z.output<typeof expectedRow>>;

@@ -98,11 +98,11 @@ export interface Answerer {
   /** The client's address, for logs and upstreams: the one that a trusted proxy names, else where the request comes from. */
   readonly clientAddress: string;
   /**
-   * Fields that the config sets in the answer (`responseHeaders`, `hsts`), by lower-case name. The answer to an upgrade
+   * Fields that the config sets in the response (`responseHeaders`, `hsts`), by lower-case name. The response to an upgrade
    * (101) does not have them.
    */
   readonly responseHeaders: Readonly<Record<string, string>>;
-  /** Lower-case names of fields that the config removes from the answer, also if the upstream sent them. */
+  /** Lower-case names of fields that the config removes from the response, also if the upstream sent them. */
   readonly removedResponseHeaders: readonly string[];
 }
 

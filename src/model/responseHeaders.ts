@@ -3,7 +3,7 @@ import { count, flag, text } from "./fields.js";
 import { HOP_BY_HOP } from "./hopByHop.js";
 import type { TextRule } from "./textRule.js";
 
-/** What a virtual server or a route may set for the fields of its answers (decisions 5.5 and 5.6). */
+/** What a virtual server or a route may set for the fields of its responses (decisions 5.5 and 5.6). */
 
 const NAME: TextRule = { pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", lengthMax: 64 };
 /** Printable, so that no value can end its line (RFC 9110, 5.5; RFC 9112, 5). */
@@ -23,7 +23,7 @@ export const responseHeaders = z
       .default({})
       .meta({
         description:
-          "Fields of every answer by name, with values of up to 4096 printable characters. Each replaces all fields " +
+          "Fields of every response by name, with values of up to 4096 printable characters. Each replaces all fields " +
           "of that name, from the client and the upstream alike. A route's take priority over its virtual server's.",
         examples: [{ "X-Content-Type-Options": "nosniff" }],
       }),
@@ -32,13 +32,13 @@ export const responseHeaders = z
       .default([])
       .meta({
         description:
-          "Names of fields that no answer has: the upstream's, those that the virtual server sets, and `Server`.",
+          "Names of fields that no response has: the upstream's, those that the virtual server sets, and `Server`.",
         examples: [["X-Powered-By"]],
       }),
   })
   .prefault({})
   .describe(
-    "Fields that are set or removed in every answer, error pages included. Not in the answer to an upgrade (101).",
+    "Fields that are set or removed in every response, error pages included. Not in the response to an upgrade (101).",
   );
 
 /** A year: the minimum for browsers' preload list. */
@@ -61,7 +61,7 @@ export const hsts = z
   })
   .optional()
   .describe(
-    "Sends `Strict-Transport-Security` (RFC 6797) in every answer over TLS; browsers then refuse http and certificates that they do not trust. Without it, the field is not sent.",
+    "Sends `Strict-Transport-Security` (RFC 6797) in every response over TLS; browsers then refuse http and certificates that they do not trust. Without it, the field is not sent.",
   );
 
 /** Most bytes that the fields set for one route may have in all: many clients accept no head longer than 16 KiB. */
@@ -90,8 +90,8 @@ const DIGEST = removeOnly("is the digest of one content (RFC 9530)");
 
 const RESERVED: ReadonlyMap<string, Reserved> = new Map([
   ...HOP_BY_HOP.map((name) => [name, CONNECTION] as const),
-  ["date", never("is the time of the answer (RFC 9110, 6.6.1)")],
-  ["age", never("is the time that a cache kept the answer (RFC 9111, 5.1)")],
+  ["date", never("is the time of the response (RFC 9110, 6.6.1)")],
+  ["age", never("is the time that a cache kept the response (RFC 9111, 5.1)")],
   [
     "content-type",
     never(
@@ -102,7 +102,7 @@ const RESERVED: ReadonlyMap<string, Reserved> = new Map([
   ["content-encoding", never("says how the content is encoded (RFC 9110, 8.4)")],
   ["content-range", never("says which part of the content follows (RFC 9110, 14.4)")],
   ["vary", never("says what caches have to compare (RFC 9110, 12.5.5)")],
-  ["location", never("belongs to one answer (RFC 9110, 10.2.2)", "Use a redirect as the route's action.")],
+  ["location", never("belongs to one response (RFC 9110, 10.2.2)", "Use a redirect as the route's action.")],
   ["allow", never("lists the methods of one resource (RFC 9110, 10.2.1)")],
   ["www-authenticate", never("is the challenge of a 401 (RFC 9110, 11.6.1)")],
   ["etag", VALIDATOR],

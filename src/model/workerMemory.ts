@@ -75,7 +75,7 @@ function roomOf(memoryBytes: number, workers: number): number {
   return ((memoryBytes - AT_REST_BYTES - (workers - 1) * FURTHER_WORKER_BYTES) * USED_SHARE) / workers;
 }
 
-/** The head of a request, which is kept while it runs, and a piece of an answer that the client does not read. */
+/** The head of a request, which is kept while it runs, and a piece of a response that the client does not read. */
 const streamBytes = (headBytesMax: number): number => headBytesMax + 32 * 1024;
 
 /** The master and one worker. */

@@ -158,7 +158,7 @@ export const CONFIG_ERRORS = {
   },
   "config.reserved-response-field": {
     means:
-      "The field is not the same in every answer, or belongs to the connection or the framing, so an answer with another value would be wrong or could not be read. Some of these fields may be removed; [response-headers.md](response-headers.md) lists them.",
+      "The field is not the same in every response, or belongs to the connection or the framing, so a response with another value would be wrong or could not be read. Some of these fields may be removed; [response-headers.md](response-headers.md) lists them.",
     example: withField("virtualServers[1].responseHeaders", { set: { ETag: '"1"' } }),
   },
   "config.duplicate-response-field": {
@@ -341,7 +341,7 @@ export const CONFIG_ERRORS = {
   },
   "config.no-default-server": {
     means:
-      "Requests on the listener for a name that no virtual server has would get no answer. Portico does not choose a default server.",
+      "Requests on the listener for a name that no virtual server has would get no response. Portico does not choose a default server.",
     example: withField("virtualServers[1].default", false),
   },
   "config.duplicate-route": {
@@ -362,7 +362,7 @@ export const CONFIG_ERRORS = {
     example: withField("virtualServers[1].routes[0].action", { type: "redirect" }),
   },
   "config.body-not-allowed": {
-    means: "HTTP has no body in an answer of this status (RFC 9110, 15).",
+    means: "HTTP has no body in a response of this status (RFC 9110, 15).",
     example: withField("virtualServers[1].routes[0].action", { type: "respond", status: 204, body: "done" }),
   },
   "config.bad-servers": {

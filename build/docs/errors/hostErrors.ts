@@ -127,7 +127,7 @@ export const HOST_ERRORS = {
     "files.no-answer",
     "Portico works on the application's files as the user who owns them, and that took too long or could not be started.",
     "/srv/sync/conf",
-    "could not be reached as user 998, who can change it: no answer within 30 s",
+    "could not be reached as user 998, who can change it: no response within 30 s",
     {
       fix: "Processes of user 998 can hold this up: end them (ps -o pid,stat,args -u 998), and try again.",
     },
@@ -203,7 +203,7 @@ export const HOST_ERRORS = {
     "control.no-answer",
     "Portico received the request, but did not report the outcome in time. It may still carry it out.",
     "/run/portico/control.sock",
-    "no answer within 90 s",
+    "no response within 90 s",
   ),
   ...seen(
     "control.unknown-server",
@@ -338,7 +338,7 @@ export const HOST_ERRORS = {
     "WebDAV daemon: not as expected",
     {
       received: '"502 of the proxy"',
-      allowed: "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy)",
+      allowed: "a response from the daemon (not a 502 or 504, nor a 404 from the proxy)",
     },
   ),
   ...seen(

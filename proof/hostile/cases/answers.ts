@@ -165,8 +165,8 @@ const INFORMATIONAL = answer("HTTP/1.1 100 Continue");
 
 /** 1xx answers, which end nothing (RFC 9110, 15.2). */
 const INFORMATIONALS: readonly AnswerCase[] = [
-  { name: "100 before the answer", pieces: [INFORMATIONAL + framed("Content-Length: 2")], outcome: OK },
-  { name: "102 and 103 before the answer", pieces: [
+  { name: "100 before the response", pieces: [INFORMATIONAL + framed("Content-Length: 2")], outcome: OK },
+  { name: "102 and 103 before the response", pieces: [
       answer("HTTP/1.1 102 Processing"), answer("HTTP/1.1 103 Early Hints", "Link: </a>"),
       framed("Content-Length: 2"),
     ], outcome: OK },
@@ -209,7 +209,7 @@ const HEADS: readonly AnswerCase[] = [
   { name: "600 fields", pieces: [framed("Content-Length: 2", ...Array<string>(600).fill("X-A: b"))], outcome: "502" },
   { name: "fields without an end", pieces: [`HTTP/1.1 200 OK\r\n${"X-A: b\r\n".repeat(50_000)}`], outcome: "502" },
   { name: "a status line without an end", pieces: [`HTTP/1.1 200 ${"b".repeat(200_000)}`], outcome: "502" },
-  { name: "empty lines before the answer", pieces: [`\r\n\r\n${framed("Content-Length: 2")}`], then: "close",
+  { name: "empty lines before the response", pieces: [`\r\n\r\n${framed("Content-Length: 2")}`], then: "close",
     outcome: "502" },
   { name: "an extension of 5 KiB", pieces: [chunked(`2;${"a".repeat(5_000)}\r\nok\r\n${END}`)], then: "close",
     outcome: "cut" },

@@ -221,7 +221,7 @@ function http2Client(options: LoadOptions): Client {
         resolve({ status: Number(headers[":status"]), body: whole(stream) });
       });
       // Nothing, if there was an answer or an error before.
-      stream.on("close", () => reject(new Error(`closed without an answer, code ${stream.rstCode}`)));
+      stream.on("close", () => reject(new Error(`closed without a response, code ${stream.rstCode}`)));
       body?.().pipe(stream);
     });
   return { ask, close: () => session?.close() };

@@ -163,7 +163,7 @@ const ONLY_GENERATED = {
   },
   upgradeInHttp2: {
     allowedBy: "decisions 2.4",
-    why: "hop-by-hop fields of an answer do not pass; nginx sends Upgrade over HTTP/2, and the client refuses it",
+    why: "hop-by-hop fields of a response do not pass; nginx sends Upgrade over HTTP/2, and the client refuses it",
     about: (generated) => generated.channel === "h2" && answers(/^upgrade$/)(generated),
     explains: (_, { nginx, portico }) => nginx["status"] === "0" && portico["complete"] === "true",
   },

@@ -157,12 +157,12 @@ export interface FileSyncProxyProps<
    */
   readonly webdavDestination?: "path" | "absolute" | "unchanged";
   /**
-   * Fields that are set or removed in every answer of the application's routes, error pages included.
+   * Fields that are set or removed in every response of the application's routes, error pages included.
    * @default - none
    */
   readonly responseHeaders?: ResponseHeaders;
   /**
-   * Fields that are set or removed in the answers of single routes; they take priority over `responseHeaders`.
+   * Fields that are set or removed in the responses of single routes; they take priority over `responseHeaders`.
    * @default - none
    */
   readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;

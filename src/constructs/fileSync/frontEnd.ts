@@ -151,7 +151,7 @@ export class FileSyncFrontEnd<
     const { unitDirectory } = this.proxy.paths;
     if (network !== undefined) this.network = new StaticNetwork(this, "Network", { ...network, host });
     if (firewall !== undefined) {
-      // A static address needs no answers from a DHCP server.
+      // A static address needs no responses from a DHCP server.
       this.firewall = addFirewall(this, { dhcpClient: this.network === undefined, ...firewall });
     }
     if (daemons !== undefined) {

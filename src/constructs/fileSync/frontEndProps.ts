@@ -80,13 +80,13 @@ export interface FileSyncFrontEndProps<
    */
   readonly webdavDestination?: "path" | "absolute" | "unchanged";
   /**
-   * Fields that are set or removed in every answer of the application's routes, error pages included;
+   * Fields that are set or removed in every response of the application's routes, error pages included;
    * `FILE_SYNC_RESPONSE_HEADERS` is a set that suits most.
    * @default - none
    */
   readonly responseHeaders?: ResponseHeaders;
   /**
-   * Fields that are set or removed in the answers of single routes, by route: `web`, `webdav`, `fileServer`, `media`,
+   * Fields that are set or removed in the responses of single routes, by route: `web`, `webdav`, `fileServer`, `media`,
    * `avatars`, `page`. They take priority over `responseHeaders`.
    * @default - none
    */

@@ -36,5 +36,5 @@ export interface FileSyncRoutes {
 /** Changes to the upstreams of an application, by name. */
 export type UpstreamOverrides<Upstreams> = { readonly [name in keyof Upstreams]?: Partial<UpstreamProps> };
 
-/** Fields of the answers of an application's routes, by route. */
+/** Fields of the responses of an application's routes, by route. */
 export type RouteResponseFields<Routes> = { readonly [name in keyof Routes]?: ResponseHeaders };

@@ -7,7 +7,7 @@ import type { ForwardedRequest, HeaderList, ProxiedRoute } from "./forwardedRequ
 import type { ActionOf } from "./table.js";
 
 /**
- * What a proxied request and its answer look like on the other side (decisions 2.1 to 2.6, 5.1 and 5.2). Pure: the
+ * What a proxied request and its response look like on the other side (decisions 2.1 to 2.6, 5.1 and 5.2). Pure: the
  * runtime and, in unit tests, `resolve()` both use it.
  */
 
@@ -245,7 +245,7 @@ export class ForwardingRules {
   }
 
   /**
-   * The fields of an answer that pass to the client. Framing, `Server` and `Date` are left to the client's protocol.
+   * The fields of a response that pass to the client. Framing, `Server` and `Date` are left to the client's protocol.
    *
    * @param headers fields as the upstream sent them
    */

@@ -20,7 +20,7 @@ export const respondFields = z
       .default("")
       .meta({ description: "Body, up to 64 KiB.", unit: "characters", examples: ["Nothing here.\n"] }),
   })
-  .describe("A fixed answer.");
+  .describe("A fixed response.");
 
 export const respond: ActionKind<DeepReadonly<z.output<typeof respondFields>>> = {
   upstreams: [],
@@ -28,7 +28,7 @@ export const respond: ActionKind<DeepReadonly<z.output<typeof respondFields>>> =
   redirects: undefined,
   problems: ({ status, body }, at) => {
     if (body === "" || !BODILESS.has(status)) return [];
-    const message = `cannot be sent: an answer of status ${status} has no body`;
+    const message = `cannot be sent: a response of status ${status} has no body`;
     return [problem("config.body-not-allowed", `${at}.body`, message)];
   },
 };

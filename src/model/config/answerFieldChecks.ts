@@ -3,7 +3,7 @@ import { PRELOAD_MAX_AGE_MIN, reservedField, SET_BYTES_MAX } from "../responseHe
 import { answerFieldRules, setBytes } from "./answerFields.js";
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
 
-/** Problems of the fields of answers, other than how they are written. */
+/** Problems of the fields of responses, other than how they are written. */
 export function answerFieldProblems(config: ProxyConfig): Problem[] {
   return config.virtualServers.flatMap((server, s) => {
     const at = `virtualServers[${s}]`;
@@ -78,7 +78,7 @@ function tooLong(server: VirtualServerConfig, route: RouteConfig | undefined, pa
   if (bytes <= SET_BYTES_MAX || (route !== undefined && Object.keys(route.responseHeaders.set).length === 0))
     return [];
   return [
-    problem("config.out-of-range", path, `makes the head of every answer ${bytes} bytes longer`, {
+    problem("config.out-of-range", path, `makes the head of every response ${bytes} bytes longer`, {
       received: bytes,
       allowed: `at most ${SET_BYTES_MAX} bytes, the fields of the virtual server included`,
       fix: "Set fewer or shorter fields: many clients take no longer head than 16 KiB.",

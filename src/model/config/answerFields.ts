@@ -1,7 +1,7 @@
 import type { Scheme } from "../authority.js";
 import type { RouteConfig, VirtualServerConfig } from "./config.js";
 
-/** A field as it is written in an answer. */
+/** A field as it is written in a response. */
 export interface AnswerField {
   readonly name: string;
   readonly value: string;
@@ -11,7 +11,7 @@ export interface AnswerField {
 export type AnswerFieldRules = ReadonlyMap<string, AnswerField | undefined>;
 
 /**
- * The config's rules for the fields of answers: the virtual server's, and the route's, which take priority (decisions
+ * The config's rules for the fields of responses: the virtual server's, and the route's, which take priority (decisions
  * 5.5).
  *
  * @param route undefined if no route matched

@@ -79,7 +79,7 @@ export const dnsProofs = z
         type: z.literal("acme-dns").describe("The kind."),
         url: directoryUrl("URL of the acme-dns server.", "https://auth.example.net"),
         accountsFile: filePath(
-          "File on the host with the server's answer to a registration: JSON with `username`, `password`, " +
+          "File on the host with the server's response to a registration: JSON with `username`, `password`, " +
             '`fulldomain` and `subdomain`; or several of them by name: `{ "example.org": { … } }`. Only root has to read ' +
             "it.",
           "/etc/portico/acme-dns.json",

@@ -43,5 +43,5 @@ export const errorPages = z
   .default([])
   .describe(
     "Pages in place of the proxy's own error pages, for clients that accept `text/html` by its name, as browsers do; " +
-      "all others get the proxy's own. Answers of upstreams and of `respond` pass as they are.",
+      "all others get the proxy's own. Responses of upstreams and of `respond` pass as they are.",
   );

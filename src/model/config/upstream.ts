@@ -147,7 +147,7 @@ export const upstream = z.strictObject({
   sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request; then 504."),
   readTimeoutMs: milliseconds(
     60_000,
-    "Idle time allowed between two reads of an answer; 504 if the answer has not begun.",
+    "Idle time allowed between two reads of a response; 504 if the response has not begun.",
   ),
   connectionsMax: count(
     4_096,
@@ -192,5 +192,5 @@ export const upstream = z.strictObject({
     KEPT.idleTimeoutMs,
     "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s).",
   ),
-  headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest head of an answer; a longer one gets 502."),
+  headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest head of a response; a longer one gets 502."),
 });

@@ -2,7 +2,7 @@ import { type AnswerFieldRules, answerFieldRules } from "../index.js";
 import type { Change } from "./findings.js";
 import type { WayIn } from "./ways.js";
 
-/** Fields by which an answer tells browsers what not to do. */
+/** Fields by which a response tells browsers what not to do. */
 const PROTECTIVE = [
   "strict-transport-security",
   "content-security-policy",
@@ -15,10 +15,10 @@ const PROTECTIVE = [
   "cross-origin-resource-policy",
 ];
 
-/** Fields by which an answer lets pages of other sites read it (Fetch standard, 3.2). */
+/** Fields by which a response lets pages of other sites read it (Fetch standard, 3.2). */
 const OPENING = ["access-control-allow-origin", "access-control-allow-credentials"];
 
-/** Fields of answers that are gone, or allow more than before. */
+/** Fields of responses that are gone, or allow more than before. */
 export function answerFieldChanges(was: WayIn, is: WayIn): readonly Change[] {
   const [from, to] = [was, is].map(({ server, route, listener }) =>
     answerFieldRules(server, route, listener.protocol),

@@ -19,7 +19,7 @@ export const FINDINGS = {
   "way.elsewhere": ["error", "requests reach another application, another path of it, or other files"],
   "way.answered": [
     "note",
-    "requests get another redirect, fixed answer or status page, and reach nothing behind it",
+    "requests get another redirect, fixed response or status page, and reach nothing behind it",
   ],
   "way.closed": ["note", "what led somewhere is answered with 404"],
   "way.writable": ["error", "requests can change what they could not"],
@@ -43,13 +43,13 @@ export const FINDINGS = {
   ],
   "maintenance.allowed": ["warning", "further addresses are served during maintenance"],
   "limit.raised": ["warning", "clients may use more than they could"],
-  "field.removed": ["error", "a field of the answer that protects browsers is no longer sent"],
+  "field.removed": ["error", "a field of the response that protects browsers is no longer sent"],
   "field.changed": [
     "warning",
-    "a field of the answer that protects browsers has a value that may allow more",
+    "a field of the response that protects browsers has a value that may allow more",
   ],
-  "field.cross-origin": ["error", "pages of other sites may read answers that they could not"],
-  "version.shown": ["warning", "answers name the version of portico"],
+  "field.cross-origin": ["error", "pages of other sites may read responses that they could not"],
+  "version.shown": ["warning", "responses name the version of portico"],
 } as const satisfies Record<string, readonly [FindingLevel, string]>;
 
 export type FindingId = keyof typeof FINDINGS;

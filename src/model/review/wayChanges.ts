@@ -74,7 +74,7 @@ function symlinks(
   return [{ id: "files.symlinks", place: `${place}.action.symlinks`, old: was.symlinks, new: is.symlinks }];
 }
 
-/** Who sees what goes on, and how much of clients: it leads to nothing behind the proxy, and is no fixed answer either. */
+/** Who sees what goes on, and how much of clients: it leads to nothing behind the proxy, and is no fixed response either. */
 function statusChanges(was: Way, { route: { action: is }, place }: WayIn): readonly Change[] {
   if (is.type !== "status") return [];
   const before = was?.route.action.type === "status" ? was.route.action : undefined;

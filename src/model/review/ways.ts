@@ -15,7 +15,7 @@ import { restBelow } from "../actions/staticPath.js";
 import type { NormalisedPath } from "../target.js";
 
 /**
- * What is reachable: the one answer for the table and the graph of a review, and for `portico check --against`. The
+ * What is reachable: the one source for the table and the graph of a review, and for `portico check --against`. The
  * router decides, so that no other code has its own idea of what takes a request.
  */
 

@@ -75,7 +75,7 @@ function serviceAlerts({
       summary:
         '{{ $value | printf "%.1f" }} % of {{ $labels.server }}/{{ $labels.route }} fail on {{ $labels.instance }}',
       description:
-        "Answers of 5xx. Fix: `portico doctor` names the cause; `portico upstreams` shows servers that are down; the error log has a line for each answer that the proxy made.",
+        "Responses of 5xx. Fix: `portico doctor` names the cause; `portico upstreams` shows servers that are down; the error log has a line for each response that the proxy made.",
     },
     {
       name: "PorticoUpstreamDown",

@@ -84,7 +84,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "Requests by status",
-    description: "499: the client left before there was an answer.",
+    description: "499: the client left before there was a response.",
     unit: "reqps",
     width: 12,
     queries: [
@@ -124,7 +124,7 @@ const PANELS: readonly Panel[] = [
   {
     title: "Time to first byte",
     description:
-      "From the whole head of a request to the head of its answer; it does not grow with the length of a download.",
+      "From the whole head of a request to the head of its response; it does not grow with the length of a download.",
     unit: "s",
     width: 12,
     queries: QUANTILES.map((quantile) => ({

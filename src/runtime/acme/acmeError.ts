@@ -50,7 +50,7 @@ const NETWORK: readonly (readonly [codes: readonly string[], words: string])[] =
   [["ENOTFOUND", "ENODATA"], "no address is known for this name"],
   [["EAI_AGAIN", "ESERVFAIL", "ETIMEOUT"], "the DNS servers of this host did not answer"],
   [["ECONNREFUSED"], "the connection was refused"],
-  [["ECONNRESET", "EPIPE"], "the connection was closed before the answer"],
+  [["ECONNRESET", "EPIPE"], "the connection was closed before the response"],
   [["ETIMEDOUT"], "nothing answered the connection"],
   [["ENETUNREACH", "EHOSTUNREACH"], "there is no route to it"],
 ];

@@ -128,7 +128,7 @@ function readLine(socket: TLSSocket): Promise<unknown> {
     socket.on("error", reject);
     socket.on("close", () => {
       clearTimeout(timer);
-      reject(new Error("the connection was closed before the answer"));
+      reject(new Error("the connection was closed before the response"));
     });
   });
 }

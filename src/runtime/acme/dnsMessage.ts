@@ -58,14 +58,14 @@ export function refusalIn(answer: Buffer, request: SignedMessage, key: TsigKey):
   try {
     return readRefusal(answer, request, key);
   } catch {
-    return "its answer is not a DNS message";
+    return "its response is not a DNS message";
   }
 }
 
 function readRefusal(answer: Buffer, request: SignedMessage, key: TsigKey): string | undefined {
   const flags = answer.readUInt16BE(2);
   if (answer.readUInt16BE(0) !== request.bytes.readUInt16BE(0) || (flags & 0xf800) !== (0x8000 | UPDATE))
-    return "its answer is to another message";
+    return "its response is to another message";
   const tsig = tsigIn(answer);
   const code = flags & 15;
   if (code !== 0) {
@@ -74,14 +74,14 @@ function readRefusal(answer: Buffer, request: SignedMessage, key: TsigKey): stri
     return `it refuses the update (${name})${why === undefined ? "" : `: ${why}`}`;
   }
   if (tsig?.name !== key.name || tsig.algorithm !== key.algorithm)
-    return "its answer is not signed with the key";
+    return "its response is not signed with the key";
   // As it was before it was signed.
   const message = Buffer.from(answer.subarray(0, tsig.start));
   message.writeUInt16BE(answer.readUInt16BE(ADDITIONAL_COUNT) - 1, ADDITIONAL_COUNT);
   const parts = [u16(request.mac.length), request.mac, message, variables(key, tsig)];
   const expected = macOf(key, parts);
   const genuine = tsig.mac.length === expected.length && timingSafeEqual(tsig.mac, expected);
-  return genuine ? undefined : "its answer is not signed with the key";
+  return genuine ? undefined : "its response is not signed with the key";
 }
 
 const RESPONSE_CODES: Readonly<Record<number, readonly [name: string, hint?: string]>> = {

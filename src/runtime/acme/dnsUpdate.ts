@@ -65,7 +65,7 @@ function exchange(
     socket.on("close", () => {
       clearTimeout(timer);
       signal.removeEventListener("abort", stop);
-      reject(new Error("it closed the connection without an answer"));
+      reject(new Error("it closed the connection without a response"));
     });
   });
 }

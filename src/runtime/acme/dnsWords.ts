@@ -34,7 +34,7 @@ function writing(dns: DnsProofsConfig): string {
     case "program":
       return `Call ${dns.command} by hand with the same arguments, as the user of the service.`;
     case "acme-dns":
-      return `Check ${dns.accountsFile} against the answer of ${dns.url} to the registration.`;
+      return `Check ${dns.accountsFile} against the response of ${dns.url} to the registration.`;
   }
 }
 

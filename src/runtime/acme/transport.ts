@@ -86,7 +86,9 @@ export class Transport {
         response.on("error", reject);
         response.on("data", (chunk: Buffer) => {
           if (bytes + chunk.length > BODY_BYTES_MAX) {
-            reject(new AcmeError("badAnswer", `the answer of ${peer} from ${url} is longer than a megabyte`));
+            reject(
+              new AcmeError("badAnswer", `the response of ${peer} from ${url} is longer than a megabyte`),
+            );
             return void sent.destroy();
           }
           bytes += chunk.copy(content, bytes);
@@ -99,7 +101,7 @@ export class Transport {
           }),
         );
         // `end` is not emitted for an answer that was cut off.
-        response.on("close", () => reject(new Error("the answer is cut off")));
+        response.on("close", () => reject(new Error("the response is cut off")));
       });
       const late = (): void => void sent.destroy(new Error("it did not answer in time"));
       let timer = setTimeout(late, ANSWER_MS);
@@ -113,7 +115,7 @@ export class Transport {
         clearTimeout(timer);
         signal.removeEventListener("abort", stop);
         // After 101, which nobody asked for, nothing else is emitted.
-        if (!answered) reject(new Error("it closed the connection without an answer"));
+        if (!answered) reject(new Error("it closed the connection without a response"));
       });
       sent.on("error", (error: NodeJS.ErrnoException) => {
         const stale = sent.reusedSocket && !answered && CLOSED.has(error.code ?? "");

@@ -29,8 +29,8 @@ export const FAMILIES = {
     name: "http_server_request_duration_seconds",
     type: "histogram",
     help:
-      "Requests and how long each took, from its whole head to the end of its answer. Without a route where none " +
-      "matched; a status of 499 where the client left before there was an answer.",
+      "Requests and how long each took, from its whole head to the end of its response. Without a route where none " +
+      "matched; a status of 499 where the client left before there was a response.",
     labels: [...ROUTE, "http_route", "url_scheme", "http_request_method", "http_response_status_code"],
     scale: 1_000,
     bounds: DURATIONS_MS,
@@ -38,7 +38,7 @@ export const FAMILIES = {
   firstByte: {
     name: "portico_time_to_first_byte_seconds",
     type: "histogram",
-    help: "How long the head of an answer took, from the whole head of its request. A long download does not change it.",
+    help: "How long the head of a response took, from the whole head of its request. A long download does not change it.",
     labels: ROUTE,
     scale: 1_000,
     bounds: DURATIONS_MS,

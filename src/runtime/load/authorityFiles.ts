@@ -66,7 +66,7 @@ const RUNNABLE = "Install the program, executable by the user that runs portico.
 const TSIG_KEY =
   'Write it as `tsig-keygen -a hmac-sha256 NAME` does: key "NAME" { algorithm hmac-sha256; secret "BASE64"; };';
 const ACCOUNT =
-  "Put the server's answer to a registration into the file (`username`, `password`, `fulldomain`, `subdomain`), or several by name.";
+  "Put the server's response to a registration into the file (`username`, `password`, `fulldomain`, `subdomain`), or several by name.";
 
 const BASE64URL = "Put the MAC key into the file as the authority gave it, in base64url on one line.";
 

@@ -48,13 +48,13 @@ export function send(
       done({ ok: false, why: `it answers ${status}${hintOf(status)}`, ...retryMs });
     });
     const timer = setTimeout(
-      () => done({ ok: false, why: `no answer within ${deadlineMs / 1_000} s` }),
+      () => done({ ok: false, why: `no response within ${deadlineMs / 1_000} s` }),
       deadlineMs,
     );
     const stop = (): void => done({ ok: false, why: "portico stops" });
     signal.addEventListener("abort", stop);
     sent.on("error", (error) => done({ ok: false, why: reasonOf(error) }));
-    sent.on("close", () => done({ ok: false, why: "it closed the connection without an answer" }));
+    sent.on("close", () => done({ ok: false, why: "it closed the connection without a response" }));
     sent.end(body);
     if (signal.aborted) stop();
   });

@@ -113,7 +113,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       case FrameType.Settings:
         return this.onSettings(flags, stream, bytes, from, to);
       case FrameType.PushPromise:
-        throw protocolError("PUSH_PROMISE from a client");
+        throw protocolError("PUSH_PROMISE");
       case FrameType.Ping:
         return this.onPing(flags, stream, bytes, from, to);
       case FrameType.GoAway:

@@ -316,7 +316,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   private writeHead(head: AnswerHead): void {
     const fault = this.connection.sendHead(this, head);
     if (fault === undefined) return;
-    this.route?.errorLog.write("crit", `answer cannot be sent: ${fault}`, this);
+    this.route?.errorLog.write("crit", `response cannot be sent: ${fault}`, this);
     this.headSent = true;
     this.errorToken = "proxy_internal_error";
     // Whatever the action still sends, nothing follows a reset (RFC 9113, 5.1).

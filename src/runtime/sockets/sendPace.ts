@@ -122,7 +122,7 @@ interface Loan {
   readonly bytes: number;
 }
 
-/** With more than this unread, a client gets no informational answers. */
+/** With more than this unread, a client gets no informational responses. */
 export const HELD_UP_BYTES = 65_536;
 
 /** Measured best for proxied answers: the fewer reads, the fewer times the upstream is woken. */

@@ -37,7 +37,7 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
     const failed = (code: "control.not-running" | "control.no-answer", message: string, fix?: string): void =>
       done({ ok: false, problems: [problem(code, path, message, fix === undefined ? {} : { fix })] });
     const timer = setTimeout(
-      () => failed("control.no-answer", `no answer within ${Math.round(timeoutMs / 1000)} s`),
+      () => failed("control.no-answer", `no response within ${Math.round(timeoutMs / 1000)} s`),
       timeoutMs,
     );
     let asked = false;
@@ -56,7 +56,7 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
       if (end === -1 && bytes < ANSWER_BYTES_MAX) return;
       const outcome = new Untrusted(Buffer.concat(read)).opened(OUTCOME, ANSWER_VALUES_MAX);
       if (outcome !== undefined) done(outcome);
-      else failed("control.no-answer", "the answer cannot be read");
+      else failed("control.no-answer", "the response cannot be read");
     });
     socket.once("end", () => failed("control.no-answer", ENDED));
   });
@@ -65,7 +65,7 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
 const FIXES: Readonly<Record<string, string>> = {
   EACCES: "Run it as root, or as the user that the service runs as.",
 };
-const ENDED = "portico ended before it had an answer";
+const ENDED = "portico ended before it had a response";
 const ANSWER_BYTES_MAX = 1_048_576;
 const ANSWER_VALUES_MAX = 100_000;
 

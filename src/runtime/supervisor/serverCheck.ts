@@ -62,7 +62,7 @@ export class ServerCheck {
           }
         } catch (error) {
           if (!(error instanceof HeadError)) throw error;
-          done(`an answer that is none: ${error.message}`);
+          done(`a response that is none: ${error.message}`);
         }
       };
       const { socket, tcp } = openLink(this.to, tls, buffer, receive, this.header);
@@ -74,14 +74,14 @@ export class ServerCheck {
         resolve(why);
       };
       const aborted = (): void => done("it was ended");
-      const stop = whenLate(timeoutMs, () => done(`no answer within ${timeoutMs} ms`));
+      const stop = whenLate(timeoutMs, () => done(`no response within ${timeoutMs} ms`));
       signal.addEventListener("abort", aborted);
       const errored = (error: NodeJS.ErrnoException): void =>
         done((tls && tlsFailure(error, tls.name)) ?? error.code ?? "the connection failed");
       socket.on("error", errored);
       if (tls) tcp.on("error", errored);
-      socket.on("close", () => done("it closed the connection without an answer"));
-      socket.on("end", () => done("it closed the connection without an answer"));
+      socket.on("close", () => done("it closed the connection without a response"));
+      socket.on("end", () => done("it closed the connection without a response"));
       socket.once(tls ? "secureConnect" : "connect", () => {
         if (health.tcp) return done();
         if (tls) socket.uncork();

@@ -22,7 +22,7 @@ export function connectTimedOut(link: Link): Failed {
  * @param answered whether its answer has begun
  */
 export function timedOut(writing: boolean, answered: boolean): Failed {
-  const what = writing ? "sending request to" : "reading answer from";
+  const what = writing ? "sending request to" : "reading response from";
   const read = answered ? "connection_read_timeout" : "http_response_timeout";
   const token = writing ? "connection_write_timeout" : read;
   return { status: 504, message: `upstream timed out while ${what} upstream`, token };
@@ -88,7 +88,7 @@ const CONNECT_TOKENS: Readonly<Partial<Record<string, ErrorToken>>> = {
 export function invalidAnswer(error: HeadError | ChunkError): Failed {
   return {
     status: 502,
-    message: `upstream sent an invalid answer: ${error.message}`,
+    message: `upstream sent an invalid response: ${error.message}`,
     token: invalidToken(error),
   };
 }
@@ -102,13 +102,13 @@ function invalidToken(error: HeadError | ChunkError): ErrorToken {
 /** It came before the request was sent, which goes to another connection. */
 export const TOO_EARLY: Failed = {
   status: 502,
-  message: "upstream sent an answer before the request",
+  message: "upstream sent a response before the request",
   token: "http_protocol_error",
 };
 
 /** TLS distinguishes an end from a cut. */
 export const TLS_CUT: Failed = {
   status: 502,
-  message: "upstream closed connection without an end of TLS: its answer is cut off",
+  message: "upstream closed connection without an end of TLS: its response is cut off",
   token: "http_response_incomplete",
 };

@@ -201,7 +201,7 @@ export class UpstreamPool {
     const now = coarseNow();
     if (now >= this.singleUseUntil)
       this.warn(
-        `upstream "${this.config.name}" sent bytes that belong to no answer: ` +
+        `upstream "${this.config.name}" sent bytes that belong to no response: ` +
           `for ${SINGLE_USE_MS / 1_000} s its connections are used for one request each`,
       );
     this.singleUseUntil = now + SINGLE_USE_MS;

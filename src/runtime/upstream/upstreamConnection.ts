@@ -251,14 +251,14 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private readHead(chunk: Buffer, at: number): number {
     // RFC 9112, 2.2: before requests empty lines are skipped; before an answer they could be endless.
-    if (this.reader.empty && chunk[at] === CR) throw new HeadError(400, "empty line before the answer");
+    if (this.reader.empty && chunk[at] === CR) throw new HeadError(400, "empty line before the response");
     if (!this.reader.read(chunk, at)) return chunk.length;
     const { next } = this.reader;
     const head = parseResponseHead(this.reader, this.method, HEADER_COUNT_MAX, this.answer!.wantsList);
     this.reader.release();
     if (head.status < 200 && head.status !== 101) {
       if (++this.informational > INFORMATIONAL_MAX)
-        throw new HeadError(400, "too many informational answers");
+        throw new HeadError(400, "too many informational responses");
       this.answer!.onInformational(head);
       return next;
     }

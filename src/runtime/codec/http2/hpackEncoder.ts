@@ -14,7 +14,7 @@ export interface AnswerHead {
   readonly status: number;
   /** Value of `server`; undefined for none. */
   readonly server: string | undefined;
-  /** Value of `date`; empty for informational answers, which have none. */
+  /** Value of `date`; empty for informational responses, which have none. */
   readonly date: string;
   readonly headers: HeaderList;
   /** Value of `content-length`; -1 for none. */
