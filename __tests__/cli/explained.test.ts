@@ -216,3 +216,14 @@ test.each([
   const text = await said("why", "abc", "--log", logged({ error }));
   expect(text).toContain(`\nfailed: ${error}\n  ${says}\n`);
 });
+
+test.each([
+  [null, [], null],
+  [undefined, [], null],
+  ["https://a.example/b", [], "https://a.example/b"],
+  ["https://a.example/b?token=SECRET", [], "https://a.example/b?..."],
+  ["https://a.example/b?token=SECRET", ["--show-secrets"], "https://a.example/b?token=SECRET"],
+])("a referer that is logged as %j, with %j: %j", async (referer, options, shown) => {
+  const text = await said("why", "abc", "--json", ...options, "--log", logged({ referer }));
+  expect(JSON.parse(text)).toMatchObject({ request: { referer: shown } });
+});

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
-import { authorityFileProblems } from "../../src/runtime/load/authorityFiles.js";
+import { authorityFileProblems, filesMark } from "../../src/runtime/load/authorityFiles.js";
 import {
   certificatesOf,
   certificateWarnings,
@@ -174,6 +174,33 @@ describe("files of an authority", () => {
       `${code} ${path} ${message}`.replaceAll(folder, ""),
     );
   const rootsAt = "certificateAuthorities[0].roots (/roots.pem)";
+
+  // With another mark, a reload asks the authority anew, by the new files.
+  test.each<[string, (file: string) => object]>([
+    ["roots", (roots) => ({ roots })],
+    ["key of the account", (keyFile) => ({ externalAccountBinding: { keyId: "a", keyFile } })],
+    [
+      "key of DNS updates",
+      (keyFile) => ({
+        challenge: "dns-01",
+        dns: { type: "rfc2136", server: { address: "192.0.2.53" }, zone: "a.example", keyFile },
+      }),
+    ],
+  ])(
+    "another content of its only file, the %s, is another mark, and the same is the same",
+    async (_, named) => {
+      const file = join(folder, "marked");
+      const mark = async (content: string): Promise<string | undefined> => {
+        writeFileSync(file, content);
+        return filesMark(withAuthority(named(file)).certificateAuthorities[0]!);
+      };
+      const first = await mark("one");
+      expect(first).toMatch(/./);
+      expect(await mark("two")).not.toBe(first);
+      expect(await mark("one")).toBe(first);
+      expect(await filesMark(withAuthority({}).certificateAuthorities[0]!)).toBeUndefined();
+    },
+  );
 
   test.each<[string, () => string, string[]]>([
     ["two good ones", () => ec.cert + ec.cert, []],

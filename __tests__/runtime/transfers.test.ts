@@ -133,10 +133,15 @@ test("a response is a download, an open tunnel a tunnel; a method that nobody kn
   const request = { ...running(0).request, bodyLength: 0, method: "\x1b[2J" };
   const download = running(0, { request, status: 200, headSent: true, bodyBytesSent: 5, answerBytes: 50 });
   const tunnel = running(7, { request: { ...request, upgrade: "websocket" }, status: 101, headSent: true });
-  const seen = new Transfers().look([download, tunnel]).transfers;
-  expect(seen.map(({ kind, method, bytesTotal }) => [kind, method, bytesTotal])).toEqual([
-    ["tunnel", "other", undefined],
+  const sent = (answerBytes: number) => ({ request, status: 200, headSent: true, answerBytes });
+  const empty = running(0, { ...sent(0), bodyBytesSent: 2 });
+  const unknown = running(0, { ...sent(-1), bodyBytesSent: 1 });
+  const seen = new Transfers().look([download, tunnel, empty, unknown]).transfers;
+  expect(seen.map((one) => [one.kind, one.method, "bytesTotal" in one ? one.bytesTotal : "none"])).toEqual([
+    ["tunnel", "other", "none"],
     ["download", "other", 50],
+    ["download", "other", "none"],
+    ["download", "other", "none"],
   ]);
 });
 

@@ -466,6 +466,18 @@ describe("a write that fails rolls back, and is named:", () => {
     });
   });
 
+  test("a file system without a number of files that it can hold, as btrfs is, has room", async () => {
+    site.deliver(one);
+    await site.activate();
+    await withMount("/usr/share/zzz", "size=1m,nr_inodes=0", async () => {
+      site.deliver({ ...two, "/usr/share/zzz/file": { role: "other", content: "x" } });
+      await site.activate();
+      expect(site.read("/usr/share/zzz/file")).toBe("x");
+      site.deliver(one);
+      await site.activate();
+    });
+  });
+
   test.each([
     ["bytes", "size=64k", /has \d+ KiB left/],
     ["files", "size=1m,nr_inodes=1", /can hold 0 more files/],

@@ -52,6 +52,8 @@ test("promtool finds nothing, and Prometheus has what was counted", async () => 
     'sum(http_server_request_duration_seconds_count{route="all",http_response_status_code="200"})';
   expect(await query(requests)).toBe("5");
   expect(await query("portico_response_body_bytes_total{route='all'}")).toBe("25");
+  for (const kind of ["master", "worker"])
+    expect(Number(await query(`portico_resident_memory_bytes{process="${kind}"}`))).toBeGreaterThan(2 ** 20);
   const quantile = "histogram_quantile(0.9, sum by (le) (http_server_request_duration_seconds_bucket))";
   expect(Number(await query(quantile))).toBeGreaterThan(0);
   prometheus.kill();

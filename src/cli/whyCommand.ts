@@ -226,13 +226,14 @@ function asJson(
 ): object {
   const { access, errors, read } = found;
   const fields = access?.fields ?? {};
+  const referer = textOf(fields["referer"]);
   const request =
     access === undefined
       ? null
       : {
           ...fields,
           target: shownTarget(textOf(fields["target"]) ?? "", secrets),
-          referer: fields["referer"] === null ? null : shownTarget(textOf(fields["referer"]) ?? "", secrets),
+          referer: referer === undefined ? null : shownTarget(referer, secrets),
         };
   return {
     file,
