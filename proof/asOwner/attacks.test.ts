@@ -808,13 +808,13 @@ test("a child is asked once, in a session of its own, and knows nothing of us bu
       cwd: "/",
       isLeader: true,
     });
-    // A program that it started, and that outlives it, keeps nothing open here.
+    // A program that it started, and that outlives it and our patience, keeps nothing open here.
     const handles = (): number =>
       process.getActiveResourcesInfo().filter((each) => /Pipe|Timeout/.test(each)).length;
     fs.writeFileSync(
       ownerProgram.path,
       `import { spawn } from "node:child_process"; import fs from "node:fs";
-      const { pid } = spawn("sleep", ["60"], { detached: true, stdio: "inherit" });
+      const { pid } = spawn("sleep", ["600"], { detached: true, stdio: "inherit" });
       fs.writeFileSync(${JSON.stringify(at("pids"))}, pid + " " + process.pid);
       setInterval(() => {}, 1000);`,
     );
