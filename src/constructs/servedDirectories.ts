@@ -106,7 +106,7 @@ function hiddenDirectoryProblems(served: readonly Served[]): Problem[] {
   return served.flatMap(({ route, directory }) => {
     const hidden = TEMPORARY.find((path) => isWithin(directory, path));
     if (hidden === undefined) return [];
-    const message = `is below ${hidden}, where the service has an empty directory of its own (PrivateTmp=)`;
+    const message = `is below ${hidden}, where the service sees an empty directory (PrivateTmp=)`;
     const more = { received: directory, allowed: "a directory elsewhere, such as /srv/files" };
     return [problem("unit.no-access", `${route.node.path}.action`, message, more)];
   });
