@@ -54,7 +54,7 @@ describe("resolve", () => {
   ])("%s %j is answered by %j", (url, more, answer) => {
     const { status, stdout, stderr } = resolve(url, ...more);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    expect(stdout.split("\n").map((line) => line.replace(/^ *(?:answer)? +/, ""))).toContain(answer);
+    expect(stdout.split("\n").map((line) => line.replace(/^ *(?:response)? +/, ""))).toContain(answer);
   });
 
   test("as JSON it is what `resolve` of unit tests returns", () => {
