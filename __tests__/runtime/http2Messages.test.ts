@@ -10,7 +10,7 @@ import { ConnectionError, ErrorCode } from "../../src/runtime/codec/http2/protoc
 import { parseRequestHead } from "../../src/runtime/codec/http2/requestFields.js";
 import { readSettings, serverPreface } from "../../src/runtime/codec/http2/settings.js";
 import { SINGLE_FIELDS } from "../../src/runtime/codec/request.js";
-import { frame, Frame } from "../../proof/kit/http2RawClient.js";
+import { Frame, frame, PADDED, PREFACE } from "../../proof/kit/http2RawClient.js";
 
 /** HTTP/2 at the edges of what is taken: frames in whatever pieces they come, settings, windows, blocks and heads. */
 
@@ -28,9 +28,6 @@ function codeOf(step: () => unknown): ErrorCode | undefined {
 }
 
 describe("frames", () => {
-  const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
-  const PADDED = 8;
-
   /** What a client's bytes come to, read in pieces of one size. */
   function seen(bytes: Buffer, size: number, stopAfter = Infinity): string[] {
     const events: string[] = [];

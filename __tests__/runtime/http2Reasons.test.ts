@@ -6,6 +6,9 @@ import {
   frame,
   GET,
   hpack,
+  PADDED,
+  PREFACE,
+  PRIORITY,
   RawClient,
 } from "../../proof/kit/http2RawClient.js";
 import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../proof/kit/http2Server.js";
@@ -30,10 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SETTINGS = frame(Frame.SETTINGS, 0, 0, "");
-const PADDED = 8;
-const PRIORITY = 0x20;
 const MOST = 0x7fff_ffff;
 
 const headers = (stream: number, block: Buffer | string, flags = END_STREAM): Buffer =>
@@ -94,12 +94,12 @@ test.each<[reason: string, ...frames: Buffer[]]>([
   ["window too large", put, update(1, 1), setting(4, MOST)],
   ["frame too long", frame(Frame.PING, 0, 0, "x".repeat(16_385))],
 ])("%s", async (reason, ...frames) => {
-  expect(await logged(Buffer.from(PREFACE), SETTINGS, ...frames)).toBe(reason);
+  expect(await logged(PREFACE, SETTINGS, ...frames)).toBe(reason);
 });
 
 test.each<[reason: string, ...bytes: Buffer[]]>([
-  ["invalid connection preface", Buffer.from(PREFACE.replace("SM", "SN"))],
-  ["client sent no SETTINGS frame at the start", Buffer.from(PREFACE), get(1)],
+  ["invalid connection preface", Buffer.from(String(PREFACE).replace("SM", "SN"))],
+  ["client sent no SETTINGS frame at the start", PREFACE, get(1)],
 ])("%s", async (reason, ...bytes) => {
   expect(await logged(...bytes)).toBe(reason);
 });

@@ -7,6 +7,9 @@ import {
   frame,
   GET,
   hpack,
+  PADDED,
+  PREFACE,
+  PRIORITY,
   RawClient,
 } from "../../proof/kit/http2RawClient.js";
 import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../proof/kit/http2Server.js";
@@ -36,11 +39,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const LAST = "the end!";
-const PADDED = 8;
 const STREAMS_MAX = 128;
-const PRIORITY = 0x20;
 const MIB = 1_048_576;
 
 /** What the server says to these frames: heads, resets and the end of the connection, until it answers the last frame. */

@@ -7,6 +7,7 @@ import {
   frame,
   GET,
   hpack,
+  PADDED,
   RawClient,
 } from "../../proof/kit/http2RawClient.js";
 import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../proof/kit/http2Server.js";
@@ -38,7 +39,6 @@ const actions: Parameters<typeof startHttp2Server>[0]["actions"] = {
   },
 };
 
-const PADDED = 8;
 const PRIORITY_UPDATE = 0x10;
 const UNKNOWN = 0x42;
 const put = hpack(GET.map(([name, value]) => [name, name === ":method" ? "PUT" : value] as const));

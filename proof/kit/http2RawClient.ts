@@ -1,6 +1,9 @@
 import type * as net from "node:net";
 import * as tls from "node:tls";
 
+/** What a client begins with (RFC 9113, 3.4). */
+export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
 /** Frame types and flags of RFC 9113, 6. */
 export const Frame = {
   DATA: 0,
@@ -16,6 +19,8 @@ export const Frame = {
 } as const;
 export const END_STREAM = 0x1;
 export const END_HEADERS = 0x4;
+export const PADDED = 0x8;
+export const PRIORITY = 0x20;
 export const ACK = 0x1;
 
 export interface ReceivedFrame {
@@ -65,7 +70,7 @@ export class RawClient {
       socket.once("error", reject);
     });
     if (preface) {
-      socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+      socket.write(PREFACE);
       client.send(Frame.SETTINGS, 0, 0, Buffer.alloc(0));
     }
     return client;
