@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import ts from "typescript";
-import { deadLinks } from "../proof/kit/links.js";
+import { deadLinks } from "../testkit/links.js";
 
 /** Whoever reads the project can follow every reference in it: to requirements, decisions, files and headings. */
 const ROOT = join(__dirname, "..");

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import path from "node:path";
-import { BEYOND_LIMIT } from "../proof/kit/exitCodes.js";
+import { BEYOND_LIMIT } from "../testkit/exitCodes.js";
 import { ALL_CORES, type Bench, type Row } from "./lib/bench.js";
 import { cleanUpOnExit, findProgram } from "./lib/children.js";
 import { installPeers } from "./lib/dependencies.js";

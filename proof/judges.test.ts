@@ -9,7 +9,7 @@ import { judge } from "./conformance/tlsScan/judge.js";
 import type { Finding, TestsslReport } from "./conformance/tlsScan/scanners.js";
 import { readLitmus, unfit, worse } from "./conformance/webdav/litmus.js";
 import { RULES } from "./nginx/deviations.js";
-import { testWith } from "./kit/testWith.js";
+import { testWith } from "../testkit/testWith.js";
 import { judge as judgeSoak } from "./soak/judge.js";
 
 /** `npm run webdav`, `tls-scan`, `differential`, `fuzz` and `soak` judge real programs; here, that they would notice. */

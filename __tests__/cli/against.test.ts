@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { ROOT } from "../../build/paths.js";
-import { siteConfig } from "../../proof/kit/siteConfig.js";
+import { siteConfig } from "../../testkit/siteConfig.js";
 import { linesOfJson } from "../../src/cli/jsonLines.js";
 import { run } from "../../src/cli/program.js";
 import { FINDINGS } from "../../src/model/review/findings.js";

@@ -4,8 +4,8 @@ import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { sampleOverview } from "../../proof/kit/overviews.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { sampleOverview } from "../../testkit/overviews.js";
+import { eventually } from "../../testkit/waiting.js";
 import { run } from "../../src/cli/program.js";
 import { parseRequest } from "../../src/runtime/supervisor/controlRequest.js";
 

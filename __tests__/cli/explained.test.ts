@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openFolder } from "../../proof/kit/portico.js";
+import { openFolder } from "../../testkit/portico.js";
 import { run } from "../../src/cli/program.js";
 
 /** What `portico resolve` and `portico why` say of a request, in whole words: of each action, and of each time. */

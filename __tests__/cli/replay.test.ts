@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import { run } from "../../src/cli/program.js";
 import { NO_REQUEST, readLogLine } from "../../src/diagnosis/accessLogLine.js";
 import { shownText } from "../../src/diagnosis/replayTexts.js";

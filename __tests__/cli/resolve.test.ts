@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openFolder } from "../../proof/kit/portico.js";
+import { openFolder } from "../../testkit/portico.js";
 import { run } from "../../src/cli/program.js";
 
 /** `portico resolve` and `portico why` by URL: what their options say of the request. */

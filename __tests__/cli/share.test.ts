@@ -9,9 +9,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { issue } from "../../proof/kit/certificates.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 import { run } from "../../src/cli/program.js";
 import { parseConfig } from "../../src/model/index.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";

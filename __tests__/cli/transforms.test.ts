@@ -1,7 +1,7 @@
 import { readyPreview, readyText } from "../../src/cli/previewCommand.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
-import { siteConfig, type SiteOptions } from "../../proof/kit/siteConfig.js";
+import { siteConfig, type SiteOptions } from "../../testkit/siteConfig.js";
 
 function site(options: SiteOptions): ProxyConfig {
   const result = parseConfig(siteConfig(options));

@@ -2,9 +2,9 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { freePort } from "../../proof/kit/ports.js";
+import { startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { exchange, RawUpstream } from "../../testkit/peers.js";
+import { freePort } from "../../testkit/ports.js";
 import { run } from "../../src/cli/program.js";
 
 /** `portico why`: what a proxy logged of real requests, found again by their ids, and the rules that decided. */

@@ -1,6 +1,6 @@
 import { TerraformVariable } from "cdktf";
 import { refuse } from "../../src/constructs/props/checks.js";
-import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 import {
   ContainerProxy,
   FileSyncFrontEnd,

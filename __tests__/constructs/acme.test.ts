@@ -11,8 +11,8 @@ import {
   TlsPolicy,
 } from "../../src/index.js";
 import { renderProxyConfig, synthesizedFile } from "../../src/testing/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { newStack, synthesize } from "../../proof/kit/stacks.js";
+import { sayings } from "../../testkit/sayings.js";
+import { newStack, synthesize } from "../../testkit/stacks.js";
 
 /** `TlsMaterial.acme`: what it becomes in the config and in the unit. */
 

@@ -1,7 +1,7 @@
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { APPLICATIONS } from "../../src/applications/index.js";
 import { Application, FileSyncFrontEnd, Mode } from "../../src/index.js";
-import { newStack, synthesize } from "../../proof/kit/stacks.js";
+import { newStack, synthesize } from "../../testkit/stacks.js";
 import { expectGolden } from "../render/golden.js";
 
 /** What a front end makes of each application of the table, where nobody gives other addresses or times. */

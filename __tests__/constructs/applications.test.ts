@@ -12,8 +12,8 @@ import {
   Mode,
 } from "../../src/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { sayings } from "../../testkit/sayings.js";
+import { newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 
 /** Front ends of the applications of the table: what their manuals' paths lead to, and what they are told of their URL. */
 

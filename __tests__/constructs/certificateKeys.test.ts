@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
-import { issue } from "../../proof/kit/certificates.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { Portico } from "../../proof/kit/portico.js";
-import { newStack } from "../../proof/kit/stacks.js";
+import { issue } from "../../testkit/certificates.js";
+import { freePorts } from "../../testkit/ports.js";
+import { Portico } from "../../testkit/portico.js";
+import { newStack } from "../../testkit/stacks.js";
 import { Action, Delivery, Host, ReverseProxy, TlsMaterial, TlsPolicy } from "../../src/index.js";
 
 /** Certificates that something else makes, ECDSA as certbot's are and RSA, with the policies of stacks. */

@@ -1,8 +1,8 @@
 import { Testing } from "cdktf";
 import { Action, ContainerProxy, Listener, TlsMaterial } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { newStack, problemsOf } from "../../proof/kit/stacks.js";
+import { sayings } from "../../testkit/sayings.js";
+import { newStack, problemsOf } from "../../testkit/stacks.js";
 
 const said = sayings("container-proxy");
 

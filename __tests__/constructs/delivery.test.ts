@@ -16,8 +16,8 @@ import {
 import { type DeploymentInput, parseDeployment } from "../../src/model/deployment.js";
 import { synthesizedFile } from "../../src/testing/index.js";
 import { expectGolden } from "../render/golden.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { frontEnd, newStack, problemsOf, synthesize, type Synthesized } from "../../proof/kit/stacks.js";
+import { sayings } from "../../testkit/sayings.js";
+import { frontEnd, newStack, problemsOf, synthesize, type Synthesized } from "../../testkit/stacks.js";
 
 const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 

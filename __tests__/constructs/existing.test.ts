@@ -30,7 +30,7 @@ import {
 } from "../../src/index.js";
 import { KubernetesFrontEnd } from "../../src/kubernetes/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
-import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 
 /** What is there already, or is somebody else's: parts that props take by their interfaces. */
 

@@ -25,7 +25,7 @@ import {
   synthesizedFiles,
 } from "../../src/testing/index.js";
 import { expectGolden } from "../render/golden.js";
-import { addresses, frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { addresses, frontEnd, newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 
 const ipv6Address = "2001:db8::10";
 const configText = (files: FileSyncFrontEnd): string =>

@@ -6,8 +6,8 @@ import {
   WebFrontEnd,
 } from "../../src/index.js";
 import { renderProxyConfig } from "../../src/testing/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { newStack, problemsOf } from "../../proof/kit/stacks.js";
+import { sayings } from "../../testkit/sayings.js";
+import { newStack, problemsOf } from "../../testkit/stacks.js";
 
 const said = sayings("file-sync-proxy");
 

@@ -1,6 +1,6 @@
 import { TerraformVariable } from "cdktf";
 import { Host, type HostProps } from "../../src/index.js";
-import { newStack, problemsOf } from "../../proof/kit/stacks.js";
+import { newStack, problemsOf } from "../../testkit/stacks.js";
 
 const host = (props: HostProps): Host => new Host(newStack(), "host", props);
 const refused = (props: HostProps): [string, string][] =>

@@ -14,7 +14,7 @@ import {
 } from "../../src/index.js";
 import { KubernetesFrontEnd } from "../../src/kubernetes/index.js";
 import { resolve } from "../../src/testing/index.js";
-import { KubernetesProvider, frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { KubernetesProvider, frontEnd, newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 import { expectGolden } from "../render/golden.js";
 
 /**

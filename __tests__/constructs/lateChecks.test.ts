@@ -3,7 +3,7 @@ import { addPreconditions, lateCheck } from "../../src/constructs/props/lateChec
 import { Host, HostFile } from "../../src/index.js";
 import { problem } from "../../src/model/index.js";
 import type { SchemaNode } from "../../src/model/config/schema.js";
-import { newStack, synthesize } from "../../proof/kit/stacks.js";
+import { newStack, synthesize } from "../../testkit/stacks.js";
 import { lateStack } from "../../proof/terraform/lateStack.js";
 import { LATE_VALUES } from "../../proof/terraform/lateValues.js";
 

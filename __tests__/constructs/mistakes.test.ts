@@ -1,7 +1,7 @@
 import { formatProblem, ProblemError } from "../../src/index.js";
 import { LEAKS, MISTAKES, site, type Site } from "./mistakes.js";
 import { expectGolden } from "../render/golden.js";
-import { synthesize } from "../../proof/kit/stacks.js";
+import { synthesize } from "../../testkit/stacks.js";
 
 /** What is said about a mistake, when it is made or when the app is synthesized. */
 function said(make: (s: Site) => unknown): string {

@@ -26,7 +26,7 @@ import {
   WebFrontEnd,
 } from "../../src/index.js";
 import { renderProxyConfig, resolve, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
-import { newStack } from "../../proof/kit/stacks.js";
+import { newStack } from "../../testkit/stacks.js";
 
 /** Mistakes that people make in stacks. As in JavaScript, no compiler is in the way. */
 

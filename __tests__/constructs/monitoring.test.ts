@@ -6,7 +6,7 @@ import {
   renderAlertRules,
   renderDashboard,
 } from "../../src/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
+import { sayings } from "../../testkit/sayings.js";
 
 /** Files for Prometheus and Grafana, as Terraform writes them. */
 

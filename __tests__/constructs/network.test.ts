@@ -12,8 +12,8 @@ import {
   SystemdUnit,
 } from "../../src/index.js";
 import { synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { frontEnd, newStack, problemsOf as refused, synthesize } from "../../proof/kit/stacks.js";
+import { sayings } from "../../testkit/sayings.js";
+import { frontEnd, newStack, problemsOf as refused, synthesize } from "../../testkit/stacks.js";
 
 const said = sayings("network");
 const problemsOf = (make: () => unknown) => said(refused(make));

@@ -1,8 +1,8 @@
 import { overridePathProblems } from "../../src/constructs/configOverrides.js";
 import { Action, Host, ReverseProxy, TlsMaterial } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { sayings } from "../../testkit/sayings.js";
+import { frontEnd, newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 
 const said = sayings("overrides");
 

@@ -2,7 +2,7 @@ import { DefaultTokenResolver, StringConcat, type TerraformResource, Tokenizatio
 import * as kubernetes from "../../src/constructs/providers/cdktn/kubernetesResources.js";
 import * as local from "../../src/constructs/providers/cdktn/localResources.js";
 import * as tls from "../../src/constructs/providers/cdktn/tlsResources.js";
-import { newStack } from "../../proof/kit/stacks.js";
+import { newStack } from "../../testkit/stacks.js";
 
 /** Resources of `cdktn-portico`, which are written from the providers' schemas: everything has the provider's name. */
 

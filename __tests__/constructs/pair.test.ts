@@ -1,8 +1,8 @@
 import { TerraformVariable } from "cdktf";
 import { Delivery, FrontEndPair, type FrontEndPairProps, Mode, TlsMaterial } from "../../src/index.js";
 import { synthesizedFile } from "../../src/testing/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { sayings } from "../../testkit/sayings.js";
+import { newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 
 const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 const delivery = Delivery.ssh({ hostKey: HOST_KEY });

@@ -22,7 +22,7 @@ import {
 } from "../../src/index.js";
 import { packagedBundle } from "../../src/constructs/proxyService.js";
 import { renderProxyConfig, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
-import { addresses, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { addresses, newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 
 interface Site {
   readonly stack: ReturnType<typeof newStack>;

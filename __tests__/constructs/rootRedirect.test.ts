@@ -1,4 +1,4 @@
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
 import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
@@ -14,7 +14,7 @@ import {
 } from "../../src/index.js";
 import type { RouteInput } from "../../src/model/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
-import { frontEnd, newStack, synthesize } from "../../proof/kit/stacks.js";
+import { frontEnd, newStack, synthesize } from "../../testkit/stacks.js";
 
 /** `rootRedirect`: where `/` leads, in the config, among the expected responses, and on the wire. */
 

@@ -18,9 +18,9 @@ import {
   TlsMaterial,
 } from "../../src/index.js";
 import { synthesizedFile } from "../../src/testing/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
-import { testWith } from "../../proof/kit/testWith.js";
+import { sayings } from "../../testkit/sayings.js";
+import { frontEnd, newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
+import { testWith } from "../../testkit/testWith.js";
 
 const certificates = (stack: TerraformStack) =>
   Object.values(synthesize(stack).resource["tls_self_signed_cert"]!) as {

@@ -15,7 +15,7 @@ import {
   unknownLeaves,
 } from "../../src/constructs/props/tokens.js";
 import { problem } from "../../src/model/index.js";
-import { newStack } from "../../proof/kit/stacks.js";
+import { newStack } from "../../testkit/stacks.js";
 
 /** Values that Terraform knows later, on their way through texts and checks. */
 

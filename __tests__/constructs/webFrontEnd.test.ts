@@ -9,7 +9,7 @@ import {
   type WebFrontEndProps,
 } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
-import { newStack, problemsOf } from "../../proof/kit/stacks.js";
+import { newStack, problemsOf } from "../../testkit/stacks.js";
 
 /** The front end of one ordinary application, and what its deployment expects of it. */
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
 import { Delivery, FileSyncFrontEnd, FrontEndPair, Mode, TlsMaterial } from "../../src/index.js";
 import { expectGolden } from "../render/golden.js";
-import { frontEnd, newStack } from "../../proof/kit/stacks.js";
+import { frontEnd, newStack } from "../../testkit/stacks.js";
 import { lateStack } from "../../proof/terraform/lateStack.js";
 
 /**

@@ -8,7 +8,7 @@ import { Action, type ContainerProxy } from "../../src/index.js";
 import { KubernetesFrontEnd, type Manifest, type PodResources } from "../../src/kubernetes/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { expectGolden, folded } from "../render/golden.js";
-import { newStack } from "../../proof/kit/stacks.js";
+import { newStack } from "../../testkit/stacks.js";
 import { fileSync, fullSite, IMAGE, proxy, site, type Site } from "./site.js";
 import { manifestsOf } from "./terraform.js";
 

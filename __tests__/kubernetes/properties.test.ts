@@ -1,6 +1,6 @@
 import { Testing } from "cdktf";
 import type { KubernetesFrontEndProps, Manifest } from "../../src/kubernetes/index.js";
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import { fileSync, site } from "./site.js";
 import { manifestsOf } from "./terraform.js";
 

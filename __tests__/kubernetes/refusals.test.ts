@@ -14,8 +14,8 @@ import {
   wholeCpus,
 } from "../../src/kubernetes/names.js";
 import { renderProxyConfig } from "../../src/testing/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { newStack, problemsOf } from "../../proof/kit/stacks.js";
+import { sayings } from "../../testkit/sayings.js";
+import { newStack, problemsOf } from "../../testkit/stacks.js";
 import { fileSync, IMAGE, proxy, site } from "./site.js";
 
 const told = sayings("kubernetes");

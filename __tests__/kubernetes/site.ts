@@ -8,7 +8,7 @@ import {
   TlsMaterial,
 } from "../../src/index.js";
 import { KubernetesFrontEnd, type KubernetesFrontEndProps } from "../../src/kubernetes/index.js";
-import { KubernetesProvider, newStack } from "../../proof/kit/stacks.js";
+import { KubernetesProvider, newStack } from "../../testkit/stacks.js";
 
 export const IMAGE = "registry.example/portico:0.1.0";
 

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { issue } from "../../proof/kit/certificates.js";
+import { issue } from "../../testkit/certificates.js";
 import { coversName, sniNames } from "../../src/model/certificateName.js";
 import { NameTable } from "../../src/model/nameTable.js";
 

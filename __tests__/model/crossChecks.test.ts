@@ -1,5 +1,5 @@
 import { certificateSources, parseConfig, type Problem } from "../../src/model/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
+import { sayings } from "../../testkit/sayings.js";
 
 /** Rules that span fields: what is still allowed, and the whole of what is said otherwise. */
 

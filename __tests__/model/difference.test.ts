@@ -1,7 +1,7 @@
 import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
 import { differences } from "../../src/model/review/difference.js";
 import { TLS_POLICIES } from "../../src/model/tlsPolicy.js";
-import { sayings } from "../../proof/kit/sayings.js";
+import { sayings } from "../../testkit/sayings.js";
 import { type Finding, FINDINGS, type FindingId } from "../../src/model/review/findings.js";
 
 /** What a config opens that another one does not, by what it means: case by case. */

@@ -1,4 +1,4 @@
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { type Resolution, resolution } from "../../src/model/resolution.js";
 import { differences } from "../../src/model/review/difference.js";

@@ -1,4 +1,4 @@
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import {
   acceptsHtml,
   ERROR_PAGE_BYTES_MAX,
@@ -8,7 +8,7 @@ import {
   PLACEHOLDERS,
 } from "../../src/model/errorPage.js";
 import { parseConfig } from "../../src/model/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
+import { sayings } from "../../testkit/sayings.js";
 
 /** Pages of the administrator's: who gets them, what may be in them, and that nothing from outside gets into their HTML. */
 

@@ -4,7 +4,7 @@ import {
   ForwardingRules,
   type ProxiedRoute,
 } from "../../src/model/actions/forwarding.js";
-import { loopback, oneServer } from "../../proof/kit/oneServer.js";
+import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { parseConfig } from "../../src/model/index.js";
 
 /** What goes upstream, and what comes back, as whole heads. */

@@ -1,6 +1,6 @@
 import { exposedPorts, type HostAddresses, hostProblems, loopbackPorts } from "../../src/model/host.js";
 import type { Problem } from "../../src/model/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
+import { sayings } from "../../testkit/sayings.js";
 
 /** Problems of a host's addresses, each with its place and what it says. */
 

@@ -10,7 +10,7 @@ import {
   ProblemError,
   type ProxyConfigInput,
 } from "../../src/model/index.js";
-import { cpuMs } from "../../proof/kit/growth.js";
+import { cpuMs } from "../../testkit/growth.js";
 
 /** The smallest valid config; every case below breaks one thing in a copy of it. */
 function minimal(): Record<string, unknown> {

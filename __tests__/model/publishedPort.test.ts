@@ -1,6 +1,6 @@
 import { challengeOf } from "../../src/model/config/certificates.js";
 import { listenerLedTo, parseConfig, type ProxyConfig } from "../../src/model/index.js";
-import { siteConfig } from "../../proof/kit/siteConfig.js";
+import { siteConfig } from "../../testkit/siteConfig.js";
 
 /** Ports that something in front maps: rules about what clients reach go by the port that clients use. */
 

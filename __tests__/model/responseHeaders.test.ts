@@ -5,7 +5,7 @@ import {
   type ProxyConfig,
   type ProxyConfigInput,
 } from "../../src/model/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
+import { sayings } from "../../testkit/sayings.js";
 
 /** What a config may say of the fields of its answers (decisions 5.5 and 5.6). */
 

@@ -1,5 +1,5 @@
-import fc from "../../proof/kit/property.js";
-import { loopback, oneServer } from "../../proof/kit/oneServer.js";
+import fc from "../../testkit/property.js";
+import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { parseConfig, type ProxyConfig, type RouteConfig, Router } from "../../src/model/index.js";
 
 /** Which server has a name, and which route answers a path (decisions 1.3), against the definition in as many words. */

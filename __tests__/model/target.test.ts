@@ -1,4 +1,4 @@
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import { encodePath, normalisePath, parseHost, upstreamTarget, type Strip } from "../../src/model/index.js";
 import { canonicalIpv6, ipv4Scope, ipv6Scope, netmaskLength } from "../../src/model/index.js";
 import { hostAsked, redirectLocation } from "../../src/model/actions/location.js";

@@ -5,7 +5,7 @@ import {
   type UpstreamConfig,
   type UpstreamInput,
 } from "../../src/model/index.js";
-import { sayings } from "../../proof/kit/sayings.js";
+import { sayings } from "../../testkit/sayings.js";
 
 /** Rules of upstreams with several servers, and what connections to each of them need. */
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "../../proof/kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { keepalivedUnit, readinessUnit, renderKeepalived, renderUnit } from "../../src/render/index.js";
 import { expectGolden } from "./golden.js";
 

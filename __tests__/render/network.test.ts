@@ -19,8 +19,8 @@ import {
   renderUnit,
   unitProblems,
 } from "../../src/render/index.js";
-import { testWith } from "../../proof/kit/testWith.js";
-import { sayings } from "../../proof/kit/sayings.js";
+import { testWith } from "../../testkit/testWith.js";
+import { sayings } from "../../testkit/sayings.js";
 import { expectGolden } from "./golden.js";
 
 const said = sayings("network-files");

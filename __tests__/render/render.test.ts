@@ -38,8 +38,8 @@ import { ACCOUNT, DAEMON_PATH } from "../../src/render/daemonUnits.js";
 import { INTERFACE_NAME, IPV6_GATEWAY, MAC_ADDRESS } from "../../src/render/networkd.js";
 import { UNIT_PATH } from "../../src/render/proxyUnits.js";
 import { PROGRAM_PATH } from "../../src/render/systemdUnit.js";
-import { sayings } from "../../proof/kit/sayings.js";
-import { testWith } from "../../proof/kit/testWith.js";
+import { sayings } from "../../testkit/sayings.js";
+import { testWith } from "../../testkit/testWith.js";
 import { expectGolden } from "./golden.js";
 
 const said = sayings("units-and-settings");

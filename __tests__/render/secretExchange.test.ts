@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "../../proof/kit/waiting.js";
-import { testWith } from "../../proof/kit/testWith.js";
+import { eventually } from "../../testkit/waiting.js";
+import { testWith } from "../../testkit/testWith.js";
 import { secretExchangeScript } from "../../src/render/secretExchange.js";
 
 /** The exchange of a pair's secret on the machine that runs Terraform: by its shell and OpenSSH's client. */

@@ -38,8 +38,8 @@ import {
   type Issued,
   issue,
   signed,
-} from "../../proof/kit/certificates.js";
-import { eventually } from "../../proof/kit/waiting.js";
+} from "../../testkit/certificates.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /**
  * Each request of an order and what follows from each answer. `proof/acme/` has the same with a real authority, which has few of

@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import { systemClock } from "../../src/runtime/acme/clock.js";
 import {
   afterClockChange,

@@ -32,7 +32,7 @@ import {
   removeState,
   writeState,
 } from "../../src/runtime/acme/stateFiles.js";
-import { issue } from "../../proof/kit/certificates.js";
+import { issue } from "../../testkit/certificates.js";
 
 /** What is kept on disk for certificates by ACME, and what is counted of an authority's limits. */
 

@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import v8 from "node:v8";
 import vm from "node:vm";
-import { issue } from "../../proof/kit/certificates.js";
+import { issue } from "../../testkit/certificates.js";
 import type { AcmeError } from "../../src/runtime/acme/acmeError.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { Transport } from "../../src/runtime/acme/transport.js";
 
 v8.setFlagsFromString("--expose-gc");

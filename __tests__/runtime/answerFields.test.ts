@@ -1,4 +1,4 @@
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { type AnswerFields, compileAnswerFields, linesOf } from "../../src/runtime/exchange/answerFields.js";
 import { HeadReader } from "../../src/runtime/codec/http1/headReader.js";

@@ -1,7 +1,7 @@
 import { parseConfig, type UpstreamConfig, type UpstreamInput } from "../../src/model/index.js";
 import { Balancer } from "../../src/runtime/upstream/balancer.js";
-import { Random } from "../../proof/kit/random.js";
-import { brokenRule } from "../../proof/kit/serverHistories.js";
+import { Random } from "../../testkit/random.js";
+import { brokenRule } from "../../testkit/serverHistories.js";
 
 const SERVERS = [1, 2, 3, 1].map((weight, i) => ({ url: `http://10.0.0.${i}:80`, weight, backup: i === 3 }));
 

@@ -19,9 +19,9 @@ import type { WantedCertificate } from "../../src/model/serving.js";
 import { copiesOf, takeCopies } from "../../src/runtime/acme/copies.js";
 import { type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
 import { CertificateSharing } from "../../src/runtime/acme/sharing.js";
-import { issue, type CertificateOptions, type Issued } from "../../proof/kit/certificates.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { issue, type CertificateOptions, type Issued } from "../../testkit/certificates.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Certificates by ACME that one host of a pair gives to the other. */
 

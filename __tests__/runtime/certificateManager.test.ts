@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loopback, oneServer } from "../../proof/kit/oneServer.js";
+import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
 

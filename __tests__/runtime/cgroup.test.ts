@@ -6,9 +6,9 @@ import { memoryWarning, withinMemory } from "../../src/runtime/supervisor/memory
 import { cgroupLimits, memoryKills } from "../../src/runtime/supervisor/cgroup.js";
 import { limits } from "../../src/model/limits.js";
 import { parseConfig } from "../../src/model/index.js";
-import { eventually } from "../../proof/kit/waiting.js";
-import { Portico } from "../../proof/kit/portico.js";
-import { freePort } from "../../proof/kit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
+import { Portico } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
 
 /** Limits of control groups: as the kernel shows them in files, and what follows for the workers. */
 

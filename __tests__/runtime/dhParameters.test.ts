@@ -2,7 +2,7 @@ import { getDiffieHellman } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadDhparam } from "../../src/runtime/load/dhParameters.js";
-import { openFolder } from "../../proof/kit/portico.js";
+import { openFolder } from "../../testkit/portico.js";
 
 /** Which files have Diffie-Hellman parameters that can be used: DER in PEM (PKCS #3), to the byte. */
 

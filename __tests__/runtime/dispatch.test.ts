@@ -2,16 +2,9 @@ import { coarseNow, sweepRegularly } from "../../src/runtime/sockets/deadlines.j
 import { Faults } from "../../src/runtime/exchange/workerContext.js";
 import { httpDate } from "../../src/runtime/exchange/httpDate.js";
 import { repeatedField, SINGLE_FIELDS } from "../../src/runtime/codec/request.js";
-import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { FakeExchange, fakeRoute, type LoggedError } from "../../proof/kit/fakeExchange.js";
-import {
-  answering,
-  connectTo,
-  exchange,
-  isComplete,
-  parseAnswer,
-  RawUpstream,
-} from "../../proof/kit/peers.js";
+import { startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { FakeExchange, fakeRoute, type LoggedError } from "../../testkit/fakeExchange.js";
+import { answering, connectTo, exchange, isComplete, parseAnswer, RawUpstream } from "../../testkit/peers.js";
 
 /** What happens to a request before an action has it, and what all exchanges share. */
 

@@ -1,4 +1,4 @@
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import { refusalIn, signed, updateMessage } from "../../src/runtime/acme/dnsMessage.js";
 import { acmeDnsAccountsIn, tsigKeyIn } from "../../src/runtime/load/dnsFiles.js";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { respondError, serverHeader } from "../../src/runtime/exchange/errorPages.js";
 import { reasonPhrase } from "../../src/runtime/exchange/reasonPhrases.js";
 import { VERSION } from "../../src/model/version.js";
-import { FakeExchange, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
+import { FakeExchange, type FakeOptions, type FakeRequest } from "../../testkit/fakeExchange.js";
 
 function error(
   status: number,

@@ -8,14 +8,14 @@ import { NO_PAUSES } from "../../src/runtime/exchange/pauses.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
 import { socketFailed } from "../../src/runtime/upstream/failures.js";
 import type { UpstreamTls } from "../../src/runtime/upstream/upstreamTls.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { seeded } from "../../proof/kit/random.js";
-import { eventually } from "../../proof/kit/waiting.js";
-import { logEntries } from "../../proof/kit/logEntries.js";
+import { issue } from "../../testkit/certificates.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { freePort } from "../../testkit/ports.js";
+import { seeded } from "../../testkit/random.js";
+import { eventually } from "../../testkit/waiting.js";
+import { logEntries } from "../../testkit/logEntries.js";
 
 /** Each way to fail, made to happen on the wire, and what the JSON log calls it. */
 

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UpstreamInput } from "../../src/model/index.js";
 import { tally } from "../../src/runtime/exchange/tally.js";
-import { pass } from "../../proof/kit/clock.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { END_STREAM, Frame, RawClient } from "../../proof/kit/http2RawClient.js";
-import { connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { pass } from "../../testkit/clock.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { END_STREAM, Frame, RawClient } from "../../testkit/http2RawClient.js";
+import { connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /**
  * Whoever ends an exchange, in whatever state it is: what was acquired for it is given back, and it is counted out. The

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { loopback, oneServer } from "../../proof/kit/oneServer.js";
-import { answering, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { loopback, oneServer } from "../../testkit/oneServer.js";
+import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 
 /** Request fields whose values are in files of the host. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput } from "../../src/model/index.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import {
   END_HEADERS,
   END_STREAM,
@@ -11,8 +11,8 @@ import {
   GET,
   hpack,
   RawClient,
-} from "../../proof/kit/http2RawClient.js";
-import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
+} from "../../testkit/http2RawClient.js";
+import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
 
 /** One request is one request: what goes upstream and back is framed as it was announced, or cut. */
 

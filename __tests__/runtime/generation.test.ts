@@ -4,10 +4,10 @@ import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/loadConfig.js";
 import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/generation.js";
 import type { ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
-import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
-import { alive } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
-import { logEntries } from "../../proof/kit/logEntries.js";
+import { isDone, ONLY_TIMEOUTS } from "../../testkit/fakeTimers.js";
+import { alive } from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
+import { logEntries } from "../../testkit/logEntries.js";
 
 /** The workers of one config, as the master starts and ends them. Here they are a script that does what a file says. */
 

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { connectTo, parseAnswer } from "../../proof/kit/peers.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { connectTo, parseAnswer } from "../../testkit/peers.js";
 
 /**
  * A client that ends its side in the midst of a response, and reads on. (After a close_notify of TLS 1.2 nothing more is

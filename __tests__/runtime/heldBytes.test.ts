@@ -8,11 +8,11 @@ import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
 import { RequestBody } from "../../src/runtime/exchange/requestBody.js";
 import { lentBytes, SendPace } from "../../src/runtime/sockets/sendPace.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnection.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { connectHttp2 } from "../../proof/kit/http2Server.js";
-import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { openFolder } from "../../proof/kit/portico.js";
-import { eventually, settled } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { connectHttp2 } from "../../testkit/http2Server.js";
+import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { openFolder } from "../../testkit/portico.js";
+import { eventually, settled } from "../../testkit/waiting.js";
 
 /** Figures of docs/limits.md, counted where the bytes wait: what garbage and V8 add is measured elsewhere. */
 

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UpstreamInput } from "../../src/model/index.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { pass } from "../../proof/kit/clock.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
-import { answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { RestartingWeb } from "../../proof/kit/restartingWeb.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import { pass } from "../../testkit/clock.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { freePort } from "../../testkit/ports.js";
+import { RestartingWeb } from "../../testkit/restartingWeb.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** An upstream that refuses connections for a time: requests wait for it. */
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { pass } from "../../proof/kit/clock.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
-import { connectTo, exchange } from "../../proof/kit/peers.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { type Random, seeded } from "../../proof/kit/random.js";
-import { RestartingWeb } from "../../proof/kit/restartingWeb.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { pass } from "../../testkit/clock.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { connectTo, exchange } from "../../testkit/peers.js";
+import { freePort } from "../../testkit/ports.js";
+import { type Random, seeded } from "../../testkit/random.js";
+import { RestartingWeb } from "../../testkit/restartingWeb.js";
+import { eventually } from "../../testkit/waiting.js";
 import { tally } from "../../src/runtime/exchange/tally.js";
 
 /** An upstream that comes and goes at random, with requests of all kinds between: each gets what the rules allow. */

@@ -7,12 +7,12 @@ import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { Holdings, WorkerHoldings } from "../../src/runtime/worker/holdings.js";
-import { loopback, oneServer, writeCertificate } from "../../proof/kit/oneServer.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { killAll, openFolder, Portico } from "../../proof/kit/portico.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { issue } from "../../testkit/certificates.js";
+import { KeepAliveClient } from "../../testkit/keepAliveClient.js";
+import { killAll, openFolder, Portico } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** What workers say that they hold, as whoever asks at the control socket gets it. */
 

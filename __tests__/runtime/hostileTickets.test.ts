@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
-import { type FrontEnd, startFrontEnd } from "../../proof/kit/frontEnd.js";
-import { nextEvent } from "../../proof/kit/waiting.js";
+import { type FrontEnd, startFrontEnd } from "../../testkit/frontEnd.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** Session tickets that a client changed, and that are older than they may be, to the deployed proxy. */
 

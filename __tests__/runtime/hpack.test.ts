@@ -5,7 +5,7 @@ import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
 import { type AnswerHead, HpackEncoder } from "../../src/runtime/codec/http2/hpackEncoder.js";
 import { Outbox } from "../../src/runtime/server/outbox.js";
 import { ConnectionError, ErrorCode } from "../../src/runtime/codec/http2/protocol.js";
-import { seeded } from "../../proof/kit/random.js";
+import { seeded } from "../../testkit/random.js";
 
 /** Field compression against the examples of RFC 7541 and against itself. */
 

@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput, RouteInput } from "../../src/model/index.js";
-import { pass } from "../../proof/kit/clock.js";
-import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { startProxy, type TestProxy } from "../../proof/kit/harness.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { openFolder } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { pass } from "../../testkit/clock.js";
+import { startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { startProxy, type TestProxy } from "../../testkit/harness.js";
+import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { openFolder } from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** A client's HTTP/1.1 connection: what goes on after an answer, when it ends, and what is logged of it. */
 

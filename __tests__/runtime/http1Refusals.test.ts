@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
+import { answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness.js";
 
 /**
  * What is refused (decisions 3.1): each message is answered with the status and the connection closed, and no byte of

@@ -1,7 +1,7 @@
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
-import { pass } from "../../proof/kit/clock.js";
+import { pass } from "../../testkit/clock.js";
 import {
   ACK,
   END_HEADERS,
@@ -12,7 +12,7 @@ import {
   hpack,
   describeFrame,
   RawClient,
-} from "../../proof/kit/http2RawClient.js";
+} from "../../testkit/http2RawClient.js";
 import {
   answer,
   ask,
@@ -22,8 +22,8 @@ import {
   CountingHolder,
   KeepingSink,
   startHttp2Server,
-} from "../../proof/kit/http2Server.js";
-import { eventually } from "../../proof/kit/waiting.js";
+} from "../../testkit/http2Server.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Flow control, timers, tunnels and the limits of a connection. */
 

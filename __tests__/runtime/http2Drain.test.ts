@@ -10,9 +10,9 @@ import {
   hpack,
   RawClient,
   type ReceivedFrame,
-} from "../../proof/kit/http2RawClient.js";
-import { answer, type Http2Server, startHttp2Server } from "../../proof/kit/http2Server.js";
-import { type Random, seeded } from "../../proof/kit/random.js";
+} from "../../testkit/http2RawClient.js";
+import { answer, type Http2Server, startHttp2Server } from "../../testkit/http2Server.js";
+import { type Random, seeded } from "../../testkit/random.js";
 
 /** A drain cuts no transfer that runs, whatever else its client sends before it has seen the GOAWAY (RFC 9113, 6.8). */
 

@@ -1,7 +1,7 @@
 import { constants } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
-import { END_STREAM, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
+import { END_STREAM, Frame, GET, RawClient } from "../../testkit/http2RawClient.js";
 import {
   answer,
   answerOf,
@@ -10,8 +10,8 @@ import {
   type Http2Server,
   KeepingSink,
   startHttp2Server,
-} from "../../proof/kit/http2Server.js";
-import { eventually } from "../../proof/kit/waiting.js";
+} from "../../testkit/http2Server.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** What an action sees of a request, and what a client sees of an answer. */
 

@@ -10,7 +10,7 @@ import { ConnectionError, ErrorCode } from "../../src/runtime/codec/http2/protoc
 import { parseRequestHead } from "../../src/runtime/codec/http2/requestFields.js";
 import { readSettings, serverPreface } from "../../src/runtime/codec/http2/settings.js";
 import { SINGLE_FIELDS } from "../../src/runtime/codec/request.js";
-import { Frame, frame, PADDED, PREFACE } from "../../proof/kit/http2RawClient.js";
+import { Frame, frame, PADDED, PREFACE } from "../../testkit/http2RawClient.js";
 
 /** HTTP/2 at the edges of what is taken: frames in whatever pieces they come, settings, windows, blocks and heads. */
 

@@ -10,8 +10,8 @@ import {
   PREFACE,
   PRIORITY,
   RawClient,
-} from "../../proof/kit/http2RawClient.js";
-import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../proof/kit/http2Server.js";
+} from "../../testkit/http2RawClient.js";
+import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../testkit/http2Server.js";
 
 /** What the error log says of each rule of HTTP/2 that ends a connection: whoever wrote the client reads it there. */
 

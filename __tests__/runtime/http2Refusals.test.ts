@@ -1,6 +1,6 @@
-import { END_HEADERS, END_STREAM, Frame, GET, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
-import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../proof/kit/http2Server.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { END_HEADERS, END_STREAM, Frame, GET, hpack, RawClient } from "../../testkit/http2RawClient.js";
+import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../testkit/http2Server.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Malformed requests, sent as raw frames: what RFC 9113, 8 calls malformed is reset, the rest refused by status. */
 

@@ -5,11 +5,11 @@ import * as net from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
-import { logsIn, loopback, oneServer, writeCertificate } from "../../proof/kit/oneServer.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { logsIn, loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { issue } from "../../testkit/certificates.js";
+import { freePorts } from "../../testkit/ports.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** A reload while a client that is not ours downloads, and makes further requests before it can see the GOAWAY. */
 

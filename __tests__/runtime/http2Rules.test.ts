@@ -11,9 +11,9 @@ import {
   PREFACE,
   PRIORITY,
   RawClient,
-} from "../../proof/kit/http2RawClient.js";
-import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../proof/kit/http2Server.js";
-import { eventually, settled } from "../../proof/kit/waiting.js";
+} from "../../testkit/http2RawClient.js";
+import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../testkit/http2Server.js";
+import { eventually, settled } from "../../testkit/waiting.js";
 
 /** The rules for frames (RFC 9113, 5 and 6), one by one: what breaks them, what just does not, and what that costs. */
 

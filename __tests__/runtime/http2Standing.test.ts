@@ -9,8 +9,8 @@ import {
   hpack,
   PADDED,
   RawClient,
-} from "../../proof/kit/http2RawClient.js";
-import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../proof/kit/http2Server.js";
+} from "../../testkit/http2RawClient.js";
+import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../testkit/http2Server.js";
 
 /**
  * Every frame on streams that are not open, in every state of the connection (RFC 9113, 5.1 and 6.8): what it may end

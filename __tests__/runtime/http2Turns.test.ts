@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { connectHttp2 } from "../../proof/kit/http2Server.js";
-import { type Accepted, answering, RawUpstream } from "../../proof/kit/peers.js";
-import { openFolder } from "../../proof/kit/portico.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { connectHttp2 } from "../../testkit/http2Server.js";
+import { type Accepted, answering, RawUpstream } from "../../testkit/peers.js";
+import { openFolder } from "../../testkit/portico.js";
 
 /**
  * Over HTTP/2 a write ends a turn of the event loop after it began, so what a download takes on a busy machine is a number

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TlsOptions, TLSSocket } from "node:tls";
 import type { UpstreamInput } from "../../src/model/index.js";
-import { pass } from "../../proof/kit/clock.js";
-import { type CertificateOptions, issue, type Issued } from "../../proof/kit/certificates.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { pass } from "../../testkit/clock.js";
+import { type CertificateOptions, issue, type Issued } from "../../testkit/certificates.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Upstreams that speak HTTP over TLS. */
 

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { stall } from "../../proof/kit/waiting.js";
+import { stall } from "../../testkit/waiting.js";
 import { Successor } from "../../src/runtime/supervisor/handover.js";
 import { WorkerHandle } from "../../src/runtime/supervisor/workerHandle.js";
 

@@ -1,4 +1,4 @@
-import { issue } from "../../proof/kit/certificates.js";
+import { issue } from "../../testkit/certificates.js";
 import { TLS_POLICIES, type TlsPolicySettings } from "../../src/model/index.js";
 import { keyTypeFor, takesKeyType } from "../../src/model/tlsPolicy.js";
 import { handshakeProblem } from "../../src/runtime/tls/handshakeCheck.js";

@@ -14,8 +14,8 @@ import type { ProxyConfig } from "../../src/model/index.js";
 import { certificateWarnings } from "../../src/runtime/load/certificateExpiry.js";
 import { credentials } from "../../src/runtime/load/credentials.js";
 import { handOver, ownerOf } from "../../src/runtime/load/credentialSet.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { NOBODY, openFolder } from "../../proof/kit/portico.js";
+import { issue } from "../../testkit/certificates.js";
+import { NOBODY, openFolder } from "../../testkit/portico.js";
 
 /** Renewed TLS files on their way to a service that may not read them. */
 

@@ -11,9 +11,9 @@ import {
 import { evaluateConditions, parseHttpDate, rangeMaySend } from "../../src/runtime/actions/conditional.js";
 import { parseRange } from "../../src/runtime/actions/ranges.js";
 import { address } from "../../src/runtime/codec/request.js";
-import { cpuMs, pumped } from "../../proof/kit/growth.js";
-import { FakeExchange } from "../../proof/kit/fakeExchange.js";
-import { proxiedRoutes } from "../../proof/kit/harness.js";
+import { cpuMs, pumped } from "../../testkit/growth.js";
+import { FakeExchange } from "../../testkit/fakeExchange.js";
+import { proxiedRoutes } from "../../testkit/harness.js";
 
 /**
  * What a peer sends is read in a time that grows with its length, not with the square of it. Two tests hold this: one

@@ -7,7 +7,7 @@ import type { ListenerConfig } from "../../src/model/serving.js";
 import { listenProblem, ListenSockets, type PassedSocket } from "../../src/runtime/listen/sockets.js";
 import { bind } from "../../src/runtime/sockets/node/boundSockets.js";
 import type { BoundSocket } from "../../src/runtime/sockets/node/socketHolder.js";
-import { freePort, freePorts } from "../../proof/kit/ports.js";
+import { freePort, freePorts } from "../../testkit/ports.js";
 
 /** Which listening sockets a master opens, keeps, passes on and closes. */
 

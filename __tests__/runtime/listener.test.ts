@@ -10,11 +10,11 @@ import { clientInfo, type Endpoints } from "../../src/runtime/listen/clientInfo.
 import { ConnectionGate } from "../../src/runtime/listen/gate.js";
 import { type Acceptor, ListenerServer } from "../../src/runtime/listen/listener.js";
 import { bind } from "../../src/runtime/sockets/node/boundSockets.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { fakeRoute } from "../../proof/kit/fakeExchange.js";
-import { Accepted } from "../../proof/kit/peers.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { eventually as waited, nextEvent } from "../../proof/kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import { fakeRoute } from "../../testkit/fakeExchange.js";
+import { Accepted } from "../../testkit/peers.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually as waited, nextEvent } from "../../testkit/waiting.js";
 
 /** What a listener does with a connection before a protocol has it: to whom it is given, when it is closed, what is logged. */
 

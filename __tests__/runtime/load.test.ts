@@ -5,8 +5,8 @@ import type { ListenerInput, ProxyConfig, ProxyConfigInput, RouteInput } from ".
 import { formatProblem, ProblemError, problem } from "../../src/model/index.js";
 import { dhParametersPem } from "../../src/render/dhParameters.js";
 import { loadConfig, type LoadOptions } from "../../src/runtime/load/loadConfig.js";
-import { type Issued, issue } from "../../proof/kit/certificates.js";
-import { checkAsNobody, openFolder } from "../../proof/kit/portico.js";
+import { type Issued, issue } from "../../testkit/certificates.js";
+import { checkAsNobody, openFolder } from "../../testkit/portico.js";
 
 let rsa: Issued;
 let office: Issued;

@@ -28,10 +28,10 @@ import { handshakeProblem, policyProblems } from "../../src/runtime/tls/handshak
 import { hostPolicy } from "../../src/runtime/tls/tlsContexts.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { tlsPolicySettings } from "../../src/model/serving.js";
-import { issue, type Issued } from "../../proof/kit/certificates.js";
-import { openFolder } from "../../proof/kit/portico.js";
-import { descriptorsOf } from "../../proof/kit/processes.js";
-import { knowsGroup } from "../../proof/kit/serverHello.js";
+import { issue, type Issued } from "../../testkit/certificates.js";
+import { openFolder } from "../../testkit/portico.js";
+import { descriptorsOf } from "../../testkit/processes.js";
+import { knowsGroup } from "../../testkit/serverHello.js";
 
 /** What is found in the files that a config names: each finding whole, and the bounds between good and bad. */
 

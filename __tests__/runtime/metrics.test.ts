@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../proof/kit/ports.js";
+import { freePort } from "../../testkit/ports.js";
 import type { MetricsListenerConfig, ProxyConfig } from "../../src/model/index.js";
 import type { Counts } from "../../src/runtime/counting/counts.js";
 import { exposition } from "../../src/runtime/counting/exposition.js";

@@ -5,12 +5,12 @@ import { diagnose } from "../../src/diagnosis/rows.js";
 import { parseConfig } from "../../src/model/index.js";
 import { piecesText, switchedOff, WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
 import { KNOWN_VERSIONS } from "../../src/runtime/sockets/node/probe.js";
-import { freePort } from "../../proof/kit/ports.js";
+import { freePort } from "../../testkit/ports.js";
 import versions from "../../proof/nodeVersions/package-lock.json";
-import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { fixed, loopback, oneServer } from "../../proof/kit/oneServer.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { KeepAliveClient } from "../../testkit/keepAliveClient.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** A Node that lacks what has no public name, or does something else by it: portico says so, and serves. */
 

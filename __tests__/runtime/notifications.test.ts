@@ -6,9 +6,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import fc from "../../proof/kit/property.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { eventually, settled } from "../../proof/kit/waiting.js";
+import fc from "../../testkit/property.js";
+import { issue } from "../../testkit/certificates.js";
+import { eventually, settled } from "../../testkit/waiting.js";
 import { parseConfig } from "../../src/model/index.js";
 import { type NotificationsConfig, Notifier } from "../../src/runtime/notifications/notifier.js";
 

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ControlOutcome } from "../../src/runtime/supervisor/control.js";
-import { everywhere, logsIn, loopback, oneServer } from "../../proof/kit/oneServer.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { NotifySocket } from "../../proof/kit/notifySocket.js";
+import { everywhere, logsIn, loopback, oneServer } from "../../testkit/oneServer.js";
+import { freePort } from "../../testkit/ports.js";
+import { issue } from "../../testkit/certificates.js";
+import { KeepAliveClient } from "../../testkit/keepAliveClient.js";
+import { NotifySocket } from "../../testkit/notifySocket.js";
 import {
   alive,
   installedRuntime,
@@ -20,9 +20,9 @@ import {
   processes,
   SELDOM,
   type StartOptions,
-} from "../../proof/kit/portico.js";
-import { testWith } from "../../proof/kit/testWith.js";
-import { eventually } from "../../proof/kit/waiting.js";
+} from "../../testkit/portico.js";
+import { testWith } from "../../testkit/testWith.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** What systemd is told, by the real systemd-notify, and when. */
 

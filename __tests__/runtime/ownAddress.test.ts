@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import { canonicalAddress } from "../../src/model/address.js";
 import { isOwnAddress } from "../../src/runtime/load/ownAddress.js";
 

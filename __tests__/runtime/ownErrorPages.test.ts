@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
-import { type Accepted, answering, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually } from "../../proof/kit/waiting.js";
-import { logEntries } from "../../proof/kit/logEntries.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { type Accepted, answering, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { eventually } from "../../testkit/waiting.js";
+import { logEntries } from "../../testkit/logEntries.js";
 import { ERROR_PAGE_BYTES_MAX, type ProxyConfigInput } from "../../src/model/index.js";
 import type { Http2Connection } from "../../src/runtime/server/http2Connection.js";
 

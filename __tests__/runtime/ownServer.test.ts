@@ -1,4 +1,4 @@
-import { connectTo } from "../../proof/kit/peers.js";
+import { connectTo } from "../../testkit/peers.js";
 import { OwnServer, textAnswer } from "../../src/runtime/supervisor/ownServer.js";
 
 /** The health listener is the master's: whatever a peer sends there, it gets one short answer. */

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { setTimeout as pass } from "node:timers/promises";
 import type { PauseOrder } from "../../src/runtime/exchange/pauses.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Session.js";
-import { type Accepted, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { nextEvent } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Session.js";
+import { type Accepted, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** What a worker refuses by order, on the wire. */
 

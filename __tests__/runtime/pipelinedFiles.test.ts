@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { connectTo, exchange } from "../../proof/kit/peers.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { connectTo, exchange } from "../../testkit/peers.js";
 import { CONTENT_BYTES_MAX } from "../../src/runtime/actions/fileCache.js";
 
 /**

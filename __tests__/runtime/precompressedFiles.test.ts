@@ -3,8 +3,8 @@ import { request as http } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Server.js";
 import { CONTENT_BYTES_MAX } from "../../src/runtime/actions/fileCache.js";
 
 /** Encoded files beside a file, by what a client accepts (decisions 6.8). */

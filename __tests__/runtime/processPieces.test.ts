@@ -14,8 +14,8 @@ import { descriptorWarning } from "../../src/runtime/supervisor/startNotes.js";
 import { Health, type NotReady } from "../../src/runtime/supervisor/health.js";
 import { controlSocket } from "../../src/runtime/supervisor/serve.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { freePort } from "../../proof/kit/ports.js";
+import { issue } from "../../testkit/certificates.js";
+import { freePort } from "../../testkit/ports.js";
 
 /** Parts of the master by themselves. */
 

@@ -1,5 +1,5 @@
 import { proxyHeaderFor, proxyHeaderOf } from "../../src/runtime/listen/proxyHeader.js";
-import { seeded } from "../../proof/kit/random.js";
+import { seeded } from "../../testkit/random.js";
 
 /** Headers of the PROXY protocol, as bytes, and what they say. */
 

@@ -8,14 +8,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { type ProbeOutcome, probe } from "../../src/diagnosis/probe.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { Accepted, parseAnswer } from "../../proof/kit/peers.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { everywhere, oneServer } from "../../proof/kit/oneServer.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { seeded } from "../../proof/kit/random.js";
-import { eventually } from "../../proof/kit/waiting.js";
-import { logEntries } from "../../proof/kit/logEntries.js";
+import { issue } from "../../testkit/certificates.js";
+import { Accepted, parseAnswer } from "../../testkit/peers.js";
+import { freePorts } from "../../testkit/ports.js";
+import { everywhere, oneServer } from "../../testkit/oneServer.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { seeded } from "../../testkit/random.js";
+import { eventually } from "../../testkit/waiting.js";
+import { logEntries } from "../../testkit/logEntries.js";
 
 /** The PROXY protocol in front of everything else, over sockets, with master and worker as processes. */
 

@@ -4,9 +4,9 @@ import * as tls from "node:tls";
 import { bind } from "../../src/runtime/sockets/node/boundSockets.js";
 import { ConnectionGate } from "../../src/runtime/listen/gate.js";
 import { ListenerServer } from "../../src/runtime/listen/listener.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { freePorts } from "../../proof/kit/ports.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { issue } from "../../testkit/certificates.js";
+import { freePorts } from "../../testkit/ports.js";
 
 /** An authority that comes through a load balancer asks for a challenge (RFC 8737) after a PROXY protocol header. */
 

@@ -7,11 +7,11 @@ import {
   isComplete,
   parseAnswer,
   RawUpstream,
-} from "../../proof/kit/peers.js";
-import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
+} from "../../testkit/peers.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 const MiB = 1024 * 1024;
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

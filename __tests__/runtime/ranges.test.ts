@@ -1,4 +1,4 @@
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import {
   evaluateConditions,
   parseHttpDate,

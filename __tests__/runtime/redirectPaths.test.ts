@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { loopback, oneServer } from "../../proof/kit/oneServer.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { parseConfig } from "../../src/index.js";
 import { resolveAs } from "../../src/testing/index.js";
 

@@ -1,7 +1,7 @@
 import * as http2 from "node:http2";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { FakeExchange } from "../../proof/kit/fakeExchange.js";
-import { answering, connectTo, isComplete, RawUpstream } from "../../proof/kit/peers.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { FakeExchange } from "../../testkit/fakeExchange.js";
+import { answering, connectTo, isComplete, RawUpstream } from "../../testkit/peers.js";
 import type { RouteInput } from "../../src/model/index.js";
 import { RequestClients } from "../../src/runtime/exchange/dispatch.js";
 

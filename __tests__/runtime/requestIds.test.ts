@@ -1,9 +1,9 @@
-import fc from "../../proof/kit/property.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
-import { answering, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { logEntries } from "../../proof/kit/logEntries.js";
+import fc from "../../testkit/property.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { answering, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { freePort } from "../../testkit/ports.js";
+import { logEntries } from "../../testkit/logEntries.js";
 import { parseConfig, type ProxyConfigInput } from "../../src/model/index.js";
 
 /** Ids of requests, W3C trace context and `Proxy-Status`, as upstreams and clients see them on the wire. */

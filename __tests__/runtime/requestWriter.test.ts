@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import fc from "../../proof/kit/property.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import fc from "../../testkit/property.js";
+import { eventually } from "../../testkit/waiting.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 
 /** Requests on a real socket: whatever comes in one turn, in which pieces and memory, arrives as it was given. */

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect as connectHttp2, type ClientHttp2Stream } from "node:http2";
 import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnection.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /**
  * An answer with neither length nor chunks ends with its connection: by FIN it is whole, by RST it is not, and no

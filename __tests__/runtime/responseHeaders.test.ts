@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { answerOf, ask, connectHttp2 } from "../../proof/kit/http2Server.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { answerOf, ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 
 /** Fields that the config sets and removes, in answers of every kind and over every protocol (decisions 5.5 and 5.6). */

@@ -1,8 +1,8 @@
 import type { RouteInput } from "../../src/model/index.js";
 import { parseConfig } from "../../src/model/index.js";
-import { startProxy, type TestProxy } from "../../proof/kit/harness.js";
-import { loopback, oneServer } from "../../proof/kit/oneServer.js";
-import { exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { startProxy, type TestProxy } from "../../testkit/harness.js";
+import { loopback, oneServer } from "../../testkit/oneServer.js";
+import { exchange, RawUpstream } from "../../testkit/peers.js";
 
 /** What goes upstream of a route that puts another path in place of its own, and what comes back. */
 

@@ -1,5 +1,5 @@
-import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { answering, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
 import { LogFile } from "../../src/runtime/logs/logFile.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 

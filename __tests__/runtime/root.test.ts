@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openFolder } from "../../proof/kit/portico.js";
+import { openFolder } from "../../testkit/portico.js";
 import { configNode, type SchemaNode, variants } from "../../src/model/config/schema.js";
 import { FILE_PATH } from "../../src/model/filePath.js";
 import type { ProxyConfig, ProxyConfigInput } from "../../src/model/index.js";

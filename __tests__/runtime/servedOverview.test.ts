@@ -1,5 +1,5 @@
-import { loopback, oneServer } from "../../proof/kit/oneServer.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { loopback, oneServer } from "../../testkit/oneServer.js";
+import { eventually } from "../../testkit/waiting.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import type { Counts } from "../../src/runtime/counting/counts.js";
 import type { PauseOrder } from "../../src/runtime/exchange/pauses.js";

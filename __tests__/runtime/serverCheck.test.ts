@@ -4,8 +4,8 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
-import { issue } from "../../proof/kit/certificates.js";
-import { stall } from "../../proof/kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import { stall } from "../../testkit/waiting.js";
 import { parseConfig, serverConfigsOf, type UpstreamInput } from "../../src/model/index.js";
 import { ServerCheck } from "../../src/runtime/supervisor/serverCheck.js";
 

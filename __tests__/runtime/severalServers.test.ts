@@ -1,9 +1,9 @@
 import type { UpstreamInput } from "../../src/model/index.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** An upstream with several servers: where a request goes when one of them refuses it, breaks off, or is drained. */
 

@@ -1,6 +1,6 @@
 import dns from "node:dns/promises";
 import type { LookupAddress } from "node:dns";
-import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
+import { ONLY_TIMEOUTS } from "../../testkit/fakeTimers.js";
 import { parseConfig } from "../../src/model/index.js";
 import { Queue } from "../../src/runtime/queue.js";
 import { ServedUpstreams } from "../../src/runtime/supervisor/servedUpstreams.js";

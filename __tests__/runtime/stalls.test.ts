@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { RawClient } from "../../proof/kit/http2RawClient.js";
-import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually, stall } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { RawClient } from "../../testkit/http2RawClient.js";
+import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { eventually, stall } from "../../testkit/waiting.js";
 import { readFirst } from "../../src/runtime/sockets/firstBytes.js";
 
 /**

@@ -18,10 +18,10 @@ import {
   type FakeRequest,
   type LoggedError,
   run,
-} from "../../proof/kit/fakeExchange.js";
-import { descriptorsOf } from "../../proof/kit/processes.js";
-import { testWith } from "../../proof/kit/testWith.js";
-import { eventually } from "../../proof/kit/waiting.js";
+} from "../../testkit/fakeExchange.js";
+import { descriptorsOf } from "../../testkit/processes.js";
+import { testWith } from "../../testkit/testWith.js";
+import { eventually } from "../../testkit/waiting.js";
 
 const MODIFIED = new Date("2024-01-02T03:04:05.678Z");
 /** More than the cache keeps of one file. */

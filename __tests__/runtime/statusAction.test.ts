@@ -1,9 +1,9 @@
 import { request } from "node:http";
 import { StatusQuestions } from "../../src/runtime/worker/statusQuestions.js";
 import type { AskedStatus } from "../../src/runtime/status/asked.js";
-import { loopback, oneServer } from "../../proof/kit/oneServer.js";
-import { Portico } from "../../proof/kit/portico.js";
-import { freePort } from "../../proof/kit/ports.js";
+import { loopback, oneServer } from "../../testkit/oneServer.js";
+import { Portico } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
 
 /** The status as a route: who sees it, and what a worker gets from its master. */
 

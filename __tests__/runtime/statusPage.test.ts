@@ -11,8 +11,8 @@ import { STYLE } from "../../src/runtime/status/style.js";
 import { troublesOf } from "../../src/runtime/status/troubles.js";
 import { statusText } from "../../src/cli/statusText.js";
 import { escapingControls } from "../../src/cli/output.js";
-import { sampleOverview } from "../../proof/kit/overviews.js";
-import fc from "../../proof/kit/property.js";
+import { sampleOverview } from "../../testkit/overviews.js";
+import fc from "../../testkit/property.js";
 
 /** What the page, its data and the terminal make of an overview, and of one whose every text is hostile. */
 

@@ -4,11 +4,11 @@ import * as tls from "node:tls";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { fixed, loopback, oneServer } from "../../proof/kit/oneServer.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { nextEvent } from "../../proof/kit/waiting.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { issue } from "../../testkit/certificates.js";
+import { freePorts } from "../../testkit/ports.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** What is different while a temporary certificate serves in place of one that no authority has issued yet. */
 

@@ -4,13 +4,13 @@ import type { SecureVersion } from "node:tls";
 import { dhParametersPem } from "../../src/render/dhParameters.js";
 import { type ListenerConfig, type TlsPolicySettings, tlsPolicySettings } from "../../src/model/index.js";
 import { sessionContext } from "../../src/runtime/tls/tlsSessions.js";
-import { issue } from "../../proof/kit/certificates.js";
-import { everywhere, loopback, oneServer } from "../../proof/kit/oneServer.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { knowsGroup, seenHandshake } from "../../proof/kit/serverHello.js";
-import { eventually } from "../../proof/kit/waiting.js";
-import { logEntries } from "../../proof/kit/logEntries.js";
+import { issue } from "../../testkit/certificates.js";
+import { everywhere, loopback, oneServer } from "../../testkit/oneServer.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
+import { knowsGroup, seenHandshake } from "../../testkit/serverHello.js";
+import { eventually } from "../../testkit/waiting.js";
+import { logEntries } from "../../testkit/logEntries.js";
 
 /** Key exchange groups: which one the policies lead to, on the wire and in the access log. */
 

@@ -1,6 +1,6 @@
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { TlsRecordClient } from "../../proof/kit/tlsRecords.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { TlsRecordClient } from "../../testkit/tlsRecords.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** What a client sends over TLS beside data costs time and memory that nothing else counts. */
 

@@ -3,11 +3,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { freePorts } from "../../proof/kit/ports.js";
-import { issue, type Issued } from "../../proof/kit/certificates.js";
-import { fixed, logsIn, loopback, oneServer } from "../../proof/kit/oneServer.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
-import { nextEvent } from "../../proof/kit/waiting.js";
+import { freePorts } from "../../testkit/ports.js";
+import { issue, type Issued } from "../../testkit/certificates.js";
+import { fixed, logsIn, loopback, oneServer } from "../../testkit/oneServer.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** TLS sessions: who may resume which, over real handshakes with master and workers as processes. */
 

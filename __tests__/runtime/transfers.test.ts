@@ -1,8 +1,8 @@
 import { plainName } from "../../src/runtime/exchange/clientProgram.js";
 import type { RunningExchange } from "../../src/runtime/exchange/exchange.js";
 import { shownPath, Transfers } from "../../src/runtime/exchange/transfers.js";
-import { fakeRoute } from "../../proof/kit/fakeExchange.js";
-import fc from "../../proof/kit/property.js";
+import { fakeRoute } from "../../testkit/fakeExchange.js";
+import fc from "../../testkit/property.js";
 
 /** What people are shown of requests in progress: enough to know them again, and nothing that would be a secret. */
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RouteInput } from "../../src/model/index.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { type Accepted, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { type Accepted, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** An upstream on a Unix socket: what one on a port does, and errors that only a socket in a folder has. */
 

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { sweptItems } from "../../src/runtime/sockets/deadlines.js";
 import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
-import { pass } from "../../proof/kit/clock.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { freePort } from "../../proof/kit/ports.js";
-import { descriptorsOf } from "../../proof/kit/processes.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { pass } from "../../testkit/clock.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { freePort } from "../../testkit/ports.js";
+import { descriptorsOf } from "../../testkit/processes.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** What an upstream does wrong or not at all: when it is given up, what its client gets, and what the log says. */
 

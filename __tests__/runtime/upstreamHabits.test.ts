@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput } from "../../src/model/index.js";
-import { pass } from "../../proof/kit/clock.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
-import { type Accepted, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually, stall } from "../../proof/kit/waiting.js";
+import { pass } from "../../testkit/clock.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { type Accepted, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { eventually, stall } from "../../testkit/waiting.js";
 
 /**
  * Upstreams that send more than an answer has, and what they send before it: nobody gets bytes of another's answer, and

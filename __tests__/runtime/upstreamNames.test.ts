@@ -7,10 +7,10 @@ import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { Faults } from "../../src/runtime/exchange/workerContext.js";
 import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { fakeRoute } from "../../proof/kit/fakeExchange.js";
-import { answering, exchange, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { fakeRoute } from "../../testkit/fakeExchange.js";
+import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Upstreams that are given by a name, and a resolver that takes its time. */
 

@@ -1,11 +1,11 @@
 import type { ClientHttp2Session } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UpstreamInput } from "../../src/model/index.js";
-import { pass } from "../../proof/kit/clock.js";
-import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
-import { answerOf, connectHttp2, type Http2Server, startHttp2Server } from "../../proof/kit/http2Server.js";
-import { type Accepted, connectTo, isComplete, parseAnswer, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually } from "../../proof/kit/waiting.js";
+import { pass } from "../../testkit/clock.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness.js";
+import { answerOf, connectHttp2, type Http2Server, startHttp2Server } from "../../testkit/http2Server.js";
+import { type Accepted, connectTo, isComplete, parseAnswer, RawUpstream } from "../../testkit/peers.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** The limit of connections to an upstream, and the queue in front of it. */
 

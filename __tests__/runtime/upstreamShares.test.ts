@@ -1,5 +1,5 @@
 import type { UpstreamConfig } from "../../src/model/index.js";
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 import { ClientShares, type ConnectionUser } from "../../src/runtime/upstream/clientShares.js";
 
 /** What each client may have of an upstream's connections and of the queue for them, and whose turn it is. */

@@ -1,5 +1,5 @@
 import { WebSocketFrames } from "../../src/runtime/actions/webSocketFrames.js";
-import fc from "../../proof/kit/property.js";
+import fc from "../../testkit/property.js";
 
 /** Frames as RFC 6455, 5.2 writes them, cut into pieces anywhere: where one ends is known at each byte. */
 

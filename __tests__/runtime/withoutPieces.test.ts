@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type * as pieces from "../../src/runtime/sockets/node/pieces.js";
-import type * as everyProtocol from "../../proof/kit/everyProtocol.js";
-import type * as http2Server from "../../proof/kit/http2Server.js";
-import type * as scripted from "../../proof/kit/peers.js";
+import type * as everyProtocol from "../../testkit/everyProtocol.js";
+import type * as http2Server from "../../testkit/http2Server.js";
+import type * as scripted from "../../testkit/peers.js";
 
 /** Serving with nothing of Node but what has a public name: the same answers, over every protocol. */
 
@@ -22,10 +22,10 @@ const without = process.env["PORTICO_NODE_WITHOUT"];
 beforeAll(async () => {
   process.env["PORTICO_NODE_WITHOUT"] = "all";
   ({ unused } = await import("../../src/runtime/sockets/node/pieces.js"));
-  peers = await import("../../proof/kit/peers.js");
+  peers = await import("../../testkit/peers.js");
   kit = {
-    ...(await import("../../proof/kit/everyProtocol.js")),
-    ...(await import("../../proof/kit/http2Server.js")),
+    ...(await import("../../testkit/everyProtocol.js")),
+    ...(await import("../../testkit/http2Server.js")),
   };
   upstream = await new peers.RawUpstream(echo).listen();
   front = await kit.startEveryProtocol({

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { END_HEADERS, frame, Frame, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
-import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
-import { eventually, nextEvent } from "../../proof/kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { END_HEADERS, frame, Frame, hpack, RawClient } from "../../testkit/http2RawClient.js";
+import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 
 /**

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { App, TerraformStack, TerraformVariable } from "cdktf";
 import { Action, FileSyncFrontEnd, Firewall, Host, Mode, ReverseProxy } from "../../src/index.js";
 import { renderGraph, renderProxyConfig, renderRoutes } from "../../src/testing/index.js";
-import { codeBlocks } from "../../proof/kit/markdown.js";
+import { codeBlocks } from "../../testkit/markdown.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 
 /** What a reviewer reads of a stack: the table and the picture of what is reachable. */

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startProxy, type TestProxy } from "../../proof/kit/harness.js";
-import { answering, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { startProxy, type TestProxy } from "../../testkit/harness.js";
+import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
 import type { RouteInput } from "../../src/model/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
 

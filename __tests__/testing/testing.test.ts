@@ -19,7 +19,7 @@ import {
   synthesizedFiles,
   type TestRequest,
 } from "../../src/testing/index.js";
-import { frontEnd, newStack, problemsOf } from "../../proof/kit/stacks.js";
+import { frontEnd, newStack, problemsOf } from "../../testkit/stacks.js";
 
 const plain = renderProxyConfig(frontEnd({ mode: Mode.plain() }));
 const tls = renderProxyConfig(

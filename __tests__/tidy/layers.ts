@@ -35,8 +35,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["src/index.ts"],
   build: ["src", "proof/hosts/breakages.ts"],
   demo: ["build", "src"],
-  proof: ["demo", "build", "src"],
-  bench: ["proof/kit", "demo", "build", "src"],
+  testkit: ["demo", "build", "src"],
+  proof: ["testkit", "demo", "build", "src"],
+  bench: ["testkit", "demo", "build", "src"],
 };
 
 /**
@@ -80,8 +81,8 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/applicationSettings": ["python", ".", "index.ts"],
   build: [".", "docs"],
   demo: ["upstreams", "."],
+  testkit: [".", "load"],
   proof: [
-    "kit",
     "applicationSettings",
     "diagnosis",
     "activation",

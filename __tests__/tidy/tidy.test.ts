@@ -16,7 +16,7 @@ const PURE_MODULES = ["node:crypto", "node:net", "zod"];
 const LONGER_FILES: Readonly<Record<string, string>> = {};
 
 const sources = [...modulesBelow("src"), moduleOf(join(ROOT, "main.ts"))];
-const all = [...sources, ...["build", "demo", "proof", "bench"].flatMap(modulesBelow)];
+const all = [...sources, ...["build", "demo", "testkit", "proof", "bench"].flatMap(modulesBelow)];
 const textOf = ({ path }: Module): string => readFileSync(join(ROOT, path), "utf8");
 
 test("layers and folders import only what is below them", () => {
@@ -49,8 +49,8 @@ test.each([
   ],
   ["a folder that the order does not name", "src/runtime/exchange/dispatch.ts", "src/runtime/new/a.ts"],
   ["what its own index shows", "src/model/config/router.ts", "src/model/index.ts"],
-  ["the tests", "proof/kit/peers.ts", "__tests__/tidy/layers.ts"],
-  ["one proof from the kit of all", "proof/kit/peers.ts", "proof/hostile/stage.ts"],
+  ["the tests", "testkit/peers.ts", "__tests__/tidy/layers.ts"],
+  ["one proof from the kit of all", "testkit/peers.ts", "proof/hostile/stage.ts"],
   ["what only its own command needs", "bench/lib/site.ts", "proof/hosts/fileSyncHost.ts"],
   ["the bench from the front end", "src/cli/main.ts", "bench/main.ts"],
 ])("an import of %s is found", (_, from, to) => {
@@ -141,7 +141,7 @@ test("a function that is too long is found", () => {
 });
 
 test("tests close by number only what they opened", () => {
-  const tests = ["__tests__", "proof"].flatMap(modulesBelow);
+  const tests = ["__tests__", "testkit", "proof"].flatMap(modulesBelow);
   const wrong = tests.flatMap((module) =>
     foreignCloses(textOf(module)).map((found) => `${module.path}:${found}`),
   );
@@ -185,7 +185,17 @@ test("ARCHITECTURE.md names every folder, and no folder that is gone", () => {
   const proofs = readdirSync(join(ROOT, "proof"), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => `proof/${name}`);
-  const wanted = ["__tests__", "bench", "build", "demo", "docs", "proof", ...proofs, ...below("src")];
+  const wanted = [
+    "__tests__",
+    "bench",
+    "build",
+    "demo",
+    "docs",
+    "proof",
+    "testkit",
+    ...proofs,
+    ...below("src"),
+  ];
   expect(wanted.filter((folder) => !text.includes(`\`${folder}/\``))).toEqual([]);
 });
 
@@ -198,7 +208,7 @@ const OF_OTHERS = [
 ];
 
 test("pages name no file that is gone", () => {
-  const folders = ["bench", "build", "demo", "docs", "proof", "src", "__tests__"];
+  const folders = ["bench", "build", "demo", "docs", "proof", "src", "testkit", "__tests__"];
   const all = folders.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }),
   );
@@ -213,7 +223,7 @@ test("pages name no file that is gone", () => {
   ];
   const gone = pages.flatMap((page) => {
     const text = readFileSync(join(ROOT, page), "utf8");
-    const paths = [...text.matchAll(/`((?:src|bench|build|demo|docs|proof|__tests__)\/[\w./-]*)`/g)];
+    const paths = [...text.matchAll(/`((?:src|bench|build|demo|docs|proof|testkit|__tests__)\/[\w./-]*)`/g)];
     const files = [...text.matchAll(/`(\w+\.ts)`/g)];
     return [
       ...paths.filter(([, path]) => !existsSync(join(ROOT, path!)) && !OF_OTHERS.includes(path!)),
@@ -230,9 +240,9 @@ test("CONTRIBUTING.md names every program that tests need", () => {
   const config = readFileSync(join(ROOT, "jest.config.js"), "utf8");
   const lists = [
     ...[...config.matchAll(/programs: \[(.*?)\]/g)].map(([, list]) => list!),
-    ...[...modulesBelow("__tests__"), ...modulesBelow("proof")].flatMap((module) =>
-      [...textOf(module).matchAll(/testWith\((".*?")\)/g)].map(([, list]) => list!),
-    ),
+    ...["__tests__", "testkit", "proof"]
+      .flatMap(modulesBelow)
+      .flatMap((module) => [...textOf(module).matchAll(/testWith\((".*?")\)/g)].map(([, list]) => list!)),
   ];
   const programs = new Set(lists.flatMap((list) => [...list.matchAll(/"(.+?)"/g)].map(([, name]) => name!)));
   expect(programs).toContain("go");

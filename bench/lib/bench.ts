@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Ability, type ProxyKind, type RunningProxy, type Setup, startProxy } from "./proxy.js";
-import { freePorts } from "../../proof/kit/ports.js";
+import { freePorts } from "../../testkit/ports.js";
 import { busyNanoseconds, coreNumbers, cpuNanoseconds, peakBytes, resetPeak } from "./processes.js";
 import type { Site } from "./site.js";
 import type { Upstreams } from "./upstreams.js";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { numberOf } from "../../proof/kit/laboratory.js";
+import { numberOf } from "../../testkit/laboratory.js";
 import type { Work } from "./work.js";
 
 export interface Options {

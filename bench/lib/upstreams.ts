@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { findProgram, start } from "./children.js";
 import { startHelper } from "./helpers.js";
-import { freePorts } from "../../proof/kit/ports.js";
+import { freePorts } from "../../testkit/ports.js";
 import { accepting } from "./ports.js";
 import type { Site } from "./site.js";
 

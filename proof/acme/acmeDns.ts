@@ -5,8 +5,8 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { freePorts } from "../kit/ports.js";
-import { eventually, nextEvent } from "../kit/waiting.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
 
 /** The real acme-dns (https://github.com/acme-dns/acme-dns), as somebody built it: its zone is `auth.example.com`. */
 export class AcmeDns {

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Resolver } from "node:dns/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePorts } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Debian's BIND: a primary server, which takes signed updates, and a secondary one, which it notifies. */
 export class Bind {

@@ -6,8 +6,8 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { temporaryCertificate } from "../../src/runtime/acme/x509.js";
-import { freePorts } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 import {
   DNS_SERVER,
   PEBBLE,

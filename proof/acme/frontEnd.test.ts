@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { everywhere, loopback, oneServer } from "../kit/oneServer.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+import { everywhere, loopback, oneServer } from "../../testkit/oneServer.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { TestCa } from "./ca.js";
 

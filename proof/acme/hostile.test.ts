@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createSecureContext } from "node:tls";
 import "../../build/reflectMetadata.js";
 import * as x509 from "@peculiar/x509";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import type { Step } from "./between.js";
 import { TestCa } from "./ca.js";
 import { issued, type Stage, startStage } from "./stage.js";

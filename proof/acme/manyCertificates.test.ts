@@ -5,10 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
-import { fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { issue } from "../kit/certificates.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { issue } from "../../testkit/certificates.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
 import { TestCa } from "./ca.js";
 
 /**

@@ -12,11 +12,11 @@ import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/mode
 import { loadConfig, loadedStateOf } from "../../src/runtime/load/loadConfig.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
-import { everywhere, fixed, loopback } from "../kit/oneServer.js";
-import { issue } from "../kit/certificates.js";
-import { freePorts } from "../kit/ports.js";
-import { openFolder, Portico, processes } from "../kit/portico.js";
-import { eventually, nextEvent } from "../kit/waiting.js";
+import { everywhere, fixed, loopback } from "../../testkit/oneServer.js";
+import { issue } from "../../testkit/certificates.js";
+import { freePorts } from "../../testkit/ports.js";
+import { openFolder, Portico, processes } from "../../testkit/portico.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
 import { Between } from "./between.js";
 import { TestCa } from "./ca.js";
 

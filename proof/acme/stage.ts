@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AcmeCertificates, type WantedCertificate } from "../../src/runtime/acme/certificates.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { Between } from "./between.js";
 import { type CaOptions, TestCa } from "./ca.js";
 import { Responder } from "./responder.js";

@@ -28,9 +28,9 @@ import {
 } from "../../src/model/index.js";
 import { applicationSettingsFiles, applicationSettingsValues } from "../../src/applications/index.js";
 import type { SettingsSource } from "../../src/applicationSettings/index.js";
-import { siteConfig } from "../kit/siteConfig.js";
+import { siteConfig } from "../../testkit/siteConfig.js";
 import { blobsOf, CONFIG, document, KEY, sha256, Site, type SiteFiles, siteFiles } from "./site.js";
-import { nextEvent } from "../kit/waiting.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** Activation on a folder: files only, the real file system. */
 let site: Site;

@@ -7,7 +7,7 @@ import type { Store } from "../../src/activation/store.js";
 import type { Deployment, Problem } from "../../src/model/index.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 import { ControlServer } from "../../src/runtime/supervisor/control.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** How long an activation waits for certificates, by what a running master says of them. */
 

@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "./site.js";
-import { nextEvent } from "../kit/waiting.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** `portico activate`, `deactivate` and `recover` below a folder: what they print, and how they end. */
 

@@ -4,7 +4,7 @@ import {
   parseDeployment,
   parseDeploymentText,
 } from "../../src/model/index.js";
-import { sayings } from "../kit/sayings.js";
+import { sayings } from "../../testkit/sayings.js";
 import { nodesAt, type SchemaNode, variants } from "../../src/model/config/schema.js";
 
 /** The deployment document: what it may say, and that every problem is told at once. */

@@ -16,7 +16,7 @@ import { build } from "esbuild";
 import { recoverHost } from "../../src/activation/index.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { applicationSettingsFiles, applicationSettingsValues } from "../../src/applications/index.js";
-import { Random, SEED } from "../kit/random.js";
+import { Random, SEED } from "../../testkit/random.js";
 import { CONFIG, KEY, otherPair, Site, SITES, sha256, type SiteFiles, siteFiles } from "./site.js";
 
 /**

@@ -21,8 +21,8 @@ import {
 } from "../../src/activation/index.js";
 import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import type { DeploymentInput, FileRole, Problem } from "../../src/model/index.js";
-import { issue, type Issued } from "../kit/certificates.js";
-import { siteConfig } from "../kit/siteConfig.js";
+import { issue, type Issued } from "../../testkit/certificates.js";
+import { siteConfig } from "../../testkit/siteConfig.js";
 
 export interface SiteFile {
   readonly content: string;

@@ -7,8 +7,8 @@ import { openStore } from "../../src/activation/store.js";
 import { awaitService } from "../../src/activation/verification.js";
 import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
 import { parseConfig, ProblemError, type RouteInput } from "../../src/model/index.js";
-import { startEveryProtocol } from "../kit/everyProtocol.js";
-import { nextEvent } from "../kit/waiting.js";
+import { startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { nextEvent } from "../../testkit/waiting.js";
 import { deploymentOf } from "../diagnosis/site.js";
 
 let folder: string;

@@ -28,13 +28,13 @@ import { wantedFiles } from "../applicationSettings/oracle.js";
 import type { LoadedState } from "../../src/runtime/load/loadConfig.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import type { ControlRequest } from "../../src/runtime/supervisor/controlRequest.js";
-import { issue } from "../kit/certificates.js";
+import { issue } from "../../testkit/certificates.js";
 import { fileSyncTrees } from "../../src/applications/index.js";
-import { siteConfig, siteExpect } from "../kit/siteConfig.js";
+import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";
 import { answer, asExpected, configOf, siteRows, subjectOf } from "../diagnosis/site.js";
 import { CONFIG, KEY, PROXY, sha256, type SiteFiles, siteFiles } from "./site.js";
 import { INCOMING, type Printed, WholeHost } from "./wholeHost.js";
-import { nextEvent } from "../kit/waiting.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** Activation of a whole host with its units, by programs that stand for those of systemd. */
 

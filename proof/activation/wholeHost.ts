@@ -17,7 +17,7 @@ import { createInterface, type Interface } from "node:readline";
 import { build } from "esbuild";
 import type { DeploymentInput, Problem } from "../../src/model/index.js";
 import { document, sha256, type SiteFiles } from "./site.js";
-import { nextEvent } from "../kit/waiting.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /**
  * All of this machine's files below a folder, where every change is in memory, and in it programs that stand for those

@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { renderApplicationSettings } from "../../src/applications/index.js";
 import { type Application, startApplication } from "./application.js";
-import { Browser } from "../kit/browser.js";
-import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
-import { freePort } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { Browser } from "../../testkit/browser.js";
+import { type FrontEnd, startFrontEnd } from "../../testkit/frontEnd.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** A real application behind the front end, and a real browser in front of it. */
 

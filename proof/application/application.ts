@@ -14,7 +14,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runUnseen } from "../kit/unseen.js";
+import { runUnseen } from "../../testkit/unseen.js";
 
 const HERE = __dirname;
 const ENVIRONMENT = join(HERE, "../../.cache/application");

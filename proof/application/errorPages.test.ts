@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
-import { Browser } from "../kit/browser.js";
-import { everywhere, loopback, oneServer } from "../kit/oneServer.js";
-import { Portico } from "../kit/portico.js";
-import { freePort } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { Browser } from "../../testkit/browser.js";
+import { everywhere, loopback, oneServer } from "../../testkit/oneServer.js";
+import { Portico } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** What a browser makes of an error page, and of what should not have got into one. */
 

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { renderApplicationSettings } from "../../src/applications/index.js";
 import type { UpstreamInput } from "../../src/model/index.js";
-import { everywhere, logsIn, loopback, oneServer } from "../kit/oneServer.js";
-import { killAll, openFolder, Portico } from "../kit/portico.js";
-import { freePorts } from "../kit/ports.js";
+import { everywhere, logsIn, loopback, oneServer } from "../../testkit/oneServer.js";
+import { killAll, openFolder, Portico } from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
 import { type Application, startApplication } from "./application.js";
 
 /** A Django site on two servers, each of which has its sessions in its own memory. */

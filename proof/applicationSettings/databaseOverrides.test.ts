@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
 import { type DatabaseAccess, readOverrides as ask } from "../../src/applicationSettings/index.js";
 import { readStoredValue } from "../../src/applicationSettings/storedValue.js";
-import { siteConfig } from "../kit/siteConfig.js";
+import { siteConfig } from "../../testkit/siteConfig.js";
 import { type MariaDb, startMariaDb } from "./mariadb.js";
 import { startRogueDatabase } from "./rogueDatabase.js";
 import { FILE_SYNC_ROWS } from "../../src/applications/index.js";

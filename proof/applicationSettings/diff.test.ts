@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
-import fc from "../kit/property.js";
-import { SEED } from "../kit/random.js";
+import fc from "../../testkit/property.js";
+import { SEED } from "../../testkit/random.js";
 import { unifiedDiff } from "../../src/applicationSettings/diff.js";
 import { applySplices, insertLines, type Splice } from "../../src/applicationSettings/textEdit.js";
 

@@ -1,11 +1,11 @@
-import fc from "../kit/property.js";
+import fc from "../../testkit/property.js";
 import type { ItemChange } from "../../src/applicationSettings/edit.js";
 import { editEnv } from "../../src/applicationSettings/envFile.js";
 import { revertEnv } from "../../src/applicationSettings/envRevert.js";
 import { secretEnvLines } from "../../src/applicationSettings/secretLines.js";
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
 import type { EnvItem } from "../../src/model/index.js";
-import { SEED } from "../kit/random.js";
+import { SEED } from "../../testkit/random.js";
 import { READERS } from "./envReaders.js";
 
 /** Files of environment variables, edited in place; readers that are written for the test alone read them. */

@@ -1,4 +1,4 @@
-import fc from "../kit/property.js";
+import fc from "../../testkit/property.js";
 import type { ItemChange } from "../../src/applicationSettings/edit.js";
 import { editIni } from "../../src/applicationSettings/iniFile.js";
 import { type IniItem, itemLabel } from "../../src/model/index.js";
@@ -6,8 +6,8 @@ import { revertIni } from "../../src/applicationSettings/iniRevert.js";
 import { secretIniLines } from "../../src/applicationSettings/secretLines.js";
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
 import { HOST_PORT, parseIni, parseKeyFile, URL_ITEM } from "./oracle.js";
-import { SEED } from "../kit/random.js";
-import { cpuMs } from "../kit/growth.js";
+import { SEED } from "../../testkit/random.js";
+import { cpuMs } from "../../testkit/growth.js";
 
 /** INI files, edited in place; Python's configparser and GKeyFile read them. */
 

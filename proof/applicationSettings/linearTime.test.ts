@@ -8,7 +8,7 @@ import {
 } from "../../src/applicationSettings/secretLines.js";
 import { editPython } from "../../src/applicationSettings/pythonFile.js";
 import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
-import { cpuMs, pumped } from "../kit/growth.js";
+import { cpuMs, pumped } from "../../testkit/growth.js";
 import { HOST_PORT, URL_ITEM, WEB_ITEMS } from "./oracle.js";
 
 /**

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePorts } from "../kit/ports.js";
+import { freePorts } from "../../testkit/ports.js";
 
 /** A MariaDB of the test's own: data below a temporary folder, a private port and socket, ended by its own pid. */
 export interface MariaDb {

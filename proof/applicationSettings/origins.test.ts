@@ -1,7 +1,7 @@
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
 import { editPython } from "../../src/applicationSettings/pythonFile.js";
 import { evaluate, WEB_ITEMS } from "./oracle.js";
-import { cpuMs } from "../kit/growth.js";
+import { cpuMs } from "../../testkit/growth.js";
 
 /** Trusted origins: those of an earlier edit go, the wanted one comes, and those of others stay with their comments. */
 

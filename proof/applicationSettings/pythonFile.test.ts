@@ -1,10 +1,10 @@
-import fc from "../kit/property.js";
+import fc from "../../testkit/property.js";
 import { applySplices } from "../../src/applicationSettings/textEdit.js";
 import { editPython } from "../../src/applicationSettings/pythonFile.js";
 import { scanPython } from "../../src/applicationSettings/python/tokens.js";
 import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
 import { ELSEWHERE, evaluate, type Evaluated, WEB_ITEMS } from "./oracle.js";
-import { SEED } from "../kit/random.js";
+import { SEED } from "../../testkit/random.js";
 
 /** A Python module, edited in place; what the edit means is asked of the real Python. */
 

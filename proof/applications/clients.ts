@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createReadStream, createWriteStream, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runUnseen } from "../kit/unseen.js";
+import { runUnseen } from "../../testkit/unseen.js";
 import type { Application } from "../../src/constructs/index.js";
 import { ask, type Seen } from "./ask.js";
 

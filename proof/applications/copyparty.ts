@@ -1,4 +1,4 @@
-import { pythonPackage } from "../kit/pythonPackage.js";
+import { pythonPackage } from "../../testkit/pythonPackage.js";
 
 const environment = pythonPackage("copyparty", "1.20.26");
 export const COPYPARTY = environment.programs;

@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 import { TerraformStack, Testing } from "cdktf";
 import { type Application, FileSyncFrontEnd, Mode, TlsMaterial } from "../../src/constructs/index.js";
 import { dhParametersPem, proxyConfigText } from "../../src/render/index.js";
-import { issue } from "../kit/certificates.js";
-import { freePorts } from "../kit/ports.js";
-import { sharedBundle } from "../kit/sharedBundle.js";
+import { issue } from "../../testkit/certificates.js";
+import { freePorts } from "../../testkit/ports.js";
+import { sharedBundle } from "../../testkit/sharedBundle.js";
 import { startProcess } from "../wire/processes.js";
 
 /** The front end of an application, on loopback. */

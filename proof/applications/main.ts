@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { laboratory, numberOf } from "../kit/laboratory.js";
+import { laboratory, numberOf } from "../../testkit/laboratory.js";
 import type { RealApplication } from "./clients.js";
 import { REAL, tryReal } from "./real.js";
 

@@ -1,5 +1,5 @@
 import { resolve } from "../../src/testing/index.js";
-import { seeded } from "../kit/random.js";
+import { seeded } from "../../testkit/random.js";
 import { ask, type Seen } from "./ask.js";
 import { type ApplicationFrontEnd, Place, startApplicationFrontEnd } from "./frontEnd.js";
 import { generated, type Manual, MANUALS } from "./manuals.js";

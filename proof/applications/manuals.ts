@@ -1,5 +1,5 @@
 import { Application } from "../../src/constructs/index.js";
-import type { Random } from "../kit/random.js";
+import type { Random } from "../../testkit/random.js";
 
 /**
  * What the vendors' manuals say that clients ask for, and which server has to get it under which path. It is written from the

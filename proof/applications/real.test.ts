@@ -1,5 +1,5 @@
-import { Browser } from "../kit/browser.js";
-import { eventually } from "../kit/waiting.js";
+import { Browser } from "../../testkit/browser.js";
+import { eventually } from "../../testkit/waiting.js";
 import { COPYPARTY } from "./copyparty.js";
 import { CREDENTIALS, PASSWORD, RENAMED, type Running, USER } from "./clients.js";
 import { REAL, tryReal } from "./real.js";

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Application } from "../../src/constructs/index.js";
-import { runUnseen } from "../kit/unseen.js";
-import { eventually } from "../kit/waiting.js";
+import { runUnseen } from "../../testkit/unseen.js";
+import { eventually } from "../../testkit/waiting.js";
 import {
   asked,
   asUser,
@@ -20,7 +20,7 @@ import {
   USER,
 } from "./clients.js";
 import { Place, startApplicationFrontEnd } from "./frontEnd.js";
-import { freePorts } from "../kit/ports.js";
+import { freePorts } from "../../testkit/ports.js";
 import { sftpgo } from "./sftpgo.js";
 
 /** Real applications behind their entries, used by real clients. */

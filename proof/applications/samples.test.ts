@@ -1,5 +1,5 @@
-import { freePorts } from "../kit/ports.js";
-import { seeded } from "../kit/random.js";
+import { freePorts } from "../../testkit/ports.js";
+import { seeded } from "../../testkit/random.js";
 import type { RunningProcess } from "../wire/processes.js";
 import { ask, type Seen } from "./ask.js";
 import { DIFFERENCES } from "./differences.js";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../../build/paths.js";
 import { Application } from "../../src/constructs/index.js";
-import { runUnseen } from "../kit/unseen.js";
+import { runUnseen } from "../../testkit/unseen.js";
 import {
   asked,
   filesByWebdav,

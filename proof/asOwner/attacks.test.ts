@@ -19,7 +19,7 @@ import { applyEdits, planSettings } from "../../src/applicationSettings/index.js
 import { CONFIG, Site, type SiteFiles, siteFiles } from "../activation/site.js";
 import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /**
  * What a local user who owns the application's tree can make of what root does in it: nothing. The user is one that

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
-import { descriptorsOf } from "../kit/processes.js";
+import { descriptorsOf } from "../../testkit/processes.js";
 import { type Acting, actingOn, identityOf } from "../../src/asOwner/acting.js";
 import { runAsOwner } from "../../src/asOwner/child.js";
 import { findImage } from "../../src/asOwner/imageSearch.js";

@@ -9,12 +9,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { everywhere, logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { issue } from "../kit/certificates.js";
-import { Accepted } from "../kit/peers.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { freePorts } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { everywhere, logsIn, loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { issue } from "../../testkit/certificates.js";
+import { Accepted } from "../../testkit/peers.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Real load balancers in front (haproxy), and what nginx does with the header that they send. */
 

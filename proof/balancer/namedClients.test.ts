@@ -5,12 +5,12 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import * as net from "node:net";
 import { join } from "node:path";
 import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
-import { issue } from "../kit/certificates.js";
-import { logsIn, loopback, oneServer } from "../kit/oneServer.js";
-import { Accepted } from "../kit/peers.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { freePorts } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import { logsIn, loopback, oneServer } from "../../testkit/oneServer.js";
+import { Accepted } from "../../testkit/peers.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Debian's nginx and haproxy as upstreams that take the client from the header which Portico sends (`proxyProtocol`). */
 

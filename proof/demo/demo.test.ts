@@ -10,8 +10,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ROOT } from "../../build/paths.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
-import { codeBlocks } from "../kit/markdown.js";
-import { eventually } from "../kit/waiting.js";
+import { codeBlocks } from "../../testkit/markdown.js";
+import { eventually } from "../../testkit/waiting.js";
 
 let folder: string;
 beforeAll(() => {

@@ -1,7 +1,7 @@
 import type { Evidence, PublicAddress } from "../../src/diagnosis/evidence.js";
 import { diagnose } from "../../src/diagnosis/rows.js";
 import { type DeploymentInput, parseConfig, parseDeployment } from "../../src/model/index.js";
-import { siteConfig } from "../kit/siteConfig.js";
+import { siteConfig } from "../../testkit/siteConfig.js";
 
 const GIVEN = "198.41.0.4";
 const INNER = "10.0.0.5";

@@ -5,8 +5,8 @@ import * as tls from "node:tls";
 import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
 import { checkLive } from "../../src/diagnosis/liveCheck.js";
 import type { ProxyConfigInput, VirtualServerInput } from "../../src/model/index.js";
-import { issue } from "../kit/certificates.js";
-import { siteConfig } from "../kit/siteConfig.js";
+import { issue } from "../../testkit/certificates.js";
+import { siteConfig } from "../../testkit/siteConfig.js";
 import { configOf } from "./site.js";
 
 /** A row for each further name that has a certificate of its own, asked of real TLS servers. */

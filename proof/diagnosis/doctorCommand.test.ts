@@ -6,7 +6,7 @@ import { applyEdits, planSettings } from "../../src/applicationSettings/index.js
 import { run } from "../../src/cli/program.js";
 import { fileSyncTrees } from "../../src/applications/index.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
-import { siteConfig, siteExpect } from "../kit/siteConfig.js";
+import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
 import { asExpected, configOf, deploymentOf, siteRows } from "./site.js";
 

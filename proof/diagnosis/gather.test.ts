@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, freePorts } from "../kit/ports.js";
-import { siteConfig, siteExpect } from "../kit/siteConfig.js";
+import { freePort, freePorts } from "../../testkit/ports.js";
+import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";
 import type { Evidence } from "../../src/diagnosis/evidence.js";
 import { type DiagnosisOptions, gather } from "../../src/diagnosis/gather.js";
 import { ownAddresses } from "../../src/diagnosis/hostFacts.js";

@@ -8,14 +8,14 @@ import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
-import { issue } from "../kit/certificates.js";
+import { issue } from "../../testkit/certificates.js";
 import { run } from "../../src/diagnosis/command.js";
 import { isElsewhere, isOpen, translatedTo, unitsOf } from "../../src/diagnosis/hostFacts.js";
 import { probe } from "../../src/diagnosis/probe.js";
 import { sourceTo } from "../../src/runtime/load/ownAddress.js";
 import { hasStartLinks, showUnits, shownUnit, startsWithHost } from "../../src/diagnosis/shownUnits.js";
 import { scarceSpace } from "../../src/diagnosis/space.js";
-import { nextEvent } from "../kit/waiting.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** What is found out about this machine, piece by piece. */
 

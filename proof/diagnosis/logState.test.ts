@@ -15,9 +15,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logFindings, lostLogDirectories } from "../../src/diagnosis/logState.js";
 import { scarceSpace } from "../../src/diagnosis/space.js";
-import { siteConfig } from "../kit/siteConfig.js";
+import { siteConfig } from "../../testkit/siteConfig.js";
 import { configOf } from "./site.js";
-import { nextEvent } from "../kit/waiting.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** What keeps lines from log files; this process is the proxy. */
 

@@ -25,7 +25,7 @@ import { formatChecked, judge } from "../../src/diagnosis/liveCheck.js";
 import { judgeOverrides } from "../../src/diagnosis/storedSettings.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { problem, type ProxyConfigInput } from "../../src/model/index.js";
-import { type SiteOptions, siteConfig } from "../kit/siteConfig.js";
+import { type SiteOptions, siteConfig } from "../../testkit/siteConfig.js";
 import { ADDRESS, answer, configOf, errorPage, failure, siteRows, type Subject, subjectOf } from "./site.js";
 
 /** What is asked of a front end, what counts as expected, and what is said where it is not. */

@@ -5,7 +5,7 @@ import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
 import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { type DeploymentInput, problem } from "../../src/model/index.js";
-import { siteConfig } from "../kit/siteConfig.js";
+import { siteConfig } from "../../testkit/siteConfig.js";
 import {
   ADDRESS,
   answer,

@@ -18,7 +18,7 @@ import {
   type ProxyConfig,
   type ProxyConfigInput,
 } from "../../src/model/index.js";
-import { siteConfig, siteExpect } from "../kit/siteConfig.js";
+import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
 
 /** A file-sync front end as a diagnosis sees it, in good order. */

@@ -1,4 +1,4 @@
-import { Random, seedOf } from "../kit/random.js";
+import { Random, seedOf } from "../../testkit/random.js";
 import {
   type Abort,
   type BodyScript,

@@ -1,4 +1,4 @@
-import type { Random } from "../kit/random.js";
+import type { Random } from "../../testkit/random.js";
 import { type AnswerFlaw, type AnswerScript, INFORMATIONAL_MAX } from "./case.js";
 
 /**

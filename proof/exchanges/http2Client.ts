@@ -1,4 +1,4 @@
-import { ACK, END_HEADERS, END_STREAM, Frame, frame } from "../kit/http2RawClient.js";
+import { ACK, END_HEADERS, END_STREAM, Frame, frame } from "../../testkit/http2RawClient.js";
 import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
 import { isUpgrade, type ClientScript } from "./case.js";
 import { Client, isTimedOut, type Outcome, type Ports } from "./client.js";

@@ -7,7 +7,7 @@ import {
   idOf,
   isUpgrade,
 } from "./case.js";
-import { END_HEADERS, END_STREAM, Frame, frame, hpack } from "../kit/http2RawClient.js";
+import { END_HEADERS, END_STREAM, Frame, frame, hpack } from "../../testkit/http2RawClient.js";
 import { bodyPieces, type Part, smuggled, type Turn } from "./input.js";
 import { pathOf, TARGETS } from "./targets.js";
 

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { laboratory, numberOf, seedOption } from "../kit/laboratory.js";
+import { laboratory, numberOf, seedOption } from "../../testkit/laboratory.js";
 import { caseAt } from "./generate.js";
 import { Proxy } from "./proxy.js";
 import { playAlone, search } from "./search.js";

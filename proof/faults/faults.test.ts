@@ -15,9 +15,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FrontEnd, type FrontEndOptions, startFrontEnd } from "../kit/frontEnd.js";
-import { freePort } from "../kit/ports.js";
-import { eventually, nextEvent } from "../kit/waiting.js";
+import { type FrontEnd, type FrontEndOptions, startFrontEnd } from "../../testkit/frontEnd.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
 
 /** What happens around a front end that is not its fault, and what its users see of it. */
 

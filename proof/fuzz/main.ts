@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { ROOT } from "../../build/paths.js";
-import { again, laboratory, numberOf, seedOption } from "../kit/laboratory.js";
+import { again, laboratory, numberOf, seedOption } from "../../testkit/laboratory.js";
 import { distilled, faultOf, fuzz } from "./fuzzer.js";
 import { HITS, instrument } from "./instrument.js";
 import type { FuzzTarget } from "./target.js";

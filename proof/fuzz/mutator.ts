@@ -1,4 +1,4 @@
-import { Random } from "../kit/random.js";
+import { Random } from "../../testkit/random.js";
 
 /** Breeds inputs: each is one of the pool, changed in one to a few places. The same seed gives the same inputs. */
 export class Mutator {

@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask } from "../kit/http2Server.js";
-import { exchange } from "../kit/peers.js";
+import { ask } from "../../testkit/http2Server.js";
+import { exchange } from "../../testkit/peers.js";
 import { ANSWER_CASES, type AnswerCase } from "./cases/answers.js";
 import {
   CANARY,

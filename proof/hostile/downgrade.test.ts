@@ -1,4 +1,4 @@
-import { END_HEADERS, END_STREAM, Frame, hpack, type RawClient } from "../kit/http2RawClient.js";
+import { END_HEADERS, END_STREAM, Frame, hpack, type RawClient } from "../../testkit/http2RawClient.js";
 import { HTTP2_CASES, type Http2Case } from "./cases/http2.js";
 import { connectFrames } from "../wire/client.js";
 import { disagreements, READERS } from "../wire/readers.js";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask } from "../kit/http2Server.js";
-import { Frame, type RawClient } from "../kit/http2RawClient.js";
+import { ask } from "../../testkit/http2Server.js";
+import { Frame, type RawClient } from "../../testkit/http2RawClient.js";
 import { FLOODS } from "./cases/floods.js";
 import { connectFrames, connectSession } from "../wire/client.js";
 import { type Stage, startStage, watchMemory } from "../wire/stage.js";

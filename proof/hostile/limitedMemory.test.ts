@@ -4,12 +4,12 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { issue } from "../kit/certificates.js";
-import { END_HEADERS, END_STREAM, Frame, frame, hpack, RawClient } from "../kit/http2RawClient.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { freePorts } from "../kit/ports.js";
-import { eventually, settled } from "../kit/waiting.js";
+import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { issue } from "../../testkit/certificates.js";
+import { END_HEADERS, END_STREAM, Frame, frame, hpack, RawClient } from "../../testkit/http2RawClient.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually, settled } from "../../testkit/waiting.js";
 
 /**
  * The proxy in a control group of its own, with the limits that follow from its memory: more clients than it admits, all of

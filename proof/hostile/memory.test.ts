@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connectSession, connectHttp1 } from "../wire/client.js";
 import { type Stage, startStage, watchMemory } from "../wire/stage.js";
 import { echo } from "../wire/upstream.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Neither a client nor an upstream is trusted with the memory of the proxy. */
 const MIB = 1024 * 1024;

@@ -1,4 +1,4 @@
-import { exchange } from "../kit/peers.js";
+import { exchange } from "../../testkit/peers.js";
 import { type Stage, startStage } from "../wire/stage.js";
 
 /** Redirects made of the client's own target: they never lead to another host, and never add a field. */

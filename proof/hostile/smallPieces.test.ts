@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { exchange } from "../kit/peers.js";
+import { exchange } from "../../testkit/peers.js";
 import { connectHttp1 } from "../wire/client.js";
 import { type Stage, startStage } from "../wire/stage.js";
 import { echo } from "../wire/upstream.js";

@@ -18,7 +18,7 @@ import {
   values,
 } from "./activationHost.js";
 import { releaseOfSuite, type Result, type TestHost } from "./harness/index.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Activation on a real Debian: what systemd really does, in which order, and what comes back from a failure. */
 let site: ActivationHost;

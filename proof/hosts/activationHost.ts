@@ -17,9 +17,9 @@ import {
   renderFirewall,
   renderUnit,
 } from "../../src/render/index.js";
-import { copyOfBundle } from "../kit/sharedBundle.js";
+import { copyOfBundle } from "../../testkit/sharedBundle.js";
 import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
-import { siteConfig, siteExpect } from "../kit/siteConfig.js";
+import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";
 import { bootHost, type Release, type Result, type TestHost } from "./harness/index.js";
 
 export const STORE = "/var/lib/portico/deployment";

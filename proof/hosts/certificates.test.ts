@@ -4,7 +4,7 @@ import { Deployment } from "./deploy/deployment.js";
 import { HostCa, TOKEN } from "./deploy/hostCa.js";
 import { differences, hostTree } from "./deploy/hostTree.js";
 import { startLoad } from "./deploy/load.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { bootHost, type Namespace, type Result, type TestHost } from "./harness/index.js";
 
 /**

@@ -11,9 +11,9 @@ import {
   STORE,
   values,
 } from "./activationHost.js";
-import { Random, SEED } from "../kit/random.js";
+import { Random, SEED } from "../../testkit/random.js";
 import { type Result } from "./harness/index.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /**
  * Activations and deactivations that are cut off at a step, before it is begun or once it is: by a kill of the process,

@@ -2,7 +2,7 @@ import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { type DeploymentInput, INCOMING_DIRECTORY } from "../../src/model/index.js";
 import { DESTROYS, patternOf } from "./breakages.js";
 import { type Diagnosis, diagnosis, DOCTOR, failed, notServed } from "./brokenHost.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { FileSyncHost, NODE, PORTICO } from "./fileSyncHost.js";
 import { Namespace, type Result } from "./harness/index.js";
 

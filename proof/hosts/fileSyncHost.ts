@@ -6,7 +6,7 @@ import { App, TerraformStack } from "cdktf";
 import { layOut } from "../../demo/layOut.js";
 import { Delivery, FileSyncFrontEnd, Mode } from "../../src/constructs/index.js";
 import { type DeploymentInput, INCOMING_DIRECTORY } from "../../src/model/index.js";
-import { copyOfBundle } from "../kit/sharedBundle.js";
+import { copyOfBundle } from "../../testkit/sharedBundle.js";
 import { bootHost, type TestHost } from "./harness/index.js";
 
 const INSTALLED = "/srv/sync";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { bootHost, Namespace, type TestHost } from "./harness/index.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** The test hosts themselves: what other tests take for granted. */
 let host: TestHost;

@@ -10,10 +10,10 @@ import {
   StaticNetwork,
 } from "../../src/index.js";
 import { synthesizedFiles } from "../../src/testing/index.js";
-import { frontEnd, newStack } from "../kit/stacks.js";
+import { frontEnd, newStack } from "../../testkit/stacks.js";
 import { stopCommand as stop } from "./harness/commands.js";
 import { bootHost, Namespace, type TestHost } from "./harness/index.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Firewall, static address and daemons' units on a real host, seen from the network outside. */
 let host: TestHost;

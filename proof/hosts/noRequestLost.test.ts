@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LoadReport } from "../kit/load/steadyLoad.js";
-import { issue } from "../kit/certificates.js";
+import type { LoadReport } from "../../testkit/load/steadyLoad.js";
+import { issue } from "../../testkit/certificates.js";
 import { PorticoHost } from "./porticoHost.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** What clients notice of changes and faults on a real host: small requests without pause, and long transfers. */
 let portico: PorticoHost;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { terraformIsHere } from "../terraform/workspace.js";
 import { startLoad } from "./deploy/load.js";
 import { PairHosts, VIRTUAL } from "./pairHosts.js";

@@ -1,4 +1,4 @@
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { terraformIsHere } from "../terraform/workspace.js";
 import { HostCa } from "./deploy/hostCa.js";
 import { differences, hostTree } from "./deploy/hostTree.js";

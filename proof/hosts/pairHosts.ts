@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { VERSION } from "../../src/model/version.js";
-import { issue } from "../kit/certificates.js";
-import type { ProbeReport } from "../kit/load/probe.js";
-import { copyOfBundle } from "../kit/sharedBundle.js";
-import { eventually } from "../kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import type { ProbeReport } from "../../testkit/load/probe.js";
+import { copyOfBundle } from "../../testkit/sharedBundle.js";
+import { eventually } from "../../testkit/waiting.js";
 import { Workspace } from "../terraform/workspace.js";
 import { Deployment } from "./deploy/deployment.js";
 import type { PairApp } from "./deploy/pairApp.js";
@@ -146,7 +146,7 @@ export class PairHosts {
   /** Has a request sent every 10 ms to the virtual address while something happens. */
   async probe(happens: () => Promise<void>): Promise<ProbeReport> {
     const outfile = join(this.workspace.folder, "probe.js");
-    const entryPoints = [join(__dirname, "../kit/load/probe.ts")];
+    const entryPoints = [join(__dirname, "../../testkit/load/probe.ts")];
     await build({ entryPoints, bundle: true, platform: "node", format: "cjs", outfile });
     const child = this.outside.start(`exec ${process.execPath} ${outfile} ${VIRTUAL} 80`);
     let text = "";

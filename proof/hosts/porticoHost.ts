@@ -12,11 +12,11 @@ import {
   type ProxyUnitsInput,
   renderUnit,
 } from "../../src/render/index.js";
-import type { LoadOptions, LoadReport } from "../kit/load/steadyLoad.js";
-import { type Issued, issue } from "../kit/certificates.js";
+import type { LoadOptions, LoadReport } from "../../testkit/load/steadyLoad.js";
+import { type Issued, issue } from "../../testkit/certificates.js";
 import { bootHost, type HostOptions, type TestHost } from "./harness/index.js";
-import { copyOfBundle } from "../kit/sharedBundle.js";
-import { eventually } from "../kit/waiting.js";
+import { copyOfBundle } from "../../testkit/sharedBundle.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** A host with portico as its units run it, an application after it, and load from outside. */
 export class PorticoHost {
@@ -30,7 +30,7 @@ export class PorticoHost {
     const folder = mkdtempSync(join(tmpdir(), "portico-units-"));
     await copyOfBundle(join(folder, "portico.mjs"));
     const load = {
-      entryPoints: [join(__dirname, "../kit/load/main.ts")],
+      entryPoints: [join(__dirname, "../../testkit/load/main.ts")],
       bundle: true,
       platform: "node" as const,
     };

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { proxyServiceUnit, renderUnit, renewalPathUnit, renewalServiceUnit } from "../../src/render/index.js";
-import { issue } from "../kit/certificates.js";
+import { issue } from "../../testkit/certificates.js";
 import { releaseOfSuite } from "./harness/index.js";
 import { PorticoHost } from "./porticoHost.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** The units of the proxy under a real systemd. */
 let portico: PorticoHost;

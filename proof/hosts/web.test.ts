@@ -1,6 +1,6 @@
 import { terraformIsHere, Workspace } from "../terraform/workspace.js";
 import { Deployment } from "./deploy/deployment.js";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { bootHost, type TestHost } from "./harness/index.js";
 
 /** Ordinary applications on a real host: each apply asks them, and the host goes back where they do not answer. */

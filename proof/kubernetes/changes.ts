@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { demand } from "./checks.js";
 import { fetchAsClient } from "./clients.js";
 import { NODE_ADDRESS } from "./cluster.js";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "../../build/paths.js";
-import type { LoadOptions, LoadReport } from "../kit/load/steadyLoad.js";
+import type { LoadOptions, LoadReport } from "../../testkit/load/steadyLoad.js";
 
 /** Programs in the clients' network: their packets come to the node from outside, as those of real clients do. */
 const IN_CLIENTS = ["nsenter", "--net=/run/netns/clients"] as const;
@@ -46,13 +46,13 @@ export async function fetchAsClient(url: string, ...options: readonly string[]):
   return out;
 }
 
-/** A busy day (`proof/kit/load`), as a process in the clients' network. */
+/** A busy day (`testkit/load`), as a process in the clients' network. */
 export class Load {
   private constructor(private readonly child: ChildProcess) {}
 
   /** Resolves once every kind of request had an answer. */
   static async start(options: LoadOptions): Promise<Load> {
-    const main = join(ROOT, "proof/kit/load/main.ts");
+    const main = join(ROOT, "testkit/load/main.ts");
     const node = [process.execPath, "--import", "tsx", main, "load", JSON.stringify(options)] as const;
     const child = startAsClient(...node);
     const [said] = (await Promise.race([once(child.stdout!, "data"), once(child, "exit")])) as [unknown];

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { patternChunk, patternHash } from "../kit/load/pattern.js";
-import { eventually } from "../kit/waiting.js";
+import { patternChunk, patternHash } from "../../testkit/load/pattern.js";
+import { eventually } from "../../testkit/waiting.js";
 import { demand } from "./checks.js";
 import { fetchAsClient, runAsClient } from "./clients.js";
 import { NODE_ADDRESS } from "./cluster.js";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
-import { eventually } from "../kit/waiting.js";
-import type { Issued } from "../kit/certificates.js";
+import { eventually } from "../../testkit/waiting.js";
+import type { Issued } from "../../testkit/certificates.js";
 import { demand } from "./checks.js";
 import { CLIENT_ADDRESSES, fetchAsClient } from "./clients.js";
 import { NODE_ADDRESS } from "./cluster.js";

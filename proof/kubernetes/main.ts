@@ -4,8 +4,8 @@ import { parseArgs } from "node:util";
 import { buildBundle } from "../../build/bundle.js";
 import { ROOT } from "../../build/paths.js";
 import { build } from "esbuild";
-import { issue } from "../kit/certificates.js";
-import type { LoadReport } from "../kit/load/steadyLoad.js";
+import { issue } from "../../testkit/certificates.js";
+import type { LoadReport } from "../../testkit/load/steadyLoad.js";
 import {
   APPLICATION,
   applicationObjects,

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { demand } from "./checks.js";
 import { BALANCER_ADDRESS, CLIENT_ADDRESSES, fetchAsClient, runAsClient, startAsClient } from "./clients.js";
 import { NODE_ADDRESS } from "./cluster.js";

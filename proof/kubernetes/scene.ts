@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { eventually } from "../kit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 import { demand } from "./checks.js";
 import type { Cluster } from "./cluster.js";
 import { frontEnd, NAME, NAMESPACE, type Variant } from "./frontEnd.js";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
-import { createLoadUpstream } from "../kit/load/loadUpstream.js";
+import { createLoadUpstream } from "../../testkit/load/loadUpstream.js";
 
 /**
  * All that the front end proxies to, in one pod: `upstream.mjs WEB_PORT FILES_PORT`. The first serves the demo's web

@@ -8,12 +8,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
-import { issue } from "../kit/certificates.js";
-import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { freePort } from "../kit/ports.js";
-import { killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
-import { eventually, nextEvent } from "../kit/waiting.js";
-import { logEntries } from "../kit/logEntries.js";
+import { issue } from "../../testkit/certificates.js";
+import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { freePort } from "../../testkit/ports.js";
+import { killAll, openFolder, Portico, processes, SELDOM } from "../../testkit/portico.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
+import { logEntries } from "../../testkit/logEntries.js";
 import { Scrapes, sumOf } from "./scrapes.js";
 
 /** What is counted, against what clients did: exact to the request and byte, whatever happens to the processes. */

@@ -2,10 +2,10 @@ import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { freePort } from "../kit/ports.js";
-import { killAll, openFolder, Portico } from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { freePort } from "../../testkit/ports.js";
+import { killAll, openFolder, Portico } from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Debian's Prometheus asks for the metrics, and its linter has nothing to say of them. */
 

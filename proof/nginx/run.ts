@@ -1,4 +1,4 @@
-import { settled } from "../kit/waiting.js";
+import { settled } from "../../testkit/waiting.js";
 import { type Field, fieldValue } from "../wire/messages.js";
 import { HOST, type Ports } from "../wire/site.js";
 import type { Performer } from "../wire/stage.js";

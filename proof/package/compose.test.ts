@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Application, FileSyncProxy, Mode } from "../../src/constructs/index.js";
 import { ask } from "../applications/ask.js";
-import { issue } from "../kit/certificates.js";
-import { freePorts } from "../kit/ports.js";
-import { newStack } from "../kit/stacks.js";
-import { eventually } from "../kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import { freePorts } from "../../testkit/ports.js";
+import { newStack } from "../../testkit/stacks.js";
+import { eventually } from "../../testkit/waiting.js";
 import { buildImage, importNode, LIMITS, podman } from "./podman.js";
 import { PODMAN_COMPOSE } from "./podmanCompose.js";
 

@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { freePorts } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 import { buildImage, importNode, LIMITS, podman } from "./podman.js";
 
 /** The Containerfile of the package: an image is built by it, and runs. */

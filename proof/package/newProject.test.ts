@@ -1,4 +1,4 @@
-import { codeBlocks } from "../kit/markdown.js";
+import { codeBlocks } from "../../testkit/markdown.js";
 import { NewProject, TRANSFORMERS } from "./newProject.js";
 
 /** The README's unit tests, from an empty folder: its install lines, its files, its commands. */

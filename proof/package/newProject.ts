@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ROOT } from "../../build/paths.js";
-import { codeBlocks } from "../kit/markdown.js";
-import { runUnseen } from "../kit/unseen.js";
+import { codeBlocks } from "../../testkit/markdown.js";
+import { runUnseen } from "../../testkit/unseen.js";
 
 /**
  * Each line of the page that installs what the unit tests need, by what it brings jest to read TypeScript. The last one of

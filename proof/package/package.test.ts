@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { VERSION } from "../../src/model/version.js";
 import { layOut } from "../../demo/layOut.js";
-import { freePortOffset } from "../kit/ports.js";
-import { deadLinks } from "../kit/links.js";
-import { codeBlocks } from "../kit/markdown.js";
-import { testWith } from "../kit/testWith.js";
+import { freePortOffset } from "../../testkit/ports.js";
+import { deadLinks } from "../../testkit/links.js";
+import { codeBlocks } from "../../testkit/markdown.js";
+import { testWith } from "../../testkit/testWith.js";
 import { Consumer } from "./consumer.js";
 import { EXAMPLES } from "./pageExamples.js";
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import * as portico from "../../src/index.js";
 import { ROOT } from "../../build/paths.js";
-import { codeBlocks } from "../kit/markdown.js";
+import { codeBlocks } from "../../testkit/markdown.js";
 
 /** Pages whose blocks run elsewhere: as they are generated, and in tests of what only they need. */
 const ELSEWHERE = ["errors.md", "kubernetes.md", "unit-tests.md", "versions.md"];

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { pythonPackage } from "../kit/pythonPackage.js";
+import { pythonPackage } from "../../testkit/pythonPackage.js";
 
 /** What runs Compose files. */
 const environment = pythonPackage("podman-compose", "1.6.0");

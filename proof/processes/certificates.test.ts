@@ -9,11 +9,11 @@ import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { integer, sequence } from "../../src/runtime/tls/der.js";
 import { CertificateServers, type Secured } from "../../src/runtime/tls/certificateServers.js";
-import { fixed, loopback } from "../kit/oneServer.js";
-import { type CertificateOptions, type Issued, issue } from "../kit/certificates.js";
-import { freePorts } from "../kit/ports.js";
-import { killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
-import { eventually, nextEvent } from "../kit/waiting.js";
+import { fixed, loopback } from "../../testkit/oneServer.js";
+import { type CertificateOptions, type Issued, issue } from "../../testkit/certificates.js";
+import { freePorts } from "../../testkit/ports.js";
+import { killAll, openFolder, Portico, processes, SELDOM } from "../../testkit/portico.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
 
 /** Several certificates of one listener, over real handshakes with master and workers as processes. */
 

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { PROBLEM_CODES } from "../../src/model/index.js";
-import { sharedBundle } from "../kit/sharedBundle.js";
+import { sharedBundle } from "../../testkit/sharedBundle.js";
 
 /** Commands of the bundle that say what would happen, and what was meant; configs come through standard input. */
 

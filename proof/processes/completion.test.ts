@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sharedBundle } from "../kit/sharedBundle.js";
-import { testWith } from "../kit/testWith.js";
+import { sharedBundle } from "../../testkit/sharedBundle.js";
+import { testWith } from "../../testkit/testWith.js";
 
 /** Completions that the bundle prints, in the shells that load them. */
 

@@ -4,12 +4,12 @@ import { createServer, type ServerResponse } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { everywhere, fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { issue } from "../kit/certificates.js";
-import { mountSecret } from "../kit/mountedSecret.js";
-import { killAll, openFolder, Portico, workersOf } from "../kit/portico.js";
-import { freePorts, isRefused } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { everywhere, fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { issue } from "../../testkit/certificates.js";
+import { mountSecret } from "../../testkit/mountedSecret.js";
+import { killAll, openFolder, Portico, workersOf } from "../../testkit/portico.js";
+import { freePorts, isRefused } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 
 /** The runtime as a container runs it: as its first process, a user that has only a number, and nothing to write to. */

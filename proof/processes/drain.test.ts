@@ -5,12 +5,12 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
-import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { freePorts } from "../kit/ports.js";
-import { issue } from "../kit/certificates.js";
-import { END_STREAM, Frame, GET, RawClient } from "../kit/http2RawClient.js";
-import { alive, openFolder, Portico } from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { freePorts } from "../../testkit/ports.js";
+import { issue } from "../../testkit/certificates.js";
+import { END_STREAM, Frame, GET, RawClient } from "../../testkit/http2RawClient.js";
+import { alive, openFolder, Portico } from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /**
  * A reload while clients do not read: what they asked for before waits in the kernel and in the proxy, and arrives whole

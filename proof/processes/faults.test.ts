@@ -12,10 +12,10 @@ import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnectio
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { Dispatcher } from "../../src/runtime/exchange/dispatch.js";
-import { type EveryProtocol, startEveryProtocol } from "../kit/everyProtocol.js";
-import { type Accepted, connectTo, RawUpstream } from "../kit/peers.js";
-import { openFolder } from "../kit/portico.js";
-import { eventually, nextEvent } from "../kit/waiting.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { openFolder } from "../../testkit/portico.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
 
 /**
  * One fault barrier: whatever code of ours throws when a socket, a timer or the end of a turn calls it, is logged as ours

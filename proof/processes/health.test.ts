@@ -6,11 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig, type Problem } from "../../src/model/index.js";
 import { Health } from "../../src/runtime/supervisor/health.js";
-import { KeepAliveClient } from "../kit/keepAliveClient.js";
-import { everywhere, fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { alive, installedRuntime, killAll, Portico, processes, SELDOM } from "../kit/portico.js";
-import { freePort, freePorts, occupied } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { KeepAliveClient } from "../../testkit/keepAliveClient.js";
+import { everywhere, fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { alive, installedRuntime, killAll, Portico, processes, SELDOM } from "../../testkit/portico.js";
+import { freePort, freePorts, occupied } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** The health listener, as probes see it; and what comes between SIGTERM and the drain. */
 

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
-import { loopback, oneServer } from "../kit/oneServer.js";
-import { exchange } from "../kit/peers.js";
-import { alive, openFolder, Portico } from "../kit/portico.js";
-import { freePorts } from "../kit/ports.js";
-import { RestartingWeb } from "../kit/restartingWeb.js";
-import { eventually } from "../kit/waiting.js";
+import { loopback, oneServer } from "../../testkit/oneServer.js";
+import { exchange } from "../../testkit/peers.js";
+import { alive, openFolder, Portico } from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
+import { RestartingWeb } from "../../testkit/restartingWeb.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Requests that wait for an upstream, and a front end that reloads or ends meanwhile. */
 

@@ -9,12 +9,12 @@ import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { VERSION } from "../../src/model/version.js";
-import { fixed, logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { freePort, occupied } from "../kit/ports.js";
-import { type Issued, issue } from "../kit/certificates.js";
-import { Hammer, KeepAliveClient } from "../kit/keepAliveClient.js";
-import { alive, installedRuntime, openFolder, Portico } from "../kit/portico.js";
-import { eventually, nextEvent } from "../kit/waiting.js";
+import { fixed, logsIn, loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { freePort, occupied } from "../../testkit/ports.js";
+import { type Issued, issue } from "../../testkit/certificates.js";
+import { Hammer, KeepAliveClient } from "../../testkit/keepAliveClient.js";
+import { alive, installedRuntime, openFolder, Portico } from "../../testkit/portico.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
 
 /** Master and workers as processes, over real sockets. */
 

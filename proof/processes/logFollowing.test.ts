@@ -3,12 +3,12 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { run } from "../../src/cli/program.js";
-import { exchange } from "../kit/peers.js";
-import { fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { freePort } from "../kit/ports.js";
-import { sharedBundle } from "../kit/sharedBundle.js";
-import { eventually } from "../kit/waiting.js";
+import { exchange } from "../../testkit/peers.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { sharedBundle } from "../../testkit/sharedBundle.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** `portico log` and `portico why` beside a proxy whose workers write, while logs are rotated as logrotate does it. */
 

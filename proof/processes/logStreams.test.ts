@@ -5,12 +5,12 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig } from "../../src/model/index.js";
 import { combinedLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { cutLine, fittingLine } from "../../src/runtime/logs/standardStreams.js";
-import { FakeExchange } from "../kit/fakeExchange.js";
-import { Hammer, KeepAliveClient } from "../kit/keepAliveClient.js";
-import { fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { alive, openFolder, Portico } from "../kit/portico.js";
-import { freePort } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { FakeExchange } from "../../testkit/fakeExchange.js";
+import { Hammer, KeepAliveClient } from "../../testkit/keepAliveClient.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { alive, openFolder, Portico } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Logs on standard output and error: a pipe, whose reader may be slow, or stuck. */
 

@@ -5,13 +5,13 @@ import * as http from "node:http";
 import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
-import { COLLECT_OPTIONS, collected } from "../kit/collected.js";
-import { logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { freePorts } from "../kit/ports.js";
-import { issue } from "../kit/certificates.js";
-import { END_STREAM, Frame, GET, RawClient } from "../kit/http2RawClient.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { eventually, nextEvent, settled } from "../kit/waiting.js";
+import { COLLECT_OPTIONS, collected } from "../../testkit/collected.js";
+import { logsIn, loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { freePorts } from "../../testkit/ports.js";
+import { issue } from "../../testkit/certificates.js";
+import { END_STREAM, Frame, GET, RawClient } from "../../testkit/http2RawClient.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { eventually, nextEvent, settled } from "../../testkit/waiting.js";
 
 /** Resident memory stands still when a second brings less than a megabyte a look. */
 const GROWTH = { by: 1024 * 1024, looks: 4, everyMs: 250 };

@@ -3,12 +3,12 @@ import * as http2 from "node:http2";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
-import { fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { type Issued, issue } from "../kit/certificates.js";
-import { mountSecret } from "../kit/mountedSecret.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { freePorts } from "../kit/ports.js";
-import { eventually, nextEvent } from "../kit/waiting.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { type Issued, issue } from "../../testkit/certificates.js";
+import { mountSecret } from "../../testkit/mountedSecret.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 
 /** A certificate in a Secret that is mounted into a pod: kubelet replaces both files by switching one link. */

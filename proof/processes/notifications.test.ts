@@ -7,11 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../../src/cli/program.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
-import { issue } from "../kit/certificates.js";
-import { fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
-import { freePort } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { killAll, openFolder, Portico, processes, SELDOM } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Notifications of a real master: its command, its events, and its death. */
 

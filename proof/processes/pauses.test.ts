@@ -6,12 +6,20 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../../src/cli/program.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { logsIn, loopback, oneServer } from "../kit/oneServer.js";
-import { type Accepted, connectTo, exchange, RawUpstream } from "../kit/peers.js";
-import { alive, installedRuntime, killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
-import { freePort } from "../kit/ports.js";
-import { sharedBundle } from "../kit/sharedBundle.js";
-import { eventually } from "../kit/waiting.js";
+import { logsIn, loopback, oneServer } from "../../testkit/oneServer.js";
+import { type Accepted, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import {
+  alive,
+  installedRuntime,
+  killAll,
+  openFolder,
+  Portico,
+  processes,
+  SELDOM,
+} from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { sharedBundle } from "../../testkit/sharedBundle.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** `portico maintenance` and `portico quiesce`, with master, workers and commands as processes. */
 

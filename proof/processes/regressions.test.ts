@@ -3,17 +3,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import type { Faults } from "../../src/runtime/exchange/workerContext.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
-import { pass } from "../kit/clock.js";
-import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { freePort } from "../kit/ports.js";
-import { issue } from "../kit/certificates.js";
-import { proxiedRoutes, startProxy, type TestProxy } from "../kit/harness.js";
-import { startEveryProtocol } from "../kit/everyProtocol.js";
-import { type Accepted, connectTo, RawUpstream } from "../kit/peers.js";
+import { pass } from "../../testkit/clock.js";
+import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { freePort } from "../../testkit/ports.js";
+import { issue } from "../../testkit/certificates.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness.js";
+import { startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
 import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
-import { taken } from "../kit/taker.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+import { taken } from "../../testkit/taker.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** What once went wrong on the way between clients and upstreams; each test failed before its fix. */
 

@@ -5,12 +5,12 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
 import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
-import { logsIn, loopback, oneServer } from "../kit/oneServer.js";
-import { exchange } from "../kit/peers.js";
-import { killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
-import { freePort } from "../kit/ports.js";
-import { testWith } from "../kit/testWith.js";
-import { eventually } from "../kit/waiting.js";
+import { logsIn, loopback, oneServer } from "../../testkit/oneServer.js";
+import { exchange } from "../../testkit/peers.js";
+import { killAll, openFolder, Portico, processes, SELDOM } from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { testWith } from "../../testkit/testWith.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** `spread`: the addresses of a name are servers, which come and go with what /etc/hosts says. */
 

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { handOver } from "../../src/runtime/load/credentialSet.js";
-import { fixed, loopback, oneServer } from "../kit/oneServer.js";
-import { issue, type Issued } from "../kit/certificates.js";
-import { mountSecret } from "../kit/mountedSecret.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { issue, type Issued } from "../../testkit/certificates.js";
+import { mountSecret } from "../../testkit/mountedSecret.js";
 import {
   alive,
   checkAsNobody,
@@ -18,9 +18,9 @@ import {
   openFolder,
   Portico,
   processes,
-} from "../kit/portico.js";
-import { freePorts } from "../kit/ports.js";
-import { eventually, nextEvent } from "../kit/waiting.js";
+} from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually, nextEvent } from "../../testkit/waiting.js";
 
 /** TLS sessions that several front ends share by a secret, over real handshakes with each as processes of its own. */
 

@@ -10,12 +10,12 @@ import { VERSION } from "../../src/model/version.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ControlOutcome } from "../../src/runtime/supervisor/control.js";
 import type { ControlRequest } from "../../src/runtime/supervisor/controlRequest.js";
-import { createLoadUpstream } from "../kit/load/loadUpstream.js";
-import { type LoadReport, SteadyLoad } from "../kit/load/steadyLoad.js";
-import { logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { freePort, isRefused } from "../kit/ports.js";
-import { type Issued, issue } from "../kit/certificates.js";
-import { KeepAliveClient } from "../kit/keepAliveClient.js";
+import { createLoadUpstream } from "../../testkit/load/loadUpstream.js";
+import { type LoadReport, SteadyLoad } from "../../testkit/load/steadyLoad.js";
+import { logsIn, loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { freePort, isRefused } from "../../testkit/ports.js";
+import { type Issued, issue } from "../../testkit/certificates.js";
+import { KeepAliveClient } from "../../testkit/keepAliveClient.js";
 import {
   alive,
   installedRuntime,
@@ -26,8 +26,8 @@ import {
   SELDOM,
   type StartOptions,
   workersOf,
-} from "../kit/portico.js";
-import { eventually } from "../kit/waiting.js";
+} from "../../testkit/portico.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** What changes while clients are served: config, certificate, runtime; and what is lost when processes are killed. */
 

@@ -3,12 +3,20 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../../src/cli/program.js";
 import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
-import { KeepAliveClient } from "../kit/keepAliveClient.js";
-import { logsIn, loopback, oneServer } from "../kit/oneServer.js";
-import { type Accepted, exchange, RawUpstream } from "../kit/peers.js";
-import { alive, installedRuntime, killAll, openFolder, Portico, processes, SELDOM } from "../kit/portico.js";
-import { freePort } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { KeepAliveClient } from "../../testkit/keepAliveClient.js";
+import { logsIn, loopback, oneServer } from "../../testkit/oneServer.js";
+import { type Accepted, exchange, RawUpstream } from "../../testkit/peers.js";
+import {
+  alive,
+  installedRuntime,
+  killAll,
+  openFolder,
+  Portico,
+  processes,
+  SELDOM,
+} from "../../testkit/portico.js";
+import { freePort } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** `portico upstreams` and what it orders, with master and workers as processes. */
 

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import * as http from "node:http";
 import { type ClientHttp2Session } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectHttp2 } from "../kit/http2Session.js";
-import type { Random } from "../kit/random.js";
+import { connectHttp2 } from "../../testkit/http2Session.js";
+import type { Random } from "../../testkit/random.js";
 
 /** Clients that upload one file after the other, and try again until each is stored, as sync clients do. */
 

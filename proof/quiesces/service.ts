@@ -6,12 +6,12 @@ import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { WorkerHoldings } from "../../src/runtime/worker/holdings.js";
-import { issue } from "../kit/certificates.js";
-import { everywhere, logsIn, loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { freePorts } from "../kit/ports.js";
-import { childrenOf } from "../kit/processes.js";
-import { sharedBundle } from "../kit/sharedBundle.js";
-import { eventually } from "../kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import { everywhere, logsIn, loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { freePorts } from "../../testkit/ports.js";
+import { childrenOf } from "../../testkit/processes.js";
+import { sharedBundle } from "../../testkit/sharedBundle.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** The service as systemd has it: its master dies, then so do its workers, and another one starts in the same directory. */
 export class Service {

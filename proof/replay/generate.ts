@@ -1,5 +1,5 @@
 import { parseConfig, type ProxyConfigInput, type RouteInput } from "../../src/model/index.js";
-import type { Random } from "../kit/random.js";
+import type { Random } from "../../testkit/random.js";
 
 /** Configs and requests at random, in which much is alike, so that routes, rules and requests meet. */
 

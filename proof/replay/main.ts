@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { laboratory, numberOf, seedOption } from "../kit/laboratory.js";
+import { laboratory, numberOf, seedOption } from "../../testkit/laboratory.js";
 import { replayedAgainstTruth } from "./truth.js";
 
 laboratory(

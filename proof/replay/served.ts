@@ -7,8 +7,8 @@ import * as net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { type EveryProtocol, startEveryProtocol } from "../kit/everyProtocol.js";
-import { connectHttp2 } from "../kit/http2Session.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { connectHttp2 } from "../../testkit/http2Session.js";
 import type { Asked, Parts } from "./generate.js";
 
 /** What a client got, and by it what happened to its request. */

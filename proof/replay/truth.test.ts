@@ -1,4 +1,4 @@
-import { SEED } from "../kit/random.js";
+import { SEED } from "../../testkit/random.js";
 import { replayedAgainstTruth } from "./truth.js";
 
 /** A short form of `npm run replay-truth`. */

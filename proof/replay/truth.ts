@@ -1,7 +1,7 @@
 import { NO_REQUEST, readLogLine, type LoggedRequest } from "../../src/diagnosis/accessLogLine.js";
 import { Replay } from "../../src/diagnosis/replay.js";
 import { type Outcome, outcomeIn, Side } from "../../src/diagnosis/replayOutcome.js";
-import { Random, seedOf } from "../kit/random.js";
+import { Random, seedOf } from "../../testkit/random.js";
 import { type Asked, configAt, requestAt } from "./generate.js";
 import { Front, type Served, startParts } from "./served.js";
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import http from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, connectHttp2 } from "../kit/http2Session.js";
+import { ask, connectHttp2 } from "../../testkit/http2Session.js";
 
 /** A request and what became of it. */
 export interface Asked {

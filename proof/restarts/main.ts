@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
-import { startFrontEnd } from "../kit/frontEnd.js";
-import { laboratory, numberOf, type Verdict } from "../kit/laboratory.js";
-import { freePorts } from "../kit/ports.js";
-import { sharedFile } from "../kit/sharedFile.js";
+import { startFrontEnd } from "../../testkit/frontEnd.js";
+import { laboratory, numberOf, type Verdict } from "../../testkit/laboratory.js";
+import { freePorts } from "../../testkit/ports.js";
+import { sharedFile } from "../../testkit/sharedFile.js";
 import { type Asked, Load } from "./load.js";
 
 laboratory(

@@ -1,4 +1,4 @@
-import { laboratory, numberOf } from "../kit/laboratory.js";
+import { laboratory, numberOf } from "../../testkit/laboratory.js";
 import { reportText } from "./judge.js";
 import { PROXIES, underLoad } from "./underLoad.js";
 

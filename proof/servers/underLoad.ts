@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { UpstreamInput } from "../../src/model/index.js";
-import { everywhere, loopback, logsIn, oneServer } from "../kit/oneServer.js";
-import { freePorts } from "../kit/ports.js";
-import { sharedBundle } from "../kit/sharedBundle.js";
-import { eventually } from "../kit/waiting.js";
+import { everywhere, loopback, logsIn, oneServer } from "../../testkit/oneServer.js";
+import { freePorts } from "../../testkit/ports.js";
+import { sharedBundle } from "../../testkit/sharedBundle.js";
+import { eventually } from "../../testkit/waiting.js";
 import { type Fault, type Report, reportOf } from "./judge.js";
 import { Load } from "./load.js";
 

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FrontEnd } from "../kit/frontEnd.js";
-import { usageOf } from "../kit/processes.js";
+import type { FrontEnd } from "../../testkit/frontEnd.js";
+import { usageOf } from "../../testkit/processes.js";
 import { latencies, type Latencies } from "./wellBehaved.js";
 
 interface Mode {

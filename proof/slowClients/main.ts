@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
-import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
-import { again, laboratory, numberOf } from "../kit/laboratory.js";
+import { type FrontEnd, startFrontEnd } from "../../testkit/frontEnd.js";
+import { again, laboratory, numberOf } from "../../testkit/laboratory.js";
 import { type Load, measure, MODES, type ModeResult } from "./attack.js";
 import type { Latencies } from "./wellBehaved.js";
-import { nextEvent } from "../kit/waiting.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** Set inside the network of its own. */
 const INSIDE = "PORTICO_SLOW_INSIDE";

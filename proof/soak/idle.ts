@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { collected } from "../kit/collected.js";
-import { treeOf, usageOf } from "../kit/processes.js";
+import { collected } from "../../testkit/collected.js";
+import { treeOf, usageOf } from "../../testkit/processes.js";
 
 /** What a front end keeps when nobody asks anything of it and all garbage is collected. */
 export interface Idle {

@@ -1,4 +1,4 @@
-import type { Verdict } from "../kit/laboratory.js";
+import type { Verdict } from "../../testkit/laboratory.js";
 import type { SoakResult } from "./soak.js";
 
 /**

@@ -1,4 +1,4 @@
-import { laboratory, numberOf, seedOption } from "../kit/laboratory.js";
+import { laboratory, numberOf, seedOption } from "../../testkit/laboratory.js";
 import { judge, mebibytes } from "./judge.js";
 import { soak, type SoakResult } from "./soak.js";
 

@@ -3,12 +3,12 @@ import { connect, type Socket } from "node:net";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { issue } from "../kit/certificates.js";
-import { Browser } from "../kit/browser.js";
-import { loopback, oneServer, writeCertificate } from "../kit/oneServer.js";
-import { openFolder, Portico } from "../kit/portico.js";
-import { freePorts } from "../kit/ports.js";
-import { eventually } from "../kit/waiting.js";
+import { issue } from "../../testkit/certificates.js";
+import { Browser } from "../../testkit/browser.js";
+import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** The status page in a browser, while things happen behind it. With UPDATE_SCREENSHOTS=1 it makes the pictures of the docs. */
 

@@ -1,4 +1,4 @@
-import { laboratory, numberOf } from "../kit/laboratory.js";
+import { laboratory, numberOf } from "../../testkit/laboratory.js";
 import { runTransfers } from "./transfer.js";
 
 const GIB = 2 ** 30;

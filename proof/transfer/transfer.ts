@@ -5,10 +5,10 @@ import * as http2 from "node:http2";
 import * as https from "node:https";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
-import { childrenOf, resident, written } from "../kit/processes.js";
+import { type FrontEnd, startFrontEnd } from "../../testkit/frontEnd.js";
+import { childrenOf, resident, written } from "../../testkit/processes.js";
 import { pattern, patternHash } from "./pattern.js";
-import { nextEvent } from "../kit/waiting.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** One large transfer through the proxy, and what it cost the proxy. */
 export interface Transfer {

@@ -1,8 +1,8 @@
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectTo, isComplete } from "../kit/peers.js";
-import { childrenOf } from "../kit/processes.js";
-import { eventually } from "../kit/waiting.js";
+import { connectTo, isComplete } from "../../testkit/peers.js";
+import { childrenOf } from "../../testkit/processes.js";
+import { eventually } from "../../testkit/waiting.js";
 import { type Asking, Tally } from "./client.js";
 import { NAMES, recipe, type ServerName } from "./servers.js";
 import { stageOf } from "./stage.js";

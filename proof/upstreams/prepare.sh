@@ -8,7 +8,7 @@ set -euo pipefail
 GUNICORNS='20.1.0 23.0.0 27.0.1'
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/../kit/goPrograms.sh"
+. "$here/../../testkit/goPrograms.sh"
 folder_for_one "${1:-$here/../../.cache/upstreams}"
 
 # piece NAME STAMP COMMAND...: makes one piece, unless it was made for the same stamp.
@@ -44,4 +44,4 @@ piece python "$environment" python
 for version in $GUNICORNS; do
   piece "gunicorn-$version" "$environment" gunicorn "$version"
 done
-piece go "$(go version) $(cat "$here"/{servers/go/*,../kit/goPrograms.sh} | sha256sum)" go_program "$here/servers/go" "$dir/go"
+piece go "$(go version) $(cat "$here"/{servers/go/*,../../testkit/goPrograms.sh} | sha256sum)" go_program "$here/servers/go" "$dir/go"

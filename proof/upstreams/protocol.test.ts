@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { ask } from "./client.js";
 import { NAMES, PYTHON, recipe, type ServerName } from "./servers.js";
 import { stageOf } from "./stage.js";
-import { nextEvent } from "../kit/waiting.js";
+import { nextEvent } from "../../testkit/waiting.js";
 
 /** What is more than a request and its answer: informational responses (RFC 9110, 15.2), and WebSockets (RFC 6455). */
 

@@ -4,9 +4,9 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../../build/paths.js";
-import { freePort, isRefused } from "../kit/ports.js";
-import { runUnseen } from "../kit/unseen.js";
-import { eventually } from "../kit/waiting.js";
+import { freePort, isRefused } from "../../testkit/ports.js";
+import { runUnseen } from "../../testkit/unseen.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Servers that applications run on, with one application; `servers/wsgi.py` says what it answers. */
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfigInput, RouteInput, UpstreamInput } from "../../src/model/index.js";
-import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
-import { freePorts } from "../kit/ports.js";
-import { childrenOf, descriptorsOf } from "../kit/processes.js";
-import { eventually } from "../kit/waiting.js";
+import { type FrontEnd, startFrontEnd } from "../../testkit/frontEnd.js";
+import { freePorts } from "../../testkit/ports.js";
+import { childrenOf, descriptorsOf } from "../../testkit/processes.js";
+import { eventually } from "../../testkit/waiting.js";
 import { requireServers, Server, type ServerName } from "./servers.js";
 
 /** Longer than servers keep connections, so that they are the ones that close. */

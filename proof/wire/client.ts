@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect } from "node:http2";
-import { RawClient } from "../kit/http2RawClient.js";
-import { Accepted, connectTo } from "../kit/peers.js";
+import { RawClient } from "../../testkit/http2RawClient.js";
+import { Accepted, connectTo } from "../../testkit/peers.js";
 import { type Message, parseMessage } from "./messages.js";
 import { HOST } from "./site.js";
 import { connectTls } from "./tlsClient.js";

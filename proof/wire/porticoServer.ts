@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { copyOfBundle } from "../kit/sharedBundle.js";
-import { sharedFile } from "../kit/sharedFile.js";
+import { copyOfBundle } from "../../testkit/sharedBundle.js";
+import { sharedFile } from "../../testkit/sharedFile.js";
 import { type RunningProcess, startProcess } from "./processes.js";
 import { logsOf, type Mode, type Ports, type Site, sitePaths } from "./site.js";
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { dhParametersPem } from "../../src/render/dhParameters.js";
-import { issue } from "../kit/certificates.js";
+import { issue } from "../../testkit/certificates.js";
 
 /** Deployment of the service: plain HTTP (service 4.1) or TLS (service 4.3). */
 export type Mode = "plain" | "tls";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { freePorts } from "../kit/ports.js";
-import { procFile, resident, treeOf } from "../kit/processes.js";
+import { freePorts } from "../../testkit/ports.js";
+import { procFile, resident, treeOf } from "../../testkit/processes.js";
 import { installPortico, startPortico } from "./porticoServer.js";
 import type { RunningProcess } from "./processes.js";
 import { createSite, logsOf, type Mode, type Ports, type Site } from "./site.js";

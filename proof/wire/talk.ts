@@ -1,8 +1,8 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerOf } from "../kit/http2Session.js";
-import type { Accepted } from "../kit/peers.js";
-import { eventually } from "../kit/waiting.js";
+import { answerOf } from "../../testkit/http2Session.js";
+import type { Accepted } from "../../testkit/peers.js";
+import { eventually } from "../../testkit/waiting.js";
 import { connectHttp1, connectSession, type ReceivedAnswer, receivedAnswers } from "./client.js";
 import type { Field } from "./messages.js";
 

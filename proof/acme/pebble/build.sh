@@ -5,7 +5,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/../../kit/goPrograms.sh"
+. "$here/../../../testkit/goPrograms.sh"
 folder_for_one "${1:-$here/../../../.cache/pebble}"
 exit_if_built Pebble "$here"/build.sh "$here"/go.{mod,sum}
 for program in pebble pebble-challtestsrv; do

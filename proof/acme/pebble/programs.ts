@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../../../build/paths.js";
-import { runUnseen } from "../../kit/unseen.js";
+import { runUnseen } from "../../../testkit/unseen.js";
 
 /** Pebble, the authority of the tests, and the DNS server that it asks: how they are built and started. */
 

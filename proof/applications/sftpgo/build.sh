@@ -7,7 +7,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/../../kit/goPrograms.sh"
+. "$here/../../../testkit/goPrograms.sh"
 folder_for_one "${1:-$here/../../../.cache/sftpgo}"
 exit_if_built SFTPGo "$here"/build.sh "$here"/go.{mod,sum}
 module=github.com/drakkan/sftpgo/v2

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { laboratory } from "../../kit/laboratory.js";
+import { laboratory } from "../../../testkit/laboratory.js";
 import { startStage } from "../../wire/stage.js";
 import { ROOT } from "../../../build/paths.js";
 import { type Case, failures, readReport } from "./report.js";
@@ -50,7 +50,7 @@ function install(): string {
   console.log(`building h2spec ${VERSION}`);
   const { status, error } = spawnSync(
     "bash",
-    ["-euc", INSTALL, "bash", VERSION, tool, join(ROOT, "proof/kit/goPrograms.sh")],
+    ["-euc", INSTALL, "bash", VERSION, tool, join(ROOT, "testkit/goPrograms.sh")],
     { env: { ...process.env, GOBIN: BIN }, stdio: "inherit" },
   );
   if (error !== undefined) throw error;

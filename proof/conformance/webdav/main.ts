@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import type { ProxyConfigInput } from "../../../src/model/index.js";
-import { startFrontEnd } from "../../kit/frontEnd.js";
-import { laboratory } from "../../kit/laboratory.js";
-import { freePorts } from "../../kit/ports.js";
+import { startFrontEnd } from "../../../testkit/frontEnd.js";
+import { laboratory } from "../../../testkit/laboratory.js";
+import { freePorts } from "../../../testkit/ports.js";
 import { litmus, type Outcome, unfit, worse } from "./litmus.js";
 import { DAV_PATH, SERVERS, startServer } from "./servers.js";
 import { type TreeResult, treeThrough } from "./tree.js";

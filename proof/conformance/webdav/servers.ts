@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../../kit/ports.js";
+import { freePort } from "../../../testkit/ports.js";
 import type { Suite } from "./litmus.js";
 
 /** Where the servers serve their files, as the front end forwards it: the path is left as it is (service 4.1). */

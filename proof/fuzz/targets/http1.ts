@@ -5,7 +5,7 @@ import { type Head, HeadError } from "../../../src/runtime/codec/http1/fields.js
 import { HeadReader } from "../../../src/runtime/codec/http1/headReader.js";
 import { parseRequestHead, type ParsedRequest } from "../../../src/runtime/codec/http1/requestHead.js";
 import { type ParsedResponse, parseResponseHead } from "../../../src/runtime/codec/http1/responseHead.js";
-import { logsIn, loopback, oneServer } from "../../kit/oneServer.js";
+import { logsIn, loopback, oneServer } from "../../../testkit/oneServer.js";
 import { WORDS } from "../cases/words.js";
 import { demand, type FuzzTarget } from "../target.js";
 

@@ -1,4 +1,4 @@
-import { ACK, END_HEADERS, END_STREAM, frame, Frame, hpack } from "../../kit/http2RawClient.js";
+import { ACK, END_HEADERS, END_STREAM, frame, Frame, hpack } from "../../../testkit/http2RawClient.js";
 
 /** Frames of one client that cost this side work, and get nobody anywhere. */
 export interface Flood {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
-import { createLoadUpstream } from "../../kit/load/loadUpstream.js";
+import { createLoadUpstream } from "../../../testkit/load/loadUpstream.js";
 
 /** A daemon of the application behind the front end: `application.ts web|files|webdav|database`, on loopback. */
 const DAEMONS: Readonly<Record<string, () => void>> = {

@@ -12,7 +12,7 @@ import {
   requirePebble,
   SILENT,
 } from "../../acme/pebble/programs.js";
-import { eventually } from "../../kit/waiting.js";
+import { eventually } from "../../../testkit/waiting.js";
 import type { Namespace } from "../harness/index.js";
 
 const ACME = 14_000;

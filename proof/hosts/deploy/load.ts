@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
-import type { LoadOptions, LoadReport } from "../../kit/load/steadyLoad.js";
+import type { LoadOptions, LoadReport } from "../../../testkit/load/steadyLoad.js";
 import type { TestHost } from "../harness/index.js";
 
 /**
@@ -53,7 +53,7 @@ async function loading(child: ChildProcess, text: () => string): Promise<void> {
 /** Bundles the load for use in another network, and returns its path. */
 async function bundleLoad(folder: string): Promise<string> {
   const outfile = join(folder, "load.js");
-  const entryPoints = [join(__dirname, "../../kit/load/main.ts")];
+  const entryPoints = [join(__dirname, "../../../testkit/load/main.ts")];
   await build({ entryPoints, bundle: true, platform: "node", format: "cjs", outfile });
   return outfile;
 }

@@ -8,7 +8,7 @@ import { mustRun, type Result, runCommand, type RunOptions, startCommand, stopCo
 import { hostImage, type Release, refuseMissingTools } from "./image.js";
 import { Namespace } from "./namespace.js";
 import { sharedTree } from "./tree.js";
-import { eventually } from "../../kit/waiting.js";
+import { eventually } from "../../../testkit/waiting.js";
 
 export interface HostOptions {
   /** Host name; also tells its folder from others. */

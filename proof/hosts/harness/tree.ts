@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { runFolder } from "../../kit/sharedFile.js";
+import { runFolder } from "../../../testkit/sharedFile.js";
 import { mustRun } from "./commands.js";
 
 /**

@@ -1,4 +1,4 @@
-import { again, laboratory, numberOf, seedOption } from "../../kit/laboratory.js";
+import { again, laboratory, numberOf, seedOption } from "../../../testkit/laboratory.js";
 import { GENERATED_RULES } from "./deviations.js";
 import { answerText } from "./generate.js";
 import { startProxies } from "./proxies.js";

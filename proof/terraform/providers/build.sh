@@ -15,7 +15,7 @@ tls   4.0.4 oldest github.com/hashicorp/terraform-provider-tls
 '
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/../../kit/goPrograms.sh"
+. "$here/../../../testkit/goPrograms.sh"
 folder_for_one "${1:-$here/../../../.cache/terraform-providers}"
 
 os=$(uname -s | tr '[:upper:]' '[:lower:]')

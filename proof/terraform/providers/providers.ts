@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { delimiter, join } from "node:path";
 import { ROOT } from "../../../build/paths.js";
-import { runUnseen } from "../../kit/unseen.js";
+import { runUnseen } from "../../../testkit/unseen.js";
 
 const MIRROR = join(ROOT, ".cache/terraform-providers");
 /** What the registry gave. */

@@ -1,6 +1,6 @@
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../build/paths.js";
+import { ROOT } from "../build/paths.js";
 import { runUnseen } from "./unseen.js";
 
 /** A program from Python's index, apart from all others. */

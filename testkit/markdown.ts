@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../build/paths.js";
+import { ROOT } from "../build/paths.js";
 
 /** Code blocks of a language in a section of a page, in order; of the whole page if no section is named. */
 export function codeBlocks(page: string, language: string, section?: string): string[] {

@@ -1,4 +1,4 @@
-import { ReceiveBuffer } from "../../src/runtime/sockets/receiveBuffer.js";
+import { ReceiveBuffer } from "../src/runtime/sockets/receiveBuffer.js";
 
 /**
  * Overwrites the shared receive buffer after every read whose bytes were called transient, so that whoever keeps such

@@ -10,11 +10,11 @@ import {
   type ProxyConfigInput,
   type RouteInput,
   type UpstreamInput,
-} from "../../src/model/index.js";
-import { Http1Connections, Http2Connections } from "../../src/runtime/server/connections.js";
-import { loadUpstreamTls } from "../../src/runtime/load/upstreamTls.js";
-import { LogFiles } from "../../src/runtime/logs/logFiles.js";
-import { compileRoutes, type CompiledRoutes } from "../../src/runtime/actions/compileRoutes.js";
+} from "../src/model/index.js";
+import { Http1Connections, Http2Connections } from "../src/runtime/server/connections.js";
+import { loadUpstreamTls } from "../src/runtime/load/upstreamTls.js";
+import { LogFiles } from "../src/runtime/logs/logFiles.js";
+import { compileRoutes, type CompiledRoutes } from "../src/runtime/actions/compileRoutes.js";
 import { issue, type Issued } from "./certificates.js";
 import "./transientBytes.js";
 

@@ -5,8 +5,8 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
-import type { ProxyConfigInput } from "../../src/model/index.js";
-import { WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
+import type { ProxyConfigInput } from "../src/model/index.js";
+import { WITHOUT } from "../src/runtime/sockets/node/pieces.js";
 import { sharedFile } from "./sharedFile.js";
 import { eventually } from "./waiting.js";
 

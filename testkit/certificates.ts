@@ -8,8 +8,8 @@ import {
 } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
-import * as der from "../../src/runtime/tls/der.js";
-import { addressBytes } from "../../src/runtime/acme/x509.js";
+import * as der from "../src/runtime/tls/der.js";
+import { addressBytes } from "../src/runtime/acme/x509.js";
 import { sharedFile } from "./sharedFile.js";
 
 /*

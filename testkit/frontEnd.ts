@@ -10,9 +10,9 @@ import {
   type ReverseProxyProps,
   TlsMaterial,
   TlsPolicy,
-} from "../../src/constructs/index.js";
-import type { ProxyConfigInput } from "../../src/model/index.js";
-import { dhParametersPem, proxyConfigText } from "../../src/render/index.js";
+} from "../src/constructs/index.js";
+import type { ProxyConfigInput } from "../src/model/index.js";
+import { dhParametersPem, proxyConfigText } from "../src/render/index.js";
 import { freePorts } from "./ports.js";
 import { sharedBundle } from "./sharedBundle.js";
 import { sharedFile } from "./sharedFile.js";
@@ -161,7 +161,7 @@ const issued = (): Promise<string> =>
   );
 
 async function issue(): Promise<Issued> {
-  const { privateKey, selfSignedCertificate } = await import("../../demo/tlsResources.js");
+  const { privateKey, selfSignedCertificate } = await import("../demo/tlsResources.js");
   const { private_key_pem: key } = privateKey({ algorithm: "RSA", rsa_bits: 2048 });
   const { cert_pem: certificate } = await selfSignedCertificate({
     private_key_pem: key,

@@ -3,7 +3,7 @@ import { sharedFile } from "./sharedFile.js";
 
 /** The bundle of the sources as they are, the same file for all tests of a run; to build it takes longer than most tests. */
 export const sharedBundle = (): Promise<string> =>
-  sharedFile("portico.mjs", async (file) => (await import("../../build/bundle.js")).buildBundle(file));
+  sharedFile("portico.mjs", async (file) => (await import("../build/bundle.js")).buildBundle(file));
 
 /** The same as a file of the test's own, which it may change. */
 export async function copyOfBundle(to: string): Promise<string> {

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { formatProblem, type Problem } from "../../src/model/index.js";
+import { formatProblem, type Problem } from "../src/model/index.js";
 
-const FOLDER = join(__dirname, "../../__tests__/render/golden/said");
+const FOLDER = join(__dirname, "../__tests__/render/golden/said");
 
 /**
  * For tests that name codes and places only: what is said there has to be in the golden of this name, each text once, without

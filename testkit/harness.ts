@@ -10,10 +10,10 @@ import {
   type ProxyConfigInput,
   type RouteInput,
   type UpstreamInput,
-} from "../../src/model/index.js";
-import { Http1Connections } from "../../src/runtime/server/connections.js";
-import { LogFiles } from "../../src/runtime/logs/logFiles.js";
-import { compileRoutes } from "../../src/runtime/actions/compileRoutes.js";
+} from "../src/model/index.js";
+import { Http1Connections } from "../src/runtime/server/connections.js";
+import { LogFiles } from "../src/runtime/logs/logFiles.js";
+import { compileRoutes } from "../src/runtime/actions/compileRoutes.js";
 import { freePort } from "./ports.js";
 import "./transientBytes.js";
 

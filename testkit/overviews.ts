@@ -1,4 +1,4 @@
-import type { Overview } from "../../src/runtime/status/overview.js";
+import type { Overview } from "../src/runtime/status/overview.js";
 
 /**
  * An overview with something of everything.

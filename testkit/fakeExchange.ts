@@ -1,5 +1,5 @@
-import type { ErrorToken, RouteConfig, VirtualServerConfig } from "../../src/model/index.js";
-import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
+import type { ErrorToken, RouteConfig, VirtualServerConfig } from "../src/model/index.js";
+import { WorkerCounts } from "../src/runtime/counting/workerCounts.js";
 import type {
   Action,
   ClientInfo,
@@ -7,9 +7,9 @@ import type {
   Holder,
   LoggedExchange,
   RouteRuntime,
-} from "../../src/runtime/exchange/exchange.js";
-import type { LoggedRequest } from "../../src/runtime/codec/request.js";
-import { headerValue } from "../../src/runtime/exchange/exchange.js";
+} from "../src/runtime/exchange/exchange.js";
+import type { LoggedRequest } from "../src/runtime/codec/request.js";
+import { headerValue } from "../src/runtime/exchange/exchange.js";
 
 export interface FakeRequest {
   method?: string;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
-import type { Holdings } from "../../src/runtime/worker/holdings.js";
+import { askMaster } from "../src/runtime/supervisor/askMaster.js";
+import type { Holdings } from "../src/runtime/worker/holdings.js";
 import { descriptorsOf } from "./processes.js";
 
 /**

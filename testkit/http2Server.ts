@@ -4,19 +4,19 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
-import { formatProblem, parseConfig, type ProxyConfigInput, type RouteInput } from "../../src/model/index.js";
-import { compileAnswerFields } from "../../src/runtime/exchange/answerFields.js";
-import { type DispatchedExchange, Dispatcher } from "../../src/runtime/exchange/dispatch.js";
+import { formatProblem, parseConfig, type ProxyConfigInput, type RouteInput } from "../src/model/index.js";
+import { compileAnswerFields } from "../src/runtime/exchange/answerFields.js";
+import { type DispatchedExchange, Dispatcher } from "../src/runtime/exchange/dispatch.js";
 import type {
   BodySink,
   Exchange,
   Holder,
   LoggedExchange,
   RouteRuntime,
-} from "../../src/runtime/exchange/exchange.js";
-import { Http2Connections } from "../../src/runtime/server/connections.js";
-import { LogFiles } from "../../src/runtime/logs/logFiles.js";
-import { compileRoutes, type CompiledRoutes } from "../../src/runtime/actions/compileRoutes.js";
+} from "../src/runtime/exchange/exchange.js";
+import { Http2Connections } from "../src/runtime/server/connections.js";
+import { LogFiles } from "../src/runtime/logs/logFiles.js";
+import { compileRoutes, type CompiledRoutes } from "../src/runtime/actions/compileRoutes.js";
 import { issue, type Issued } from "./certificates.js";
 import "./transientBytes.js";
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ListenerInput, ProxyConfigInput, RouteInput } from "../../src/model/index.js";
+import type { ListenerInput, ProxyConfigInput, RouteInput } from "../src/model/index.js";
 import type { Issued } from "./certificates.js";
 
 /** Configs of one virtual server on 127.0.0.1, in which a test writes only what it is about. */

@@ -1,6 +1,6 @@
-import { fileSyncExpectations, frontEndExpectations } from "../../src/applications/index.js";
-import type { ExpectedRow, ProxyConfigInput, RouteInput } from "../../src/model/index.js";
-import { rowsOfRoute } from "../../src/model/expect.js";
+import { fileSyncExpectations, frontEndExpectations } from "../src/applications/index.js";
+import type { ExpectedRow, ProxyConfigInput, RouteInput } from "../src/model/index.js";
+import { rowsOfRoute } from "../src/model/expect.js";
 
 export interface SiteOptions {
   readonly mode: "plain" | "tls";

@@ -1,5 +1,5 @@
-import { hashOf, scoreOf, serversOf, type UpstreamConfig } from "../../src/model/index.js";
-import type { Balancer, RequestFacts, ServerOrder } from "../../src/runtime/upstream/balancer.js";
+import { hashOf, scoreOf, serversOf, type UpstreamConfig } from "../src/model/index.js";
+import type { Balancer, RequestFacts, ServerOrder } from "../src/runtime/upstream/balancer.js";
 import type { Random } from "./random.js";
 
 /** What the model knows of a server: only what the rules speak of. */

@@ -8,7 +8,7 @@ import {
   Mode,
   type Problem,
   ProblemError,
-} from "../../src/index.js";
+} from "../src/index.js";
 
 let outdir: string | undefined;
 afterAll(() => {

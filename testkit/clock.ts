@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
+import { sweepRegularly } from "../src/runtime/sockets/deadlines.js";
 
 /**
  * Deadlines that pass without being waited for, where the runtime runs in the test's own process: its clock runs ahead
