@@ -15,7 +15,7 @@ import { run } from "../../src/cli/program.js";
 import { nodeFixes } from "../../src/model/nodeReleases.js";
 import { VERSION } from "../../src/model/version.js";
 import { siteConfig, siteExpect, type SiteOptions } from "../../testkit/siteConfig.js";
-import { deploymentOf } from "../../proof/diagnosis/site.js";
+import { deploymentOf } from "../../testkit/deployment.js";
 
 let folder: string;
 beforeAll(() => {

@@ -4,8 +4,8 @@ import { Host, HostFile } from "../../src/index.js";
 import { problem } from "../../src/model/index.js";
 import type { SchemaNode } from "../../src/model/config/schema.js";
 import { newStack, synthesize } from "../../testkit/stacks.js";
-import { lateStack } from "../../proof/terraform/lateStack.js";
-import { LATE_VALUES } from "../../proof/terraform/lateValues.js";
+import { lateStack } from "../../testkit/lateStack.js";
+import { LATE_VALUES } from "../../testkit/lateValues.js";
 
 /** Checks of values that Terraform knows at apply only; their conditions are in `golden/whole.txt`. */
 

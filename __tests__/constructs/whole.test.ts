@@ -5,7 +5,7 @@ import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
 import { Delivery, FileSyncFrontEnd, FrontEndPair, Mode, TlsMaterial } from "../../src/index.js";
 import { expectGolden } from "../render/golden.js";
 import { frontEnd, newStack } from "../../testkit/stacks.js";
-import { lateStack } from "../../proof/terraform/lateStack.js";
+import { lateStack } from "../../testkit/lateStack.js";
 
 /**
  * Stacks as Terraform gets them: what delivers the files, what Terraform fills in, and what it checks. What files say is in

@@ -23,6 +23,15 @@ test("layers and folders import only what is below them", () => {
   expect(wrongImports(all)).toEqual([]);
 });
 
+test("unit tests import no module of a proof", () => {
+  const wrong = modulesBelow("__tests__").flatMap(({ path, imports }) =>
+    imports
+      .filter((to) => to.startsWith("proof/") && to.endsWith(".ts"))
+      .map((to) => `${path} imports ${to}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
 test("no modules import each other", () => {
   expect(circles(all)).toEqual([]);
 });

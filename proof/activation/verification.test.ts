@@ -9,7 +9,7 @@ import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
 import { parseConfig, ProblemError, type RouteInput } from "../../src/model/index.js";
 import { startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { nextEvent } from "../../testkit/waiting.js";
-import { deploymentOf } from "../diagnosis/site.js";
+import { deploymentOf } from "../../testkit/deployment.js";
 
 let folder: string;
 beforeEach(() => {

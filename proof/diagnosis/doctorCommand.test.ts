@@ -8,7 +8,8 @@ import { fileSyncTrees } from "../../src/applications/index.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
-import { asExpected, configOf, deploymentOf, siteRows } from "./site.js";
+import { deploymentOf } from "../../testkit/deployment.js";
+import { asExpected, configOf, siteRows } from "./site.js";
 
 /** `portico doctor` from another machine: what it prints, and how it ends. */
 

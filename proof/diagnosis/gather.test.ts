@@ -9,7 +9,8 @@ import { ownAddresses } from "../../src/diagnosis/hostFacts.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
-import { deploymentOf, HEALTHY, type Subject, subjectOf } from "./site.js";
+import { deploymentOf } from "../../testkit/deployment.js";
+import { HEALTHY, type Subject, subjectOf } from "./site.js";
 
 /** Which documents a diagnosis believes, and what it asks the running proxy. */
 

@@ -6,12 +6,12 @@ import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { type DeploymentInput, problem } from "../../src/model/index.js";
 import { siteConfig } from "../../testkit/siteConfig.js";
+import { deploymentOf } from "../../testkit/deployment.js";
 import {
   ADDRESS,
   answer,
   asExpected,
   configOf,
-  deploymentOf,
   errorPage,
   failure,
   HEALTHY,

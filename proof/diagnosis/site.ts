@@ -1,5 +1,3 @@
-import { daemonsOf } from "../../src/applications/index.js";
-import { FILE_SYNC_ROWS, fileSyncTrees } from "../../src/applications/index.js";
 import {
   type ExpectedResponse,
   expectedResponses,
@@ -10,14 +8,8 @@ import type { Evidence, SeenResponse } from "../../src/diagnosis/evidence.js";
 import type { ProbeAnswer } from "../../src/diagnosis/expectation.js";
 import { judge } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
-import {
-  type Deployment,
-  type DeploymentInput,
-  parseConfig,
-  parseDeployment,
-  type ProxyConfig,
-  type ProxyConfigInput,
-} from "../../src/model/index.js";
+import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
+import { deploymentOf } from "../../testkit/deployment.js";
 import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
 
@@ -29,24 +21,6 @@ export function configOf(input: ProxyConfigInput): ProxyConfig {
   const config = parseConfig(input);
   if (!config.ok) throw new Error(JSON.stringify(config.problems));
   return config.value;
-}
-
-export function deploymentOf(more: Partial<DeploymentInput> = {}): Deployment {
-  const path = "/etc/portico/portico.json";
-  const deployment = parseDeployment({
-    version: 1,
-    config: path,
-    files: [{ path, mode: "0644", sha256: "0".repeat(64), role: "config" }],
-    services: {
-      proxy: { service: "portico.service", socket: "portico.socket" },
-      daemons: daemonsOf({ webApplication: "web.service" }),
-    },
-    rows: FILE_SYNC_ROWS,
-    trees: fileSyncTrees({ directory: "/opt/sync/media", avatarDirectory: "/opt/sync/avatars" }, false),
-    ...more,
-  });
-  if (!deployment.ok) throw new Error(JSON.stringify(deployment.problems));
-  return deployment.value;
 }
 
 export const answer = (

@@ -1,6 +1,6 @@
 import { App, TerraformStack, TerraformVariable } from "cdktf";
 import { Delivery, Host, HostFile } from "../../src/index.js";
-import { LATE_CONNECTION, typeOf } from "./lateValues.js";
+import { LATE_CONNECTION, typeOf } from "../../testkit/lateValues.js";
 
 /**
  * Files for two hosts over ssh, by connections whose every value comes from a variable. It is planned, never applied,

@@ -1,8 +1,8 @@
 import { App, TerraformOutput, type TerraformStack, TerraformVariable } from "cdktf";
 import { dnsRecordsOutput } from "../../src/constructs/dnsOutput.js";
 import { Delivery, Host, StaticNetwork } from "../../src/index.js";
-import { lateStack } from "./lateStack.js";
-import { LATE_RECORDS } from "./lateValues.js";
+import { lateStack } from "../../testkit/lateStack.js";
+import { LATE_RECORDS } from "../../testkit/lateValues.js";
 
 const app = new App();
 const stack = lateStack(app, process.env.PORTICO_ROOT!);

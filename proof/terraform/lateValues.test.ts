@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfigText } from "../../src/index.js";
-import { LATE_CONNECTION, LATE_RECORDS, LATE_VALUES, type LateValue } from "./lateValues.js";
+import { LATE_CONNECTION, LATE_RECORDS, LATE_VALUES, type LateValue } from "../../testkit/lateValues.js";
 import { terraformIsHere, Workspace } from "./workspace.js";
 
 const run = terraformIsHere() ? describe : describe.skip;

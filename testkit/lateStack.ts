@@ -11,8 +11,8 @@ import {
   ReverseProxy,
   StaticNetwork,
   TlsMaterial,
-} from "../../src/index.js";
-import { dnsRecordsOutput } from "../../src/constructs/dnsOutput.js";
+} from "../src/index.js";
+import { dnsRecordsOutput } from "../src/constructs/dnsOutput.js";
 import { LATE_VALUES, typeOf } from "./lateValues.js";
 
 /** A proxy whose every value comes from a variable, one also by way of a resource. */
