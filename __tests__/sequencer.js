@@ -29,7 +29,7 @@ const LONG = [
   "proof/activation/kill",
   "proof/demo/demo",
   "proof/acme/certificates",
-  "proof/hostile/answers",
+  "proof/hostile/responses",
   "proof/acme/manyCertificates",
   "proof/processes/regressions",
   "proof/acme/holder",

@@ -52,7 +52,7 @@ const BROWSER_HEAD =
   "Cookie: sessionid=0123456789abcdef0123456789abcdef; csrftoken=0123456789abcdef0123456789abcdef\r\n" +
   "Upgrade-Insecure-Requests: 1\r\n" +
   "Sec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Site: same-origin\r\n\r\n";
-const ANSWER_HEAD =
+const RESPONSE_HEAD =
   "HTTP/1.1 200 OK\r\nServer: gunicorn\r\nDate: Sat, 21 Nov 2026 10:00:00 GMT\r\nConnection: keep-alive\r\n" +
   "Content-Type: text/html; charset=utf-8\r\nVary: Accept-Language, Cookie\r\nContent-Language: en\r\n" +
   "X-Frame-Options: SAMEORIGIN\r\nContent-Length: 90\r\n\r\n";
@@ -61,7 +61,7 @@ const LIMITS = { requestLineBytesMax: 8_192, headerCountMax: 200 };
 
 const smallBytes = Buffer.from(SMALL_HEAD, "latin1");
 const browserBytes = Buffer.from(BROWSER_HEAD, "latin1");
-const answerBytes = Buffer.from(ANSWER_HEAD, "latin1");
+const responseBytes = Buffer.from(RESPONSE_HEAD, "latin1");
 const chunks16k = chunked(64, 16_384);
 const chunks100 = chunked(64, 100);
 const scratch = Buffer.alloc(16_384);
@@ -148,7 +148,7 @@ function requestFacts(head: string) {
   return { method, target, path, headers, plainLines: fields?.plainLines, host, serverName };
 }
 
-function forwarding(): { request: (head: string) => Case["run"]; answer: Case["run"] } {
+function forwarding(): { request: (head: string) => Case["run"]; response: Case["run"] } {
   const { virtualServers, upstreams } = config(0);
   const route = virtualServers[0]!.routes[0]! as ConstructorParameters<typeof ForwardingRules>[0];
   const rules = new ForwardingRules(route, serverConfigsOf(upstreams[0]!)[0]!);
@@ -159,14 +159,14 @@ function forwarding(): { request: (head: string) => Case["run"]; answer: Case["r
     trusted: client.trusted,
     webSocket: false,
   });
-  const headers = parseResponseHead(headOf(ANSWER_HEAD), "GET", 200, false).fields.list;
+  const headers = parseResponseHead(headOf(RESPONSE_HEAD), "GET", 200, false).fields.list;
   const browser = facts(BROWSER_HEAD);
   return {
     request: (head) => {
       const request = facts(head);
       return () => written(rules.requestHead(request, ""));
     },
-    answer: () => rules.responseHeaders(headers, browser).length,
+    response: () => rules.responseHeaders(headers, browser).length,
   };
 }
 
@@ -198,7 +198,7 @@ function http2Cases(): Case[] {
     () => undefined,
     () => undefined,
   );
-  const headers = parseResponseHead(headOf(ANSWER_HEAD), "GET", 200, false).fields.list;
+  const headers = parseResponseHead(headOf(RESPONSE_HEAD), "GET", 200, false).fields.list;
   const encode = (date: string): number => {
     outbox.at = 0;
     const head = { status: 200, server: "portico", date, headers, length: 90 };
@@ -214,7 +214,7 @@ function http2Cases(): Case[] {
       name: "HpackDecoder, browser's first, literal",
       run: () => (new HpackDecoder(32_768).decode(first, 0, first.length) ? 1 : 0),
     },
-    { name: "HpackEncoder, answer that recurs", run: () => encode("Sat, 21 Nov 2026 10:00:00 GMT") },
+    { name: "HpackEncoder, response that recurs", run: () => encode("Sat, 21 Nov 2026 10:00:00 GMT") },
     { name: "HpackEncoder, date that differs", run: (i) => encode(`Sat, 21 Nov 2026 10:00:0${i % 10} GMT`) },
   ];
 }
@@ -244,7 +244,7 @@ function cases(): Case[] {
     { name: "HeadReader.read + parseRequestHead, browser", run: () => parse(browserBytes) },
     {
       name: "HeadReader.read + parseResponseHead",
-      run: () => (reader.read(answerBytes, 0) ? parseResponseHead(reader, "GET", 200, false).status : 0),
+      run: () => (reader.read(responseBytes, 0) ? parseResponseHead(reader, "GET", 200, false).status : 0),
     },
     { name: "ChunkDecoder, 64 chunks of 16 KiB", run: () => decode(chunks16k) },
     // Small chunks are moved together where they are.
@@ -255,7 +255,7 @@ function cases(): Case[] {
     { name: "Router, 1,000 routes and servers", run: routing(1_000) },
     { name: "ForwardingRules.requestHead, small", run: rules.request(SMALL_HEAD) },
     { name: "ForwardingRules.requestHead, browser", run: rules.request(BROWSER_HEAD) },
-    { name: "ForwardingRules.responseHeaders", run: rules.answer },
+    { name: "ForwardingRules.responseHeaders", run: rules.response },
     ...http2Cases(),
     { name: "combinedLine, small", run: () => written(combinedLine(small)) },
     { name: "combinedLine, browser", run: () => written(combinedLine(browser)) },

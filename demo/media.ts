@@ -71,8 +71,8 @@ form.addEventListener("submit", async (event) => {
   const url = form.dataset.files + encodeURIComponent(file.name);
   output.textContent = "Uploading " + file.name + " ...";
   try {
-    const answer = await fetch(url, { method: "PUT", body: file });
-    const stored = await answer.json();
+    const response = await fetch(url, { method: "PUT", body: file });
+    const stored = await response.json();
     output.innerHTML = '<a download></a>';
     const link = output.firstChild;
     link.href = url;

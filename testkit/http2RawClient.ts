@@ -150,8 +150,8 @@ export class RawClient {
       };
       this.rest = this.rest.subarray(9 + length);
       this.frames.push(received);
-      const answers = this.speaks && !this.socket.destroyed;
-      if (answers && received.type === Frame.SETTINGS && (received.flags & ACK) === 0)
+      const responses = this.speaks && !this.socket.destroyed;
+      if (responses && received.type === Frame.SETTINGS && (received.flags & ACK) === 0)
         this.send(Frame.SETTINGS, ACK, 0);
       this.onFrame(received);
     }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { formatProblem, parseConfig, type ProxyConfigInput, type RouteInput } from "../src/model/index.js";
-import { compileAnswerFields } from "../src/runtime/exchange/answerFields.js";
+import { compileResponseFields } from "../src/runtime/exchange/responseFields.js";
 import { type DispatchedExchange, Dispatcher } from "../src/runtime/exchange/dispatch.js";
 import type {
   BodySink,
@@ -143,7 +143,7 @@ function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http
         config: route,
         server,
         action: { handle },
-        answerFields: compileAnswerFields(server, route),
+        responseFields: compileResponseFields(server, route),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),
         counts: serving.counts.requestsOf(server, route),

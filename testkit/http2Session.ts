@@ -23,7 +23,7 @@ export function connectHttp2(
   return session;
 }
 
-export interface Answer {
+export interface Response {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
   /** Names and values in turn as they came. */
@@ -39,16 +39,16 @@ export function ask(
   session: ClientHttp2Session,
   headers: OutgoingHttpHeaders,
   body?: string | Buffer,
-): Promise<Answer> {
+): Promise<Response> {
   const stream = session.request(
     { ":authority": "app.example", ...headers },
     { endStream: body === undefined },
   );
   if (body !== undefined) stream.end(body);
-  return answerOf(stream);
+  return responseOf(stream);
 }
 
-export function answerOf(stream: ClientHttp2Stream): Promise<Answer> {
+export function responseOf(stream: ClientHttp2Stream): Promise<Response> {
   return new Promise((resolve) => {
     let head: OutgoingHttpHeaders = {};
     let raw: readonly string[] = [];

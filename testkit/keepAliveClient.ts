@@ -2,8 +2,8 @@ import { once } from "node:events";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** An answer as it came over one connection. */
-export interface Answer {
+/** A response as it came over one connection. */
+export interface Response {
   readonly status: number;
   readonly head: string;
   readonly body: string;
@@ -40,20 +40,20 @@ export class KeepAliveClient {
     return this.ended;
   }
 
-  /** Sends a request and resolves with its answer; rejects if the connection ends before that is complete. */
-  async ask(path = "/"): Promise<Answer> {
+  /** Sends a request and resolves with its response; rejects if the connection ends before that is complete. */
+  async ask(path = "/"): Promise<Response> {
     this.send(path);
-    return this.answer();
+    return this.response();
   }
 
   send(path: string): void {
     this.socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   }
 
-  async answer(): Promise<Answer> {
+  async response(): Promise<Response> {
     for (;;) {
-      const answer = this.takeAnswer();
-      if (answer !== undefined) return answer;
+      const response = this.takeResponse();
+      if (response !== undefined) return response;
       if (this.ended) throw new Error(`closed without a response; received ${JSON.stringify(this.buffer)}`);
       await new Promise<void>((resolve) => (this.wake = resolve));
     }
@@ -64,7 +64,7 @@ export class KeepAliveClient {
     while (!this.ended) await new Promise<void>((resolve) => (this.wake = resolve));
   }
 
-  private takeAnswer(): Answer | undefined {
+  private takeResponse(): Response | undefined {
     const end = this.buffer.indexOf("\r\n\r\n");
     if (end === -1) return undefined;
     const head = this.buffer.slice(0, end);
@@ -94,7 +94,7 @@ export class Hammer {
     this.loops = Array.from({ length: clients }, (_, i) => this.loop(i % 2 === 0));
   }
 
-  get answers(): number {
+  get responses(): number {
     return [...this.bodies.values()].reduce((sum, n) => sum + n, 0);
   }
 

@@ -23,7 +23,7 @@ export interface Asked {
 }
 
 export async function levelOf({ process, control }: Asked): Promise<Level> {
-  const outcome = await askMaster(control, { command: "holdings" }, ANSWER_MS);
+  const outcome = await askMaster(control, { command: "holdings" }, RESPONSE_MS);
   if (!outcome.ok) throw new Error(`a master does not say what it holds: ${outcome.problems[0]?.message}`);
   const workers = outcome.value.workers ?? [];
   const holdings: Record<string, number> = {};
@@ -35,7 +35,7 @@ export async function levelOf({ process, control }: Asked): Promise<Level> {
   return { workers: pids, descriptors, holdings: holdings as Level["holdings"] };
 }
 
-const ANSWER_MS = 30_000;
+const RESPONSE_MS = 30_000;
 
 /** Numbers of sockets, pipes and processes tell nothing; the control socket's own connection comes and goes. */
 const kindOf = (descriptor: string): string => descriptor.replace(/\d+/g, "#");

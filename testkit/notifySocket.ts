@@ -40,7 +40,7 @@ export class NotifySocket {
   }
 }
 
-// Passed descriptors (the barrier of sd_notify_barrier) are dropped, which is the answer they ask for.
+// Passed descriptors (the barrier of sd_notify_barrier) are dropped, which is the response they ask for.
 const READ = `
   $| = 1;
   socket(my $socket, AF_UNIX, SOCK_DGRAM, 0) or die $!;

@@ -133,12 +133,12 @@ export class RawUpstream {
 }
 
 /** Answers every request head with the same bytes, keeping the connection. */
-export function answering(answer: string): (peer: Accepted) => void {
+export function answering(response: string): (peer: Accepted) => void {
   return (peer) => {
     let answered = 0;
     peer.socket.on("data", () => {
       const requests = peer.received.split("\r\n\r\n").length - 1;
-      for (; answered < requests; answered++) peer.send(answer);
+      for (; answered < requests; answered++) peer.send(response);
     });
   };
 }
@@ -162,7 +162,7 @@ export async function connectTo(port: number, secure = false): Promise<Accepted>
   return peer;
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   readonly reason: string;
   readonly head: string;
@@ -171,8 +171,8 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** Parses the first answer in `text`; the body is what follows the head, undecoded. */
-export function parseAnswer(text: string): RawAnswer {
+/** Parses the first response in `text`; the body is what follows the head, undecoded. */
+export function parseResponse(text: string): RawResponse {
   const end = text.indexOf("\r\n\r\n");
   const head = text.slice(0, end);
   const [line = "", ...lines] = head.split("\r\n");
@@ -186,20 +186,20 @@ export function parseAnswer(text: string): RawAnswer {
   return { status: Number(match[1]), reason: match[2]!, head, headers, body: text.slice(end + 4) };
 }
 
-/** Sends bytes on a connection of its own, waits for its end (the proxy's or an idle moment), and returns the answer. */
-export async function exchange(port: number, request: string, secure = false): Promise<RawAnswer> {
+/** Sends bytes on a connection of its own, waits for its end (the proxy's or an idle moment), and returns the response. */
+export async function exchange(port: number, request: string, secure = false): Promise<RawResponse> {
   const client = await connectTo(port, secure);
   client.send(request);
   await client.until((peer) => peer.closed || peer.ended || isComplete(peer.received));
   client.socket.destroy();
-  return parseAnswer(client.received);
+  return parseResponse(client.received);
 }
 
-/** True for an answer whose declared body has arrived. */
+/** True for a response whose declared body has arrived. */
 export function isComplete(text: string): boolean {
   const end = text.indexOf("\r\n\r\n");
   if (end === -1) return false;
-  const { status, headers, body } = parseAnswer(text);
+  const { status, headers, body } = parseResponse(text);
   if (status === 204 || status === 304) return true;
   if (headers["transfer-encoding"] === "chunked") return body.endsWith("0\r\n\r\n");
   return headers["content-length"] !== undefined && body.length >= Number(headers["content-length"]);

@@ -12,11 +12,11 @@ export class RestartingWeb {
 
   /**
    * @param place a port of 127.0.0.1, or the path of a socket
-   * @param answerMs how long it takes for an answer
+   * @param answerMs how long it takes for a response
    */
   constructor(
     readonly place: number | string,
-    private readonly answerMs = 0,
+    private readonly responseMs = 0,
   ) {}
 
   get url(): string {
@@ -32,9 +32,9 @@ export class RestartingWeb {
       request.on("data", (chunk: Buffer) => (this.bytes += chunk.length));
       request.on("end", () => {
         this.count(request.url!);
-        const answer = (): unknown => response.end(`got ${request.method} ${request.url}`);
-        if (this.answerMs === 0) answer();
-        else setTimeout(answer, this.answerMs);
+        const respond = (): unknown => response.end(`got ${request.method} ${request.url}`);
+        if (this.responseMs === 0) respond();
+        else setTimeout(respond, this.responseMs);
       });
     });
     server.on("upgrade", (request: http.IncomingMessage, socket: Duplex) => {

@@ -110,7 +110,7 @@ test.each<[url: string, ...rules: string[]]>([
   expect([rule("virtual server"), rule("action")]).toEqual([`files: ${server}`, action]);
 });
 
-test.each<[path: string, options: string[], ...answer: string[]]>([
+test.each<[path: string, options: string[], ...response: string[]]>([
   [
     "/media/a",
     ["--header", "Accept-Encoding: gzip, br"],
@@ -122,14 +122,14 @@ test.each<[path: string, options: string[], ...answer: string[]]>([
   ["/media/a", ["--method", "PUT", "--header", "Accept: text/html"], "405, the error page /etc/405.html"],
   ["/state", ["--client", "10.1.2.3"], "the page that shows what goes on"],
   ["/fixed", [], "200, fixed", "one", "two"],
-])("%s with %j: %s", async (path, options, ...answer) => {
+])("%s with %j: %s", async (path, options, ...response) => {
   const text = await said("resolve", `https://files.example.org${path}`, ...options);
   const [, found] = /^ {2}response {8}([^]*?)\n {2}fields set {6}x-a: 1\n/m.exec(text)!;
-  expect(found!.split(/\n +/)).toEqual(answer);
+  expect(found!.split(/\n +/)).toEqual(response);
 });
 
 const TIMES = ["request_time_ms", "time_to_first_byte_ms", "upstream_connect_ms", "upstream_wait_ms"];
-const [AT_HAND, MADE, ANSWER] = [
+const [AT_HAND, MADE, RESPONSE] = [
   "until a connection to the upstream was at hand",
   "to make that connection",
   "until the upstream's response, or the failure",
@@ -157,7 +157,7 @@ test.each<[logged: (number | null)[], times: [what: string, ms: number][]]>([
     [
       [AT_HAND, 30],
       [MADE, 10],
-      [ANSWER, 40],
+      [RESPONSE, 40],
       [HEAD, 80],
       [BODY, 20],
       [ALL, 100],
@@ -168,7 +168,7 @@ test.each<[logged: (number | null)[], times: [what: string, ms: number][]]>([
     [
       [AT_HAND, 50],
       [MADE, 10],
-      [ANSWER, 40],
+      [RESPONSE, 40],
       [ALL, 100],
     ],
   ],
@@ -176,7 +176,7 @@ test.each<[logged: (number | null)[], times: [what: string, ms: number][]]>([
     [100, 80, null, 50],
     [
       [AT_HAND, 30],
-      [ANSWER, 50],
+      [RESPONSE, 50],
       [HEAD, 80],
       [BODY, 20],
       [ALL, 100],
@@ -195,7 +195,7 @@ test.each<[logged: (number | null)[], times: [what: string, ms: number][]]>([
     [
       [AT_HAND, 0],
       [MADE, 60],
-      [ANSWER, 0],
+      [RESPONSE, 0],
       [HEAD, 40],
       [BODY, 0],
       [ALL, 30],

@@ -7,14 +7,14 @@ import { run } from "../../src/cli/program.js";
 import { problem } from "../../src/model/index.js";
 import type { ControlOutcome } from "../../src/runtime/supervisor/control.js";
 
-/** `portico reload`: what it hands over first, and what is left of that when the answer is no. */
+/** `portico reload`: what it hands over first, and what is left of that when the response is no. */
 
 const ACCEPTED: ControlOutcome = { ok: true, value: { message: "reloaded", warnings: [] } };
 const REFUSED: ControlOutcome = { ok: false, problems: [problem("config.bad-name", "a", "is none")] };
 
 let folder: string;
 let master: Server;
-let answer: ControlOutcome;
+let response: ControlOutcome;
 /** What was asked, and the key that was there to be read then. */
 let asked: [request: unknown, key: string | undefined][];
 
@@ -28,7 +28,7 @@ beforeEach(async () => {
   master = createServer((socket) =>
     socket.once("data", (request) => {
       asked.push([JSON.parse(String(request)), current()]);
-      socket.end(`${JSON.stringify(answer)}\n`);
+      socket.end(`${JSON.stringify(response)}\n`);
     }),
   ).listen(at("control.sock"));
   await once(master, "listening");
@@ -40,7 +40,7 @@ afterEach(() => {
 });
 
 async function reload(outcome: ControlOutcome, ...options: string[]) {
-  answer = outcome;
+  response = outcome;
   let [out, err] = ["", ""];
   const output = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) };
   const code = await run(["reload", "--control", at("control.sock"), ...options], output);

@@ -358,9 +358,9 @@ test.each<[string, string | Buffer, string]>([
   ],
 ])("a log %s is a problem, and none that passes", async (_, content, code) => {
   const same = config("same.json");
-  const answer = await replay(save("bad.log", content), same, same);
-  expect(answer.code).toBe(1);
-  expect(answer.out).toContain(code);
+  const response = await replay(save("bad.log", content), same, same);
+  expect(response.code).toBe(1);
+  expect(response.out).toContain(code);
 });
 
 test("a log that is not there, and one that is a directory", async () => {

@@ -121,9 +121,9 @@ describe.each<[name: string, make: () => ReverseProxy | ContainerProxy]>([
   test("over HTTP/1.1", async () => {
     const seen = await new Promise((done, fail) => {
       const options = { host: "127.0.0.1", port: front.plainPort, headers: { Host: name }, agent: false };
-      httpRequest(options, (answer: IncomingMessage) => {
-        answer.resume();
-        done([answer.statusCode, answer.headers.location]);
+      httpRequest(options, (response: IncomingMessage) => {
+        response.resume();
+        done([response.statusCode, response.headers.location]);
       })
         .on("error", fail)
         .end();

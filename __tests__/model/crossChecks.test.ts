@@ -170,13 +170,13 @@ describe("redirects are followed through the proxy's own listeners", () => {
   const LOOP = (s: number): string => `config.redirect-loop virtualServers[${s}].routes[0].action`;
   const to = (scheme: string, host?: string): object =>
     redirect({ scheme, ...(host === undefined ? {} : { host }) });
-  const answers = { routes: [route({})] };
+  const responses = { routes: [route({})] };
   const named = (name: string, more: object): object =>
     server({ name, serverNames: [name], default: name === "a.example", ...more });
   const tls = (more: object): object => server({ name: "tls", listeners: ["https"], ...more });
 
   test.each<[string, object[], string[]]>([
-    ["to itself", [server(to("http")), tls(answers)], [LOOP(0)]],
+    ["to itself", [server(to("http")), tls(responses)], [LOOP(0)]],
     [
       "from both listeners to one of them",
       [server({ listeners: ["http", "https"], ...to("https") })],
@@ -184,9 +184,9 @@ describe("redirects are followed through the proxy's own listeners", () => {
     ],
     ["back and forth", [server(to("https")), tls(to("http"))], [LOOP(0), LOOP(1)]],
     ["into a loop of another", [server(to("https")), tls(to("https"))], [LOOP(0), LOOP(1)]],
-    ["to what answers", [server(to("https")), tls(answers)], []],
+    ["to what answers", [server(to("https")), tls(responses)], []],
     ["to a path that nothing answers", [server(to("https")), tls({})], []],
-    ["to a host elsewhere", [server(to("http", "elsewhere.example")), tls(answers)], []],
+    ["to a host elsewhere", [server(to("http", "elsewhere.example")), tls(responses)], []],
     [
       "to a name of a wildcard",
       [
@@ -197,7 +197,7 @@ describe("redirects are followed through the proxy's own listeners", () => {
           default: false,
           ...to("http", "b.wild.example"),
         }),
-        tls(answers),
+        tls(responses),
       ],
       [LOOP(0), LOOP(1)],
     ],
@@ -205,7 +205,7 @@ describe("redirects are followed through the proxy's own listeners", () => {
       "for one of two names",
       [
         server({ serverNames: ["a.example", "b.example"], ...to("https") }),
-        tls({ serverNames: ["b.example"], ...answers }),
+        tls({ serverNames: ["b.example"], ...responses }),
         tls({ name: "other", serverNames: ["a.example"], default: false, ...to("http") }),
       ],
       [LOOP(0), LOOP(2)],
@@ -217,8 +217,8 @@ describe("redirects are followed through the proxy's own listeners", () => {
         named("a.example", to("http", "b.example")),
         named("b.example", to("http", "c.example")),
         named("c.example", to("http", "d.example")),
-        named("d.example", answers),
-        tls(answers),
+        named("d.example", responses),
+        tls(responses),
       ],
       [],
     ],
@@ -228,7 +228,7 @@ describe("redirects are followed through the proxy's own listeners", () => {
         named("a.example", to("http", "b.example")),
         named("b.example", to("http", "c.example")),
         named("c.example", to("http", "b.example")),
-        tls(answers),
+        tls(responses),
       ],
       [LOOP(0), LOOP(1), LOOP(2)],
     ],
@@ -236,7 +236,7 @@ describe("redirects are followed through the proxy's own listeners", () => {
       "by a name that only a later redirect gives",
       [
         named("a.example", to("https", "b.example")),
-        named("b.example", answers),
+        named("b.example", responses),
         tls({ serverNames: ["b.example"], ...to("http") }),
       ],
       [],

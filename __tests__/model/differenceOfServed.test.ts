@@ -91,24 +91,24 @@ function served(config: ProxyConfig, { address, port, name, path }: Request): st
     there.find((one) => one.address === address) ??
     there.find((one) => /^(?:0\.0\.0\.0|::)$/.test(one.address));
   if (listener === undefined) return undefined;
-  const answer = resolution(config, { url: `http://${name}:${port}${path}`, listener: listener.name });
-  return answer.route === undefined ? undefined : goalOf(answer);
+  const response = resolution(config, { url: `http://${name}:${port}${path}`, listener: listener.name });
+  return response.route === undefined ? undefined : goalOf(response);
 }
 
-function goalOf(answer: Resolution): string {
-  switch (answer.kind) {
+function goalOf(response: Resolution): string {
+  switch (response.kind) {
     case "proxy":
-      return `${answer.upstreamUrl} ${answer.requestLine}`;
+      return `${response.upstreamUrl} ${response.requestLine}`;
     case "staticFile":
-      return answer.file;
+      return response.file;
     case "redirect":
-      return `${answer.status} ${answer.location}`;
+      return `${response.status} ${response.location}`;
     case "respond":
-      return `${answer.status} ${answer.body}`;
+      return `${response.status} ${response.body}`;
     case "status":
       return "status";
     case "error":
-      return `${answer.status}`;
+      return `${response.status}`;
   }
 }
 

@@ -1,5 +1,5 @@
 import {
-  answerFieldRules,
+  responseFieldRules,
   parseConfig,
   type Problem,
   type ProxyConfig,
@@ -7,7 +7,7 @@ import {
 } from "../../src/model/index.js";
 import { sayings } from "../../testkit/sayings.js";
 
-/** What a config may say of the fields of its answers (decisions 5.5 and 5.6). */
+/** What a config may say of the fields of its responses (decisions 5.5 and 5.6). */
 
 const said = sayings("response-headers");
 
@@ -242,7 +242,7 @@ describe("the rules for a response", () => {
     scheme: "http" | "https" = "http",
   ) => {
     const [parsed] = valid(configOf(server, route)).virtualServers;
-    const rules = answerFieldRules(parsed!, parsed!.routes[0], scheme);
+    const rules = responseFieldRules(parsed!, parsed!.routes[0], scheme);
     return Object.fromEntries([...rules].map(([name, field]) => [name, field?.value]));
   };
 

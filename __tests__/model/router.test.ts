@@ -81,53 +81,54 @@ test("the longest literal path wins; for the same length, exact before segment b
   for (const times of Object.values(won)) expect(times).toBeGreaterThan(300);
 });
 
-const CORNERS: readonly (readonly [routes: readonly Named[], answers: Readonly<Record<string, string>>])[] = [
+const CORNERS: readonly (readonly [routes: readonly Named[], responses: Readonly<Record<string, string>>])[] =
   [
-    // Looked up within a segment for the sake of the one, the other still ends at its own.
-    ["prefix /ab", "segment /cd"],
-    {
-      "/ab": "prefix /ab",
-      "/abx": "prefix /ab",
-      "/cd": "segment /cd",
-      "/cd/x": "segment /cd",
-      "/cdx": "none",
-    },
-  ],
-  [
-    ["prefix /ab", "segment /ab"],
-    { "/ab": "segment /ab", "/ab/x": "segment /ab", "/abx": "prefix /ab", "/a": "none" },
-  ],
-  [
-    ["prefix /a", "exact /a"],
-    { "/a": "exact /a", "/a/": "prefix /a", "/a/b": "prefix /a", "/ab": "prefix /a" },
-  ],
-  [["prefix /a", "segment /a", "exact /a"], { "/a": "exact /a", "/a/": "segment /a", "/ab": "prefix /a" }],
-  [["segment /a/"], { "/a": "none", "/a/": "segment /a/", "/a/b": "segment /a/", "/ab": "none" }],
-  [
-    ["segment /a", "segment /a/", "exact /a/"],
-    { "/a": "segment /a", "/a/": "exact /a/", "/a/b": "segment /a/" },
-  ],
-  [["segment /"], { "/": "segment /", "/a": "segment /", "/a/b": "segment /" }],
-  [["exact /"], { "/": "exact /", "/a": "none" }],
-  [["prefix /", "exact /", "segment /a"], { "/": "exact /", "/b": "prefix /", "/ab": "prefix /" }],
-  [
-    // What is longer, and ends within a segment, leaves the path to what is shorter.
-    ["prefix /a", "segment /a/b"],
-    { "/a/b": "segment /a/b", "/a/b/": "segment /a/b", "/a/bc": "prefix /a", "/a/": "prefix /a" },
-  ],
-  [
-    ["segment /a", "exact /a/b"],
-    { "/a/b": "exact /a/b", "/a/b/": "segment /a", "/a/bc": "segment /a", "/ab": "none" },
-  ],
-  [[], { "/": "none" }],
-];
+    [
+      // Looked up within a segment for the sake of the one, the other still ends at its own.
+      ["prefix /ab", "segment /cd"],
+      {
+        "/ab": "prefix /ab",
+        "/abx": "prefix /ab",
+        "/cd": "segment /cd",
+        "/cd/x": "segment /cd",
+        "/cdx": "none",
+      },
+    ],
+    [
+      ["prefix /ab", "segment /ab"],
+      { "/ab": "segment /ab", "/ab/x": "segment /ab", "/abx": "prefix /ab", "/a": "none" },
+    ],
+    [
+      ["prefix /a", "exact /a"],
+      { "/a": "exact /a", "/a/": "prefix /a", "/a/b": "prefix /a", "/ab": "prefix /a" },
+    ],
+    [["prefix /a", "segment /a", "exact /a"], { "/a": "exact /a", "/a/": "segment /a", "/ab": "prefix /a" }],
+    [["segment /a/"], { "/a": "none", "/a/": "segment /a/", "/a/b": "segment /a/", "/ab": "none" }],
+    [
+      ["segment /a", "segment /a/", "exact /a/"],
+      { "/a": "segment /a", "/a/": "exact /a/", "/a/b": "segment /a/" },
+    ],
+    [["segment /"], { "/": "segment /", "/a": "segment /", "/a/b": "segment /" }],
+    [["exact /"], { "/": "exact /", "/a": "none" }],
+    [["prefix /", "exact /", "segment /a"], { "/": "exact /", "/b": "prefix /", "/ab": "prefix /" }],
+    [
+      // What is longer, and ends within a segment, leaves the path to what is shorter.
+      ["prefix /a", "segment /a/b"],
+      { "/a/b": "segment /a/b", "/a/b/": "segment /a/b", "/a/bc": "prefix /a", "/a/": "prefix /a" },
+    ],
+    [
+      ["segment /a", "exact /a/b"],
+      { "/a/b": "exact /a/b", "/a/b/": "segment /a", "/a/bc": "segment /a", "/ab": "none" },
+    ],
+    [[], { "/": "none" }],
+  ];
 
-test.each(CORNERS)("%j", (names, answers) => {
-  const asked = Object.keys(answers);
-  expect(Object.fromEntries(asked.map((path) => [path, routed(names)(path)]))).toEqual(answers);
+test.each(CORNERS)("%j", (names, responses) => {
+  const asked = Object.keys(responses);
+  expect(Object.fromEntries(asked.map((path) => [path, routed(names)(path)]))).toEqual(responses);
   // In whatever order they were written.
   expect(Object.fromEntries(asked.map((path) => [path, routed([...names].reverse())(path)]))).toEqual(
-    answers,
+    responses,
   );
 });
 
@@ -141,7 +142,7 @@ test("a name that is written out is before a wildcard, whose `*` is one label (d
     default: name === "rest",
   }));
   const router = new Router({ ...config, virtualServers });
-  const answers = {
+  const responses = {
     "b.example.org": "wide",
     "a.example.org": "one",
     "b.a.example.org": "one",
@@ -151,6 +152,6 @@ test("a name that is written out is before a wildcard, whose `*` is one label (d
     org: "rest",
     "": "rest",
   };
-  const found = Object.keys(answers).map((name) => [name, router.virtualServer("http", name).name]);
-  expect(Object.fromEntries(found)).toEqual(answers);
+  const found = Object.keys(responses).map((name) => [name, router.virtualServer("http", name).name]);
+  expect(Object.fromEntries(found)).toEqual(responses);
 });

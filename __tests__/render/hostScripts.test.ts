@@ -70,13 +70,13 @@ test("of scripts that have ended nothing is left, and those that run or come in 
 });
 
 describe("what a host or a user is not, a script says with its code", () => {
-  const answers: Readonly<Record<string, string>> = {
+  const responses: Readonly<Record<string, string>> = {
     uname: "echo riscv64",
     sudo: "exit 1",
     id: "echo 1000",
   };
   const withPrograms = (script: string) => {
-    for (const [name, does] of Object.entries(answers))
+    for (const [name, does] of Object.entries(responses))
       writeFileSync(path.join(folder, name), `#!/bin/sh\n${does}\n`, { mode: 0o755 });
     return sh(`PATH='${folder}':$PATH\n${script}`);
   };

@@ -53,7 +53,7 @@ describe("the watch on readiness", () => {
   const folder = mkdtempSync(join(tmpdir(), "portico-ready-"));
   const file = join(folder, "state");
   const state = (): string => readFileSync(file, "utf8");
-  let answer = "HTTP/1.1 200 OK\r\n\r\n";
+  let response = "HTTP/1.1 200 OK\r\n\r\n";
   let server: Server;
   let shell: ChildProcess;
   let asked = "";
@@ -68,7 +68,7 @@ describe("the watch on readiness", () => {
           // The shell writes it line by line.
           if (!request.endsWith("\r\n\r\n")) return;
           asked = request;
-          if (answer !== "") socket.end(answer);
+          if (response !== "") socket.end(response);
         });
       });
       server.listen(port, "127.0.0.1", () => done((server.address() as { port: number }).port));
@@ -92,9 +92,9 @@ describe("the watch on readiness", () => {
     shell = spawn(program!, args, { env: { PATH: process.env["PATH"] }, stdio: "ignore" });
     await becomes("0\n");
     expect(asked).toBe("GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    answer = "HTTP/1.1 503 Service Unavailable\r\n\r\n";
+    response = "HTTP/1.1 503 Service Unavailable\r\n\r\n";
     await becomes("1\n");
-    answer = "HTTP/1.1 200 OK\r\n\r\n";
+    response = "HTTP/1.1 200 OK\r\n\r\n";
     await becomes("0\n");
     // Nobody listens any more.
     await new Promise((done) => server.close(done));
@@ -102,7 +102,7 @@ describe("the watch on readiness", () => {
     await listen(port);
     await becomes("0\n");
     // It answers nothing.
-    answer = "";
+    response = "";
     await becomes("1\n");
     // It runs no program while it watches.
     const children = readFileSync(`/proc/${shell.pid}/task/${shell.pid}/children`, "utf8");

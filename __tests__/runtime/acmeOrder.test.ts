@@ -42,8 +42,8 @@ import {
 import { eventually } from "../../testkit/waiting.js";
 
 /**
- * Each request of an order and what follows from each answer. `proof/acme/` has the same with a real authority, which has few of
- * these answers; this one is a script: what it answers by default makes an order succeed.
+ * Each request of an order and what follows from each response. `proof/acme/` has the same with a real authority, which has few of
+ * these responses; this one is a script: what it answers by default makes an order succeed.
  */
 
 interface Said {
@@ -128,7 +128,7 @@ async function answer(
   const said: Said = (await script[path]?.(payload ?? {}, times)) ?? { status: 404 };
   const text = typeof said.body === "string" ? said.body : JSON.stringify(said.body ?? {});
   const nonce = method === "GET" ? {} : { "replay-nonce": `nonce-${requests.length}` };
-  // Without its length Node closes the connection after an answer to HEAD.
+  // Without its length Node closes the connection after a response to HEAD.
   const length = method === "HEAD" ? { "content-length": "0" } : {};
   response.writeHead(said.status ?? 200, { ...nonce, ...length, ...said.headers });
   response.end(method === "HEAD" ? undefined : text);
@@ -420,7 +420,7 @@ describe("an order under way", () => {
     ["fewer names", { status: "pending", names: ["a.example"] }, false],
     ["an end", { status: "valid", names: NAMES }, false],
     ["nothing that it says", { status: "pending", names: [] }, false],
-  ])("whose answer was lost is found again by %s: %#", async (_, { status, names }, isFound) => {
+  ])("whose response was lost is found again by %s: %#", async (_, { status, names }, isFound) => {
     await keep({});
     script["/orders"] = () => ({
       headers: { link: `<${base}/more>;rel="next"` },
@@ -502,27 +502,27 @@ describe("what an authority answers:", () => {
     [
       "a directory without URLs",
       at("/dir", { body: { newNonce: 7, newAccount: "x" } }),
-      "badAnswer: /dir is not an ACME directory: it has no newNonce, newOrder",
+      "badResponse: /dir is not an ACME directory: it has no newNonce, newOrder",
     ],
     [
       "nothing",
       at("/dir", {}),
-      "badAnswer: /dir is not an ACME directory: it has no newNonce, newAccount, newOrder",
+      "badResponse: /dir is not an ACME directory: it has no newNonce, newAccount, newOrder",
     ],
-    ["a number", at("/dir", { body: "7" }), "badAnswer: /dir answered with something other than JSON"],
-    ["null", at("/dir", { body: "null" }), "badAnswer: /dir answered with something other than JSON"],
+    ["a number", at("/dir", { body: "7" }), "badResponse: /dir answered with something other than JSON"],
+    ["null", at("/dir", { body: "null" }), "badResponse: /dir answered with something other than JSON"],
     [
       "no nonce",
       at("/nonce", { headers: { "replay-nonce": "with space" } }),
-      "badAnswer: /nonce gave no nonce",
+      "badResponse: /nonce gave no nonce",
     ],
-    ["an account without a URL", at("/account", { status: 201 }), "badAnswer: /account named no account"],
+    ["an account without a URL", at("/account", { status: 201 }), "badResponse: /account named no account"],
     [
       "an account that has to be bound",
       changed("/dir", { meta: { externalAccountRequired: true } }),
       "externalAccountRequired: ",
     ],
-    ["an order without a URL", at("/order", { status: 201 }), "badAnswer: /order named no order"],
+    ["an order without a URL", at("/order", { status: 201 }), "badResponse: /order named no order"],
     ["a page", at("/order", { status: 404, body: "<html>" }), "malformed: it answered 404"],
     ["a redirect", at("/order", { status: 302 }), "malformed: it answered 302"],
     ["a failure", at("/order", { status: 500 }), "serverInternal: it answered 500"],
@@ -665,12 +665,12 @@ describe("what an authority answers:", () => {
     [
       "a name of somebody else",
       changed("/open", { identifier: { type: "dns", value: "c.example" } }),
-      "badAnswer: the authority wants a name proved that was not ordered",
+      "badResponse: the authority wants a name proved that was not ordered",
     ],
     [
       "an authorization of nothing",
       changed("/open", { identifier: null }),
-      "badAnswer: the authority wants a name proved that was not ordered",
+      "badResponse: the authority wants a name proved that was not ordered",
     ],
     [
       "a request that is refused",
@@ -690,7 +690,7 @@ describe("what an authority answers:", () => {
     [
       "a URL without https",
       at("/dir", { body: { newNonce: "http://127.0.0.1:1/n", newAccount: "x", newOrder: "x" } }),
-      "badAnswer: the authority refers to http://127.0.0.1:1/n, which is not an https URL",
+      "badResponse: the authority refers to http://127.0.0.1:1/n, which is not an https URL",
     ],
   ])("%s", async (_, change, expected) => {
     change();
@@ -713,7 +713,7 @@ describe("what an authority answers:", () => {
       changed("/open", { status: "expired", identifier: { type: "dns", value: "a.example" }, wildcard })();
       expect(await failure({ names })).toMatchObject(
         about === undefined
-          ? { code: "badAnswer", detail: "the authority wants a name proved that was not ordered" }
+          ? { code: "badResponse", detail: "the authority wants a name proved that was not ordered" }
           : { code: "unauthorized", subproblems: [{ name: about }] },
       );
     },
@@ -917,10 +917,10 @@ describe("what an authority answers:", () => {
     await complete({}, replacing);
     const first = NEW_ORDER.replace(/}$/, ',"replaces":"x.y"}');
     expect(requests.slice(3, 5)).toEqual([first, NEW_ORDER]);
-    const refused = async (code: string, answer: Script): Promise<void> => {
+    const refused = async (code: string, response: Script): Promise<void> => {
       [requests, script] = [[], { ...usual(), ...renewal }];
       rmSync(join(folder, "c"), { recursive: true });
-      script["/order"] = answer;
+      script["/order"] = response;
       await expect(complete({}, replacing)).rejects.toMatchObject({ code });
       const orders = new Set(requests.filter((one) => one.startsWith("POST /order ")));
       expect([...orders]).toEqual([first]);
@@ -930,7 +930,7 @@ describe("what an authority answers:", () => {
       ...["invalidProfile", "accountDoesNotExist", "badNonce"],
     ])
       await refused(code, () => ({ status: 403, ...problem(code) }));
-    await refused("badAnswer", () => ({ body: "7" }));
+    await refused("badResponse", () => ({ body: "7" }));
     await refused("unreachable", () => Promise.reject(new Error("cut")));
     expect(unexpected.splice(0)).toHaveLength(1);
   });
@@ -963,7 +963,7 @@ describe("what an authority answers:", () => {
   test("more to prove than was ordered is not followed, and as much as was is", async () => {
     changed("/order/1", { authorizations: ["/proved", "/proved", "/open"].map((path) => base + path) })();
     expect(await failure()).toEqual({
-      code: "badAnswer",
+      code: "badResponse",
       detail: "the authority wants more proved than was ordered",
     });
     expect(requests.at(-1)).toBe("POST /order/1");
@@ -1235,12 +1235,12 @@ describe("looking after a certificate", () => {
   describe("asks the authority when to renew", () => {
     const RENEWAL = "/renewal/AQI.AQ";
     const wanted = () => begin().wanted;
-    /** With its answers, the last one again and again. */
-    async function startWith(...answers: Said[]): Promise<void> {
+    /** With its responses, the last one again and again. */
+    async function startWith(...responses: Said[]): Promise<void> {
       keyIdentifier = "0102";
       const directory = script["/dir"]!({}, 0) as { body: object };
       script["/dir"] = () => ({ body: { ...directory.body, renewalInfo: `${base}/renewal` } });
-      script[RENEWAL] = () => (answers.length > 1 ? answers.shift()! : answers[0]!);
+      script[RENEWAL] = () => (responses.length > 1 ? responses.shift()! : responses[0]!);
       await start(wanted());
     }
     const asked = (): number => requests.filter((one) => one === `GET ${RENEWAL}`).length;

@@ -58,7 +58,7 @@ test.each<[error: AcmeError, of: WantedCertificate, message: RegExp, fix: RegExp
   [refused("untrusted"), wanted(), /own certificate is not trusted/, /as roots of ca;/],
   [refused("clock"), wanted(), /not valid at this time/, /timedatectl/],
   [
-    refused("badAnswer", "It was empty."),
+    refused("badResponse", "It was empty."),
     wanted(),
     /b\.example: It was empty$/,
     /nothing answers in its place/,

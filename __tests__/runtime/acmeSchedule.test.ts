@@ -171,7 +171,7 @@ describe("after a failure", () => {
   });
 
   test.each([
-    ...["unreachable", "untrusted", "clock", "badAnswer", "badNonce", "serverInternal", "timeout", "file"],
+    ...["unreachable", "untrusted", "clock", "badResponse", "badNonce", "serverInternal", "timeout", "file"],
     ...["orderNotReady", "accountDoesNotExist"],
   ])("%s may be over soon", (code) => {
     expect(pause(code, 1)).toBeLessThan(1.1 * MINUTE);

@@ -102,7 +102,7 @@ describe("a server that sends what it likes:", () => {
     [
       "more",
       `${CHUNKED}100001\r\n${"x".repeat(1_048_577)}\r\n0\r\n\r\n`,
-      /^badAnswer .* longer than a megabyte$/,
+      /^badResponse .* longer than a megabyte$/,
     ],
   ])("%s", async (_, text, outcome) => {
     const [found] = await asked((socket) => void socket.end(text));

@@ -33,8 +33,8 @@ const HOST = {
 
 /** What it says to those who ask for all certificates, and for one. */
 async function refusals(manager: CertificateManager) {
-  const answers = [await manager.renew(undefined), await manager.renew("b.example.net")];
-  return answers.flatMap((one) =>
+  const responses = [await manager.renew(undefined), await manager.renew("b.example.net")];
+  return responses.flatMap((one) =>
     one.ok ? [] : one.problems.map(({ code, path, fix }) => ({ code, path, fix })),
   );
 }

@@ -4,7 +4,14 @@ import { httpDate } from "../../src/runtime/exchange/httpDate.js";
 import { repeatedField, SINGLE_FIELDS } from "../../src/runtime/codec/request.js";
 import { startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { FakeExchange, fakeRoute, type LoggedError } from "../../testkit/fakeExchange.js";
-import { answering, connectTo, exchange, isComplete, parseAnswer, RawUpstream } from "../../testkit/peers.js";
+import {
+  answering,
+  connectTo,
+  exchange,
+  isComplete,
+  parseResponse,
+  RawUpstream,
+} from "../../testkit/peers.js";
 
 /** What happens to a request before an action has it, and what all exchanges share. */
 
@@ -38,7 +45,7 @@ test("an authority's challenge is answered over plain HTTP only, before anything
     head.send(`HEAD ${path} HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n`);
     await head.until(({ received }) => isComplete(received.slice(received.indexOf("\r\n\r\n") + 4)));
     head.socket.destroy();
-    expect(parseAnswer(head.received)).toMatchObject({ status: 200, headers: { "content-length": "11" } });
+    expect(parseResponse(head.received)).toMatchObject({ status: 200, headers: { "content-length": "11" } });
     expect(head.received).not.toContain("token.print");
     expect((await ask("POST", path)).status).toBe(403);
     expect((await ask("GET", `${path}2`)).status).toBe(403);

@@ -15,7 +15,7 @@ const RECORD = "0f5f61636d652d6368616c6c656e67650161076578616d706c65036e657400";
 const TSIG = "0461636d65036b65790000fa00ff00000000";
 const ALGORITHM = "0b686d61632d73686132353600 00006b085cd4012c";
 const MAC = "bb5503cf71ed85a5f77f0c0b278db3cc2488f6b968cfa492ffb55863cea74043";
-const ANSWER = bytes(
+const RESPONSE = bytes(
   `d6d8a8000001000000000001 ${ZONE} ${TSIG} 003d ${ALGORITHM} 0020
   4ab326b5358e9895d9c078604d3e9f236f0582ef570f5283814d61babe42aa86 d6d800000000`,
 );
@@ -44,16 +44,16 @@ test("a record is added for a time, or removed by its value; a signature covers 
 });
 
 test("a response counts if all of it is as the server signed it", () => {
-  expect(refusalIn(ANSWER, REQUEST, KEY)).toBeUndefined();
+  expect(refusalIn(RESPONSE, REQUEST, KEY)).toBeUndefined();
   const other = tsigKeyIn(keyFile("YW5vdGhlciBzZWNyZXQgb2YgMzIgY2hhcmFjdGVycy4="))!;
-  expect(refusalIn(ANSWER, REQUEST, other)).toBe("its response is not signed with the key");
-  for (let i = 0; i < ANSWER.length; i++) {
-    const changed = Buffer.from(ANSWER);
+  expect(refusalIn(RESPONSE, REQUEST, other)).toBe("its response is not signed with the key");
+  for (let i = 0; i < RESPONSE.length; i++) {
+    const changed = Buffer.from(RESPONSE);
     changed[i]! ^= 1;
     // TTL and class of the signature's record, and the number that a forwarder may have changed, are not signed.
     const unsigned = (i >= 41 && i < 47) || i === 104 || i === 105;
     if (!unsigned) expect([i, typeof refusalIn(changed, REQUEST, KEY)]).toEqual([i, "string"]);
-    expect([i, typeof refusalIn(ANSWER.subarray(0, i), REQUEST, KEY)]).toEqual([i, "string"]);
+    expect([i, typeof refusalIn(RESPONSE.subarray(0, i), REQUEST, KEY)]).toEqual([i, "string"]);
   }
 });
 
@@ -102,10 +102,10 @@ test.each([
   [18, /\(NOTAUTH\): its clock and that of this host differ by more than five minutes$/],
   [19, /\(NOTAUTH\): it is not the primary server of the zone$/],
 ])("a response that says what is wrong with the signature (%d)", (error, said) => {
-  const answer = Buffer.from(ANSWER);
-  answer.writeUInt16BE(0xa809, 2);
-  answer.writeUInt16BE(error, answer.length - 4);
-  expect(refusalIn(answer, REQUEST, KEY)).toMatch(said);
+  const response = Buffer.from(RESPONSE);
+  response.writeUInt16BE(0xa809, 2);
+  response.writeUInt16BE(error, response.length - 4);
+  expect(refusalIn(response, REQUEST, KEY)).toMatch(said);
 });
 
 const SECRET_OF_16 = "MTIzNDU2Nzg5MDEyMzQ1Ng==";

@@ -85,7 +85,7 @@ describe.each([
     await start();
     const client = await connectTo(port(), secure);
     client.socket.pause();
-    // Nothing of a body yet, which would wait for the answer and be read after it.
+    // Nothing of a body yet, which would wait for the response and be read after it.
     client.send(chunked("/files/large.bin", "1"));
     await eventually(() => openFiles() === 1);
     client.send("z\r\n");

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
-import { connectTo, parseAnswer } from "../../testkit/peers.js";
+import { connectTo, parseResponse } from "../../testkit/peers.js";
 
 /**
  * A client that ends its side in the midst of a response, and reads on. (After a close_notify of TLS 1.2 nothing more is
@@ -37,7 +37,7 @@ test.each([
   await client.until(({ received }) => received.includes("\r\n\r\n"));
   client.socket.end();
   await client.until((peer) => peer.ended || peer.closed);
-  const { status, body } = parseAnswer(client.received);
+  const { status, body } = parseResponse(client.received);
   expect([status, body.length]).toEqual([200, BYTES]);
 });
 

@@ -101,14 +101,14 @@ describe.each([
     const index = upstream.connections.length;
     const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
     const ask = `POST /web HTTP/1.1\r\nHost: a\r\nContent-Length: ${2 * MIB}\r\n\r\n`;
-    const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${half}`;
+    const response = `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${half}`;
     client.send(ask).send(Buffer.alloc(MIB));
     // That of the client.
     await eventually(() => large() === 1);
     client.send(Buffer.alloc(MIB));
     const peer = await upstream.connection(index);
     await eventually(() => peer.received.length >= ask.length - 100 + 2 * MIB);
-    peer.send(answer);
+    peer.send(response);
     await eventually(() => fast() && client.received.length > half.length);
     // That of the upstream, too.
     await eventually(() => large() === 2);
@@ -118,7 +118,7 @@ describe.each([
     // Nor has one that is closed.
     client.send(ask).send(Buffer.alloc(2 * MIB));
     await eventually(() => peer.received.length >= 2 * (ask.length - 100 + 2 * MIB));
-    peer.send(answer);
+    peer.send(response);
     await eventually(() => fast());
     client.socket.destroy();
     await eventually(() => !fast());
@@ -184,7 +184,7 @@ test("an idle connection, or one that lingers, keeps nothing of its requests", a
   }
 });
 
-test("over HTTP/2 an idle connection has no memory on loan, and has it again with the next answer", async () => {
+test("over HTTP/2 an idle connection has no memory on loan, and has it again with the next response", async () => {
   const { wrote } = SendPace.prototype;
   let lent = 0;
   const paced = jest.spyOn(SendPace.prototype, "wrote").mockImplementation(function (
@@ -267,7 +267,7 @@ test.each([
 const STREAMS = 64;
 test.each([
   ["a file", "/files/file", 32 * KIB],
-  ["a chunked answer", "/web", 64 * KIB],
+  ["a chunked response", "/web", 64 * KIB],
 ])("each stream that is not read: %s", async (_, path, limit) => {
   const chunk = "a".repeat(256 * KIB);
   script = (peer) =>

@@ -50,7 +50,7 @@ const UPGRADE =
   "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13";
 
 interface Kind {
-  /** Status of its answer. */
+  /** Status of its response. */
   readonly ask: () => Promise<number>;
   readonly bytes: number;
 }

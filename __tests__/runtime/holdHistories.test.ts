@@ -104,7 +104,7 @@ const REPEATABLE = new Set(["get", "http2Get", "leavingGet"]);
 
 function begin(kind: string): void {
   const now = performance.now();
-  // A client that closes after its request is given a second in which its answer may begin.
+  // A client that closes after its request is given a second in which its response may begin.
   const running = asked.filter(
     ({ status, overTurn }) => turns - Math.min(overTurn, turns) < (status === 0 ? 1_500 / TURN_MS : 1),
   );

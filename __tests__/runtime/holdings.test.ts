@@ -122,7 +122,7 @@ test("those that only finish what runs say so", async () => {
     [true, 0],
   ]);
   owed[0]!.end("done");
-  expect(await client.answer()).toMatchObject({ status: 200 });
+  expect(await client.response()).toMatchObject({ status: 200 });
   await eventually(async () => (await workers()).length === 2, "for the old one to leave");
 });
 

@@ -55,8 +55,8 @@ async function visit(version: tls.SecureVersion, session?: Buffer): Promise<Visi
   await once(socket, "secureConnect");
   const reused = socket.isSessionReused();
   socket.write("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  const [answer] = (await nextEvent(socket, "data")) as [Buffer];
-  expect(answer.toString("latin1")).toMatch(/^HTTP\/1\.1 /);
+  const [response] = (await nextEvent(socket, "data")) as [Buffer];
+  expect(response.toString("latin1")).toMatch(/^HTTP\/1\.1 /);
   const ticket = socket.getTLSTicket();
   socket.destroy();
   return { reused, session: newest ?? session!, ticket: ticket! };

@@ -2,7 +2,7 @@ import v8 from "node:v8";
 import { HOP_BY_HOP } from "../../src/model/hopByHop.js";
 import { huffmanDecode } from "../../src/runtime/codec/http2/huffman.js";
 import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
-import { type AnswerHead, HpackEncoder } from "../../src/runtime/codec/http2/hpackEncoder.js";
+import { type ResponseHead, HpackEncoder } from "../../src/runtime/codec/http2/hpackEncoder.js";
 import { Outbox } from "../../src/runtime/server/outbox.js";
 import { ConnectionError, ErrorCode } from "../../src/runtime/codec/http2/protocol.js";
 import { seeded } from "../../testkit/random.js";
@@ -20,7 +20,7 @@ function decode(decoder: HpackDecoder, block: Buffer): string[] {
 
 v8.setFlagsFromString("--expose-gc");
 
-function encode(encoder: HpackEncoder, head: AnswerHead): Buffer {
+function encode(encoder: HpackEncoder, head: ResponseHead): Buffer {
   const outbox = new Outbox(
     { write: () => true } as never,
     () => undefined,
@@ -196,12 +196,12 @@ test.each([
 
 describe("what the encoder sends is", () => {
   const head = { status: 200, server: "s", date: "d", headers: [], length: -1 };
-  const sent = (encoder: HpackEncoder, changes: Partial<AnswerHead>): string =>
+  const sent = (encoder: HpackEncoder, changes: Partial<ResponseHead>): string =>
     encode(encoder, { ...head, ...changes }).toString("hex");
   const BARE = { server: undefined, date: "" };
   const long = (bytes: number): string[] => ["x-b", "v".repeat(bytes - 35)];
 
-  type Row = [what: string, changes: Partial<AnswerHead>, hex: string];
+  type Row = [what: string, changes: Partial<ResponseHead>, hex: string];
   test.each<Row>([
     ...[200, 204, 206, 304, 400, 404, 500].map((status, i): Row => [
       `${status}, which the table has`,

@@ -9,7 +9,7 @@ import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../.
 import { openFolder } from "../../testkit/portico.js";
 import { eventually } from "../../testkit/waiting.js";
 
-/** A client's HTTP/1.1 connection: what goes on after an answer, when it ends, and what is logged of it. */
+/** A client's HTTP/1.1 connection: what goes on after a response, when it ends, and what is logged of it. */
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const ROUTES: readonly RouteInput[] = [
@@ -54,7 +54,9 @@ test("a connection serves its limit of requests, and the last response announces
   const client = await connectTo(proxy.port);
   client.send(get().repeat(5));
   await client.until(({ ended }) => ended);
-  const closing = client.received.split("HTTP/1.1 ").map((answer) => answer.includes("Connection: close"));
+  const closing = client.received
+    .split("HTTP/1.1 ")
+    .map((response) => response.includes("Connection: close"));
   expect(closing.slice(1)).toEqual([false, false, true]);
   client.socket.destroy();
 });

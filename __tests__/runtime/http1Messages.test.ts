@@ -1,6 +1,6 @@
 import { ChunkDecoder, ChunkError } from "../../src/runtime/codec/http1/chunkDecoder.js";
 import {
-  ANSWER_FATES,
+  RESPONSE_FATES,
   NAMES,
   nameNumber,
   OTHER,
@@ -225,7 +225,7 @@ describe("fields", () => {
     ["Connection: close\r\nA: 1\r\n", "a request", "A: 1\r\n\r\n"],
     ["Connection: a\r\nA: 1\r\n", "a request", undefined],
   ])("%j of %s pass as %j", (lines, of, passes) => {
-    expect(parsed(lines, of === "a request" ? REQUEST_FATES : ANSWER_FATES).plainLines).toBe(passes);
+    expect(parsed(lines, of === "a request" ? REQUEST_FATES : RESPONSE_FATES).plainLines).toBe(passes);
   });
 
   test("the first of several is what the log shows", () => {
@@ -458,7 +458,7 @@ describe("framing of what is sent", () => {
       ([method, status, length, chunks, framed]) =>
         [
           `${status} to ${method} of ${length} bytes, chunks: ${chunks}`,
-          (framing: MessageFraming) => framing.beginAnswer(method, status, length, chunks, "websocket"),
+          (framing: MessageFraming) => framing.beginResponse(method, status, length, chunks, "websocket"),
           framed,
         ] as const,
     ),

@@ -164,7 +164,7 @@ test.each(CASES.filter(([, message]) => message.length < 600))(
   },
 );
 
-/** A client reads no body after an answer to HEAD: one would be its next answer. */
+/** A client reads no body after a response to HEAD: one would be its next response. */
 test.each([
   ...["Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "X-A : b\r\n", "Expect: x\r\n"].map(
     (fields) => `HEAD /sync/ HTTP/1.1\r\nHost: a\r\n${fields}\r\n`,

@@ -410,7 +410,7 @@ describe("a request body", () => {
     expect(await client.outcome(1)).toBe("200");
     const data = await client.next((f) => f.type === Frame.DATA && f.stream === 1);
     expect(data!.payload.toString()).toBe("late");
-    // The end of the answer, and no reset with an error.
+    // The end of the response, and no reset with an error.
     const reset = await client.next((f) => f.type === Frame.RST_STREAM && f.stream === 1);
     expect(reset!.payload.readUInt32BE(0)).toBe(0);
   });
@@ -626,7 +626,7 @@ describe("the end of a connection", () => {
     client.destroy();
     client = await RawClient.connect(draining.port);
     await client.next((f) => f.type === Frame.SETTINGS && f.flags === ACK);
-    // Before a drain it is the answer to nothing.
+    // Before a drain it is the response to nothing.
     client.send(Frame.PING, ACK, 0, DRAINED);
     client.request(1, GET);
     await eventually(() => last.client.port === client.socket.localPort);
@@ -757,7 +757,7 @@ describe("a connection that has ended", () => {
   const goes = (): Promise<void> => eventually(() => lasting.connections.size === 0);
   afterEach(() => lasting.close());
 
-  /** Ends it so long after its answer. */
+  /** Ends it so long after its response. */
   async function endAfter(ms: number): Promise<void> {
     await begin(10 * SEND_MS, (exchange) => answer(exchange, 200));
     client.request(1, GET);
@@ -796,11 +796,11 @@ describe("a connection that has ended", () => {
     await goes();
   });
 
-  /** Begins with more answers than the kernel takes, of which the client has read nothing. */
+  /** Begins with more responses than the kernel takes, of which the client has read nothing. */
   async function beginUnread(keepAliveMs: number, each: number): Promise<void> {
-    let answers = 0;
+    let responses = 0;
     const headers = ["X-Long", "x".repeat(each)];
-    await begin(keepAliveMs, (exchange) => (answers++, answer(exchange, 204, "", headers)));
+    await begin(keepAliveMs, (exchange) => (responses++, answer(exchange, 204, "", headers)));
     await client.next((f) => f.type === Frame.SETTINGS);
     client.socket.pause();
     // In one read, as no other follows while much is to be written.
@@ -808,7 +808,7 @@ describe("a connection that has ended", () => {
       frame(Frame.HEADERS, END_HEADERS | END_STREAM, 2 * i + 1, hpack(GET)),
     );
     client.socket.write(Buffer.concat(requests));
-    await eventually(() => answers === 200);
+    await eventually(() => responses === 200);
     // The kernels take what they take before time passes.
     await later(500);
   }
@@ -822,7 +822,7 @@ describe("a connection that has ended", () => {
     await goes();
   });
 
-  test("stays for a send timeout after the last of old answers was read", async () => {
+  test("stays for a send timeout after the last of old responses was read", async () => {
     await beginUnread(10 * SEND_MS, 120_000);
     await pass(SEND_MS - 20_000);
     client.socket.resume();
@@ -968,7 +968,7 @@ describe("floods", () => {
     ["PING", () => client.send(Frame.PING, 0, 0, Buffer.alloc(8))],
     ["SETTINGS", () => client.send(Frame.SETTINGS, 0, 0)],
   ])("of %s frames are not answered without bound", async (_what, send) => {
-    // A client that does not read its answers.
+    // A client that does not read its responses.
     client.socket.pause();
     const before = process.memoryUsage().rss;
     for (let i = 0; i < 50_000 && !client.socket.destroyed; i++) {

@@ -64,7 +64,7 @@ const fields = (method: string, path: string): Buffer =>
 
 /** A client that keeps to every rule and to every window, and counts. */
 class Honest {
-  /** Bytes of the answer of each stream, and the streams that have all of theirs. */
+  /** Bytes of the response of each stream, and the streams that have all of theirs. */
   readonly received = new Map<number, number>();
   readonly complete = new Set<number>();
   readonly texts = new Map<number, string>();

@@ -4,7 +4,7 @@ import type { Exchange } from "../../src/runtime/exchange/exchange.js";
 import { END_STREAM, Frame, GET, RawClient } from "../../testkit/http2RawClient.js";
 import {
   answer,
-  answerOf,
+  responseOf,
   ask,
   connectHttp2,
   type Http2Server,
@@ -13,7 +13,7 @@ import {
 } from "../../testkit/http2Server.js";
 import { eventually } from "../../testkit/waiting.js";
 
-/** What an action sees of a request, and what a client sees of an answer. */
+/** What an action sees of a request, and what a client sees of a response. */
 
 let server: Http2Server;
 let last: Exchange;
@@ -191,7 +191,7 @@ describe("a response", () => {
       exchange.flush();
     };
     const stream = session.request({ ":authority": "app.example" });
-    const result = answerOf(stream);
+    const result = responseOf(stream);
     await new Promise((resolve) => stream.once("data", resolve));
     last.sendData(Buffer.from("second"));
     last.end();
@@ -205,7 +205,7 @@ describe("a response", () => {
       exchange.flush();
     };
     const stream = session.request({ ":authority": "app.example" });
-    const result = answerOf(stream);
+    const result = responseOf(stream);
     await new Promise((resolve) => stream.once("response", resolve));
     last.end();
     expect(await result).toMatchObject({ status: 200, body: "", code: 0 });
@@ -380,7 +380,7 @@ test("fields that cannot be sent end their request only", async () => {
   handler = (exchange) => answer(exchange, 200);
   expect((await ask(session, {})).status).toBe(200);
   expect(await server.errorLog()).toContain("response cannot be sent");
-  // Nothing came after the interim answer that could not be sent.
+  // Nothing came after the interim response that could not be sent.
   expect(server.finished.slice(from).map((exchange) => exchange.status)).toEqual([200, 0, 200]);
 });
 

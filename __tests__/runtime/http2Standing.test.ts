@@ -111,7 +111,7 @@ async function said(state: State, ...frames: readonly Buffer[]): Promise<string[
   );
   const words = told.map((f) => (failed(f) ? describeFrame(f) : `${describeFrame(f)} ${f.stream}`));
   const rest = words.slice(TOLD_BEFORE.length);
-  // The answer of the upload is the proof that the connection lives.
+  // The response of the upload is the proof that the connection lives.
   if (rest.at(-1) === "200 1") return rest.slice(0, -1);
   return alive ? rest : ["GOAWAY " + rest.at(-1)!.split(" ")[1]!];
 }

@@ -17,8 +17,8 @@ let upstream: RawUpstream;
 beforeAll(async () => {
   const folder = openFolder();
   writeFileSync(join(folder, "file"), Buffer.alloc(BYTES));
-  const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${BYTES}\r\n\r\n${"a".repeat(BYTES)}`;
-  upstream = await new RawUpstream((peer: Accepted) => answering(answer)(peer)).listen();
+  const response = `HTTP/1.1 200 OK\r\nContent-Length: ${BYTES}\r\n\r\n${"a".repeat(BYTES)}`;
+  upstream = await new RawUpstream((peer: Accepted) => answering(response)(peer)).listen();
   front = await startEveryProtocol({
     routes: [
       { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },

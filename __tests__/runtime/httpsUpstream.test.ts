@@ -192,10 +192,10 @@ test.each([
 ])("an upstream that %s", async (_what, script, status, log) => {
   upstream = await new RawUpstream((peer) => peer.socket.once("data", () => script(peer))).listen();
   const port = await serve({ url: `https://127.0.0.1:${upstream.port}`, tls: trusting() });
-  const answer = exchange(port, GET);
+  const response = exchange(port, GET);
   await (await upstream.connection()).until(({ received }) => received !== "");
   if (status === 504) await pass(6_000);
-  expect((await answer).status).toBe(status);
+  expect((await response).status).toBe(status);
   expect(await front!.errorLog()).toContain(log);
 });
 

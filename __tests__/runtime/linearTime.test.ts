@@ -190,7 +190,7 @@ describe("regular expressions", () => {
       "src/model/rows.ts",
       "src/model/textRule.ts",
       "src/runtime/actions/conditional.ts",
-      "src/runtime/exchange/answerFields.ts",
+      "src/runtime/exchange/responseFields.ts",
       "src/runtime/load/credentialSet.ts",
     ]);
   });
@@ -244,7 +244,7 @@ const READERS: Readonly<Record<string, (value: string) => unknown>> = {
       rules(2).requestHead(forwarded, "");
     }
   },
-  "answer fields": (value) => {
+  "response fields": (value) => {
     const exchange = {
       ...new FakeExchange().request,
       scheme: "http",

@@ -487,8 +487,8 @@ describe("what is known about a client", () => {
     [true, false, "https", false],
     [true, true, "http", false],
   ])(
-    "trusted %j, with a temporary certificate %j: answers have the rules of %s, names are checked %j",
-    (trusted, temporary, answerRules, checked) => {
+    "trusted %j, with a temporary certificate %j: responses have the rules of %s, names are checked %j",
+    (trusted, temporary, responseRules, checked) => {
       const listener = { name: "front", protocol: "https" } as ListenerConfig;
       const context = {
         trusted: (address: string) => trusted && address === CLIENT.address,
@@ -499,7 +499,7 @@ describe("what is known about a client", () => {
       const { connectionId, ...known } = info();
       expect(known).toEqual({
         ...CLIENT,
-        ...{ scheme: "https", listener: "front", trusted, answerRules },
+        ...{ scheme: "https", listener: "front", trusted, responseRules },
         misdirected: checked ? misdirected : undefined,
       });
       expect(info().connectionId).toBe(connectionId + 1);

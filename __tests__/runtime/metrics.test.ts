@@ -9,7 +9,7 @@ import { exposition } from "../../src/runtime/counting/exposition.js";
 import { FAMILIES, type Family } from "../../src/runtime/counting/families.js";
 import { MasterSockets } from "../../src/runtime/supervisor/masterSockets.js";
 import { Metrics } from "../../src/runtime/supervisor/metrics.js";
-import { textAnswer } from "../../src/runtime/supervisor/ownServer.js";
+import { textResponse } from "../../src/runtime/supervisor/ownServer.js";
 
 const COUNTS: Counts = {
   responseBytes: [{ labels: ["site", "files"], values: [12] }],
@@ -78,7 +78,7 @@ describe("the metrics listener", () => {
 
   const path = (): string => join(folder, "metrics.sock");
 
-  /** What is answered; empty if the connection is closed without an answer. */
+  /** What is answered; empty if the connection is closed without a response. */
   const ask = (at: object, target = "/metrics", host = "a"): Promise<string> =>
     new Promise((resolve, reject) => {
       let text = "";
@@ -171,15 +171,15 @@ describe("the metrics listener", () => {
   });
 
   test("a page knows whether a directory decides who gets there", async () => {
-    metrics.add("/who", (_, bySocket) => textAnswer(200, `by socket: ${bySocket}`));
+    metrics.add("/who", (_, bySocket) => textResponse(200, `by socket: ${bySocket}`));
     expect(await ask({ port: await onLoopback() }, "/who")).toContain("by socket: false");
     await metrics.settle({ path: path() });
     expect(await ask({ path: path() }, "/who", "rebound.example")).toContain("by socket: true");
   });
 
   test("however many ask at once, the workers are asked twice", async () => {
-    let [asked, answer] = [0, (): void => undefined];
-    const slow = new Promise<void>((resolve) => (answer = resolve));
+    let [asked, response] = [0, (): void => undefined];
+    const slow = new Promise<void>((resolve) => (response = resolve));
     const busy = new Metrics(
       async () => {
         asked++;
@@ -191,7 +191,7 @@ describe("the metrics listener", () => {
     await busy.settle({ path: path() });
     const all = Array.from({ length: 20 }, () => ask({ path: path() }));
     await ask({ path: path() }, "/other");
-    answer();
+    response();
     for (const text of await Promise.all(all)) expect(text).toContain("portico_response_body_bytes_total");
     expect(asked).toBe(2);
     await busy.settle(undefined);

@@ -79,7 +79,7 @@ function configOf(...targets: object[]): NotificationsConfig {
   return parsed.value.notifications!;
 }
 
-/** @param deadlineMs short only where it has to pass: on a busy machine an answer may take any time */
+/** @param deadlineMs short only where it has to pass: on a busy machine a response may take any time */
 function notifierOf(config: NotificationsConfig, file?: string, deadlineMs = 60_000): Notifier {
   const host = {
     isServing: () => serving,
@@ -279,7 +279,7 @@ test("a process that is killed at any moment does not tell it all again", async 
     notifier.happened(one("e/1"));
     await sleep(30);
   };
-  // Of those that are killed before they had an answer, each tells it once more.
+  // Of those that are killed before they had a response, each tells it once more.
   for (let life = 0; life < 3; life++) await live();
   await eventually(() => got.length > 0);
   await settled(() => got.length);

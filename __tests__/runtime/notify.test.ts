@@ -191,7 +191,7 @@ withSystemd(
     await eventually(() => systemd.last("STATUS") === reloaded, "for the new master to reload");
     expect(alive(portico.pid)).toBe(true);
     owed.shift()!.end("late");
-    expect((await client.answer()).body).toBe("late");
+    expect((await client.response()).body).toBe("late");
     await eventually(() => systemd.last("STATUS") === serving(3).slice(7), "for the old master to be gone");
     expect(systemd.last("STOPPING")).toBeUndefined();
   },

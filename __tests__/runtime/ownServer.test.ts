@@ -1,14 +1,14 @@
 import { connectTo } from "../../testkit/peers.js";
-import { OwnServer, textAnswer } from "../../src/runtime/supervisor/ownServer.js";
+import { OwnServer, textResponse } from "../../src/runtime/supervisor/ownServer.js";
 
-/** The health listener is the master's: whatever a peer sends there, it gets one short answer. */
+/** The health listener is the master's: whatever a peer sends there, it gets one short response. */
 
 let server: OwnServer;
 let asked: string[];
 beforeAll(async () => {
   const made = await OwnServer.listen({ host: "127.0.0.1", port: 0 }, ({ path }) => {
     asked.push(path);
-    return path === "/readyz" ? textAnswer(200, "ready") : undefined;
+    return path === "/readyz" ? textResponse(200, "ready") : undefined;
   });
   if (!(made instanceof OwnServer)) throw made;
   server = made;

@@ -72,12 +72,12 @@ async function statuses(requests: readonly (readonly [method: string, path: stri
 test("in maintenance requests get 503, but redirects lead on, and challenges are answered", async () => {
   const until = Date.now() + 90_000;
   order({ maintenance: [{ until, message: "Back <soon>", closesTunnels: false }] });
-  const answer = await exchange(front.plainPort, "GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
-  expect(answer.status).toBe(503);
-  expect(Number(answer.headers["retry-after"])).toBeGreaterThan(80);
-  expect(Number(answer.headers["retry-after"])).toBeLessThan(91);
-  expect(answer.headers["content-type"]).toBe("text/plain; charset=utf-8");
-  expect(answer.body).toBe("503 Service Temporarily Unavailable: Back <soon>\n");
+  const response = await exchange(front.plainPort, "GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
+  expect(response.status).toBe(503);
+  expect(Number(response.headers["retry-after"])).toBeGreaterThan(80);
+  expect(Number(response.headers["retry-after"])).toBeLessThan(91);
+  expect(response.headers["content-type"]).toBe("text/plain; charset=utf-8");
+  expect(response.body).toBe("503 Service Temporarily Unavailable: Back <soon>\n");
   const browser = "GET /web HTTP/1.1\r\nHost: a\r\nAccept: text/html,*/*;q=0.8\r\n\r\n";
   const page = await exchange(front.plainPort, browser);
   expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");
@@ -102,8 +102,8 @@ test("the maintenance of another virtual server changes nothing; without an end 
   order({ maintenance: [{ server: "other", closesTunnels: true }] });
   expect(await statuses([["GET", "/web"]])).toEqual(["GET /web 200"]);
   order({ maintenance: [{ server: "application", closesTunnels: true }] });
-  const answer = await exchange(front.plainPort, "GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
-  expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "60"]);
+  const response = await exchange(front.plainPort, "GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
+  expect([response.status, response.headers["retry-after"]]).toEqual([503, "60"]);
 });
 
 test("who may come in is decided by the client's address, and not by what it says", async () => {

@@ -7,7 +7,7 @@ import { connectTo, exchange } from "../../testkit/peers.js";
 import { CONTENT_BYTES_MAX } from "../../src/runtime/actions/fileCache.js";
 
 /**
- * An answer leaves at the end of the turn, when the next request of the connection may have begun: that the one has left
+ * A response leaves at the end of the turn, when the next request of the connection may have begun: that the one has left
  * says nothing to the other, whose file is not even open yet.
  */
 

@@ -67,10 +67,10 @@ type Ask = (path: string, fields?: Record<string, string | string[]>, method?: s
 
 const overHttp1: Ask = (path, headers = {}, method = "GET") =>
   new Promise((resolve, reject) => {
-    const sent = http({ port: front.plainPort, path, method, headers, agent: false }, (answer) => {
+    const sent = http({ port: front.plainPort, path, method, headers, agent: false }, (response) => {
       let body = "";
-      answer.setEncoding("latin1").on("data", (piece: string) => (body += piece));
-      answer.on("end", () => resolve({ status: answer.statusCode!, headers: answer.headers, body }));
+      response.setEncoding("latin1").on("data", (piece: string) => (body += piece));
+      response.on("end", () => resolve({ status: response.statusCode!, headers: response.headers, body }));
     });
     sent.on("error", reject).end();
   });
@@ -83,7 +83,7 @@ const overHttp2: Ask = async (path, fields = {}, method = "GET") => {
 };
 
 const accept = (value: string | string[]) => ({ "accept-encoding": value });
-/** What the answer is of: the file's name is its content. */
+/** What the response is of: the file's name is its content. */
 const summary = ({ status, headers, body }: Seen) =>
   `${status} ${String(headers["content-encoding"] ?? "-")} ${String(headers["vary"] ?? "-")} ${body.trimEnd()}`;
 

@@ -407,7 +407,7 @@ describe("the control socket", () => {
     const control = await ControlServer.open(path(), () => new Promise(() => undefined));
     expect(statSync(path()).mode & 0o777).toBe(0o600);
     const late = await askMaster(path(), { command: "status" }, 100);
-    expect(late).toMatchObject({ ok: false, problems: [{ code: "control.no-answer", path: path() }] });
+    expect(late).toMatchObject({ ok: false, problems: [{ code: "control.no-response", path: path() }] });
     control.close();
     expect(await askMaster(join(folder, "none"), { command: "status" }, 1_000)).toMatchObject({
       ok: false,

@@ -9,7 +9,7 @@ import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { type ProbeOutcome, probe } from "../../src/diagnosis/probe.js";
 import { issue } from "../../testkit/certificates.js";
-import { Accepted, parseAnswer } from "../../testkit/peers.js";
+import { Accepted, parseResponse } from "../../testkit/peers.js";
 import { freePorts } from "../../testkit/ports.js";
 import { everywhere, oneServer } from "../../testkit/oneServer.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
@@ -415,7 +415,7 @@ test("the one that is named decides whether forwarding fields are trusted", asyn
     peer.send(`PROXY TCP4 ${address} 198.51.100.2 1 2\r\n`).send(get("/", "X-Forwarded-Proto: https\r\n"));
     await peer.receives("for ");
     peer.socket.destroy();
-    return parseAnswer(peer.received).headers["x-seen-proto"]!;
+    return parseResponse(peer.received).headers["x-seen-proto"]!;
   };
   expect(await seen("192.0.2.200")).toBe("https");
   expect(await seen(CLIENT)).toBe("http");
@@ -451,7 +451,7 @@ test("a balancer that is a proxy of HTTP elsewhere is not believed where a heade
     const peer = new Accepted(socket).send(header).send(get("/", "X-Forwarded-Proto: https\r\n"));
     await peer.receives("for ");
     socket.destroy();
-    return parseAnswer(peer.received).headers["x-seen-proto"]!;
+    return parseResponse(peer.received).headers["x-seen-proto"]!;
   };
   expect(await seen(free[1]!, "")).toBe("https");
   expect(await seen(free[0]!, LOCAL)).toBe("http");
@@ -482,7 +482,7 @@ test("what checks the front end from a named address sends a header", async () =
   });
   for (const [i, scheme] of (["http", "https"] as const).entries()) {
     const port = free[i]!;
-    expect(await ask(from, port, scheme)).toMatchObject({ answer: { status: 200 } });
+    expect(await ask(from, port, scheme)).toMatchObject({ response: { status: 200 } });
     expect(await ask(["192.0.2.0/24"], port, scheme)).toHaveProperty("failure");
   }
   await other.stop();

@@ -5,7 +5,7 @@ import {
   connectTo,
   exchange,
   isComplete,
-  parseAnswer,
+  parseResponse,
   RawUpstream,
 } from "../../testkit/peers.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness.js";
@@ -187,11 +187,11 @@ describe("request heads", () => {
     ["/synchttp/a", "/synchttp/b#c", 400, "is malformed"],
   ])("%s with Destination %s is refused with %i", async (path, destination, status, why) => {
     await start();
-    const answer = await exchange(
+    const response = await exchange(
       proxy.port,
       `MOVE ${path} HTTP/1.1\r\nHost: Sync.Example:8080\r\nDestination: ${destination}\r\n\r\n`,
     );
-    expect(answer.status).toBe(status);
+    expect(response.status).toBe(status);
     expect(upstream.connections).toHaveLength(0);
     expect(await proxy.errorLog()).toContain(why);
   });
@@ -335,7 +335,7 @@ describe("request bodies", () => {
         await sleep(5);
       }
       await client.receives("big");
-      expect(parseAnswer(client.received)).toMatchObject({ status: 413, body: "big" });
+      expect(parseResponse(client.received)).toMatchObject({ status: 413, body: "big" });
       expect(client.received).toContain("Connection: close");
       client.socket.destroy();
     },
@@ -378,12 +378,12 @@ describe("request bodies", () => {
   });
 });
 
-describe("answers", () => {
-  const answersWith = async (answer: string, request = GET): Promise<ReturnType<typeof parseAnswer>> => {
+describe("responses", () => {
+  const answersWith = async (response: string, request = GET): Promise<ReturnType<typeof parseResponse>> => {
     await start();
     script = (peer) => {
       peer.socket.once("data", () => {
-        peer.send(answer);
+        peer.send(response);
         peer.socket.end();
       });
     };
@@ -391,10 +391,10 @@ describe("answers", () => {
   };
 
   test("framing, hop-by-hop, Server, Date and X-Accel fields are the proxy's; the rest passes as it came", async () => {
-    const answer = await answersWith(
+    const response = await answersWith(
       "HTTP/1.1 299 Very Odd\r\nServer: up\r\nDate: yesterday\r\nX-Accel-Redirect: /secret\r\nConnection: close, x-hop\r\nX-Hop: 1\r\nKeep-Alive: 1\r\nUpgrade: h2c\r\nProxy-Authenticate: x\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\nX-Powered-By: up\r\nContent-Length: 2\r\n\r\nok",
     );
-    const lines = answer.head.split("\r\n");
+    const lines = response.head.split("\r\n");
     expect(lines[0]).toBe("HTTP/1.1 299 Very Odd");
     expect(lines[1]).toBe("Server: portico");
     expect(lines[2]).toMatch(/^Date: \w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/);
@@ -459,8 +459,8 @@ describe("answers", () => {
       "ok",
     ],
     ["without reason", "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", GET, "Content-Length: 2", "ok"],
-  ])("body %s", async (_name, answer, request, head, body) => {
-    const seen = await answersWith(answer, request);
+  ])("body %s", async (_name, response, request, head, body) => {
+    const seen = await answersWith(response, request);
     expect(seen.head).toContain(head);
     expect(seen.body).toBe(body);
     expect(seen.head.match(/HTTP\/1\.1/g)).toHaveLength(1);
@@ -481,8 +481,8 @@ describe("answers", () => {
     ["101 unasked", "HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"],
     ["nothing", ""],
     ["half a head", "HTTP/1.1 200 OK\r\nContent-"],
-  ])("a malformed answer is 502: %s", async (_name, answer) => {
-    expect((await answersWith(answer)).status).toBe(502);
+  ])("a malformed response is 502: %s", async (_name, response) => {
+    expect((await answersWith(response)).status).toBe(502);
     expect(await proxy.errorLog()).toMatch(/\[error\].*upstream.*request: "GET \/sync\/ HTTP\/1\.1"/);
   });
 
@@ -491,10 +491,10 @@ describe("answers", () => {
     ["in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "5\r\nhello\r\n"],
     ["broken chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX", "5\r\nhello\r\n"],
   ])(
-    "a truncated answer closes the client's connection and is never ended as if it were complete: %s",
+    "a truncated response closes the client's connection and is never ended as if it were complete: %s",
     async (_name, bytes, relayed) => {
-      const answer = await answersWith(bytes);
-      expect(answer.body).toBe(relayed);
+      const response = await answersWith(bytes);
+      expect(response.body).toBe(relayed);
     },
   );
 
@@ -591,8 +591,8 @@ describe("answers", () => {
     await start();
     const fill = (text: string): string => text.replace("UP", String(upstream.port));
     script = answering(`HTTP/1.1 302 Found\r\n${field}: ${fill(sent)}\r\nContent-Length: 0\r\n\r\n`);
-    const answer = await exchange(proxy.port, `GET ${path} HTTP/1.1\r\nHost: a:81\r\n\r\n`);
-    expect(answer.headers[field.toLowerCase()]).toBe(fill(seen));
+    const response = await exchange(proxy.port, `GET ${path} HTTP/1.1\r\nHost: a:81\r\n\r\n`);
+    expect(response.headers[field.toLowerCase()]).toBe(fill(seen));
   }
 
   test("a client that stops reading stops the upstream instead of filling memory, and then gets everything", async () => {
@@ -654,11 +654,11 @@ describe("connections", () => {
     };
     await start();
     const clients = await Promise.all(Array.from({ length: concurrent }, () => connectTo(proxy.port)));
-    for (const answers of [1, 2]) {
+    for (const responses of [1, 2]) {
       clients.forEach((client) => client.send(GET));
       await Promise.all(
         clients.map((client) =>
-          client.until(({ received }) => received.split("\r\n\r\nok").length > answers),
+          client.until(({ received }) => received.split("\r\n\r\nok").length > responses),
         ),
       );
     }
@@ -745,7 +745,7 @@ describe("connections", () => {
     client.send(GET);
     client.socket.end();
     await client.until((peer) => peer.ended);
-    expect(parseAnswer(client.received).status).toBe(200);
+    expect(parseResponse(client.received).status).toBe(200);
   });
 
   test.each([0, 50])(
@@ -826,7 +826,7 @@ describe("connections", () => {
       "GET /sync/ws HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Key: k\r\n\r\n",
     );
     await client.receives("hello");
-    expect(parseAnswer(client.received)).toMatchObject({
+    expect(parseResponse(client.received)).toMatchObject({
       status: 101,
       headers: { upgrade: "websocket", "sec-websocket-accept": "x" },
     });
@@ -874,8 +874,8 @@ describe("timeouts", () => {
       script = () => {};
       await start(options.upstream, options.route, options.config);
       script = () => {};
-      const answer = await exchange(proxy.port, request);
-      expect(answer.status).toBe(status);
+      const response = await exchange(proxy.port, request);
+      expect(response.status).toBe(status);
       expect(await proxy.accessLog()).toContain(` "${request.split("\r\n", 1)[0]}" ${status} `);
     },
   );
@@ -896,7 +896,7 @@ describe("timeouts", () => {
     const client = await connectTo(proxy.port);
     client.send(GET);
     await client.until((p) => p.ended || p.closed);
-    expect(parseAnswer(client.received).body).toBe("ab");
+    expect(parseResponse(client.received).body).toBe("ab");
     expect(await proxy.errorLog()).toContain("timed out");
   });
 

@@ -53,8 +53,8 @@ describe("ranges of a file of 45 bytes (decisions 6.5)", () => {
     ["bytes 0-3", "whole"],
     ["", "whole"],
   ] as const)("%s", (value, expected) => {
-    const answer = parseRange(value, 45);
-    expect(typeof answer === "string" ? answer : answer.map((r) => [r.start, r.end])).toEqual(expected);
+    const response = parseRange(value, 45);
+    expect(typeof response === "string" ? response : response.map((r) => [r.start, r.end])).toEqual(expected);
   });
 
   test("an empty file is always sent whole", () => {
@@ -101,11 +101,11 @@ test("any set of ranges selects the bytes that the RFC specifies", () => {
   fc.assert(
     fc.property(fc.array(spec, { minLength: 1, maxLength: 6 }), fc.nat(30), space, (specs, size, gap) => {
       const value = `bytes=${specs.map(([a, b]) => `${gap}${a ?? ""}-${b ?? ""}${gap}`).join(",")}`;
-      const answer = parseRange(value, size);
+      const response = parseRange(value, size);
       const bytes =
-        typeof answer === "string"
-          ? answer
-          : answer.map((r) => Array.from({ length: r.end - r.start }, (_, i) => r.start + i));
+        typeof response === "string"
+          ? response
+          : response.map((r) => Array.from({ length: r.end - r.start }, (_, i) => r.start + i));
       expect(bytes).toEqual(oracle(specs, size));
     }),
     { numRuns: 2_000 },
@@ -115,10 +115,10 @@ test("any set of ranges selects the bytes that the RFC specifies", () => {
 test("no value makes the parser throw, or select bytes outside the file", () => {
   fc.assert(
     fc.property(fc.string(), fc.nat(100), (text, size) => {
-      const answer = parseRange(`bytes=${text}`, size);
-      if (typeof answer === "string") return;
-      for (const { start, end } of answer) expect(start >= 0 && start < end && end <= size).toBe(true);
-      expect(byteLength(answer)).toBeLessThanOrEqual(size);
+      const response = parseRange(`bytes=${text}`, size);
+      if (typeof response === "string") return;
+      for (const { start, end } of response) expect(start >= 0 && start < end && end <= size).toBe(true);
+      expect(byteLength(response)).toBeLessThanOrEqual(size);
     }),
   );
 });

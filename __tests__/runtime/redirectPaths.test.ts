@@ -28,9 +28,9 @@ type Seen = readonly [status: number, location: string | undefined];
 const overHttp1 = (path: string): Promise<Seen> =>
   new Promise((done, fail) => {
     const headers = { Host: "a.example" };
-    const seen = (answer: IncomingMessage): void => {
-      answer.resume();
-      done([answer.statusCode!, answer.headers.location]);
+    const seen = (response: IncomingMessage): void => {
+      response.resume();
+      done([response.statusCode!, response.headers.location]);
     };
     httpRequest({ host: "127.0.0.1", port: front.plainPort, path, headers, agent: false }, seen)
       .on("error", fail)

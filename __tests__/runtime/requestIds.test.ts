@@ -8,13 +8,13 @@ import { parseConfig, type ProxyConfigInput } from "../../src/model/index.js";
 
 /** Ids of requests, W3C trace context and `Proxy-Status`, as upstreams and clients see them on the wire. */
 
-const ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Request-Id: upstreams-own\r\n\r\nok";
+const RESPONSE = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Request-Id: upstreams-own\r\n\r\nok";
 const MADE = /^[0-9a-f]{32}$/;
 
 let upstream: RawUpstream;
 let front: EveryProtocol | undefined;
 
-beforeEach(async () => void (upstream = await new RawUpstream(answering(ANSWER)).listen()));
+beforeEach(async () => void (upstream = await new RawUpstream(answering(RESPONSE)).listen()));
 afterEach(async () => {
   expect(front?.serving.faults.count ?? 0).toBe(0);
   await front?.close();
@@ -40,7 +40,7 @@ async function start(
   });
 }
 
-/** Asks over a version; the answer's fields by lower-case name. */
+/** Asks over a version; the response's fields by lower-case name. */
 async function asked(
   version: 1 | 2,
   path: string,
@@ -49,9 +49,9 @@ async function asked(
   if (version === 2) {
     const session = connectHttp2(front!.securePort);
     const given = Object.fromEntries(fields.map(([name, value]) => [name.toLowerCase(), value]));
-    const answer = await ask(session, { ":path": path, ...given });
+    const response = await ask(session, { ":path": path, ...given });
     session.destroy();
-    return { ...answer.headers, status: answer.status };
+    return { ...response.headers, status: response.status };
   }
   const client = await connectTo(front!.plainPort);
   client.send(
@@ -82,9 +82,9 @@ const lines = async (): Promise<Record<string, unknown>[]> => logEntries(await f
 describe.each([1, 2] as const)("over HTTP/%d", (version) => {
   test("without the setting nothing is added, and what the client sent passes", async () => {
     await start({});
-    const answer = await asked(version, "/web", [["X-Request-Id", "mine"]]);
+    const response = await asked(version, "/web", [["X-Request-Id", "mine"]]);
     expect(got("X-Request-Id")).toEqual(["mine"]);
-    expect(answer["x-request-id"]).toBe("upstreams-own");
+    expect(response["x-request-id"]).toBe("upstreams-own");
     expect((await lines())[0]).not.toHaveProperty("request_id");
   });
 
@@ -106,8 +106,11 @@ describe.each([1, 2] as const)("over HTTP/%d", (version) => {
 
   test("a trusted proxy's id is kept if it is sane, and goes to logs and client", async () => {
     await start({ requestId: { field: "X-Trace", response: true }, trustedProxies: ["127.0.0.1"] });
-    const answer = await asked(version, "/web", [["X-Trace", "1-5759e988:Root=a/b+c"]]);
-    expect([answer["x-trace"], answer["x-request-id"]]).toEqual(["1-5759e988:Root=a/b+c", "upstreams-own"]);
+    const response = await asked(version, "/web", [["X-Trace", "1-5759e988:Root=a/b+c"]]);
+    expect([response["x-trace"], response["x-request-id"]]).toEqual([
+      "1-5759e988:Root=a/b+c",
+      "upstreams-own",
+    ]);
     expect(got("X-Trace")).toEqual(["1-5759e988:Root=a/b+c"]);
     for (const insane of ["a b", 'a"b', "-a", "a".repeat(129), "a,b", "a;b"]) {
       await asked(version, "/web", [["X-Trace", insane]]);
@@ -120,8 +123,8 @@ describe.each([1, 2] as const)("over HTTP/%d", (version) => {
 
   test("with the response's field, the upstream's own is replaced", async () => {
     await start({ requestId: { response: true } });
-    const answer = await asked(version, "/web");
-    expect(answer["x-request-id"]).toBe(got("X-Request-Id")[0]);
+    const response = await asked(version, "/web");
+    expect(response["x-request-id"]).toBe(got("X-Request-Id")[0]);
     expect((await asked(version, "/nowhere"))["x-request-id"]).toMatch(MADE);
   });
 
@@ -175,9 +178,9 @@ test.each([
     },
   });
   for (const version of [1, 2] as const) {
-    const answer = await asked(version, "/down");
-    expect(answer).toMatchObject({ status: 502, "proxy-status": `${written}; error=connection_refused` });
-    expect(JSON.stringify(answer)).not.toContain(String(port));
+    const response = await asked(version, "/down");
+    expect(response).toMatchObject({ status: 502, "proxy-status": `${written}; error=connection_refused` });
+    expect(JSON.stringify(response)).not.toContain(String(port));
     expect(await asked(version, "/nowhere")).toMatchObject({
       "proxy-status": `${written}; error=destination_not_found`,
     });

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
-import { answerOf, ask, connectHttp2 } from "../../testkit/http2Server.js";
+import { responseOf, ask, connectHttp2 } from "../../testkit/http2Server.js";
 import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 
-/** Fields that the config sets and removes, in answers of every kind and over every protocol (decisions 5.5 and 5.6). */
+/** Fields that the config sets and removes, in responses of every kind and over every protocol (decisions 5.5 and 5.6). */
 
 let folder: string;
 let upstream: RawUpstream;
@@ -128,7 +128,7 @@ const overHttp2: Ask = async (path, { method = "GET", fields = {}, body: sent } 
 const valuesOf = ({ fields }: Seen, name: string): string[] =>
   fields.filter(([one]) => one === name).map(([, value]) => value);
 
-const UPSTREAM_ANSWER =
+const UPSTREAM_RESPONSE =
   "HTTP/1.1 200 OK\r\nX-Frame-Options: ALLOW\r\nX-FRAME-options: B\r\nx-powered-by: PHP\r\nX-Removed: 1\r\n" +
   'X-Kept: X-Removed: 2\r\nETag: "1"\r\nSet-Cookie: a=1\r\nX-Axb: kept\r\n' +
   "Strict-Transport-Security: max-age=1\r\nSet-Cookie: b=2\r\nContent-Length: 2\r\n\r\nok";
@@ -141,7 +141,7 @@ describe.each([
   const HSTS = secure ? ["max-age=300"] : [];
 
   beforeEach(() => {
-    script = answering(UPSTREAM_ANSWER);
+    script = answering(UPSTREAM_RESPONSE);
   });
 
   test("the route's fields take the place of the upstream's and of the virtual server's", async () => {
@@ -162,7 +162,7 @@ describe.each([
 
   test("the same if the upstream's fields are examined one by one", async () => {
     script = answering(
-      UPSTREAM_ANSWER.replace("X-Kept", `Location: http://127.0.0.1:${upstream.port}/x\r\nX-Kept`),
+      UPSTREAM_RESPONSE.replace("X-Kept", `Location: http://127.0.0.1:${upstream.port}/x\r\nX-Kept`),
     );
     const seen = await request("/up/");
     expect(valuesOf(seen, "location")).toHaveLength(1);
@@ -178,7 +178,7 @@ describe.each([
     expect(valuesOf(seen, "etag")).toEqual(['"1"']);
   });
 
-  test("a chunked answer stays whole", async () => {
+  test("a chunked response stays whole", async () => {
     script = answering(
       "HTTP/1.1 200 OK\r\nX-Removed: 1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     );
@@ -244,7 +244,7 @@ test("a request that is refused before its host is known has the default server'
 });
 
 test("an HTTP/2 connection sends the fields again and again as indices", async () => {
-  script = answering(UPSTREAM_ANSWER);
+  script = answering(UPSTREAM_RESPONSE);
   const session = connectHttp2(front.securePort);
   for (let i = 0; i < 4; i++) {
     const { headers } = await ask(session, { ":path": i % 2 === 0 ? "/up/" : "/plain/" });
@@ -255,7 +255,7 @@ test("an HTTP/2 connection sends the fields again and again as indices", async (
   session.destroy();
 });
 
-describe("heads that are not the route's answer stay as they are", () => {
+describe("heads that are not the route's response stay as they are", () => {
   const SWITCHING =
     "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
     "Sec-WebSocket-Accept: x\r\nX-Removed: 1\r\n\r\n";
@@ -289,10 +289,10 @@ describe("heads that are not the route's answer stay as they are", () => {
 
   test("a 103 over HTTP/2, whose final response has the fields", async () => {
     script = answering(
-      `HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nX-Removed: 1\r\n\r\n${UPSTREAM_ANSWER}`,
+      `HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nX-Removed: 1\r\n\r\n${UPSTREAM_RESPONSE}`,
     );
     const session = connectHttp2(front.securePort);
-    const { informational, headers } = await answerOf(
+    const { informational, headers } = await responseOf(
       session.request({ ":authority": "a", ":path": "/up/" }, { endStream: true }),
     );
     expect(informational.map((one) => [one[":status"], one["x-removed"], one["x-frame-options"]])).toEqual([

@@ -9,7 +9,7 @@ import { stall } from "../../testkit/waiting.js";
 import { parseConfig, serverConfigsOf, type UpstreamInput } from "../../src/model/index.js";
 import { ServerCheck } from "../../src/runtime/supervisor/serverCheck.js";
 
-/** What a check of a server makes of its answer, over each kind of connection. */
+/** What a check of a server makes of its response, over each kind of connection. */
 
 let server: Server | undefined;
 const sockets = new Set<Socket>();

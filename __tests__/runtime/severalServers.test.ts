@@ -7,7 +7,7 @@ import { eventually } from "../../testkit/waiting.js";
 
 /** An upstream with several servers: where a request goes when one of them refuses it, breaks off, or is drained. */
 
-const answer = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+const response = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
 const request = (head: string, body = ""): string => `${head}\r\nHost: a\r\nConnection: close\r\n\r\n${body}`;
 
 let gone: string;
@@ -50,7 +50,7 @@ const BODY = "0123456789".repeat(100_000);
 
 test("a request whose server refuses goes to the next one, an upload too, and the server is left out", async () => {
   const taken = (peer: Accepted): void =>
-    void peer.socket.on("data", () => peer.received.endsWith(BODY) && peer.send(answer("b")));
+    void peer.socket.on("data", () => peer.received.endsWith(BODY) && peer.send(response("b")));
   await start(["refuses", taken]);
   const upload = request(`PUT /a HTTP/1.1\r\nContent-Length: ${BODY.length}`, BODY);
   expect(await exchange(front.plainPort, upload)).toMatchObject({ status: 200, body: "b" });
@@ -84,7 +84,7 @@ test.each([
   ["GET", 200],
   ["POST", 502],
 ])("%s that was sent and not answered: %d", async (method, status) => {
-  await start([resets, answering(answer("b"))]);
+  await start([resets, answering(response("b"))]);
   expect(await exchange(front.plainPort, request(`${method} /a HTTP/1.1`))).toMatchObject({ status });
 });
 
@@ -98,7 +98,7 @@ test("with no server left, 503 and a time to come back", async () => {
 });
 
 test("the proxy's cookie binds a client to its server, and names it to nobody", async () => {
-  await start([answering(answer("a")), answering(answer("b"))], { sticky: { cookie: "portico_web" } });
+  await start([answering(response("a")), answering(response("b"))], { sticky: { cookie: "portico_web" } });
   const first = await exchange(front.plainPort, request("GET / HTTP/1.1"));
   const set = first.headers["set-cookie"]!;
   expect(set).toMatch(/^portico_web=[\w-]{22}; Path=\/; HttpOnly; SameSite=Lax$/);
@@ -113,7 +113,7 @@ test("the proxy's cookie binds a client to its server, and names it to nobody", 
 });
 
 test("a session stays at its server until that is drained, and comes back", async () => {
-  await start([answering(answer("a")), answering(answer("b"))], {
+  await start([answering(response("a")), answering(response("b"))], {
     sticky: { applicationCookie: "sessionid" },
   });
   const get = async (): Promise<string> =>
@@ -128,7 +128,7 @@ test("a session stays at its server until that is drained, and comes back", asyn
 });
 
 test("a session is what the cookie of its name says, and nothing else of a request", async () => {
-  await start([answering(answer("a")), answering(answer("b"))], {
+  await start([answering(response("a")), answering(response("b"))], {
     sticky: { applicationCookie: "sessionid" },
   });
   const get = async (fields: string): Promise<string> =>

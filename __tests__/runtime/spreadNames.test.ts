@@ -16,8 +16,8 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** Looks up a name again and again. @param answers addresses, or codes of failures, of one lookup each */
-async function logged(answers: readonly (readonly string[] | string)[]): Promise<string[]> {
+/** Looks up a name again and again. @param responses addresses, or codes of failures, of one lookup each */
+async function logged(responses: readonly (readonly string[] | string)[]): Promise<string[]> {
   const document = {
     version: 1,
     listeners: [{ name: "http", address: "127.0.0.1", port: 80, protocol: "http" }],
@@ -29,10 +29,10 @@ async function logged(answers: readonly (readonly string[] | string)[]): Promise
   let asked = 0;
   jest.spyOn(dns, "lookup").mockImplementation(((name: string) => {
     expect(name).toBe("web.example");
-    const answer = answers[asked++]!;
-    return typeof answer === "string"
-      ? Promise.reject(Object.assign(new Error("no"), { code: answer }))
-      : Promise.resolve(answer.map((address): LookupAddress => ({ address, family: 4 })));
+    const response = responses[asked++]!;
+    return typeof response === "string"
+      ? Promise.reject(Object.assign(new Error("no"), { code: response }))
+      : Promise.resolve(response.map((address): LookupAddress => ({ address, family: 4 })));
   }) as unknown as typeof dns.lookup);
   jest.useFakeTimers(ONLY_TIMEOUTS);
   const lines: string[] = [];
@@ -49,15 +49,15 @@ async function logged(answers: readonly (readonly string[] | string)[]): Promise
   await served.lookAfter();
   await jest.advanceTimersByTimeAsync(4_999);
   expect(asked).toBe(0);
-  await jest.advanceTimersByTimeAsync(answers.length * 5_000);
-  expect(asked).toBe(answers.length);
+  await jest.advanceTimersByTimeAsync(responses.length * 5_000);
+  expect(asked).toBe(responses.length);
   served.stop();
   await jest.advanceTimersByTimeAsync(60_000);
-  expect(asked).toBe(answers.length);
+  expect(asked).toBe(responses.length);
   return lines;
 }
 
-test.each<[what: string, answers: (string[] | string)[], lines: string[]]>([
+test.each<[what: string, responses: (string[] | string)[], lines: string[]]>([
   ["a failure", ["ENOTFOUND", "ENOTFOUND", "EAI_AGAIN", "ENOTFOUND"], [`${FAILED}ENOTFOUND`]],
   [
     "each failure after a success",
@@ -74,6 +74,6 @@ test.each<[what: string, answers: (string[] | string)[], lines: string[]]>([
     [["192.0.2.2", "192.0.2.1"], ["192.0.2.1", "192.0.2.2", "192.0.2.1"], ["192.0.2.2"], ["192.0.2.2"]],
     [`${ARE}http://192.0.2.1:8000, http://192.0.2.2:8000`, `${ARE}http://192.0.2.2:8000`],
   ],
-])("%s is logged once", async (_what, answers, lines) => {
-  expect(await logged(answers)).toEqual(lines);
+])("%s is logged once", async (_what, responses, lines) => {
+  expect(await logged(responses)).toEqual(lines);
 });

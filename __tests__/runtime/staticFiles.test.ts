@@ -90,7 +90,7 @@ function get(on: StaticFilesAction, path: string, request: FakeRequest = {}, opt
   return run(on, { target, ...request }, { route: fakeRoute({ name: "media" }, errors), ...options });
 }
 
-/** Both ways a file is answered: straight from the disk, and from what the first answer left behind. */
+/** Both ways a file is answered: straight from the disk, and from what the first response left behind. */
 async function twice(
   path: string,
   request: FakeRequest = {},
@@ -111,7 +111,7 @@ const visible = (e: FakeExchange) => ({
 });
 const openFiles = (): string[] => descriptorsOf(process.pid).filter((path) => path.startsWith(base));
 
-/** A descriptor is closed after the answer, by a thread of its own. */
+/** A descriptor is closed after the response, by a thread of its own. */
 const filesClosed = (): Promise<void> =>
   eventually(() => openFiles().length === 0, "for files to be closed", { seen: () => openFiles().join() });
 
@@ -664,7 +664,7 @@ describe("files that change", () => {
     ["small", "x"],
     ["large", "x".repeat(UNCACHED_BYTES)],
   ])(
-    "a change of a %s file shows in the next answer, and so do removal, return and loss",
+    "a change of a %s file shows in the next response, and so do removal, return and loss",
     async (_, filler) => {
       const on = action();
       const path = write("changing", `one${filler}`);

@@ -44,10 +44,10 @@ interface Got {
 
 function get(path: string, headers: Record<string, string> = {}, method = "GET", to = port): Promise<Got> {
   return new Promise((resolve, reject) => {
-    const sent = request({ port: to, path, headers, method, agent: false }, (answer) => {
+    const sent = request({ port: to, path, headers, method, agent: false }, (response) => {
       let body = "";
-      answer.setEncoding("utf8").on("data", (text: string) => (body += text));
-      answer.on("end", () => resolve({ status: answer.statusCode!, headers: answer.headers, body }));
+      response.setEncoding("utf8").on("data", (text: string) => (body += text));
+      response.on("end", () => resolve({ status: response.statusCode!, headers: response.headers, body }));
     });
     sent.on("error", reject).end();
   });
@@ -108,20 +108,20 @@ test("it says what is served", async () => {
 
 describe("questions of a worker", () => {
   const ASKED: AskedStatus = { part: "page", addresses: "whole", fileNames: true };
-  const ANSWER = { contentType: "text/html", body: "x" };
+  const RESPONSE = { contentType: "text/html", body: "x" };
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 
   test("one that the master does not answer ends after 5 s, and its late response is dropped", async () => {
     const sent: number[] = [];
     const questions = new StatusQuestions((turn) => sent.push(turn));
-    const answer = questions.ask(ASKED);
+    const response = questions.ask(ASKED);
     jest.advanceTimersByTime(5_000);
-    expect(await answer).toBeUndefined();
-    questions.answered(sent[0]!, ANSWER);
+    expect(await response).toBeUndefined();
+    questions.answered(sent[0]!, RESPONSE);
     const next = questions.ask(ASKED);
-    questions.answered(sent[1]!, ANSWER);
-    expect(await next).toBe(ANSWER);
+    questions.answered(sent[1]!, RESPONSE);
+    expect(await next).toBe(RESPONSE);
   });
 
   test("there are 32 at a time at most", async () => {

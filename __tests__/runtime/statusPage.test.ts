@@ -6,7 +6,7 @@ import {
 } from "../../src/runtime/status/overview.js";
 import { statusPage } from "../../src/runtime/status/page.js";
 import { SCRIPT } from "../../src/runtime/status/script.js";
-import { statusAnswer } from "../../src/runtime/status/site.js";
+import { statusResponse } from "../../src/runtime/status/site.js";
 import { STYLE } from "../../src/runtime/status/style.js";
 import { troublesOf } from "../../src/runtime/status/troubles.js";
 import { statusText } from "../../src/cli/statusText.js";
@@ -72,7 +72,7 @@ test("no text acts on a terminal", () => {
 test("the data are the document, as JSON", async () => {
   const overview = sampleOverview((usual) => usual + HOSTILE.join(""));
   const asked = { part: "json", addresses: "whole", fileNames: true } as const;
-  const { body, contentType } = await statusAnswer(asked, () => Promise.resolve(overview));
+  const { body, contentType } = await statusResponse(asked, () => Promise.resolve(overview));
   expect(contentType).toBe("application/json; charset=utf-8");
   expect(JSON.parse(body)).toEqual(overview);
 });

@@ -58,9 +58,9 @@ async function overHttp1(port: number, servername: string): Promise<Fields> {
   const socket = tls.connect({ port, host: "127.0.0.1", servername, rejectUnauthorized: false });
   await once(socket, "secureConnect");
   socket.write(`GET / HTTP/1.1\r\nHost: ${servername}\r\nConnection: close\r\n\r\n`);
-  const [answer] = (await nextEvent(socket, "data")) as [Buffer];
+  const [response] = (await nextEvent(socket, "data")) as [Buffer];
   socket.destroy();
-  const lines = answer.toString("latin1").split("\r\n");
+  const lines = response.toString("latin1").split("\r\n");
   const valueOf = (name: string): string | undefined =>
     lines.find((line) => line.toLowerCase().startsWith(`${name}: `))?.slice(name.length + 2);
   return {

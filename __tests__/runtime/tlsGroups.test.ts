@@ -65,7 +65,7 @@ async function negotiated(policy: Policy, version: SecureVersion, offer: string,
   socket.on("session", (bytes: Buffer) => (kept = bytes));
   const info = socket.getEphemeralKeyInfo() as { name?: string; type?: string };
   const resumed = socket.isSessionReused();
-  // A ticket of TLS 1.3 comes with the answer.
+  // A ticket of TLS 1.3 comes with the response.
   const answered = new Promise((done) => socket.once("data", done));
   socket.write(`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
   await answered;

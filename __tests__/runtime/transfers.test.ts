@@ -93,7 +93,7 @@ function running(bytes: number, more: Partial<RunningExchange> = {}, receivedAt 
     headSent: false,
     bodyBytesSent: 0,
     bodyBytesReceived: bytes,
-    answerBytes: -1,
+    responseBytes: -1,
     ...more,
   } as unknown as RunningExchange;
 }
@@ -131,9 +131,9 @@ test("of many, those that moved most are told of one by one, the oldest first", 
 
 test("a response is a download, an open tunnel a tunnel; a method that nobody knows is not repeated", () => {
   const request = { ...running(0).request, bodyLength: 0, method: "\x1b[2J" };
-  const download = running(0, { request, status: 200, headSent: true, bodyBytesSent: 5, answerBytes: 50 });
+  const download = running(0, { request, status: 200, headSent: true, bodyBytesSent: 5, responseBytes: 50 });
   const tunnel = running(7, { request: { ...request, upgrade: "websocket" }, status: 101, headSent: true });
-  const sent = (answerBytes: number) => ({ request, status: 200, headSent: true, answerBytes });
+  const sent = (responseBytes: number) => ({ request, status: 200, headSent: true, responseBytes });
   const empty = running(0, { ...sent(0), bodyBytesSent: 2 });
   const unknown = running(0, { ...sent(-1), bodyBytesSent: 1 });
   const seen = new Transfers().look([download, tunnel, empty, unknown]).transfers;

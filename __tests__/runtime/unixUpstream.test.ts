@@ -35,7 +35,7 @@ afterEach(async () => {
   expect(faults).toBe(0);
 });
 
-const answer = (body: string, more = ""): string =>
+const response = (body: string, more = ""): string =>
   `HTTP/1.1 200 OK\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;
 
 test.each([
@@ -43,7 +43,7 @@ test.each([
   // As nginx has it.
   ["/own", "localhost"],
 ])("answers %s for the host %s, on one connection", async (target, host) => {
-  script = (peer) => peer.send(answer("ok"));
+  script = (peer) => peer.send(response("ok"));
   for (let i = 0; i < 3; i++)
     expect(await exchange(front.plainPort, asking(target))).toMatchObject({ body: "ok" });
   expect(upstream!.connections).toHaveLength(1);
@@ -51,7 +51,7 @@ test.each([
 });
 
 test("a Location at the socket's own host leads to the public one", async () => {
-  script = (peer) => peer.send(answer("", "Location: http://localhost/own/a\r\n"));
+  script = (peer) => peer.send(response("", "Location: http://localhost/own/a\r\n"));
   const { head } = await exchange(front.plainPort, asking("/own"));
   expect(head).toContain("\r\nLocation: http://files.example/own/a");
 });
@@ -59,7 +59,7 @@ test("a Location at the socket's own host leads to the public one", async () => 
 test("an upload, a response without a body, and one that the client leaves", async () => {
   const body = "x".repeat(1 << 20);
   script = (peer) => {
-    if (peer.received.endsWith(body)) peer.send(answer(String(body.length)));
+    if (peer.received.endsWith(body)) peer.send(response(String(body.length)));
   };
   const upload = asking("/client", `Content-Length: ${body.length}\r\n`, "PUT") + body;
   expect(await exchange(front.plainPort, upload)).toMatchObject({ body: String(body.length) });

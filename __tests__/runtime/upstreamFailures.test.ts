@@ -142,12 +142,12 @@ test.each<[version: string, secure: boolean, code: string | undefined]>([
   },
 );
 
-test.each<[what: string, answer: string]>([
+test.each<[what: string, response: string]>([
   ["500 fields", `HTTP/1.1 200 OK\r\n${"X: y\r\n".repeat(499)}Content-Length: 2\r\n\r\nok`],
   ["100,000 informational responses", `${"HTTP/1.1 100 X\r\n\r\n".repeat(100_000)}${OK}`],
-])("%s are taken, for every request of a connection", async (_what, answer) => {
+])("%s are taken, for every request of a connection", async (_what, response) => {
   await start();
-  script = answering(answer);
+  script = answering(response);
   for (let i = 0; i < 3; i++) expect((await exchange(front.plainPort, GET)).status).toBe(200);
   expect(upstream.connections.length).toBe(1);
 });
@@ -163,13 +163,13 @@ describe("is given up in time", () => {
     );
     await sleep(50);
     try {
-      const answer = exchange(front.plainPort, GET);
+      const response = exchange(front.plainPort, GET);
       let over = false;
-      void answer.then(() => (over = true));
+      void response.then(() => (over = true));
       await pass(6_000);
       expect(over).toBe(false);
       await pass(5_000);
-      expect((await answer).status).toBe(504);
+      expect((await response).status).toBe(504);
       expect(await front.errorLog()).toContain("upstream timed out while connecting to upstream");
     } finally {
       for (const socket of waiting) socket.destroy();
@@ -258,9 +258,9 @@ describe("is given up in time", () => {
     script = answers("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab");
     const session = connectHttp2(front.securePort, { initialWindowSize: 0 });
     session.on("error", () => undefined);
-    const answer = ask(session, { ":path": "/web" }).catch(() => undefined);
+    const response = ask(session, { ":path": "/web" }).catch(() => undefined);
     let over = false;
-    void answer.then(() => (over = true));
+    void response.then(() => (over = true));
     const peer = await upstream.connection();
     await peer.receives("\r\n\r\n");
     await pass(12_000);
@@ -269,7 +269,7 @@ describe("is given up in time", () => {
     await pass(6_000);
     expect(over).toBe(false);
     await pass(5_000);
-    await answer;
+    await response;
     session.destroy();
     expect(await front.errorLog()).toContain("upstream timed out while reading response from upstream");
   });
@@ -421,9 +421,9 @@ describe("a connection that was used", () => {
       peer.socket.on("data", () => (++asked === 1 ? peer.send(OK) : does(peer)));
     };
     expect((await exchange(front.plainPort, GET)).status).toBe(200);
-    const answer = exchange(front.plainPort, request);
+    const response = exchange(front.plainPort, request);
     if (status === 504) await pass(11_000);
-    expect([(await answer).status, upstream.connections.length]).toEqual([status, 1]);
+    expect([(await response).status, upstream.connections.length]).toEqual([status, 1]);
   });
 
   test("is kept as long as it may idle", async () => {
@@ -460,12 +460,12 @@ describe("a connection that was used", () => {
     expect(await front.errorLog()).toMatch(logged);
   });
 
-  test.each<[what: string, answer: string]>([
+  test.each<[what: string, response: string]>([
     ["said that it closes", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"],
     ["speaks HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"],
-  ])("and %s is not used again", async (_what, answer) => {
+  ])("and %s is not used again", async (_what, response) => {
     await start();
-    script = answering(answer);
+    script = answering(response);
     for (let i = 0; i < 2; i++) expect((await exchange(front.plainPort, GET)).body).toBe("ok");
     expect(upstream.connections.length).toBe(2);
   });
@@ -485,11 +485,11 @@ describe("a connection that was used", () => {
     script = (peer) => peer.socket.on("data", () => (waiting = peer));
     const answered = async (afterMs: number): Promise<void> => {
       waiting = undefined;
-      const answer = exchange(front.plainPort, GET);
+      const response = exchange(front.plainPort, GET);
       await eventually(() => waiting !== undefined);
       await pass(afterMs);
       waiting!.send(OK);
-      expect((await answer).status).toBe(200);
+      expect((await response).status).toBe(200);
     };
     await answered(6_000);
     await answered(5_000);
@@ -581,10 +581,10 @@ test.each<[what: string, head: string]>([
 ])("a WebSocket that the upstream answers with %s is a 502", async (_what, head) => {
   await start();
   script = answers(head);
-  const answer = await exchange(
+  const response = await exchange(
     front.plainPort,
     "GET /web HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
   );
-  expect(answer.status).toBe(502);
+  expect(response.status).toBe(502);
   await (await upstream.connection()).until(({ ended, closed }) => ended || closed);
 });

@@ -8,7 +8,7 @@ import { type Accepted, connectTo, exchange, RawUpstream } from "../../testkit/p
 import { eventually, stall } from "../../testkit/waiting.js";
 
 /**
- * Upstreams that send more than an answer has, and what they send before it: nobody gets bytes of another's answer, and
+ * Upstreams that send more than a response has, and what they send before it: nobody gets bytes of another's response, and
  * everybody gets the informational ones of their own.
  */
 
@@ -92,39 +92,39 @@ describe("a connection after a response without a body", () => {
       for (let i = 0; i < 20; i++) {
         await headOf(asking(method));
         await sleep(i % 10);
-        const answer = await exchange(front.plainPort, "GET /web/victim HTTP/1.1\r\nHost: a\r\n\r\n");
-        expect([answer.status, answer.body]).toEqual([200, "ok"]);
+        const response = await exchange(front.plainPort, "GET /web/victim HTTP/1.1\r\nHost: a\r\n\r\n");
+        expect([response.status, response.body]).toEqual([200, "ok"]);
       }
       expect(await front.errorLog()).toBe("");
     },
   );
 });
 
-test.each<[request: string, answer: string]>([
+test.each<[request: string, response: string]>([
   ["HEAD /web HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"],
   [
     "GET /web HTTP/1.1\r\nHost: a\r\n\r\n",
     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
   ],
-])("a connection that is not used again keeps no local port: %j", async (request, answer) => {
-  script = (peer) => peer.send(answer);
+])("a connection that is not used again keeps no local port: %j", async (request, response) => {
+  script = (peer) => peer.send(response);
   for (let i = 0; i < 20; i++) await headOf(request);
   await Promise.all(upstream.connections.map((peer) => peer.until(({ closed }) => closed)));
   expect([ports.length, keptPorts()]).toEqual([20, []]);
 });
 
-test.each<[request: string, answer: string]>([
+test.each<[request: string, response: string]>([
   ["GET /web HTTP/1.1\r\nHost: a\r\n\r\n", ""],
   ["GET /web HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"],
   ["POST /web HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx", ""],
-])("nor does one whose client gives up: %j, answered by %j", async (request, answer) => {
-  script = (peer) => peer.send(answer);
+])("nor does one whose client gives up: %j, answered by %j", async (request, response) => {
+  script = (peer) => peer.send(response);
   for (let i = 1; i <= 5; i++) {
     const client = await connectTo(front.plainPort);
     client.send(request);
     await eventually(() => upstream.connections.length === i);
     await upstream.connections[i - 1]!.until(({ received }) => /\r\n\r\n(x|$)/.test(received));
-    if (answer !== "") await client.receives("\r\n\r\n");
+    if (response !== "") await client.receives("\r\n\r\n");
     client.socket.resetAndDestroy();
   }
   await Promise.all(upstream.connections.map((peer) => peer.until(({ closed }) => closed)));
@@ -148,14 +148,14 @@ describe("bytes that belong to no response", () => {
   ])("%s close every idle connection, and for a minute none is used twice", async (_when, stray) => {
     const waiting: Accepted[] = [];
     script = (peer) => waiting.push(peer);
-    const answers = ["a", "b"].map(() => exchange(front.plainPort, asking("GET")));
+    const responses = ["a", "b"].map(() => exchange(front.plainPort, asking("GET")));
     const others = await Promise.all([upstream.connection(0), upstream.connection(1)]);
     await Promise.all(others.map((peer) => peer.receives("\r\n\r\n")));
     others[0].send(OK);
-    await answers[waiting.indexOf(others[0])];
+    await responses[waiting.indexOf(others[0])];
     await sleep(20);
     stray(others[1]);
-    await Promise.all(answers);
+    await Promise.all(responses);
     await others[0].until(({ ended, closed }) => ended || closed);
     await others[1].until(({ ended, closed }) => ended || closed);
     script = (peer) => peer.send(OK);
@@ -257,8 +257,8 @@ describe("a response to an extended CONNECT", () => {
     ["HTTP/1.1 204 No Content\r\n\r\n", 502],
     ["HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", 403],
     ["HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", 302],
-  ])("that does not switch protocols grants no tunnel: %j is %i", async (answer, status) => {
-    script = (peer) => peer.send(answer);
+  ])("that does not switch protocols grants no tunnel: %j is %i", async (response, status) => {
+    script = (peer) => peer.send(response);
     const session = connectHttp2(front.securePort);
     await new Promise((resolve) => session.once("remoteSettings", resolve));
     const connect = { ":method": "CONNECT", ":protocol": "websocket", ":scheme": "https", ":path": "/web" };

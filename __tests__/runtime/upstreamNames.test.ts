@@ -53,11 +53,11 @@ const statuses = (count: number): Promise<number[]> =>
   Promise.all(Array.from({ length: count }, async () => (await exchange(front.plainPort, GET)).status));
 
 test("are looked up once for all requests that wait for the resolver", async () => {
-  const answers = statuses(30);
+  const responses = statuses(30);
   await eventually(() => front.serving.holdings().upstreamConnections === 30);
   expect(asked).toHaveLength(1);
   asked[0]!(null, [{ address: "127.0.0.1", family: 4 }]);
-  expect(await answers).toEqual(Array(30).fill(200));
+  expect(await responses).toEqual(Array(30).fill(200));
   const again = statuses(1);
   await eventually(() => asked.length === 2);
   asked[1]!(null, [{ address: "127.0.0.1", family: 4 }]);
@@ -65,10 +65,10 @@ test("are looked up once for all requests that wait for the resolver", async () 
 });
 
 test("that do not exist are a 502 for all who wait", async () => {
-  const answers = statuses(3);
+  const responses = statuses(3);
   await eventually(() => front.serving.holdings().upstreamConnections === 3);
   asked[0]!(Object.assign(new Error("none"), { code: "ENOTFOUND", errno: -3008 }), []);
-  expect(await answers).toEqual([502, 502, 502]);
+  expect(await responses).toEqual([502, 502, 502]);
   expect(await front.errorLog()).toContain("ENOTFOUND) while connecting to upstream");
 });
 
@@ -80,14 +80,14 @@ test("are reached at the next address where one refuses, or does not answer for 
     connect(deaf.port, "127.0.0.3").on("error", () => undefined),
   );
   try {
-    const answers = statuses(1);
+    const responses = statuses(1);
     await eventually(() => asked.length === 1);
     const addresses = ["127.0.0.2", "127.0.0.3", "127.0.0.1"];
     asked[0]!(
       null,
       addresses.map((address) => ({ address, family: 4 })),
     );
-    expect(await answers).toEqual([200]);
+    expect(await responses).toEqual([200]);
     expect(upstream.connections).toHaveLength(1);
   } finally {
     waiting.forEach((socket) => socket.destroy());

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { UpstreamInput } from "../../src/model/index.js";
 import { pass } from "../../testkit/clock.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness.js";
-import { answerOf, connectHttp2, type Http2Server, startHttp2Server } from "../../testkit/http2Server.js";
-import { type Accepted, connectTo, isComplete, parseAnswer, RawUpstream } from "../../testkit/peers.js";
+import { responseOf, connectHttp2, type Http2Server, startHttp2Server } from "../../testkit/http2Server.js";
+import { type Accepted, connectTo, isComplete, parseResponse, RawUpstream } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
 
 /** The limit of connections to an upstream, and the queue in front of it. */
@@ -23,7 +23,7 @@ interface Answered {
 }
 
 interface Asked {
-  readonly answer: Promise<Answered>;
+  readonly response: Promise<Answered>;
   leave(): void;
 }
 
@@ -90,9 +90,9 @@ async function overHttp1(limits: Partial<UpstreamInput>): Promise<Front & { read
       client.send(`${method} ${path} HTTP/1.1\r\nHost: a\r\n${length}\r\n${body ?? ""}`);
       const complete = client.until(({ received: text, closed }) => closed || isComplete(text));
       return {
-        answer: complete.then((peer) => {
+        response: complete.then((peer) => {
           peer.socket.destroy();
-          const { status, headers, body: text } = parseAnswer(peer.received);
+          const { status, headers, body: text } = parseResponse(peer.received);
           return { status, retryAfter: headers["retry-after"], body: text };
         }),
         leave: () => client.socket.destroy(),
@@ -120,12 +120,12 @@ async function overHttp2(limits: Partial<UpstreamInput>): Promise<Front & { read
         { endStream: body === undefined },
       );
       if (body !== undefined) stream.end(body);
-      const over = answerOf(stream).then(({ status, headers, body: text }) => ({
+      const over = responseOf(stream).then(({ status, headers, body: text }) => ({
         status,
         retryAfter: headers["retry-after"] as string | undefined,
         body: text,
       }));
-      return Promise.resolve({ answer: over, leave: () => stream.close(8) });
+      return Promise.resolve({ response: over, leave: () => stream.close(8) });
     },
     errorLog: () => server.errorLog(),
     close: async () => {
@@ -159,8 +159,10 @@ describe.each([
       await eventually(() => received.length > i);
       answer(i);
     }
-    const answers = await Promise.all(asked.map((one) => one.answer));
-    expect(answers.map(({ status, body }) => [status, body])).toEqual(names.map((n) => [200, `/sync/${n}`]));
+    const responses = await Promise.all(asked.map((one) => one.response));
+    expect(responses.map(({ status, body }) => [status, body])).toEqual(
+      names.map((n) => [200, `/sync/${n}`]),
+    );
     expect(paths()).toEqual(names.map((n) => `/sync/${n}`));
     expect(open.most).toBe(2);
   });
@@ -173,7 +175,7 @@ describe.each([
     received[1]!.peer.socket.destroy();
     await eventually(() => received.length === 3);
     answer(2);
-    const statuses = await Promise.all(asked.map(async (one) => (await one.answer).status));
+    const statuses = await Promise.all(asked.map(async (one) => (await one.response).status));
     expect(statuses).toEqual([200, 502, 200]);
     expect(upstream.connections).toHaveLength(3);
   });
@@ -181,36 +183,36 @@ describe.each([
   test("when the queue is full, one more gets a 503 at once, with Retry-After", async () => {
     front = await start({ connectionsMax: 1, queuedRequestsMax: 1 });
     const [first, second, third] = await askAll(["a", "b", "c"], 1);
-    expect(await third!.answer).toMatchObject({ status: 503, retryAfter: "5" });
+    expect(await third!.response).toMatchObject({ status: 503, retryAfter: "5" });
     expect(await front.errorLog()).toContain(
       "all 1 connections to upstream are in use, and the queue for one is full",
     );
     answer(0);
     await eventually(() => received.length === 2);
     answer(1);
-    expect([(await first!.answer).status, (await second!.answer).status]).toEqual([200, 200]);
+    expect([(await first!.response).status, (await second!.response).status]).toEqual([200, 200]);
   });
 
   test("a request that waits too long gets a 503", async () => {
     front = await start({ connectionsMax: 1, queueTimeoutMs: 300 });
     const [first, second] = await askAll(["a", "b"], 1);
-    expect(await second!.answer).toMatchObject({ status: 503, retryAfter: "5" });
+    expect(await second!.response).toMatchObject({ status: 503, retryAfter: "5" });
     expect(await front.errorLog()).toContain("and none became free within 300 ms");
     answer(0);
-    expect((await first!.answer).status).toBe(200);
+    expect((await first!.response).status).toBe(200);
     // Nothing of it is left: the connection serves whoever comes.
     const later = await front.ask("/sync/later");
     await eventually(() => received.length === 2);
     answer(1);
-    expect((await later.answer).body).toBe("/sync/later");
+    expect((await later.response).body).toBe("/sync/later");
   });
 
   test("a client that leaves is removed from the queue", async () => {
     front = await start({ connectionsMax: 1, queuedRequestsMax: 2 });
     const [first, second, third] = await askAll(["a", "b", "c"], 1);
-    void second!.answer.catch(() => undefined);
+    void second!.response.catch(() => undefined);
     second!.leave();
-    // Over HTTP/1.1 the end of a client's data leaves it a second for the answer to begin (decisions 4.4).
+    // Over HTTP/1.1 the end of a client's data leaves it a second for the response to begin (decisions 4.4).
     await pass(1_500);
     // Its place in the queue is free again.
     const fourth = await front.ask("/sync/d");
@@ -219,33 +221,33 @@ describe.each([
     answer(1);
     await eventually(() => received.length === 3);
     answer(2);
-    await Promise.all([first!.answer, third!.answer, fourth.answer]);
+    await Promise.all([first!.response, third!.response, fourth.response]);
     expect(paths()).toEqual(["/sync/a", "/sync/c", "/sync/d"]);
   });
 
   test("the only client that waits leaves, and its request goes nowhere", async () => {
     front = await start({ connectionsMax: 1 });
     const [first, second] = await askAll(["a", "b"], 1);
-    void second!.answer.catch(() => undefined);
+    void second!.response.catch(() => undefined);
     second!.leave();
     await pass(1_500);
     const third = await front.ask("/sync/c");
     answer(0);
-    await first!.answer;
+    await first!.response;
     await eventually(() => received.length === 2);
     answer(1);
-    await third.answer;
+    await third.response;
     expect(paths()).toEqual(["/sync/a", "/sync/c"]);
   });
 
   test("a client that leaves its response frees the connection", async () => {
     front = await start({ connectionsMax: 1 });
     const [first, second] = await askAll(["a", "b"], 1);
-    void first!.answer.catch(() => undefined);
+    void first!.response.catch(() => undefined);
     first!.leave();
     await eventually(() => received.length === 2);
     answer(1);
-    expect((await second!.answer).body).toBe("/sync/b");
+    expect((await second!.response).body).toBe("/sync/b");
   });
 
   test("an upload waits with its body, and arrives complete", async () => {
@@ -256,11 +258,11 @@ describe.each([
     const upload = await front.ask("/sync/up", body);
     await sleep(100);
     answer(0);
-    await first.answer;
+    await first.response;
     await eventually(() => received.length === 2);
     expect(received[1]!.text.endsWith(`\r\n\r\n${body}`)).toBe(true);
     answer(1);
-    expect((await upload.answer).status).toBe(200);
+    expect((await upload.response).status).toBe(200);
   });
 
   test("a retry takes the place of the broken connection, before all waiting requests", async () => {
@@ -268,7 +270,7 @@ describe.each([
     const warm = await front.ask("/sync/warm");
     await eventually(() => received.length === 1);
     answer(0);
-    await warm.answer;
+    await warm.response;
     const asked = await askAll(["a", "b"], 2);
     await eventually(() => received.length === 2);
     received[1]!.peer.socket.destroy();
@@ -277,7 +279,7 @@ describe.each([
     answer(2);
     await eventually(() => received.length === 4);
     answer(3);
-    expect((await Promise.all(asked.map((one) => one.answer))).map(({ body }) => body)).toEqual([
+    expect((await Promise.all(asked.map((one) => one.response))).map(({ body }) => body)).toEqual([
       "/sync/a",
       "/sync/b",
     ]);
@@ -303,7 +305,7 @@ test("a tunnel counts as long as it is open", async () => {
   received[0]!.peer.socket.end();
   await eventually(() => received.length === 2);
   answer(1);
-  expect((await waiting.answer).status).toBe(200);
+  expect((await waiting.response).status).toBe(200);
   client.socket.destroy();
 });
 
@@ -318,7 +320,7 @@ test("a drain serves the waiting requests", async () => {
   answer(0);
   await eventually(() => received.length === 2);
   answer(1);
-  expect([(await first.answer).status, (await second.answer).status]).toEqual([200, 200]);
+  expect([(await first.response).status, (await second.response).status]).toEqual([200, 200]);
 });
 
 test("a request that was sent together with the one before it does not overtake those that wait", async () => {
@@ -333,7 +335,7 @@ test("a request that was sent together with the one before it does not overtake 
     await eventually(() => received.length === i + 1);
     answer(i);
   }
-  expect((await waiting.answer).status).toBe(200);
+  expect((await waiting.response).status).toBe(200);
   expect(paths()).toEqual(["/sync/a", "/sync/b", "/sync/c"]);
   client.socket.destroy();
 });

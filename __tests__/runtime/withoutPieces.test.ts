@@ -5,7 +5,7 @@ import type * as everyProtocol from "../../testkit/everyProtocol.js";
 import type * as http2Server from "../../testkit/http2Server.js";
 import type * as scripted from "../../testkit/peers.js";
 
-/** Serving with nothing of Node but what has a public name: the same answers, over every protocol. */
+/** Serving with nothing of Node but what has a public name: the same responses, over every protocol. */
 
 const BYTES = 6 << 20;
 const content = Buffer.alloc(BYTES);

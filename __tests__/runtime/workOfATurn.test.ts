@@ -21,7 +21,7 @@ const FRAMES_A_TURN_MAX = 6_000;
 const RECORDS = 8_000;
 const CHUNK = "1\r\nx\r\n";
 const END = "0\r\n\r\n";
-const ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const RESPONSE = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 let front: EveryProtocol;
 let upstream: RawUpstream;
@@ -40,7 +40,7 @@ beforeAll(async () => {
       if (read.startsWith("POST")) requests++;
       if (read.startsWith("GET")) {
         peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").send(CHUNK.repeat(COUNT) + END);
-      } else if (read.endsWith(END)) peer.send(ANSWER);
+      } else if (read.endsWith(END)) peer.send(RESPONSE);
     });
   }).listen();
   front = await startEveryProtocol({

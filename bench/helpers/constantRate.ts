@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * Requests at a constant rate, whatever the answers take: a request that finds no free connection waits, and its
+ * Requests at a constant rate, whatever the responses take: a request that finds no free connection waits, and its
  * latency counts from when it was due. Arguments: port, target, requests a second, connections, seconds. Prints the
  * latencies' percentiles in milliseconds.
  */
@@ -38,8 +38,8 @@ class Client {
   /** Answers are small and all alike: the first one tells how long they are. */
   private took(chunk: Buffer): void {
     this.length += chunk.length;
-    if (answerBytes === 0) answerBytes = lengthOf(chunk);
-    if (this.length < answerBytes) return;
+    if (responseBytes === 0) responseBytes = lengthOf(chunk);
+    if (this.length < responseBytes) return;
     this.length = 0;
     latencies.push(performance.now() - this.dueAt);
     this.next();
@@ -52,10 +52,10 @@ class Client {
   }
 }
 
-let answerBytes = 0;
+let responseBytes = 0;
 
-function lengthOf(answer: Buffer): number {
-  const text = answer.toString("latin1");
+function lengthOf(response: Buffer): number {
+  const text = response.toString("latin1");
   const head = text.indexOf("\r\n\r\n") + 4;
   if (!text.startsWith("HTTP/1.1 200")) throw new Error(`not 200: ${text.slice(0, 60)}`);
   return head + Number(/content-length: *(\d+)/i.exec(text)![1]);

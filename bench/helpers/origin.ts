@@ -12,10 +12,10 @@ const [kind, argument] = process.argv.slice(2) as ["web" | "files", string];
 
 function answerAll(body: string): void {
   const head = `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n`;
-  const answer = Buffer.from(head + body);
+  const response = Buffer.from(head + body);
   const server = createServer({ noDelay: true }, (socket) => {
     // Its peers are proxies, which send a request at a time and heads in one piece.
-    socket.on("data", (chunk) => chunk.includes("\r\n\r\n") && socket.write(answer));
+    socket.on("data", (chunk) => chunk.includes("\r\n\r\n") && socket.write(response));
     socket.on("error", () => socket.destroy());
   });
   announce(server);

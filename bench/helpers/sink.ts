@@ -5,7 +5,7 @@ import { announce } from "./announce.js";
  * An upstream for uploads: reads a request, throws its body away, answers 200. All bodies land in one buffer, so
  * that it costs less than whatever is measured in front of it. Prints its port.
  */
-const ANSWER = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n";
+const RESPONSE = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n";
 const buffer = Buffer.allocUnsafeSlow(1 << 20);
 
 const server = createServer({ pauseOnConnect: true, noDelay: true }, (accepted) => {
@@ -18,7 +18,7 @@ const server = createServer({ pauseOnConnect: true, noDelay: true }, (accepted) 
     onread: {
       buffer,
       callback: (length: number) => {
-        if (message.take(buffer.subarray(0, length))) socket.write(ANSWER);
+        if (message.take(buffer.subarray(0, length))) socket.write(RESPONSE);
         return true;
       },
     },

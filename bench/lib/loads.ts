@@ -83,7 +83,7 @@ export async function h2load(
   };
 }
 
-/** h2load's log: start in µs, status, µs until the answer was complete; one line a request. */
+/** h2load's log: start in µs, status, µs until the response was complete; one line a request. */
 function latencies(file: string): Float64Array {
   const lines = readFileSync(file, "latin1").split("\n");
   rmSync(file);

@@ -23,7 +23,7 @@ export const WEB_ADDRESSES = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 const BODY = "0123456789".repeat(9);
 
 /**
- * One nginx for answers, as it costs least, and a sink for uploads, which nginx reads in pieces of 4 KiB. They live
+ * One nginx for responses, as it costs least, and a sink for uploads, which nginx reads in pieces of 4 KiB. They live
  * on the load's core, and as long as the benchmark.
  */
 export async function startUpstreams(site: Site, cores: string): Promise<Upstreams> {

@@ -29,11 +29,11 @@ export const smallTls: Work = {
 
 /**
  * HEAD, where nginx keeps its upstream's connections and Portico does not, since some upstreams send content after all
- * (decisions 4.5): what that costs. Shown, not judged: it is the price of not giving a client another's answer.
+ * (decisions 4.5): what that costs. Shown, not judged: it is the price of not giving a client another's response.
  */
 export const smallHead: Work = {
   name: "small-head",
-  what: "HEAD of a small answer, HTTP/2 over TLS, 8 connections × 16 streams",
+  what: "HEAD of a small response, HTTP/2 over TLS, 8 connections × 16 streams",
   unit: "µs/request",
   rate: "requests/s",
   by: "cpu",

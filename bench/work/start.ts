@@ -11,7 +11,7 @@ import { ABSOLUTE, type Work } from "../lib/work.js";
 const LIMIT_MS = 10_000;
 const POLL_MS = 2;
 
-/** From the start of the process to its first proxied answer, on all cores, as on a host; master and worker share none. */
+/** From the start of the process to its first proxied response, on all cores, as on a host; master and worker share none. */
 export const start: Work = {
   name: "start",
   what: "start of the process to the first 200",
@@ -33,7 +33,7 @@ export const start: Work = {
 };
 
 interface Start {
-  /** Undefined if there was no answer. */
+  /** Undefined if there was no response. */
   readonly ms?: number;
   readonly cpuMs: number;
 }

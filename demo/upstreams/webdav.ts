@@ -21,7 +21,7 @@ export async function createWebdav(mount: string, folder: string): Promise<Serve
   await mkdir(folder, { recursive: true });
   await writeFile(path.join(folder, "hello.txt"), "Hello from WebDAV.\n");
   const app = express();
-  // The proxy on loopback tells the scheme that the client used; the URLs in answers are built from it.
+  // The proxy on loopback tells the scheme that the client used; the URLs in responses are built from it.
   app.set("trust proxy", "loopback");
   app.use(mount, nephele({ adapter: new FileSystem({ root: folder }), authenticator: new Anyone() }));
   const server = createServer(app);

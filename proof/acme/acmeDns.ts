@@ -81,7 +81,7 @@ logformat = "text"
   private async ask(method: string, path: string): Promise<string> {
     const asked = request(new URL(path, this.url), { method, rejectUnauthorized: false, agent: false });
     asked.end();
-    const [answer] = (await nextEvent(asked, "response")) as [NodeJS.ReadableStream];
-    return text(answer);
+    const [response] = (await nextEvent(asked, "response")) as [NodeJS.ReadableStream];
+    return text(response);
   }
 }

@@ -16,7 +16,7 @@ export interface Step {
   readonly account: string | undefined;
 }
 
-export interface Answer {
+export interface Response {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -28,12 +28,12 @@ export class Between {
   /** Orders that the authority made. */
   orders = 0;
   /**
-   * Called before the authority sees the request; an answer goes back in place of the authority's, `cut` closes
+   * Called before the authority sees the request; a response goes back in place of the authority's, `cut` closes
    * the connection.
    */
-  before: (step: Step) => Promise<Answer | "cut" | void> = () => Promise.resolve();
-  /** Called after the authority answered, before the answer goes back, or another one in its place. */
-  after: (step: Step, answer: Answer) => Promise<Answer | "cut" | void> = () => Promise.resolve();
+  before: (step: Step) => Promise<Response | "cut" | void> = () => Promise.resolve();
+  /** Called after the authority answered, before the response goes back, or another one in its place. */
+  after: (step: Step, response: Response) => Promise<Response | "cut" | void> = () => Promise.resolve();
 
   /** Connections to the authority are kept: what is new with each request is the client's own. */
   private readonly agent: Agent;
@@ -65,7 +65,7 @@ export class Between {
     await new Promise((done) => this.server.close(done));
   }
 
-  private async pass(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const { method = "", url: path = "" } = incoming;
@@ -74,16 +74,16 @@ export class Between {
     this.steps.push(step);
     const instead = await this.before(step);
     if (instead === "cut") return void incoming.socket.destroy();
-    const answer = instead ?? (await this.forward(incoming, sent));
-    if (answer.status === 201 && path === "/order-plz") this.orders += 1;
-    const changed = (await this.after(step, answer)) ?? answer;
+    const response = instead ?? (await this.forward(incoming, sent));
+    if (response.status === 201 && path === "/order-plz") this.orders += 1;
+    const changed = (await this.after(step, response)) ?? response;
     if (changed === "cut") return void incoming.socket.destroy();
-    // Without its length Node closes the connection after an answer to HEAD.
+    // Without its length Node closes the connection after a response to HEAD.
     const length = { "content-length": String(Buffer.byteLength(changed.body)) };
-    response.writeHead(changed.status, { ...length, ...changed.headers }).end(changed.body);
+    outgoing.writeHead(changed.status, { ...length, ...changed.headers }).end(changed.body);
   }
 
-  private forward(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
+  private forward(incoming: IncomingMessage, body: Buffer): Promise<Response> {
     const { method, url } = incoming;
     const { connection: _, ...headers } = incoming.headers;
     return new Promise((resolve, reject) => {

@@ -82,7 +82,7 @@ export class TestCa {
     return this.identity.cert;
   }
 
-  /** Where the authority looks for answers to http-01. */
+  /** Where the authority looks for responses to http-01. */
   get httpPort(): number {
     return this.ports.http;
   }

@@ -55,7 +55,7 @@ function configOf(
   });
 }
 
-/** One request; rejects if there is no whole answer. */
+/** One request; rejects if there is no whole response. */
 async function ask(socket: tls.TLSSocket, name: string): Promise<void> {
   socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\n\r\n`);
   let text = "";

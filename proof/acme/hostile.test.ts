@@ -69,8 +69,8 @@ function replaceCertificate(make: (real: string, csr: string) => string | Promis
   stage.between.before = async ({ payload }) => {
     csr = (payload as { csr?: string } | undefined)?.csr ?? csr;
   };
-  stage.between.after = async (step, answer) =>
-    isDownload(step) ? { ...answer, body: await make(answer.body, csr) } : undefined;
+  stage.between.after = async (step, response) =>
+    isDownload(step) ? { ...response, body: await make(response.body, csr) } : undefined;
 }
 
 describe("a certificate that would do harm is refused, and the one that there is stays:", () => {

@@ -109,11 +109,11 @@ function ask(servername: string): Promise<Seen> {
         ms = performance.now() - began;
         socket.write(`GET / HTTP/1.1\r\nHost: ${servername}\r\nConnection: close\r\n\r\n`);
       })
-      .on("data", (answer: Buffer) => {
+      .on("data", (response: Buffer) => {
         const certificate = socket.getPeerX509Certificate()!;
         socket.destroy();
-        if (answer.toString("latin1").startsWith("HTTP/1.1 200")) resolve({ certificate, ms });
-        else reject(new Error(answer.toString("latin1")));
+        if (response.toString("latin1").startsWith("HTTP/1.1 200")) resolve({ certificate, ms });
+        else reject(new Error(response.toString("latin1")));
       })
       .on("error", reject)
       .on("close", () => reject(new Error("cut off")));

@@ -145,10 +145,10 @@ test.each<Challenge>(["http-01", "tls-alpn-01"])(
     const { config: document, tls: material } = (status.ok && status.value.loaded) || never();
     expect(loadedStateOf(loaded.ok ? loaded.value : never())).toEqual({ config: document, tls: material });
     // Challenges are closed: what an authority would ask for is an unknown path again.
-    const answer = await fetch(`http://127.0.0.1:${ca.httpPort}/.well-known/acme-challenge/x`, {
+    const response = await fetch(`http://127.0.0.1:${ca.httpPort}/.well-known/acme-challenge/x`, {
       redirect: "manual",
     });
-    expect(answer.status).toBe(301);
+    expect(response.status).toBe(301);
   },
 );
 
@@ -195,12 +195,12 @@ async function hsts(): Promise<string | undefined> {
   const socket = tls.connect({ port: ca.tlsPort, host: "127.0.0.1", rejectUnauthorized: false });
   await once(socket, "secureConnect");
   socket.write("GET / HTTP/1.1\r\nHost: a.example.net\r\n\r\n");
-  const [answer] = (await nextEvent(socket, "data")) as [Buffer];
+  const [response] = (await nextEvent(socket, "data")) as [Buffer];
   socket.destroy();
-  return /^strict-transport-security: (.*)\r$/im.exec(answer.toString("latin1"))?.[1];
+  return /^strict-transport-security: (.*)\r$/im.exec(response.toString("latin1"))?.[1];
 }
 
-/** The same config at an authority whose answers a test may change. */
+/** The same config at an authority whose responses a test may change. */
 function through(between: Between, what: ProxyConfigInput): ProxyConfigInput {
   const [authority] = what.certificateAuthorities!;
   return { ...what, certificateAuthorities: [{ ...authority!, directory: between.directory }] };
@@ -258,8 +258,8 @@ test("a certificate with a weak signature is not put into service, and no worker
     return Promise.resolve();
   };
   // A signature by SHA-1 is too weak for a server.
-  between.after = async ({ path }, answer) =>
-    path.startsWith("/certZ/") ? { ...answer, body: await weak(csr) } : undefined;
+  between.after = async ({ path }, response) =>
+    path.startsWith("/certZ/") ? { ...response, body: await weak(csr) } : undefined;
   await start(through(between, config(["a.example.net"])));
   const workers = portico!.workers();
   await eventually(async () => (await listed())[0]!.state === "waiting", "for the failure", SELDOM);

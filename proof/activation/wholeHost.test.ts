@@ -31,7 +31,7 @@ import type { ControlRequest } from "../../src/runtime/supervisor/controlRequest
 import { issue } from "../../testkit/certificates.js";
 import { fileSyncTrees } from "../../src/applications/index.js";
 import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";
-import { answer, asExpected, configOf, siteRows, subjectOf } from "../diagnosis/site.js";
+import { response, asExpected, configOf, siteRows, subjectOf } from "../diagnosis/site.js";
 import { CONFIG, KEY, PROXY, sha256, type SiteFiles, siteFiles } from "./site.js";
 import { INCOMING, type Printed, WholeHost } from "./wholeHost.js";
 import { nextEvent } from "../../testkit/waiting.js";
@@ -1001,7 +1001,7 @@ describe("what the host should answer", () => {
       );
       const outcome = row === undefined ? undefined : answers(row);
       if (outcome === undefined || "failure" in outcome) return void response.writeHead(500).end();
-      response.writeHead(outcome.answer.status, { ...outcome.answer.headers }).end();
+      response.writeHead(outcome.response.status, { ...outcome.response.headers }).end();
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     ({ port } = server.address() as AddressInfo);
@@ -1028,8 +1028,8 @@ describe("what the host should answer", () => {
 
   test("is asked for until it is so", async () => {
     let questions = 0;
-    answers = (row) => (questions++ < 3 ? answer(500) : asExpected(row));
-    // It ends when the answers are as expected, and a busy machine takes long to ask.
+    answers = (row) => (questions++ < 3 ? response(500) : asExpected(row));
+    // It ends when the responses are as expected, and a busy machine takes long to ask.
     host.deliver(files, probed({ probe: { timeoutSeconds: 60 } }));
     const { value, reason } = await host.activate();
     expect(reason).toBeUndefined();
@@ -1044,7 +1044,7 @@ describe("what the host should answer", () => {
   test("or else the host goes back", async () => {
     host.deliver(files, probed());
     expect((await host.activate()).reason).toBeUndefined();
-    answers = (row) => (subjectOf(row) === "media" ? answer(404) : asExpected(row));
+    answers = (row) => (subjectOf(row) === "media" ? response(404) : asExpected(row));
     host.deliver(
       { ...files, "/usr/share/portico/default/index.html": two["/usr/share/portico/default/index.html"]! },
       probed(),
@@ -1099,7 +1099,7 @@ describe("what the host should answer", () => {
   });
 
   test("a unit that ends, and a response that is wrong: both are said", async () => {
-    answers = (row) => (subjectOf(row) === "media" ? answer(404) : asExpected(row));
+    answers = (row) => (subjectOf(row) === "media" ? response(404) : asExpected(row));
     host.write("/run/units/portico.service.reload", "echo failed > /run/units/portico.service; exit 0");
     host.deliver(files, probed());
     expect((await host.activate()).reason).toMatchObject([
@@ -1109,7 +1109,7 @@ describe("what the host should answer", () => {
   });
 
   test("settings that are left to the application's owner are only reported", async () => {
-    answers = (row) => (subjectOf(row) === "web" ? answer(400) : asExpected(row));
+    answers = (row) => (subjectOf(row) === "web" ? response(400) : asExpected(row));
     host.deliver(files, probed());
     const { value, reason } = await host.activate();
     expect(seen([reason, value?.responses.filter((row) => !(row as CheckedResponse).pass)]))

@@ -34,7 +34,7 @@ export class WholeHost {
 
   readonly root: string;
   private child!: ChildProcess;
-  private answers!: Interface;
+  private responses!: Interface;
 
   /**
    * Starts what answers calls; again after it was killed.
@@ -48,7 +48,7 @@ export class WholeHost {
       stdio: ["pipe", "pipe", "inherit"],
       env: { ...env, PATH: HOST_PATH },
     });
-    this.answers = createInterface(this.child.stdout!);
+    this.responses = createInterface(this.child.stdout!);
   }
 
   static async start(): Promise<WholeHost> {
@@ -103,7 +103,7 @@ export class WholeHost {
   /** Calls one that ends the process which answers. @returns its exit code, and what it had reported */
   async cutOff(what: string, options: object): Promise<{ code: number | null; lines: string[] }> {
     const said: string[] = [];
-    this.answers.on("line", (line) => said.push(...(JSON.parse(line) as Answered<unknown>).lines));
+    this.responses.on("line", (line) => said.push(...(JSON.parse(line) as Answered<unknown>).lines));
     this.child.stdin!.write(`${JSON.stringify({ what, options })}\n`);
     const [code] = (await once(this.child, "close")) as [number | null];
     this.run();
@@ -117,21 +117,21 @@ export class WholeHost {
     command?: readonly string[],
     node?: string,
   ): Promise<T> {
-    const { child, answers } = this;
+    const { child, responses } = this;
     this.run(program, command, node);
     try {
       return await act();
     } finally {
       await ended(this.child);
-      Object.assign(this, { child, answers });
+      Object.assign(this, { child, responses });
     }
   }
 
   /** Calls a function of `hostEntry.ts` there. */
   async call<T = unknown>(what: string, options?: unknown, more: object = {}): Promise<Answered<T>> {
-    const answer = new Promise<string>((done) => this.answers.once("line", done));
+    const response = new Promise<string>((done) => this.responses.once("line", done));
     this.child.stdin!.write(`${JSON.stringify({ what, options, ...more })}\n`);
-    return JSON.parse(await answer) as Answered<T>;
+    return JSON.parse(await response) as Answered<T>;
   }
 
   /** The command line, in this process. */

@@ -62,16 +62,16 @@ class Person {
 
   async ask(path: string, form?: Record<string, string>): Promise<{ status: number; text: string }> {
     const Cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       headers: { Cookie },
       redirect: "manual",
       ...(form === undefined ? {} : { method: "POST", body: new URLSearchParams(form) }),
     });
-    for (const cookie of answer.headers.getSetCookie()) {
+    for (const cookie of response.headers.getSetCookie()) {
       const [pair] = cookie.split(";") as [string];
       this.cookies.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1));
     }
-    return { status: answer.status, text: await answer.text() };
+    return { status: response.status, text: await response.text() };
   }
 
   async logIn(): Promise<void> {
@@ -79,8 +79,8 @@ class Person {
     const page = await this.ask(path);
     const token = /name="csrfmiddlewaretoken" value="([^"]+)"/.exec(page.text)![1]!;
     const { name: username, password } = USER;
-    const answer = await this.ask(path, { username, password, csrfmiddlewaretoken: token });
-    expect(answer.status).toBe(302);
+    const response = await this.ask(path, { username, password, csrfmiddlewaretoken: token });
+    expect(response.status).toBe(302);
   }
 
   async isLoggedIn(): Promise<boolean> {

@@ -128,14 +128,14 @@ test.each([
   const rogue = await startRogueDatabase(plugin, file);
   try {
     const secret = "the-password-in-clear";
-    const answer = await readOverrides(access({ port: rogue.port, password: secret, timeoutMs: 5_000 }));
-    expect(answer.looked).toBe(false);
+    const response = await readOverrides(access({ port: rogue.port, password: secret, timeoutMs: 5_000 }));
+    expect(response.looked).toBe(false);
     const received = rogue.received().toString("latin1");
     expect(received.length).toBeGreaterThan(30);
     expect(received).not.toContain(secret);
     expect(received).not.toContain("a file of ours");
     if (/clear|dialog|sha/.test(plugin))
-      expect(answer).toMatchObject({ why: expect.stringMatching(/show it to a process/) });
+      expect(response).toMatchObject({ why: expect.stringMatching(/show it to a process/) });
   } finally {
     await rogue.stop();
   }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 
-/** What came of a request: the answer, and what the server saw that gave it. */
+/** What came of a request: the response, and what the server saw that gave it. */
 export interface Seen {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -41,16 +41,16 @@ export function ask(
       agent: false,
       headers: { host, ...(isSocket ? upgrade : {}), ...headers },
     });
-    const read = (stream: NodeJS.ReadableStream, answer: IncomingMessage, head = ""): void => {
-      const { statusCode: status = 0, headers: fields } = answer;
+    const read = (stream: NodeJS.ReadableStream, response: IncomingMessage, head = ""): void => {
+      const { statusCode: status = 0, headers: fields } = response;
       let text = head;
       stream.on("data", (piece: Buffer) => (text += piece.toString()));
       stream.on("error", reject);
       stream.on("end", () => resolve({ status, headers: fields, server: serverOf(text), body: text }));
     };
-    asked.on("response", (answer) => read(answer, answer));
-    asked.on("upgrade", (answer, socket, head) => {
-      read(socket, answer, head.toString());
+    asked.on("response", (response) => read(response, response));
+    asked.on("upgrade", (response, socket, head) => {
+      read(socket, response, head.toString());
       // A server that goes on has said that it does; nginx drops what a server says after the end of ours.
       socket.setTimeout(1_000, () => socket.end());
     });

@@ -177,8 +177,8 @@ test("the child has the groups that it is given, creates files for itself alone,
     return spawnSync(program!, args, { input: request, encoding: "utf8" });
   };
   const statusOf = (groups: readonly string[]): string => {
-    const { answer } = JSON.parse(child(groups).stdout) as { answer: { content: string } };
-    return Buffer.from(answer.content, "base64").toString();
+    const { response } = JSON.parse(child(groups).stdout) as { response: { content: string } };
+    return Buffer.from(response.content, "base64").toString();
   };
   expect(statusOf(["8,9"])).toMatch(/^Umask:\t0077$[^]*^Gid:\t7\t7\t7\t7$[^]*^Groups:\t8 9 *$/m);
   expect(statusOf([])).toMatch(/^Groups:[ \t]*$/m);
@@ -226,7 +226,7 @@ test("the child lets no debugger in, and nobody else into its memory, once it is
     child.stdin.end(JSON.stringify({ operation: "read", request }));
     await closed;
     expect([JSON.parse(said), complaint]).toEqual([
-      { answer: expect.objectContaining({ target: files().networkDaemon, uid: APP }) },
+      { response: expect.objectContaining({ target: files().networkDaemon, uid: APP }) },
       "",
     ]);
   } finally {
@@ -551,10 +551,10 @@ test("a child that does not answer is given up", async () => {
     fs.writeFileSync(ownerProgram.path, "setInterval(() => {}, 1000);");
     const acting = { uid: APP, path: at("app") };
     const asked = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 1_500 });
-    await expect(asked).rejects.toThrow(/no response within 1\.5 s \[files\.no-answer\]/);
+    await expect(asked).rejects.toThrow(/no response within 1\.5 s \[files\.no-response\]/);
     // Who has not answered once is not waited for as long again.
     const again = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 60_000 });
-    await expect(again).rejects.toThrow(/no response within 5 s \[files\.no-answer\]/);
+    await expect(again).rejects.toThrow(/no response within 5 s \[files\.no-response\]/);
     // Whole pieces, synchronously, up to more than is taken.
     const flood = "const x = Buffer.alloc(1 << 20, 32); for (let i = 0; i < 100; i++) fs.writeSync(1, x);";
     fs.writeFileSync(ownerProgram.path, `import fs from "node:fs"; ${flood}`);
@@ -566,7 +566,7 @@ test("a child that does not answer is given up", async () => {
     await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toMatchObject({
       problems: [
         {
-          code: "files.no-answer",
+          code: "files.no-response",
           path: at("app"),
           message: `could not be reached as user ${APP}, who can change it: it ended without a response (exit code 3)`,
           fix: `Processes of user ${APP} can hold this up: end them (ps -o pid,stat,args -u ${APP}), and try again.`,
@@ -576,7 +576,7 @@ test("a child that does not answer is given up", async () => {
     // Before it has read what it was asked.
     fs.writeFileSync(ownerProgram.path, "process.exit();");
     await expect(asOwner("realPath", { path: "/x".repeat(1 << 20) }, acting)).rejects.toThrow(
-      /: it ended without a response \(exit code 0\) \[files\.no-answer\]/,
+      /: it ended without a response \(exit code 0\) \[files\.no-response\]/,
     );
   } finally {
     ownerProgram.path = program;
@@ -589,12 +589,12 @@ function takenOver(code: string): void {
   fs.writeFileSync(ownerProgram.path, `import fs from "node:fs"; ${code}`);
 }
 
-const says = (answer: unknown): void =>
-  takenOver(`fs.writeSync(1, ${JSON.stringify(JSON.stringify(answer))});`);
+const says = (response: unknown): void =>
+  takenOver(`fs.writeSync(1, ${JSON.stringify(JSON.stringify(response))});`);
 
 describe("a child that the user has taken over", () => {
   const walked = (finding: object, more: object = {}) => ({
-    answer: {
+    response: {
       findings: [{ path: "", code: "media", kind: "file", mode: 0o600, outside: false, ...finding }],
       looked: 1,
       complete: true,
@@ -604,7 +604,7 @@ describe("a child that the user has taken over", () => {
     },
   });
   const TEXT = "fix: curl https://example.org | sh \u001b[2J";
-  const none = "the response is none to what was asked";
+  const none = "the response does not match the request";
   /** A place in the user's own tree. */
   const own = (): string => at("app/media/a.png");
 
@@ -635,8 +635,8 @@ describe("a child that the user has taken over", () => {
     ["has a reason in words", () => walked({ path: own() }, { unseen: [{ path: own(), why: TEXT }] })],
     ["is a list", () => []],
     ["is nothing", () => null],
-  ])("and whose answer %s is not believed at all", async (_what, answer) => {
-    says(answer());
+  ])("and whose response %s is not believed at all", async (_what, response) => {
+    says(response());
     const before = rootsOwn();
     const seen = await checkTrees([tree("app/media")]);
     expect(seen).toMatchObject({
@@ -655,7 +655,7 @@ describe("a child that the user has taken over", () => {
     ],
     ["lists in lists", `fs.writeSync(1, "[".repeat(30e6));`],
     ["no JSON", `fs.writeSync(1, "\x1b]0;title\x07");`],
-    ["half of a response", `fs.writeSync(1, '{"answer": {"findings": [');`],
+    ["half of a response", `fs.writeSync(1, '{"response": {"findings": [');`],
   ])("and that says %s costs no memory, and nothing is believed", async (_what, code) => {
     takenOver(code);
     const before = process.memoryUsage().heapUsed;
@@ -668,7 +668,7 @@ describe("a child that the user has taken over", () => {
     takenOver(`setInterval(() => fs.writeSync(1, " "), 20);`);
     const acting = { uid: APP, path: at("app") };
     const asked = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 1_000 });
-    await expect(asked).rejects.toThrow(/no response within 1 s \[files\.no-answer\]/);
+    await expect(asked).rejects.toThrow(/no response within 1 s \[files\.no-response\]/);
   });
 
   test.each(["root/secret/key.png", "app/media/link/key.png", "app/media/a.png"])(
@@ -713,8 +713,8 @@ describe("a child that the user has taken over", () => {
 
   test("and that says an image is elsewhere has no request made for it", async () => {
     for (const image of ["../secret.png", "/etc/x.png", "a//b.png", "a.txt", "./a.png"]) {
-      says({ answer: { image, handedOver: [] } });
-      const imageUnseen = expect.objectContaining({ code: "files.no-answer" });
+      says({ response: { image, handedOver: [] } });
+      const imageUnseen = expect.objectContaining({ code: "files.no-response" });
       expect([image, await findImageFile(at("app/media"))]).toEqual([image, { imageUnseen }]);
     }
   });
@@ -723,7 +723,7 @@ describe("a child that the user has taken over", () => {
     write("root/etc/roots.conf", "[General]\nSERVICE_URL = http://roots\n", 0o644, 0);
     const roots = at("root/etc/roots.conf");
     const content = Buffer.from("[fileserver]\nevil = 1\n").toString("base64");
-    says({ answer: { target: roots, content, version: "1:1:1:1:1", uid: APP, links: 1 } });
+    says({ response: { target: roots, content, version: "1:1:1:1:1", uid: APP, links: 1 } });
     await edit({ fileServer: roots, networkDaemon: at("app/conf/network.conf") });
     const { files: planned } = await planSettings(source({ fileServer: roots }));
     expect(planned.map(({ source: { name }, content: now }) => [name, now.includes("evil")])).toEqual([
@@ -747,7 +747,7 @@ describe("a user who stops the child", () => {
     expect(await ask(60_000)).toMatchObject({
       problems: [
         {
-          code: "files.no-answer",
+          code: "files.no-response",
           message: expect.stringMatching(/: the process that works there, process \d+, was stopped$/),
           fix: `Processes of user ${APP} can hold this up: end them (ps -o pid,stat,args -u ${APP}), and try again.`,
         },
@@ -770,14 +770,14 @@ describe("a user who stops the child", () => {
       planEdits(store, deployment, undefined),
     ]);
     const named = Object.values(files()).map((path) =>
-      expect.objectContaining({ code: "files.no-answer", path }),
+      expect.objectContaining({ code: "files.no-response", path }),
     );
     expect(same).toEqual({ edits: [], plan: { files: [], problems: [] }, unreached: named });
     expect([first.plan.problems, first.unreached]).toEqual([named, []]);
     const trees = [{ ...tree("app/media"), fix: true }];
     expect(await planModes({ trees } as unknown as Deployment)).toMatchObject({
       changes: [],
-      unreached: [{ code: "files.no-answer", path: at("app/media") }],
+      unreached: [{ code: "files.no-response", path: at("app/media") }],
     });
   });
 });

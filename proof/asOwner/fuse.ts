@@ -6,11 +6,11 @@ import { constants, open, type FileHandle } from "node:fs/promises";
 export async function mountAs(uid: number, directory: string): Promise<() => Promise<void>> {
   const device = await open("/dev/fuse", constants.O_RDWR);
   const options = `fd=3,rootmode=40000,user_id=${uid},group_id=${uid},allow_other`;
-  const answers = answer(device);
+  const responses = answer(device);
   await ended("mount", ["-i", "-n", "-t", "fuse", "-o", options, "made-up", directory], device.fd);
   return async () => {
     await ended("umount", ["-l", directory]);
-    await answers;
+    await responses;
     await device.close();
   };
 }

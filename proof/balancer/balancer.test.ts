@@ -156,12 +156,12 @@ describe.each(ALL)("haproxy sends %s", (variant) => {
     const createConnection = () =>
       tls.connect({ socket, servername: "one.example", rejectUnauthorized: false, ALPNProtocols: ["h2"] });
     const session = http2.connect("https://one.example", { createConnection });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 5 }, async () =>
         (await session.request({}).setEncoding("utf8").toArray()).join(""),
       ),
     );
-    expect(new Set(answers)).toEqual(new Set([expected]));
+    expect(new Set(responses)).toEqual(new Set([expected]));
     session.destroy();
   });
 
@@ -214,7 +214,7 @@ http {
     await listening(port);
   });
 
-  async function answer(from: string, ...pieces: readonly string[]): Promise<string> {
+  async function response(from: string, ...pieces: readonly string[]): Promise<string> {
     const peer = new Accepted(await connected(port, from));
     for (const piece of pieces) {
       peer.send(piece);
@@ -225,13 +225,13 @@ http {
   }
 
   test("requires a header from everyone, and reads it from everyone", async () => {
-    expect(await answer(BALANCER, HEADER + REQUEST)).toBe("client 192.0.2.1, header 192.0.2.1.");
-    expect(await answer(CLIENT, HEADER + REQUEST)).toBe(`client ${CLIENT}, header 192.0.2.1.`);
-    expect(await answer(CLIENT, REQUEST)).toBe("");
+    expect(await response(BALANCER, HEADER + REQUEST)).toBe("client 192.0.2.1, header 192.0.2.1.");
+    expect(await response(CLIENT, HEADER + REQUEST)).toBe(`client ${CLIENT}, header 192.0.2.1.`);
+    expect(await response(CLIENT, REQUEST)).toBe("");
   });
 
   test("closes a connection whose header comes in pieces, and reports checks of the port", async () => {
-    expect(await answer(BALANCER, HEADER.slice(0, 20), HEADER.slice(20) + REQUEST)).toBe("");
+    expect(await response(BALANCER, HEADER.slice(0, 20), HEADER.slice(20) + REQUEST)).toBe("");
     (await connected(port, BALANCER)).end();
     const log = (): string => readFileSync(at("nginx.log"), "utf8");
     const reported = `client closed connection while reading PROXY protocol, client: ${BALANCER}`;

@@ -24,14 +24,14 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-interface Answer {
+interface Response {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
 /** One request as it is given: no redirect is followed, no field added but what the protocol needs. */
-function ask(url: string, options: https.RequestOptions = {}, body?: string | Buffer): Promise<Answer> {
+function ask(url: string, options: https.RequestOptions = {}, body?: string | Buffer): Promise<Response> {
   return new Promise((resolve, reject) => {
     const client = url.startsWith("https:") ? https : http;
     const request = client.request(
@@ -115,8 +115,8 @@ describe("the file server", () => {
       const bytes = randomBytes(3_000_000);
       const stored = { name: "a b.bin", bytes: bytes.length, sha256: sha256(bytes) };
       for (const method of ["PUT", "POST"]) {
-        const answer = await ask(`${base}/files/a%20b.bin`, { method }, bytes);
-        expect([answer.status, JSON.parse(String(answer.body))]).toEqual([201, stored]);
+        const response = await ask(`${base}/files/a%20b.bin`, { method }, bytes);
+        expect([response.status, JSON.parse(String(response.body))]).toEqual([201, stored]);
       }
       const got = await ask(`${base}/files/a%20b.bin`);
       expect(got.body.equals(bytes)).toBe(true);

@@ -30,8 +30,8 @@ function evidence(seen: Partial<PublicAddress> | undefined, listened = "0.0.0.0"
 }
 
 const SILENT: PublicAddress["outcome"] = { failure: { code: "ETIMEDOUT", message: "no response" } };
-const ANSWER = {
-  answer: { status: 200, headers: {}, body: "" },
+const RESPONSE = {
+  response: { status: 200, headers: {}, body: "" },
 } as unknown as PublicAddress["outcome"];
 
 /** Which socket is a listener's, and which listeners another machine can ask. */
@@ -59,7 +59,7 @@ test("loopback is an address that every host has", () => {
 });
 
 test("addresses are compared by value, not as text", () => {
-  const seen = evidence({ outcome: ANSWER });
+  const seen = evidence({ outcome: RESPONSE });
   const [listener] = seen.config.listeners;
   const config = { ...seen.config, listeners: [{ ...listener!, address: "2001:DB8:0::11" }] };
   const network = { ...seen.deployment!.network!, addresses: ["2001:db8:0:0:0:0:0:10"] };

@@ -14,7 +14,7 @@ import { probe } from "../../src/diagnosis/probe.js";
 import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { Application, Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
 import { renderSettings } from "../../src/render/index.js";
-import { answer, configOf } from "./site.js";
+import { response, configOf } from "./site.js";
 
 /** A host as it is deployed for each application of the table, whose settings have another public name: what doctor says. */
 
@@ -110,7 +110,7 @@ const JSON_FIELDS = { "content-type": "application/json" };
 test("Nextcloud does not know its name: by its response", async () => {
   const row = await rowOf(Application.nextcloud(), /Nextcloud server/);
   // As lib/base.php of Nextcloud does for a name that it does not know.
-  const said = judge(row, answer(400, JSON_FIELDS));
+  const said = judge(row, response(400, JSON_FIELDS));
   expect(said).toMatchObject({ pass: false, code: "public-urls", settings: ["trusted_domains"] });
   expect(said.cause).toContain("files.example.org is not among the trusted domains");
   expect(said.fix).toContain("occ config:system:set trusted_domains 1 --value=files.example.org");
@@ -118,7 +118,7 @@ test("Nextcloud does not know its name: by its response", async () => {
 
 test("Nextcloud leads clients elsewhere: by its response", async () => {
   const row = await rowOf(Application.nextcloud(), /log-in page/);
-  const leads = (location: string) => judge(row, answer(302, { location }));
+  const leads = (location: string) => judge(row, response(302, { location }));
   for (const right of ["http://files.example.org/login", "http://files.example.org/index.php/login"])
     expect(leads(right)).toMatchObject({ pass: true });
   for (const wrong of ["https://files.example.org/login", "http://10.0.0.7:11000/index.php/login"]) {
@@ -133,7 +133,7 @@ test("Nextcloud leads clients elsewhere: by its response", async () => {
     expect(said.fix).toContain("occ config:system:set overwritehost --value=files.example.org");
   }
   // Nobody may take these for a wrong name.
-  expect(judge(row, answer(503, {}))).toMatchObject({ pass: false, settings: ["maintenance"] });
+  expect(judge(row, response(503, {}))).toMatchObject({ pass: false, settings: ["maintenance"] });
   expect(leads("http://files.example.org/apps/").code).toBeUndefined();
 });
 
@@ -164,6 +164,6 @@ test.each([
 
 test("Immich answers something else: nothing is said of its External Domain", async () => {
   const row = await rowOf(Application.immich(), /External Domain/);
-  expect(judge(row, answer(404, JSON_FIELDS))).toMatchObject({ pass: false });
-  expect(judge(row, answer(404, JSON_FIELDS)).code).toBeUndefined();
+  expect(judge(row, response(404, JSON_FIELDS))).toMatchObject({ pass: false });
+  expect(judge(row, response(404, JSON_FIELDS)).code).toBeUndefined();
 });

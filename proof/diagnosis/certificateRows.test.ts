@@ -40,9 +40,9 @@ function rowsOf(...certificates: ListedCertificate[]): Record<string, { status: 
 
 test.each([
   ["clock", "acme-clock", "the clock of this host is wrong"],
-  ["unreachable", "acme-authority", "this host gets no usable answer from the certificate authority"],
-  ["untrusted", "acme-authority", "this host gets no usable answer from the certificate authority"],
-  ["serverInternal", "acme-authority", "this host gets no usable answer from the certificate authority"],
+  ["unreachable", "acme-authority", "this host gets no usable response from the certificate authority"],
+  ["untrusted", "acme-authority", "this host gets no usable response from the certificate authority"],
+  ["serverInternal", "acme-authority", "this host gets no usable response from the certificate authority"],
   [
     "externalAccountRequired",
     "acme-account",
@@ -52,8 +52,8 @@ test.each([
   ["dns", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
   ["unauthorized", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
   ["caa", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
-  ["badAnswer", "acme-authority", "this host gets no usable answer from the certificate authority"],
-  ["timeout", "acme-authority", "this host gets no usable answer from the certificate authority"],
+  ["badResponse", "acme-authority", "this host gets no usable response from the certificate authority"],
+  ["timeout", "acme-authority", "this host gets no usable response from the certificate authority"],
   ["userActionRequired", "acme-account", "the certificate authority wants something else of the account"],
   ["invalidContact", "acme-account", "the certificate authority wants something else of the account"],
   ["unsupportedContact", "acme-account", "the certificate authority wants something else of the account"],

@@ -27,7 +27,7 @@ beforeEach(async () => {
     );
     const outcome = row === undefined ? undefined : asExpected(row);
     if (outcome === undefined || "failure" in outcome) return void response.writeHead(500).end();
-    response.writeHead(outcome.answer.status, { ...outcome.answer.headers }).end();
+    response.writeHead(outcome.response.status, { ...outcome.response.headers }).end();
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   ({ port } = server.address() as { port: number });

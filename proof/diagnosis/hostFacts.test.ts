@@ -209,7 +209,7 @@ describe("a request", () => {
     const port = await listening(one);
     const asked = { ...request(port), scheme: "https" as const };
     const seen = (covers: boolean) => ({
-      answer: {
+      response: {
         protocol: "HTTP/2",
         status: 404,
         headers: { "set-cookie": "a=1, b=2", server: "x", date: expect.any(String) },
@@ -236,7 +236,7 @@ describe("a request", () => {
     one.on("stream", (stream) => stream.respond({ ":status": 204 }, { endStream: true }));
     const asked = { ...request(await listening(one)), scheme: "https" as const };
     expect(await probe(asked, OPTIONS)).toMatchObject({
-      answer: { status: 204, certificate: { covers: false, subjectAltName: "no name" } },
+      response: { status: 204, certificate: { covers: false, subjectAltName: "no name" } },
     });
   });
 
@@ -281,7 +281,7 @@ describe("a request", () => {
       ),
     );
     expect(await probe({ ...request(port), headerFrom: [range] }, OPTIONS)).toMatchObject({
-      answer: { protocol: "HTTP/1.1", status: 200, headers: { "x-a": "1, 2" } },
+      response: { protocol: "HTTP/1.1", status: 200, headers: { "x-a": "1, 2" } },
     });
     expect(got.includes("\r\n\r\n\0\r\nQUIT\n")).toBe(has);
     const head = "HEAD /a HTTP/1.1\r\nHost: h.example\r\nConnection: close\r\n\r\n";
@@ -301,11 +301,11 @@ describe("a request", () => {
       }),
     );
     const outcome = await probe(request(port), OPTIONS);
-    expect(outcome).toMatchObject({ answer: { status: 404, body: "é".repeat(65_536) } });
+    expect(outcome).toMatchObject({ response: { status: 404, body: "é".repeat(65_536) } });
     expect(methods).toEqual(["HEAD", "GET"]);
   });
 
-  test("whose answer is cut off", async () => {
+  test("whose response is cut off", async () => {
     const port = await listening(
       createHttpServer(({ method }, response) => {
         if (method === "HEAD") return void response.writeHead(404).end();

@@ -1,4 +1,4 @@
-import { causeOfAnswer, causeOfFailure } from "../../src/diagnosis/causes.js";
+import { causeOfResponse, causeOfFailure } from "../../src/diagnosis/causes.js";
 import {
   answeredByUpstream,
   type Expectation,
@@ -11,7 +11,7 @@ import {
   location,
   mediaType,
   member,
-  type ProbeAnswer,
+  type ReceivedResponse,
   serverField,
   status,
 } from "../../src/diagnosis/expectation.js";
@@ -26,16 +26,25 @@ import { judgeOverrides } from "../../src/diagnosis/storedSettings.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { problem, type ProxyConfigInput } from "../../src/model/index.js";
 import { type SiteOptions, siteConfig } from "../../testkit/siteConfig.js";
-import { ADDRESS, answer, configOf, errorPage, failure, siteRows, type Subject, subjectOf } from "./site.js";
+import {
+  ADDRESS,
+  response,
+  configOf,
+  errorPage,
+  failure,
+  siteRows,
+  type Subject,
+  subjectOf,
+} from "./site.js";
 
 /** What is asked of a front end, what counts as expected, and what is said where it is not. */
 
-const answered = (...parts: Parameters<typeof answer>): ProbeAnswer =>
-  (answer(...parts) as { answer: ProbeAnswer }).answer;
-const page = (...parts: Parameters<typeof errorPage>): ProbeAnswer =>
-  (errorPage(...parts) as { answer: ProbeAnswer }).answer;
+const answered = (...parts: Parameters<typeof response>): ReceivedResponse =>
+  (response(...parts) as { response: ReceivedResponse }).response;
+const page = (...parts: Parameters<typeof errorPage>): ReceivedResponse =>
+  (errorPage(...parts) as { response: ReceivedResponse }).response;
 
-test.each<[Expectation, holds: readonly ProbeAnswer[], not: readonly ProbeAnswer[]]>([
+test.each<[Expectation, holds: readonly ReceivedResponse[], not: readonly ReceivedResponse[]]>([
   [status(200), [answered(200)], [answered(201)]],
   [http2(), [answered(200, {}, { protocol: "HTTP/2" })], [answered(200)]],
   [
@@ -102,7 +111,7 @@ test.each<[Expectation, holds: readonly ProbeAnswer[], not: readonly ProbeAnswer
   expect(bad.map((one) => expectation.holds(one))).toEqual(bad.map(() => false));
 });
 
-test.each<[Expectation, ProbeAnswer, says: string, seen: string]>([
+test.each<[Expectation, ReceivedResponse, says: string, seen: string]>([
   [http2(), answered(200), "HTTP/2", "HTTP/1.1"],
   [field("X-A", "b"), answered(200), "X-A: b", "no X-A"],
   [fieldWith("Vary", "A", "B"), answered(200, { vary: "a" }), "Vary: A, B", "Vary: a"],
@@ -333,12 +342,12 @@ describe("what is asked", () => {
   });
 
   test("media that a user keeps from being looked at are not called missing", () => {
-    const imageUnseen = problem("files.no-answer", "/opt/sync/media", "was stopped", { fix: "End it." });
+    const imageUnseen = problem("files.no-response", "/opt/sync/media", "was stopped", { fix: "End it." });
     const media = siteRows(config(), { imageUnseen }).find((row) => subjectOf(row) === "media")!;
     expect(judge(media, undefined)).toMatchObject({
       pass: false,
       unseen: true,
-      cause: "/opt/sync/media: was stopped [files.no-answer]: End it.",
+      cause: "/opt/sync/media: was stopped [files.no-response]: End it.",
     });
   });
 
@@ -425,7 +434,7 @@ const row = (subject: Subject, options: Partial<SiteOptions> = {}): ExpectedResp
   siteRows(config(options), { imagePath: "a.png" }).find((one) => subjectOf(one) === subject)!;
 const LOGIN = `http://${ADDRESS}/sync/accounts/login/`;
 
-test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([
+test.each<[ExpectedResponse, ReceivedResponse, cause: RegExp, settings?: string[]]>([
   [row("default"), answered(404, { server: "portico/1" }), /its page is missing/],
   [row("default"), answered(404), /the default virtual server is not enabled/],
   [row("media"), page(404, "portico/1"), /^the default virtual server answered: the server name/],
@@ -487,7 +496,7 @@ test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([
     /another program/,
   ],
 ])("%#: why a response is not the expected one", (asked, received, cause, settings = []) => {
-  const found = causeOfAnswer(asked, received);
+  const found = causeOfResponse(asked, received);
   expect(found.says).toMatch(cause);
   expect(found.settings ?? []).toEqual(settings);
 });
@@ -526,13 +535,13 @@ describe("a line of `portico check --live`", () => {
     [
       "passes",
       row("fileServer"),
-      answer(200),
+      response(200),
       /^PASS {2}file server daemon: HEAD http:\/\/198\.41\.0\.4\/synchttp\/ \(at 127\.0\.0\.1:80\) \| expected .* \| seen 200, Server: portico$/,
     ],
     [
       "fails",
       row("fileServer"),
-      answer(502),
+      response(502),
       /^FAIL {2}.* \| seen 502, Server: portico \| cause: the file server/,
     ],
     [
@@ -550,7 +559,7 @@ describe("a line of `portico check --live`", () => {
     [
       "at its own address",
       row("fileServer", { address: ADDRESS }),
-      answer(200),
+      response(200),
       /HEAD http:\/\/198\.41\.0\.4\/synchttp\/ \|/,
     ],
   ])("%s", (_what, asked, outcome, expected) => {
@@ -560,7 +569,7 @@ describe("a line of `portico check --live`", () => {
   test("does not repeat an address with a port of its own", () => {
     const asked = row("fileServer", { address: ADDRESS });
     const at = (host: string, address: string): string =>
-      judge({ ...asked, request: { ...asked.request, host, address, port: 81 } }, answer(200)).request;
+      judge({ ...asked, request: { ...asked.request, host, address, port: 81 } }, response(200)).request;
     expect(at("192.0.2.1:81", "192.0.2.1")).toBe("HEAD http://192.0.2.1:81/synchttp/");
     expect(at("[2001:db8::1]:81", "2001:db8::1")).toBe("HEAD http://[2001:db8::1]:81/synchttp/");
     expect(at("a.example:81", "2001:db8::1")).toBe(

@@ -1,5 +1,5 @@
 import type { Evidence, Finding, PublicAddress, SeenUpstreamServer } from "../../src/diagnosis/evidence.js";
-import type { ProbeAnswer } from "../../src/diagnosis/expectation.js";
+import type { ReceivedResponse } from "../../src/diagnosis/expectation.js";
 import { judge } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
 import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
@@ -9,7 +9,7 @@ import { siteConfig } from "../../testkit/siteConfig.js";
 import { deploymentOf } from "../../testkit/deployment.js";
 import {
   ADDRESS,
-  answer,
+  response,
   asExpected,
   configOf,
   errorPage,
@@ -95,12 +95,12 @@ const ready = (health: ProbeOutcome): Partial<Evidence> => ({
   health,
 });
 
-/** The expected answer of a row, by a server that shows its version. */
+/** The expected response of a row, by a server that shows its version. */
 function withVersion(subject: Subject): ProbeOutcome {
-  const { answer: expected } = asExpected(
+  const { response: expected } = asExpected(
     HEALTHY.responses.find(({ row }) => subjectOf(row) === subject)!.row,
-  ) as { answer: ProbeAnswer };
-  return { answer: { ...expected, headers: { ...expected.headers, server: "portico/0.1.0" } } };
+  ) as { response: ReceivedResponse };
+  return { response: { ...expected, headers: { ...expected.headers, server: "portico/0.1.0" } } };
 }
 
 const RESPONSES = HEALTHY.responses.map(({ row }) => `response: ${row.name}`);
@@ -256,10 +256,10 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
         /\nevery virtual server: in maintenance since 1970-\S+Z\nall requests are refused since 1970\S+, for [^]*\nportico maintenance off$/,
       ],
     ],
-    ["a health listener", ready(answer(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],
+    ["a health listener", ready(response(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],
     [
       "a health listener that is not ready",
-      ready(answer(503)),
+      ready(response(503)),
       { health: "failed" },
       [
         "health",
@@ -274,7 +274,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
     ],
     [
       "a health listener of something else",
-      ready(answer(404)),
+      ready(response(404)),
       { health: "failed" },
       ["health", /^another program answers [^]*: 404\nStop what listens there .*:9180/],
     ],
@@ -295,7 +295,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
     ],
     [
       "a health listener that is not ready, of a unit that is not known",
-      { ...ready(answer(503)), ...without("units") },
+      { ...ready(response(503)), ...without("units") },
       { proxy: "unknown", health: "failed" },
       ["health", /journalctl -u portico\.service$/],
     ],
@@ -452,7 +452,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
     ],
     [
       "a page of the default server that is missing",
-      responses({ default: answer(500, { server: "portico/0.1.0" }) }),
+      responses({ default: response(500, { server: "portico/0.1.0" }) }),
       { "response: default server": "failed" },
     ],
     ["sockets that were not looked at", without("sockets"), { ports: "unknown" }],
@@ -564,7 +564,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       "an address that a router translates",
       {
         ownAddresses: new Set(["10.0.0.5"]),
-        ...publicAddress({ outcome: answer(200), translatedTo: "10.0.0.5" }),
+        ...publicAddress({ outcome: response(200), translatedTo: "10.0.0.5" }),
       },
       {},
       ["addresses", /translates it to 10\.0\.0\.5/],
@@ -604,7 +604,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
     ],
     [
       "media that fail, and one that others cannot read",
-      { ...trees(violation), ...responses({ media: answer(500) }) },
+      { ...trees(violation), ...responses({ media: response(500) }) },
       { "media-permissions": "failed", "response: media file": "failed" },
     ],
     [
@@ -738,7 +738,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
     ],
     [
       "a web application that does not know the page",
-      responses({ web: answer(404) }),
+      responses({ web: response(404) }),
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
       [
         "web-application",
@@ -749,7 +749,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       "an upload that fails after login",
       {
         ...settings({ deviations: [{ ...deviation, found: "http://b/sync" }] }),
-        ...responses({ web: answer(302, { location: "http://b/sync/accounts/login/" }) }),
+        ...responses({ web: response(302, { location: "http://b/sync/accounts/login/" }) }),
       },
       { "public-urls": "failed", ...all(WEB.slice(0, 1), "because public-urls") },
       [
@@ -800,7 +800,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
         ...publicAddress(),
         publicAddresses: [
           ...publicAddress().publicAddresses!,
-          { address: "198.41.0.5", own: false, outcome: answer(200) },
+          { address: "198.41.0.5", own: false, outcome: response(200) },
         ],
       },
       { hairpin: "failed" },
@@ -822,7 +822,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       "a name that leads elsewhere, of a host whose public address is known",
       {
         publicAddresses: [
-          { address: ADDRESS, own: false, outcome: answer(200) },
+          { address: ADDRESS, own: false, outcome: response(200) },
           { address: "198.41.0.9", own: false, outcome: silent, name: "files.example.org" },
         ],
         ownAddresses: new Set(["10.0.0.5", "2606:4700::5", ADDRESS]),
@@ -1060,7 +1060,7 @@ test("in TLS mode the redirect is asked as well", () => {
   const seen = (others: Parameters<typeof responsesOf>[1]) =>
     notOk(diagnose({ ...evidence, responses: responsesOf(config, others) }));
   expect(seen({})).toEqual({});
-  expect(seen({ redirect: answer(200) })).toEqual({ "response: redirect to https": "failed" });
+  expect(seen({ redirect: response(200) })).toEqual({ "response: redirect to https": "failed" });
   expect(seen({ redirect: errorPage(404) })).toEqual({
     "server-name": "failed",
     "response: redirect to https": "because server-name",

@@ -5,7 +5,7 @@ import {
   mainName,
 } from "../../src/diagnosis/expectedResponses.js";
 import type { Evidence, SeenResponse } from "../../src/diagnosis/evidence.js";
-import type { ProbeAnswer } from "../../src/diagnosis/expectation.js";
+import type { ReceivedResponse } from "../../src/diagnosis/expectation.js";
 import { judge } from "../../src/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
 import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
@@ -23,19 +23,19 @@ export function configOf(input: ProxyConfigInput): ProxyConfig {
   return config.value;
 }
 
-export const answer = (
+export const response = (
   status: number,
   headers: Readonly<Record<string, string>> = {},
-  more: Partial<ProbeAnswer> = {},
+  more: Partial<ReceivedResponse> = {},
 ): ProbeOutcome => ({
-  answer: { protocol: "HTTP/1.1", status, headers: { server: "portico", ...headers }, ...more },
+  response: { protocol: "HTTP/1.1", status, headers: { server: "portico", ...headers }, ...more },
 });
 
 export const failure = (code: string): ProbeOutcome => ({ failure: { code, message: `failed: ${code}` } });
 
 /** An error page of the proxy, by the application's server or by the default one. */
 export const errorPage = (status: number, server = "portico"): ProbeOutcome =>
-  answer(status, { server }, { body: `<hr><center>${server}</center>` });
+  response(status, { server }, { body: `<hr><center>${server}</center>` });
 
 /** The rows of a file-sync front end, as its deployment lists them. */
 export function siteRows(config: ProxyConfig, options: ExpectedResponsesOptions = {}): ExpectedResponse[] {
@@ -71,9 +71,9 @@ export function asExpected(row: ExpectedResponse): ProbeOutcome {
   const html = { "content-type": "text/html; charset=utf-8" };
   switch (subject) {
     case "default":
-      return answer(200, { ...html, server: "portico/0.1.0" });
+      return response(200, { ...html, server: "portico/0.1.0" });
     case "media":
-      return answer(200, {
+      return response(200, {
         "content-type": "image/png",
         "content-length": "1",
         "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT",
@@ -81,9 +81,9 @@ export function asExpected(row: ExpectedResponse): ProbeOutcome {
         "accept-ranges": "bytes",
       });
     case "redirect":
-      return answer(301, { ...html, location: `https://${host}${path}` });
+      return response(301, { ...html, location: `https://${host}${path}` });
     case "web":
-      return answer(
+      return response(
         302,
         {
           ...html,
@@ -94,11 +94,11 @@ export function asExpected(row: ExpectedResponse): ProbeOutcome {
         { protocol: scheme === "https" ? "HTTP/2" : "HTTP/1.1" },
       );
     default:
-      return answer(200);
+      return response(200);
   }
 }
 
-/** The rows of a config with what came; what a row is about may get another answer than it should. */
+/** The rows of a config with what came; what a row is about may get another response than it should. */
 export function responsesOf(
   config: ProxyConfig,
   others: Partial<Record<Subject | "all", ProbeOutcome>> = {},
@@ -139,7 +139,7 @@ export const HEALTHY: Evidence = {
   sockets: [{ address: "0.0.0.0", port: 80 }],
   settings: { deviations: [], problems: [], database: "The database stores no other values." },
   trees: { looked: 3, violations: [], unseen: [] } as unknown as NonNullable<Evidence["trees"]>,
-  publicAddresses: [{ address: ADDRESS, own: true, outcome: answer(200) }],
+  publicAddresses: [{ address: ADDRESS, own: true, outcome: response(200) }],
   drift: { store: [], files: [], units: [], firewall: [], running: [] },
   logs: [],
   ownAddresses: new Set([ADDRESS, "127.0.0.1", "::1", "fe80::1"]),

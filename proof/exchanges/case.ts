@@ -16,7 +16,7 @@ export type Protocol = "http" | "https" | "h2";
 
 export interface ClientScript {
   readonly protocol: Protocol;
-  /** Requests go out without waiting for answers; over HTTP/2 their frames alternate. */
+  /** Requests go out without waiting for responses; over HTTP/2 their frames alternate. */
   readonly pipelined: boolean;
   readonly splits: Splits;
   /** The client leaves before it is done. */
@@ -40,7 +40,7 @@ export type Splits =
   | { readonly kind: "some"; readonly at: readonly number[] };
 
 export interface Abort {
-  /** What has to have happened: a part of the input sent, or bytes of answers received. */
+  /** What has to have happened: a part of the input sent, or bytes of responses received. */
   readonly after: { readonly sent: number } | { readonly received: number };
   readonly how: "end" | "reset" | "destroy";
 }
@@ -55,7 +55,7 @@ export interface ExchangeScript {
   readonly expect: "none" | "sends" | "waits";
   readonly body: BodyScript | undefined;
   readonly tunnel: TunnelScript;
-  readonly answer: AnswerScript;
+  readonly response: ResponseScript;
 }
 
 export interface BodyScript {
@@ -81,12 +81,12 @@ export interface TunnelScript {
   /** Bytes of the client, and of the upstream. */
   readonly up: number;
   readonly down: number;
-  /** The client does not wait for the answer. */
+  /** The client does not wait for the response. */
   readonly early: boolean;
   readonly endedBy: "client" | "upstream";
 }
 
-export interface AnswerScript {
+export interface ResponseScript {
   /** With the request's head, half of its body, or all of it. */
   readonly when: "head" | "half" | "complete";
   /** What waits until all clients have sent what they will: all of it, or half of its body. `forever`: until the end. */
@@ -99,16 +99,16 @@ export interface AnswerScript {
   readonly piece: number;
   /** Pieces are written a moment apart. */
   readonly apart: boolean;
-  readonly flaw: AnswerFlaw;
+  readonly flaw: ResponseFlaw;
   /** Connection goes on, is closed as announced, is closed unannounced at once or a moment later, or reset. */
   readonly then: "keep" | "close" | "quit" | "soon" | "reset";
 }
 
-export type AnswerFlaw =
+export type ResponseFlaw =
   | "none"
   /** The connection ends too early. */
   | "short"
-  /** Bytes after the answer, in the same write. */
+  /** Bytes after the response, in the same write. */
   | "long"
   /** The same a moment later, in a write of their own. */
   | "late"
@@ -131,17 +131,17 @@ export const idOf = (index: number, client: number, exchange: number): string =>
 
 /**
  * Bytes that tell whose they are, and in which order: no two ids have the same, and the very first ones differ.
- * @param what `body`, `answer`, `up` or `down`: every direction has its own
+ * @param what `body`, `response`, `up` or `down`: every direction has its own
  */
-export function bytesOf(what: "body" | "answer" | "up" | "down", id: string, length: number): Buffer {
+export function bytesOf(what: "body" | "response" | "up" | "down", id: string, length: number): Buffer {
   const from = [...`${what}${id}`].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 9973, 7);
   const text = `${String.fromCharCode(97 + (from % 26))}${what}:${id};`;
   return Buffer.alloc(length, text, "latin1");
 }
 
-/** Whether an answer has no body by its status or its request's method, whatever its fields say. */
-export const isBodiless = ({ method, answer }: ExchangeScript): boolean =>
-  method === "HEAD" || answer.status === 204 || answer.status === 304;
+/** Whether a response has no body by its status or its request's method, whatever its fields say. */
+export const isBodiless = ({ method, response }: ExchangeScript): boolean =>
+  method === "HEAD" || response.status === 204 || response.status === 304;
 
 /** Whether it asks for a tunnel: only an HTTP/1.1 GET without a body, or an extended CONNECT without a length, can. */
 export function isUpgrade({ protocol }: ClientScript, { upgrade, method, body }: ExchangeScript): boolean {
@@ -150,9 +150,11 @@ export function isUpgrade({ protocol }: ClientScript, { upgrade, method, body }:
   return protocol !== "h2" && method === "GET" && body.framing === "length" && body.bytes === 0;
 }
 
-/** Whether the answer opens it. */
+/** Whether the response opens it. */
 export const opensTunnel = (client: ClientScript, exchange: ExchangeScript): boolean =>
-  isUpgrade(client, exchange) && exchange.answer.status === 101 && TARGETS[exchange.to].answers === "lane";
+  isUpgrade(client, exchange) &&
+  exchange.response.status === 101 &&
+  TARGETS[exchange.to].answeredBy === "lane";
 
 /** Whether a body, as it is sent, ends as it says. */
 export function isComplete({ protocol }: ClientScript, body: BodyScript): boolean {

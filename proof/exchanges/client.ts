@@ -10,9 +10,9 @@ import { TARGETS } from "./targets.js";
 export interface Outcome {
   informational: number[];
   status: number | undefined;
-  /** `X-Id`: whose answer it says to be. */
+  /** `X-Id`: whose response it says to be. */
   id: string | undefined;
-  /** The answer says that the connection closes. */
+  /** The response says that the connection closes. */
   closes: boolean;
   body: Buffer[];
   /** Complete as far as a client can see; `cut` where it can see that it is not. */
@@ -36,7 +36,7 @@ export interface Ports {
 /** A moment in which the proxy reads what was sent. */
 const MOMENT_MS = 1;
 /**
- * So long the proxy waits for answers to a client that has ended its side, which may be gone: a second, by a clock that
+ * So long the proxy waits for responses to a client that has ended its side, which may be gone: a second, by a clock that
  * may be a quarter of a second behind when the wait begins.
  */
 const HALF_CLOSED_MS = 750;
@@ -99,7 +99,7 @@ export abstract class Client {
         resolve();
       });
     });
-    // A reset is seen as an answer that is cut.
+    // A reset is seen as a response that is cut.
     this.socket.on("error", () => undefined);
     this.socket.on("data", (bytes: Buffer) => this.receive(bytes));
   }
@@ -165,7 +165,7 @@ export abstract class Client {
     if (after !== undefined) {
       const { exchange, what } = after;
       const answered = (): boolean => this.outcomes[exchange]!.end !== "none";
-      if (what === "answer") await this.until(answered);
+      if (what === "response") await this.until(answered);
       else {
         await this.until(() => this.opened(exchange, what) !== undefined);
         // HTTP/2 goes on with its other streams.

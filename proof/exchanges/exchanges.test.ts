@@ -18,16 +18,16 @@ describe("a case", () => {
     expect(caseAt(SEED + 1, 345).clients).not.toEqual(cases[345]!.clients);
   });
 
-  test("covers every protocol, kind of body, answer and flaw within a few hundred", () => {
+  test("covers every protocol, kind of body, response and flaw within a few hundred", () => {
     const all = cases.flatMap(exchanges);
     const found = (values: readonly unknown[]): unknown[] => [...new Set(values)].sort();
     expect(found(cases.flatMap(({ clients }) => clients.map(({ protocol }) => protocol)))).toHaveLength(3);
     expect(found(all.map(({ body }) => body?.end))).toHaveLength(6);
-    expect(found(all.map(({ answer }) => answer.flaw))).toHaveLength(9);
-    expect(found(all.map(({ answer }) => `${answer.when} ${answer.then}`))).toHaveLength(15);
+    expect(found(all.map(({ response }) => response.flaw))).toHaveLength(9);
+    expect(found(all.map(({ response }) => `${response.when} ${response.then}`))).toHaveLength(15);
     expect(found(all.map(({ to }) => to))).toHaveLength(Object.keys(TARGETS).length);
-    expect(found(all.map(({ answer }) => answer.held))).toHaveLength(4);
-    expect(all.some(({ upgrade, answer }) => upgrade && answer.status === 101)).toBe(true);
+    expect(found(all.map(({ response }) => response.held))).toHaveLength(4);
+    expect(all.some(({ upgrade, response }) => upgrade && response.status === 101)).toBe(true);
     expect(all.some(({ body }) => body !== undefined && body.off > 0)).toBe(true);
     expect(all.some(({ to, body }) => to === "limited" && body?.framing === "chunked")).toBe(true);
   });
@@ -62,7 +62,7 @@ test("the first byte of a message already shows which exchange it belongs to", (
   const ids = Array.from({ length: 26 }, (_, n) => idOf(n, 0, 0));
   const first = new Set(ids.map((id) => bytesOf("body", id, 1).toString()));
   expect(first.size).toBeGreaterThan(10);
-  expect(bytesOf("body", ids[0]!, 40)).not.toEqual(bytesOf("answer", ids[0]!, 40));
+  expect(bytesOf("body", ids[0]!, 40)).not.toEqual(bytesOf("response", ids[0]!, 40));
 });
 
 describe("the strict reader", () => {
@@ -107,7 +107,7 @@ describe("a line of the error log", () => {
       ({ abort, exchanges }) =>
         abort === undefined &&
         exchanges.every(
-          ({ body, answer }) => body === undefined && answer.flaw === "none" && answer.then === "keep",
+          ({ body, response }) => body === undefined && response.flaw === "none" && response.then === "keep",
         ),
     ),
   );
@@ -124,7 +124,7 @@ describe("a line of the error log", () => {
   });
 
   test("that its script explains is not a finding", () => {
-    const [played] = cases.filter(({ clients }) => clients[0]!.exchanges[0]!.answer.flaw === "garbage");
+    const [played] = cases.filter(({ clients }) => clients[0]!.exchanges[0]!.response.flaw === "garbage");
     const said = line("error", "upstream sent an invalid response").replace(
       `/${plain}.`,
       `/${played!.index}.`,

@@ -1,4 +1,4 @@
-import { isWhole } from "./answer.js";
+import { isWhole } from "./response.js";
 import {
   type Case,
   type ClientScript,
@@ -42,9 +42,10 @@ export function isBroken(client: ClientScript, exchange: ExchangeScript): boolea
 }
 
 /** Whether an upstream closes a connection that may be in use again by then. */
-export const quits = ({ answer }: ExchangeScript): boolean =>
-  answer.flaw === "late" ||
-  (answer.flaw === "none" && (answer.then === "quit" || answer.then === "soon" || answer.then === "reset"));
+export const quits = ({ response }: ExchangeScript): boolean =>
+  response.flaw === "late" ||
+  (response.flaw === "none" &&
+    (response.then === "quit" || response.then === "soon" || response.then === "reset"));
 
 /** Whether it may meet a connection that is being closed, and not be sent again. */
 export function isExposed(
@@ -56,7 +57,7 @@ export function isExposed(
   const earlier = together ? [] : clients.slice(0, clients.indexOf(client));
   return (
     others.some(({ exchanges }) => exchanges.some((other) => other !== exchange && quits(other))) ||
-    earlier.some(({ exchanges }) => exchanges.some(({ answer }) => answer.then === "soon"))
+    earlier.some(({ exchanges }) => exchanges.some(({ response }) => response.then === "soon"))
   );
 }
 
@@ -76,9 +77,9 @@ export function faultsOf(played: Case, client: ClientScript, exchange: ExchangeS
   return {
     client: isBroken(client, exchange) || client.abort !== undefined || mayTimeOut(exchange),
     upstream:
-      TARGETS[exchange.to].answers === "nobody" ||
-      exchange.answer.held === "forever" ||
-      exchange.answer.informational.length > INFORMATIONAL_MAX ||
+      TARGETS[exchange.to].answeredBy === "none" ||
+      exchange.response.held === "forever" ||
+      exchange.response.informational.length > INFORMATIONAL_MAX ||
       !isWhole(exchange) ||
       quits(exchange) ||
       isExposed(played, client, exchange) ||
@@ -87,9 +88,9 @@ export function faultsOf(played: Case, client: ClientScript, exchange: ExchangeS
   };
 }
 
-/** An answer of the wrong kind: 101 to who did not ask for it, or success to who asked for a tunnel over HTTP/2. */
+/** A response of the wrong kind: 101 to who did not ask for it, or success to who asked for a tunnel over HTTP/2. */
 export function isUnasked(client: ClientScript, exchange: ExchangeScript): boolean {
-  const { status } = exchange.answer;
+  const { status } = exchange.response;
   if (!isUpgrade(client, exchange)) return status === 101;
   return client.protocol === "h2" && status >= 200 && status < 300;
 }

@@ -11,7 +11,7 @@ import {
   type TunnelScript,
 } from "./case.js";
 import { isBroken } from "./faults.js";
-import { answerBy, FINE_BYTES, lengthBy } from "./generateAnswer.js";
+import { responseBy, FINE_BYTES, lengthBy } from "./generateResponse.js";
 import { http2Turns } from "./http2Input.js";
 import { http1Turns, LANE_MIN } from "./input.js";
 import { type Target, TARGETS } from "./targets.js";
@@ -72,14 +72,19 @@ class Maker {
     return { together: chance.is(0.3), clients };
   }
 
-  /** Its answer is not over before everybody has done what they will. */
+  /** Its response is not over before everybody has done what they will. */
   private runningClient(protocol: Protocol): ClientScript {
     const warming = this.warmingClient();
     const [exchange] = warming.exchanges;
     const bytes = 2 + lengthBy(this.chance, true);
     const held = this.chance.of<"head" | "half">("head", "half", "half");
-    const answer = { ...exchange!.answer, held, bytes, piece: Math.ceil(bytes / this.chance.of(1, 2, 20)) };
-    return { ...warming, protocol, exchanges: [{ ...exchange!, answer }] };
+    const response = {
+      ...exchange!.response,
+      held,
+      bytes,
+      piece: Math.ceil(bytes / this.chance.of(1, 2, 20)),
+    };
+    return { ...warming, protocol, exchanges: [{ ...exchange!, response }] };
   }
 
   /** The first holds the only connection to the upstream; others wait for it, until they are served or refused. */
@@ -97,9 +102,9 @@ class Maker {
 
   /** Leaves the upstream a connection that waits to be used again. */
   private warmingClient(): ClientScript {
-    const { answer, tunnel } = this.exchange("http", false, true);
+    const { response, tunnel } = this.exchange("http", false, true);
     const kept = {
-      ...answer,
+      ...response,
       ...({ status: 200, flaw: "none", then: "keep", when: "complete", held: "no" } as const),
       ...({ informational: [], apart: false, framing: "length" } as const),
     };
@@ -110,7 +115,7 @@ class Maker {
       splits: { kind: "joined" },
       abort: undefined,
       windowBytes: 65_535,
-      exchanges: [{ ...plain, body: undefined, tunnel, answer: kept }],
+      exchanges: [{ ...plain, body: undefined, tunnel, response: kept }],
     };
   }
 
@@ -121,7 +126,7 @@ class Maker {
       abort: undefined,
       exchanges: client.exchanges.slice(0, 2).map((exchange) => ({
         ...unheld(exchange),
-        to: TARGETS[exchange.to].answers === "lane" ? exchange.to : "plain",
+        to: TARGETS[exchange.to].answeredBy === "lane" ? exchange.to : "plain",
         tunnel: { ...exchange.tunnel, up: Math.min(exchange.tunnel.up, SMALL_BYTES) },
         body: exchange.body === undefined ? undefined : smaller(exchange.body),
       })),
@@ -156,7 +161,7 @@ class Maker {
   /** Who is sure to be refused, or to leave, may never be answered: nothing else ends what the upstream has begun. */
   private given(client: ClientScript, exchange: ExchangeScript): ExchangeScript {
     return isGivenUp(client, exchange) && this.chance.is(0.35)
-      ? { ...exchange, answer: { ...exchange.answer, held: "forever" } }
+      ? { ...exchange, response: { ...exchange.response, held: "forever" } }
       : exchange;
   }
 
@@ -187,7 +192,7 @@ class Maker {
   private exchange(protocol: Protocol, last: boolean, aborted: boolean, route?: Target): ExchangeScript {
     const { chance } = this;
     const to = route ?? this.target();
-    const isFile = TARGETS[to].answers === "file";
+    const isFile = TARGETS[to].answeredBy === "file";
     const mayBreak = (last || protocol === "h2") && !aborted;
     const upgrade = chance.is(0.15) && (last || protocol === "h2");
     const method =
@@ -214,7 +219,7 @@ class Maker {
       expect: body !== undefined && chance.is(0.12) ? chance.of("sends", "waits") : "none",
       body,
       tunnel,
-      answer: answerBy(chance, upgrade && (body === undefined || body.bytes === 0), method === "HEAD"),
+      response: responseBy(chance, upgrade && (body === undefined || body.bytes === 0), method === "HEAD"),
     };
   }
 
@@ -224,7 +229,7 @@ class Maker {
     const limited = bodyBytesMax !== undefined;
     // Without a length, DATA of an extended CONNECT is its tunnel's.
     const framing: BodyScript["framing"] = connects ? "length" : chance.of("length", "chunked");
-    const breaks = mayBreak && chance.is(TARGETS[to].answers === "file" ? 0.6 : 0.3);
+    const breaks = mayBreak && chance.is(TARGETS[to].answeredBy === "file" ? 0.6 : 0.3);
     const bytes = limited ? chance.upTo(bodyBytesMax * 2) : lengthBy(chance, !http2);
     const silent = mayBreak && bodyTimeoutMs !== undefined && chance.is(0.4);
     const broken = silent ? SILENT : breaks ? this.breakage(http2, framing, bytes) : {};
@@ -284,10 +289,10 @@ const SILENT = { end: "never", off: 0, flaw: "none" } as const;
 
 const unheld = (exchange: ExchangeScript): ExchangeScript => ({
   ...exchange,
-  answer: { ...exchange.answer, held: "no" },
+  response: { ...exchange.response, held: "no" },
 });
 
-/** Whether an exchange ends without its answer, however long that takes. */
+/** Whether an exchange ends without its response, however long that takes. */
 function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
   const { abort, pipelined, exchanges, protocol } = client;
   const { body, to, expect } = exchange;
@@ -316,12 +321,12 @@ const smaller = (body: BodyScript): BodyScript => {
   };
 };
 
-/** Small, but no answer takes more than a few dozen updates of it. */
+/** Small, but no response takes more than a few dozen updates of it. */
 const smallWindow = (exchanges: readonly ExchangeScript[]): number =>
   Math.max(
     100,
-    ...exchanges.map(({ answer, tunnel, to }) =>
-      Math.ceil(Math.max(answer.bytes, tunnel.down, TARGETS[to].own?.body?.length ?? 0) / 30),
+    ...exchanges.map(({ response, tunnel, to }) =>
+      Math.ceil(Math.max(response.bytes, tunnel.down, TARGETS[to].own?.body?.length ?? 0) / 30),
     ),
   );
 

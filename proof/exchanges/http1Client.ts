@@ -3,7 +3,7 @@ import { Client, isTimedOut, noOutcome, type Outcome, type Ports } from "./clien
 import type { Turn } from "./input.js";
 import { type BodyKind, framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
 
-/** A client over HTTP/1.1, which reads its answers strictly. */
+/** A client over HTTP/1.1, which reads its responses strictly. */
 export class Http1Client extends Client {
   private readonly reader = new MessageReader(this);
   private at = 0;

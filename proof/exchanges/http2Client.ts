@@ -73,14 +73,14 @@ export class Http2Client extends Client {
     else if (type === Frame.DATA) this.data(flags, stream, payload);
     else if (type === Frame.RST_STREAM) {
       const [, outcome] = this.stream(stream);
-      // Behind a whole answer it only stops the body (RFC 9113, 8.1).
+      // Behind a whole response it only stops the body (RFC 9113, 8.1).
       if (outcome.end === "none") outcome.end = "cut";
     } else if (type === Frame.GOAWAY) this.goaway(payload.readUInt32BE(0), payload.readUInt32BE(4));
     else if (type === Frame.CONTINUATION || type === Frame.PUSH_PROMISE)
       throw new Violation(`frame of type ${type}`);
   }
 
-  /** What it says is not served gets no answer. */
+  /** What it says is not served gets no response. */
   private goaway(last: number, error: number): void {
     if (error !== 0 && this.script.abort === undefined) throw new Violation(`GOAWAY with error ${error}`);
     this.lastServed = Math.min(this.lastServed, last);

@@ -49,7 +49,7 @@ export function http2Turns(index: number, c: number, client: ClientScript, lane:
 function answered({ exchanges }: ClientScript, e: number): Turn["after"] {
   const end = exchanges[e]!.body?.end;
   const timed = TARGETS[exchanges[e]!.to].bodyTimeoutMs !== undefined;
-  return (end === "never" && !timed) || end === "reset" ? undefined : { exchange: e, what: "answer" };
+  return (end === "never" && !timed) || end === "reset" ? undefined : { exchange: e, what: "response" };
 }
 
 /** What is sent at once, and what waits for a 100 or for the tunnel. */

@@ -11,8 +11,10 @@ import { pathOf } from "./targets.js";
 
 /** What a client sends, in turns: each begins when its condition holds. */
 export interface Turn {
-  /** Undefined: at once. `continue`: a 100; its turn is left out where the answer came instead. */
-  readonly after: { readonly exchange: number; readonly what: "answer" | "continue" | "tunnel" } | undefined;
+  /** Undefined: at once. `continue`: a 100; its turn is left out where the response came instead. */
+  readonly after:
+    | { readonly exchange: number; readonly what: "response" | "continue" | "tunnel" }
+    | undefined;
   readonly parts: readonly Part[];
 }
 
@@ -65,7 +67,7 @@ export function http1Turns(index: number, c: number, client: ClientScript, lane:
     const id = idOf(index, c, e);
     const add = (bytes: Buffer, wholeWith?: number): void =>
       void parts.push({ exchange: e, bytes, wholeWith });
-    if (e > 0 && !client.pipelined) turn({ exchange: e - 1, what: "answer" });
+    if (e > 0 && !client.pipelined) turn({ exchange: e - 1, what: "response" });
     const body = exchange.body === undefined ? [] : http1Body(id, exchange.body);
     const head = Buffer.from(http1Head(exchange, id, lane), "latin1");
     add(

@@ -1,4 +1,4 @@
-import { isWhole } from "./answer.js";
+import { isWhole } from "./response.js";
 import {
   bytesOf,
   type Case,
@@ -51,7 +51,7 @@ export function judge(played: Case, clients: readonly Client[], seen: readonly S
           (script.abort === undefined && facts.outcome.end !== "complete") ||
           isBroken(script, exchange) ||
           (exchange.body?.off ?? 0) > 0;
-      mayLapse ||= script.protocol !== "h2" && mayTimeOut(exchange) && exchange.answer.when !== "complete";
+      mayLapse ||= script.protocol !== "h2" && mayTimeOut(exchange) && exchange.response.when !== "complete";
       return [...judgeUpstream(facts), ...judgeClient(facts)].map((fault) => `${id}: ${fault}`);
     });
     const more = client.outcomes.slice(script.exchanges.length).flatMap((outcome) => extra(script, outcome));
@@ -109,25 +109,25 @@ function judgeClient(facts: Facts): string[] {
   return judgeSilence(facts);
 }
 
-/** An answer that says to be the upstream's. */
+/** A response that says to be the upstream's. */
 function judgeOwn(facts: Facts): string[] {
   const { id, exchange, script, outcome, over } = facts;
-  const { answer } = exchange;
+  const { response } = exchange;
   const tunnel = opensTunnel(script, exchange);
-  const status = tunnel && script.protocol === "h2" ? 200 : answer.status;
+  const status = tunnel && script.protocol === "h2" ? 200 : response.status;
   if (over) return ["answered although the connection was over"];
   if (isTunnelUnopened(facts)) return ["a tunnel is granted that the upstream did not open"];
-  if (answer.held === "forever") return ["answered with what nobody sent"];
+  if (response.held === "forever") return ["answered with what nobody sent"];
   if (outcome.status !== status) return [`status ${outcome.status} in place of ${status}`];
-  const bytes = tunnel ? exchange.tunnel.down : isBodiless(exchange) ? 0 : answer.bytes;
-  const whole = bytesOf(tunnel ? "down" : "answer", id, bytes);
+  const bytes = tunnel ? exchange.tunnel.down : isBodiless(exchange) ? 0 : response.bytes;
+  const whole = bytesOf(tunnel ? "down" : "response", id, bytes);
   const body = Buffer.concat(outcome.body);
   if (!whole.subarray(0, body.length).equals(body))
     return [`a body that is not its own, after ${body.length} bytes of ${bytes}`];
   const short = outcome.end === "complete" && body.length < bytes;
   if (short && !(tunnel && mayFail(facts)) && !isEndedByAnother(facts))
     return [`looks complete with ${body.length} bytes of ${bytes}`];
-  if (outcome.end === "complete" && !tunnel && !isWhole(exchange) && answer.then !== "reset")
+  if (outcome.end === "complete" && !tunnel && !isWhole(exchange) && response.then !== "reset")
     return ["looks complete, though the upstream broke it off"];
   if (outcome.end !== "complete" && !mayFail(facts)) return [`cut after ${body.length} bytes of ${bytes}`];
   if (outcome.closes && !mayClose(facts)) return ["closes the connection for no reason"];
@@ -135,12 +135,12 @@ function judgeOwn(facts: Facts): string[] {
 }
 
 /**
- * The upstream ends a connection a moment after an answer, and another answer has begun on it by then. If that one ends
+ * The upstream ends a connection a moment after a response, and another response has begun on it by then. If that one ends
  * with its connection, nothing shows that it is not whole (RFC 9112, 8).
  */
 const isEndedByAnother = ({ played, exchange }: Facts): boolean =>
-  exchange.answer.framing === "close" &&
-  played.clients.some(({ exchanges }) => exchanges.some(({ answer }) => answer.then === "soon"));
+  exchange.response.framing === "close" &&
+  played.clients.some(({ exchanges }) => exchanges.some(({ response }) => response.then === "soon"));
 
 /** Success opens a tunnel for who asks for one over HTTP/2 (RFC 8441, 5), whoever answers. */
 function isTunnelUnopened({ exchange, script, outcome }: Facts): boolean {
@@ -150,13 +150,13 @@ function isTunnelUnopened({ exchange, script, outcome }: Facts): boolean {
 
 /** The status of a route that the proxy answers by itself. */
 function ownStatus({ exchange, script }: Facts): number {
-  const { own, answers } = TARGETS[exchange.to];
+  const { own, answeredBy } = TARGETS[exchange.to];
   const connects = script.protocol === "h2" && exchange.upgrade;
   const method = connects ? "CONNECT" : exchange.method;
-  return answers === "file" && method !== "GET" && method !== "HEAD" ? 405 : own!.status;
+  return answeredBy === "file" && method !== "GET" && method !== "HEAD" ? 405 : own!.status;
 }
 
-/** The answer of such a route. */
+/** The response of such a route. */
 function judgeProxys(facts: Facts, expected: Buffer | undefined): string[] {
   const { outcome, exchange } = facts;
   if (facts.over) return ["answered although the connection was over"];
@@ -178,20 +178,20 @@ function judgeProxys(facts: Facts, expected: Buffer | undefined): string[] {
 
 const NONE = Buffer.alloc(0);
 
-/** An answer of the proxy's own. */
+/** A response of the proxy's own. */
 function judgeRefusal(facts: Facts): string[] {
   const { exchange, script, outcome } = facts;
   const { client, upstream, busy } = faultsOf(facts.played, script, exchange);
-  const { answers } = TARGETS[exchange.to];
+  const { answeredBy } = TARGETS[exchange.to];
   const connects = script.protocol === "h2" && exchange.upgrade;
   const allowed = [
     ...(client ? [400, 408] : []),
     ...(isOverLimit(exchange) ? [413] : []),
-    ...(isRefused(script, exchange) || (answers === "proxy" && connects) ? [501] : []),
+    ...(isRefused(script, exchange) || (answeredBy === "proxy" && connects) ? [501] : []),
     ...(exchange.upgrade && exchange.body !== undefined ? [400] : []),
     // 101 to a request that asked for nothing, too.
-    ...(upstream && answers === "lane" ? [502] : []),
-    ...(answers === "nobody" ? [504] : []),
+    ...(upstream && answeredBy === "lane" ? [502] : []),
+    ...(answeredBy === "none" ? [504] : []),
     ...(busy ? [503] : []),
     ...(facts.over ? [400] : []),
   ];
@@ -204,25 +204,25 @@ function judgeSilence(facts: Facts): string[] {
   return client || over || mayLapse || forsaken || refused ? [] : ["no response"];
 }
 
-/** Whether the answer may be less than whole. */
+/** Whether the response may be less than whole. */
 function mayFail({ played, script, exchange, over }: Facts): boolean {
   const { client, upstream } = faultsOf(played, script, exchange);
   return client || upstream || over;
 }
 
-/** Whether a connection may close after an answer: its request is not read to its end, or not one. */
+/** Whether a connection may close after a response: its request is not read to its end, or not one. */
 function mayClose(facts: Facts): boolean {
   const { exchange, script } = facts;
   return (
     mayFail(facts) ||
-    exchange.answer.when !== "complete" ||
+    exchange.response.when !== "complete" ||
     exchange.upgrade ||
     exchange.expect !== "none" ||
     script.exchanges.some(({ body }) => body !== undefined && (body.off !== 0 || !isComplete(script, body)))
   );
 }
 
-/** What comes after the last answer: a refusal of what follows it, or nothing. */
+/** What comes after the last response: a refusal of what follows it, or nothing. */
 function extra(script: ClientScript, { status, id }: Outcome): string[] {
   const last = script.exchanges.at(-1)!;
   const garbage =

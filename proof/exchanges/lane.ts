@@ -51,7 +51,7 @@ export class Lane {
     return found;
   }
 
-  /** Resolves when the first answer that is held is under way, or will not be. */
+  /** Resolves when the first response that is held is under way, or will not be. */
   private async underWay(): Promise<void> {
     await Promise.race([this.upstream.holding.opened, sleep(HELD_MS)]);
   }
@@ -120,9 +120,9 @@ export class Lane {
       const { plainPort } = this.ports();
       const asked = request(
         { port: plainPort, host: "127.0.0.1", path: "/here", agent: this.agent },
-        (answer) => {
-          answer.resume();
-          answer.on("close", resolve);
+        (response) => {
+          response.resume();
+          response.on("close", resolve);
         },
       );
       // The proxy is gone: the case says so.
@@ -135,7 +135,7 @@ export class Lane {
 /** Answers are held for so long at most: a client may wait for one of them before it goes on. */
 const HELD_MS = 1_000;
 
-const isHeld = ({ answer }: ExchangeScript): boolean => answer.held !== "no";
+const isHeld = ({ response }: ExchangeScript): boolean => response.held !== "no";
 
 /** Numbers of the clients that play at the same time, in order. */
 const groupsOf = ({ clients, together }: Case): number[][] =>

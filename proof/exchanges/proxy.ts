@@ -102,7 +102,7 @@ const DEAF_QUEUE = 4;
 
 /** Nothing is closed for idleness while a case runs, however slow the machine is. */
 const IDLE_MS = 60_000;
-/** Longer than answers are held. */
+/** Longer than responses are held. */
 const QUEUE_MS = 1_500;
 const CONNECT_MS = 400;
 

@@ -16,15 +16,15 @@ export type Target =
 export interface TargetFacts {
   /** Begins the path. */
   readonly letter: string;
-  /** Who answers: the lane's upstream, nobody, or the proxy itself. */
-  readonly answers: "lane" | "nobody" | "file" | "proxy";
+  /** Who answers: the lane's upstream, none, or the proxy. */
+  readonly answeredBy: "lane" | "none" | "file" | "proxy";
   /** The longest request body; undefined for any. */
   readonly bodyBytesMax?: number;
   /** How long the client may be silent within a body; undefined for longer than anything is played. */
   readonly bodyTimeoutMs?: number;
   /** Its upstream has one connection at a time, for which requests wait. */
   readonly narrow?: boolean;
-  /** What the proxy answers by itself. */
+  /** What the proxy answers without an upstream. */
   readonly own?: { readonly status: number; readonly body: Buffer | undefined };
 }
 
@@ -40,31 +40,31 @@ const SMALL_BYTES = 3_000;
 const fileOf = (bytes: number, text: string): Buffer => Buffer.alloc(bytes, text, "latin1");
 
 export const TARGETS: Readonly<Record<Target, TargetFacts>> = {
-  plain: { letter: "e", answers: "lane" },
-  limited: { letter: "m", answers: "lane", bodyBytesMax: LIMITED_BYTES },
-  timed: { letter: "t", answers: "lane", bodyTimeoutMs: BODY_TIMEOUT_MS },
-  narrow: { letter: "n", answers: "lane", narrow: true },
+  plain: { letter: "e", answeredBy: "lane" },
+  limited: { letter: "m", answeredBy: "lane", bodyBytesMax: LIMITED_BYTES },
+  timed: { letter: "t", answeredBy: "lane", bodyTimeoutMs: BODY_TIMEOUT_MS },
+  narrow: { letter: "n", answeredBy: "lane", narrow: true },
   tight: {
     letter: "w",
-    answers: "lane",
+    answeredBy: "lane",
     narrow: true,
     bodyBytesMax: LIMITED_BYTES,
     bodyTimeoutMs: BODY_TIMEOUT_MS,
   },
   /** It never takes a connection from its queue. */
-  deaf: { letter: "d", answers: "nobody" },
-  large: { letter: "l", answers: "file", own: { status: 200, body: fileOf(LARGE_BYTES, "large file;") } },
-  small: { letter: "s", answers: "file", own: { status: 200, body: fileOf(SMALL_BYTES, "small file;") } },
-  fixed: { letter: "f", answers: "proxy", own: { status: 200, body: Buffer.from(FIXED) } },
-  elsewhere: { letter: "r", answers: "proxy", own: { status: 307, body: undefined } },
+  deaf: { letter: "d", answeredBy: "none" },
+  large: { letter: "l", answeredBy: "file", own: { status: 200, body: fileOf(LARGE_BYTES, "large file;") } },
+  small: { letter: "s", answeredBy: "file", own: { status: 200, body: fileOf(SMALL_BYTES, "small file;") } },
+  fixed: { letter: "f", answeredBy: "proxy", own: { status: 200, body: Buffer.from(FIXED) } },
+  elsewhere: { letter: "r", answeredBy: "proxy", own: { status: 307, body: undefined } },
 };
 
 const byLetter = new Map(Object.values(TARGETS).map((facts) => [facts.letter, facts]));
 
 /** What follows the host in a request. */
 export function pathOf(lane: number, id: string, to: Target): string {
-  const { letter, answers } = TARGETS[to];
-  return `/${letter}${lane}/${answers === "file" ? "file?" : ""}${id}`;
+  const { letter, answeredBy } = TARGETS[to];
+  return `/${letter}${lane}/${answeredBy === "file" ? "file?" : ""}${id}`;
 }
 
 /** Lane and id in such a path, and its target's facts. */
@@ -75,23 +75,25 @@ export function readPath(path: string): { lane: number; id: string; facts: Targe
 }
 
 /** Name of the upstream of a route. */
-export function upstreamOf(lane: number, { answers, narrow }: TargetFacts): string {
-  if (answers === "nobody") return "deaf";
+export function upstreamOf(lane: number, { answeredBy, narrow }: TargetFacts): string {
+  if (answeredBy === "none") return "deaf";
   return `${narrow === true ? "narrow" : "lane"}${lane}`;
 }
 
 /** The route of a lane. @param folder where the files lie, in a directory each */
 export function routeOf(lane: number, to: Target, folder: string): RouteInput {
   const facts = TARGETS[to];
-  const { letter, answers, bodyBytesMax, bodyTimeoutMs, own } = facts;
+  const { letter, answeredBy, bodyBytesMax, bodyTimeoutMs, own } = facts;
   const route = {
     name: `${letter}${lane}`,
     path: `/${letter}${lane}`,
     ...(bodyBytesMax === undefined ? {} : { requestBodyBytesMax: bodyBytesMax }),
     ...(bodyTimeoutMs === undefined ? {} : { requestBodyTimeoutMs: bodyTimeoutMs }),
   };
-  if (answers === "file") return { ...route, action: { type: "staticFiles", directory: `${folder}/${to}` } };
-  if (answers !== "proxy") return { ...route, action: { type: "proxy", upstream: upstreamOf(lane, facts) } };
+  if (answeredBy === "file")
+    return { ...route, action: { type: "staticFiles", directory: `${folder}/${to}` } };
+  if (answeredBy !== "proxy")
+    return { ...route, action: { type: "proxy", upstream: upstreamOf(lane, facts) } };
   if (own!.body === undefined)
     return { ...route, action: { type: "redirect", status: 307, host: "elsewhere.test" } };
   return { ...route, action: { type: "respond", status: own!.status, body: own!.body.toString() } };
@@ -99,7 +101,7 @@ export function routeOf(lane: number, to: Target, folder: string): RouteInput {
 
 /** Names and contents of the files, below the folder of {@link routeOf}. */
 export const FILES: Readonly<Record<string, Buffer>> = Object.fromEntries(
-  Object.entries(TARGETS).flatMap(([to, { answers, own }]) =>
-    answers === "file" ? [[`${to}/file`, own!.body!]] : [],
+  Object.entries(TARGETS).flatMap(([to, { answeredBy, own }]) =>
+    answeredBy === "file" ? [[`${to}/file`, own!.body!]] : [],
   ),
 );

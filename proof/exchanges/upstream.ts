@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Gate } from "./gate.js";
-import { type PlayedAnswer, playedAnswer } from "./answer.js";
+import { type PlayedResponse, playedResponse } from "./response.js";
 import {
-  type AnswerScript,
+  type ResponseScript,
   bytesOf,
   type Case,
   type ClientScript,
@@ -38,7 +38,7 @@ export class Upstream {
   private expected = new Map<string, Expected>();
   /** Requests of clients that left, in earlier cases. */
   private readonly left = new Set<string>();
-  /** Opens when answers that are held are under way, and the other when they may go on. */
+  /** Opens when responses that are held are under way, and the other when they may go on. */
   holding = new Gate();
   released = new Gate();
 
@@ -76,7 +76,7 @@ export class Upstream {
     this.released = new Gate();
   }
 
-  /** On connections at rest: writes what comes behind answers. @returns whether there was any */
+  /** On connections at rest: writes what comes behind responses. @returns whether there was any */
   writeLate(): boolean {
     return [...this.connections].filter((connection) => connection.writeLate()).length > 0;
   }
@@ -128,7 +128,7 @@ class UpstreamConnection {
   private tunnel: "none" | "asked" | "open" = "none";
   /** It closes or resets the connection: what arrives from here on was sent before the proxy could know. */
   private leaving = false;
-  /** What will be written behind the answer, once all is at rest; or in a moment. */
+  /** What will be written behind the response, once all is at rest; or in a moment. */
   private late: Buffer | undefined;
   private owing = false;
   /** What its body, or its side of the tunnel, has to be. */
@@ -176,7 +176,7 @@ class UpstreamConnection {
   describe(): string {
     const id = this.seen?.id ?? "none yet";
     const where = this.reader.between ? "between requests" : "in the midst of one";
-    return `connection of request ${id}: ${where}, answer ${this.answering}, ${this.retired ?? "not retired"}`;
+    return `connection of request ${id}: ${where}, response ${this.answering}, ${this.retired ?? "not retired"}`;
   }
 
   async leave(): Promise<void> {
@@ -205,7 +205,7 @@ class UpstreamConnection {
     this.seen = { id, bodyBytes: 0, complete: false };
     this.owner.seen.push(this.seen);
     this.answering = "waits";
-    // A body that nobody asked for: whoever takes the connection for one at rest has it before the next answer.
+    // A body that nobody asked for: whoever takes the connection for one at rest has it before the next response.
     if (this.owing && this.late !== undefined) this.socket.write(this.late);
     this.owing = false;
     this.late = undefined;
@@ -231,7 +231,7 @@ class UpstreamConnection {
     if ((framing ?? 0) !== announced && !(announced === "chunked" && framing === undefined))
       throw new Violation(`${id}: body of ${announced} announced as ${framing}`);
     this.whole = bytesOf("body", id, body?.bytes ?? 0);
-    if (exchange.answer.when === "head") this.answer();
+    if (exchange.response.when === "head") this.answer();
     return framing ?? 0;
   }
 
@@ -246,7 +246,7 @@ class UpstreamConnection {
     const { exchange } = this.expected!;
     if (this.tunnel === "open") {
       if (seen!.bodyBytes === whole.length && exchange.tunnel.endedBy === "upstream") this.socket.end();
-    } else if (exchange.answer.when === "half" && seen!.bodyBytes * 2 >= whole.length) this.answer();
+    } else if (exchange.response.when === "half" && seen!.bodyBytes * 2 >= whole.length) this.answer();
   }
 
   end(): void {
@@ -259,28 +259,28 @@ class UpstreamConnection {
     if (this.answering !== "waits") return;
     const { id, exchange } = this.expected!;
     this.answering = "writes";
-    if (exchange.answer.held !== "no") this.owner.holding.open();
-    if (exchange.answer.held === "forever") {
+    if (exchange.response.held !== "no") this.owner.holding.open();
+    if (exchange.response.held === "forever") {
       this.retired ??= "whose request was given up";
       return;
     }
-    const played = playedAnswer(id, exchange);
+    const played = playedResponse(id, exchange);
     const { then, opens } = played;
     // Nothing tells the proxy of an end that is not announced: a request may be on its way already.
     const unannounced =
-      exchange.answer.flaw === "none" && ["quit", "soon", "reset"].includes(exchange.answer.then);
-    if (then !== "keep" && !unannounced) this.retired ??= "whose answer was its last";
+      exchange.response.flaw === "none" && ["quit", "soon", "reset"].includes(exchange.response.then);
+    if (then !== "keep" && !unannounced) this.retired ??= "whose response was its last";
     void this.write(played, exchange).then(() => {
       this.answering = "done";
       if (this.tunnel === "asked" && opens) return this.open(id, exchange);
-      return this.afterAnswer(played, exchange);
+      return this.afterResponse(played, exchange);
     });
   }
 
-  /** What comes behind an answer, and what becomes of the connection. */
-  private async afterAnswer({ then, late }: PlayedAnswer, exchange: ExchangeScript): Promise<void> {
+  /** What comes behind a response, and what becomes of the connection. */
+  private async afterResponse({ then, late }: PlayedResponse, exchange: ExchangeScript): Promise<void> {
     this.late = late;
-    if (late !== undefined && isBodiless(exchange) && announcesBody(exchange.answer)) {
+    if (late !== undefined && isBodiless(exchange) && announcesBody(exchange.response)) {
       this.owing = true;
       await sleep(MOMENT_MS);
       if (this.owing) this.writeLate();
@@ -300,8 +300,8 @@ class UpstreamConnection {
     if (tunnel.up === 0 && tunnel.endedBy === "upstream") this.socket.end();
   }
 
-  private async write({ parts, unheld }: PlayedAnswer, { answer }: ExchangeScript): Promise<void> {
-    const { held, apart } = answer;
+  private async write({ parts, unheld }: PlayedResponse, { response }: ExchangeScript): Promise<void> {
+    const { held, apart } = response;
     const halves = held === "half" ? [parts.slice(0, unheld), parts.slice(unheld)] : [parts];
     const pieces = apart ? parts : halves.map((half) => Buffer.concat(half));
     const heldAt = apart ? unheld : halves.length - 1;
@@ -325,13 +325,13 @@ class UpstreamConnection {
 }
 
 /**
- * A request of a client that left in an earlier case. It was sent behind another one whose answer took long, so the proxy
+ * A request of a client that left in an earlier case. It was sent behind another one whose response took long, so the proxy
  * came to it before it could know.
  */
 class LateRequest extends Violation {}
 
-/** Only where an answer without a body announces one can its end not be known for sure. */
-const announcesBody = ({ framing, bytes }: AnswerScript): boolean => framing === "chunked" || bytes > 0;
+/** Only where a response without a body announces one can its end not be known for sure. */
+const announcesBody = ({ framing, bytes }: ResponseScript): boolean => framing === "chunked" || bytes > 0;
 
 const MOMENT_MS = 2;
 

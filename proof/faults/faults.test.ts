@@ -40,8 +40,8 @@ async function frontEndOf(upstream: number, options: Partial<FrontEndOptions> = 
   return frontEnd;
 }
 
-async function daemon(answer: string, address = "127.0.0.1", port = 0): Promise<Server> {
-  const server = createServer((_request, response) => response.end(answer)).listen(port, address);
+async function daemon(body: string, address = "127.0.0.1", port = 0): Promise<Server> {
+  const server = createServer((_request, response) => response.end(body)).listen(port, address);
   await once(server, "listening");
   cleanups.push(() => stop(server));
   return server;
@@ -60,14 +60,14 @@ const namedUpstreams: FrontEndOptions["change"] = (config) => ({
 
 const portOf = (server: net.Server): number => (server.address() as net.AddressInfo).port;
 
-interface Answer {
+interface Response {
   readonly status: number;
   readonly date: string;
   readonly body: string;
 }
 
-/** One request on a connection of its own; rejects if the connection ends without a whole answer. */
-async function get(port: number, path = "/sync/", from = "127.0.0.1"): Promise<Answer> {
+/** One request on a connection of its own; rejects if the connection ends without a whole response. */
+async function get(port: number, path = "/sync/", from = "127.0.0.1"): Promise<Response> {
   const socket = net.connect({ port, host: "127.0.0.1", localAddress: from });
   socket.setTimeout(20_000, () => socket.destroy(new Error("no response")));
   socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`);
@@ -81,7 +81,7 @@ async function get(port: number, path = "/sync/", from = "127.0.0.1"): Promise<A
 
 const answers = (port: number, status: number, path?: string): Promise<boolean> =>
   get(port, path).then(
-    (answer) => answer.status === status,
+    (response) => response.status === status,
     () => false,
   );
 

@@ -49,7 +49,7 @@ function send(client: RawClient, { fields, data, trailers }: Http2Case): void {
   if (trailers !== undefined) client.send(Frame.HEADERS, END_HEADERS | END_STREAM, 1, hpack(trailers));
 }
 
-/** Body of an answer on a stream, when it has ended. */
+/** Body of a response on a stream, when it has ended. */
 async function body(client: RawClient, stream: number): Promise<string> {
   await client.next((f) => f.stream === stream && (f.flags & END_STREAM) !== 0 && f.type <= Frame.HEADERS);
   const pieces = client.frames.filter((f) => f.stream === stream && f.type === Frame.DATA);

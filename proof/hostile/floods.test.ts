@@ -15,7 +15,7 @@ const MIB = 1024 * 1024;
 const GROWTH_MAX = 128 * MIB;
 /** A flood that is not cut off by then goes on for ever. */
 const FLOOD_MS = 8_000;
-/** How long another client may wait for its answer, on a machine that is as busy as the flood can make it. */
+/** How long another client may wait for its response, on a machine that is as busy as the flood can make it. */
 const PATIENCE_MS = 3_000;
 
 let stage: Stage;
@@ -23,7 +23,7 @@ beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 
 test.each(FLOODS)("$name", async ({ first, round, complaint }) => {
-  // Answers to those requests never come.
+  // Responses to those requests never come.
   stage.upstream.script = (line) => (line.includes("/sync/slow") ? { pieces: [] } : echo(line));
   const { tls } = stage;
   const logged = tls.errorLog().length;

@@ -68,7 +68,7 @@ inGroup("clients that stay within the limits", () => {
     clients.clear();
     // Those of the last test would take the places of the next.
     await eventually(() => held() === 0, "for the end of all connections");
-    await eventually(async () => (await answer()) === 200, "until it answers again");
+    await eventually(async () => (await response()) === 200, "until it answers again");
   });
 
   /** Connections that the proxy has and has not closed (`/proc/net/tcp`: established, closed by the client). */
@@ -103,7 +103,7 @@ inGroup("clients that stay within the limits", () => {
     });
   }
 
-  async function answer(): Promise<number> {
+  async function response(): Promise<number> {
     const headers = { connection: "close" };
     return fetch(`http://127.0.0.1:${ports.http}/small`, { headers }).then(
       ({ status }) => status,

@@ -20,12 +20,12 @@ let stage: Stage;
 beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 
-/** What an upstream sends first, what it repeats without end, and how the answer comes out. */
+/** What an upstream sends first, what it repeats without end, and how the response comes out. */
 const ENDLESS: readonly (readonly [name: string, first: string, repeated: string])[] = [
   ["a status line", "HTTP/1.1 200 ", "x".repeat(65_536)],
   ["one field", "HTTP/1.1 200 OK\r\nX-A: ", "x".repeat(65_536)],
   ["fields", "HTTP/1.1 200 OK\r\n", "X-A: b\r\n".repeat(8_192)],
-  ["1xx answers", "", "HTTP/1.1 100 Continue\r\n\r\n".repeat(2_048)],
+  ["1xx responses", "", "HTTP/1.1 100 Continue\r\n\r\n".repeat(2_048)],
   ["empty lines", "", "\r\n".repeat(32_768)],
   ["a chunk extension", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "x".repeat(65_536)],
   [

@@ -19,13 +19,13 @@ const DISGUISES = [
 
 test.each(DISGUISES)("a directory without its slash: %s", async (target) => {
   const { http } = stage.plain.ports;
-  const answer = await exchange(
+  const response = await exchange(
     http,
     `GET ${target} HTTP/1.1\r\nHost: sync.example\r\nConnection: close\r\n\r\n`,
   );
-  expect([301, 400, 404]).toContain(answer.status);
-  expect(answer.headers["x-injected"]).toBeUndefined();
-  if (answer.status === 301) expect(answer.headers["location"]).toMatch(/^\/[a-z]/);
+  expect([301, 400, 404]).toContain(response.status);
+  expect(response.headers["x-injected"]).toBeUndefined();
+  if (response.status === 301) expect(response.headers["location"]).toMatch(/^\/[a-z]/);
 });
 
 test.each([
@@ -36,11 +36,11 @@ test.each([
   "/sync/@evil.example",
 ])("to TLS: %s", async (target) => {
   const { http } = stage.tls.ports;
-  const answer = await exchange(
+  const response = await exchange(
     http,
     `GET ${target} HTTP/1.1\r\nHost: sync.example\r\nConnection: close\r\n\r\n`,
   );
-  expect(answer.status).toBe(301);
-  expect(answer.headers["x-injected"]).toBeUndefined();
-  expect(new URL(answer.headers["location"]!).host).toBe("sync.example");
+  expect(response.status).toBe(301);
+  expect(response.headers["x-injected"]).toBeUndefined();
+  expect(new URL(response.headers["location"]!).host).toBe("sync.example");
 });

@@ -1,5 +1,5 @@
 import { parseMessage } from "../wire/messages.js";
-import { CANARY, type ClientAnswer, connectHttp1, isCanary, readAnswers } from "../wire/client.js";
+import { CANARY, type ClientResponse, connectHttp1, isCanary, readResponses } from "../wire/client.js";
 import { CHUNK_CASES } from "./cases/chunks.js";
 import { FRAMING_CASES } from "./cases/framing.js";
 import { HEAD_CASES } from "./cases/heads.js";
@@ -30,12 +30,14 @@ describe.each(["http", "https"] as const)("over %s", (scheme) => {
     const { plain, tls, upstream } = stage;
     upstream.forget();
     const port = scheme === "http" ? plain.ports.http : tls.ports.https;
-    const answers = await talk(port, scheme === "https", bytes, outcome);
+    const responses = await talk(port, scheme === "https", bytes, outcome);
     const seen = await upstream.settled(2_000);
     expect(seen.flatMap((connection) => disagreements(connection.bytes))).toEqual([]);
     expect(unfinished(seen)).toEqual([]);
-    expect(answers).toEqual(expectedAnswers(outcome));
-    expect(requestsTo(seen, "/sync/canary")).toBe(answers.filter((answer) => answer === "canary").length);
+    expect(responses).toEqual(expectedResponses(outcome));
+    expect(requestsTo(seen, "/sync/canary")).toBe(
+      responses.filter((response) => response === "canary").length,
+    );
     if (outcome !== "two") expect(requestsTo(seen, "/sync/smuggled")).toBe(0);
     if (typeof outcome === "number") expect(wholeRequests(seen)).toBe(0);
   });
@@ -46,27 +48,27 @@ async function talk(port: number, secure: boolean, bytes: string, outcome: Outco
   const client = await connectHttp1(port, secure);
   const ended = (): boolean => client.ended || client.closed;
   const methods = [bytes.trimStart().split(" ")[0]!];
-  const answers = (): ClientAnswer[] => readAnswers(client.received, methods, ended());
+  const responses = (): ClientResponse[] => readResponses(client.received, methods, ended());
   try {
     client.send(bytes + CANARY);
     // Where nothing is to come, there is nothing to wait for but time.
     const ms = outcome === "waits" ? 150 : 4_000;
     await client
-      .until(() => ended() || answers().some(isCanary), ms)
+      .until(() => ended() || responses().some(isCanary), ms)
       .catch((error: unknown) => {
         if (outcome !== "waits") throw error;
       });
-    const words = answers().map((answer) => (isCanary(answer) ? "canary" : word(answer)));
+    const words = responses().map((response) => (isCanary(response) ? "canary" : word(response)));
     return ended() ? [...words, "closed"] : words;
   } finally {
     client.socket.destroy();
   }
 }
 
-const word = ({ status, body, complete }: ClientAnswer): string =>
+const word = ({ status, body, complete }: ClientResponse): string =>
   complete ? String(status) : `${status}, cut: ${body}`;
 
-function expectedAnswers(outcome: Outcome): unknown {
+function expectedResponses(outcome: Outcome): unknown {
   const served = expect.stringMatching(/^(?:200|404|405|301)$/);
   if (typeof outcome === "number") return [String(outcome), "closed"];
   if (outcome === "passes") return [served, "canary"];

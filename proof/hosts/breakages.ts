@@ -3,7 +3,7 @@
  * one after the other, and docs/breakages.md lists them: both use only what is in this file.
  */
 
-/** Requests of clients outside, and the answer that counts as served. */
+/** Requests of clients outside, and the response that counts as served. */
 export const SERVICES = {
   "default page": { url: "http://ADDRESS/", host: "unknown.invalid", status: 200 },
   redirect: { url: "http://ADDRESS/sync/", status: 301 },

@@ -159,9 +159,9 @@ run("certificates by ACME", () => {
       const renewed = await portico(`certificates renew ${LATE}`);
       expect(renewed).toMatchObject({ code: 0, stdout: `renewed: ${LATE}\n` });
       expect((await served(LATE)).issuer).toMatch(/Pebble/);
-      const { failures, transfers, answers } = await load.stop();
+      const { failures, transfers, responses } = await load.stop();
       expect([failures, transfers.filter(({ failure }) => failure !== undefined)]).toEqual([[], []]);
-      for (const count of Object.values(answers)) expect(count).toBeGreaterThan(0);
+      for (const count of Object.values(responses)) expect(count).toBeGreaterThan(0);
       expect([await mainPid(), await reloadCount()]).toEqual([pid, reloads]);
       expect((await portico("certificates")).code).toBe(0);
       expect(await failedRows(/./)).toEqual([]);

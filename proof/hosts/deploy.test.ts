@@ -169,7 +169,7 @@ run("a deployment over ssh", () => {
       );
       expect(report.failures).toEqual([]);
       expect(report.transfers.filter(({ failure }) => failure !== undefined)).toEqual([]);
-      for (const count of Object.values(report.answers)) expect(count).toBeGreaterThan(20);
+      for (const count of Object.values(report.responses)) expect(count).toBeGreaterThan(20);
       expect(report.transfers.length).toBeGreaterThan(5);
     },
     FIVE_MINUTES,

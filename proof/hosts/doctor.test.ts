@@ -104,7 +104,7 @@ describe("a user who has become the application's", () => {
     expect(stdout).toBe("604\n/tmp/sent\n");
   });
 
-  const STOPPED = "[files.no-answer]";
+  const STOPPED = "[files.no-response]";
 
   test("holds up no deployment but one that changes the user's files (SIGSTOP)", async () => {
     const { host } = site;
@@ -122,7 +122,7 @@ describe("a user who has become the application's", () => {
       expect(other.code).toBe(1);
       // It ends at the first process that is stopped: one that reads, one that writes, or one that would take back.
       expect(other.stdout).toMatch(
-        /was stopped \[files\.no-answer\][^]*end them \(ps -o pid,stat,args -u \d+\)[^]*(?:nothing was changed|the host is as it was before|steps of the roll-back failed:\n\/srv\/sync\/conf\/)/,
+        /was stopped \[files\.no-response\][^]*end them \(ps -o pid,stat,args -u \d+\)[^]*(?:nothing was changed|the host is as it was before|steps of the roll-back failed:\n\/srv\/sync\/conf\/)/,
       );
     });
   });
@@ -144,13 +144,13 @@ describe("a user who has become the application's", () => {
     ["no end", undefined, {}],
   ])("is not believed a response with %s", async (_what, findings, more) => {
     const { host } = site;
-    const answer = JSON.stringify({
-      answer: { findings, looked: 1, complete: true, unseen: [], handedOver: [], ...more },
+    const response = JSON.stringify({
+      response: { findings, looked: 1, complete: true, unseen: [], handedOver: [], ...more },
     });
     const says =
       findings === undefined
         ? `for (;;) fs.writeSync(1, "[[],".repeat(9999))`
-        : `fs.writeSync(1, ${JSON.stringify(answer)})`;
+        : `fs.writeSync(1, ${JSON.stringify(response)})`;
     // As if the user had taken the process over.
     await host.write(
       "/root/lies.mjs",
@@ -158,7 +158,7 @@ describe("a user who has become the application's", () => {
       if (process.argv[2] === "as-owner") {
         process.setuid(Number(process.argv[3]));
         if (fs.readFileSync(0, "utf8").includes("findImage"))
-          fs.writeSync(1, '{"answer":{"image":"icons/logo.png","handedOver":[]}}');
+          fs.writeSync(1, '{"response":{"image":"icons/logo.png","handedOver":[]}}');
         else { ${says}; }
       }
       else await import("/usr/lib/portico/portico.mjs");\n`,
@@ -168,7 +168,7 @@ describe("a user who has become the application's", () => {
     const before = await modes();
     const { code, stdout } = await again(604, `${NODE} /root/lies.mjs`);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/the response is none to what was asked|the response is too long/);
+    expect(stdout).toMatch(/the response does not match the request|the response is too long/);
     expect(await modes()).toBe(before);
     await host.must("rm /root/lies.mjs");
   });

@@ -14,7 +14,7 @@ const INSTALLED = "/srv/sync";
 /** The application's daemons: small programs that answer as the real ones do (service 5.1). */
 const DAEMONS = `import { createServer } from "node:http";
 const [, , variant, role, address, port] = process.argv;
-const answers = {
+const responses = {
   web: (request, response) => {
     const scheme = request.headers["x-forwarded-proto"] ?? "http";
     const host = process.env.WRONG_HOST ?? request.headers.host;
@@ -25,7 +25,7 @@ const answers = {
   fileServer: (_request, response) => response.end("file server"),
   webdav: (_request, response) => response.writeHead(401).end(),
 };
-const server = createServer(answers[role]);
+const server = createServer(responses[role]);
 // FastCGI is another protocol than HTTP: what comes is not understood.
 if (variant === "start-fastcgi") server.removeAllListeners("connection").on("connection", (s) => s.on("data", () => s.destroy()));
 server.listen(Number(port), address);

@@ -415,8 +415,16 @@ describe("daemons", () => {
     const write = (path: string): Promise<string> =>
       host.must(`nsenter -t ${web} -m sh -c 'touch "${path}/probe" 2>&1 && echo yes || echo no' | tail -n 1`);
     const places = ["/usr/local/sync data", "/srv/sync", "/tmp", "/home", "/usr/lib", "/etc", "/boot"];
-    const answers = await Promise.all(places.map(write));
-    expect(answers.map((answer) => answer.trim())).toEqual(["yes", "yes", "yes", "yes", "no", "no", "no"]);
+    const responses = await Promise.all(places.map(write));
+    expect(responses.map((response) => response.trim())).toEqual([
+      "yes",
+      "yes",
+      "yes",
+      "yes",
+      "no",
+      "no",
+      "no",
+    ]);
   });
 
   test("are restarted when they die, again and again", async () => {

@@ -36,7 +36,7 @@ function expectNothingLost(report: LoadReport, moments: readonly number[]): void
   expect(report.failures).toEqual([]);
   expect(lostTransfers(report)).toEqual([]);
   for (const moment of moments) expect(survivors(report, moment)).toEqual([...KINDS].sort());
-  for (const count of Object.values(report.answers)) expect(count).toBeGreaterThan(5);
+  for (const count of Object.values(report.responses)) expect(count).toBeGreaterThan(5);
 }
 
 const refusedConnections = ({ failures, transfers }: LoadReport) =>

@@ -12,7 +12,7 @@ const FIVE_MINUTES = 300_000;
 
 run("a pair of hosts", () => {
   let pair: PairHosts;
-  /** Longest time without an answer, by what happened. */
+  /** Longest time without a response, by what happened. */
   const gaps: Record<string, number> = {};
 
   beforeAll(async () => {

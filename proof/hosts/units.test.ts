@@ -223,13 +223,13 @@ test("a host recovers by itself once the cause is fixed, however long that took"
   );
   expect(await said(since)).toMatch(/config\.not-json/);
   const waiting = (await portico.host.outside()).start(`curl -s http://${portico.host.address}/load/small`);
-  let answer = "";
-  waiting.stdout!.on("data", (chunk) => (answer += String(chunk)));
+  let response = "";
+  waiting.stdout!.on("data", (chunk) => (response += String(chunk)));
   const answered = once(waiting, "close");
   await portico.writeConfig();
   await answered;
   // The connection waited in the socket all the time.
-  expect(answer).toBe("small\n");
+  expect(response).toBe("small\n");
   await eventually(async () => (await portico.show("ActiveState")) === "active", "until it is active", {
     everyMs: 100,
   });

@@ -50,7 +50,7 @@ export async function fetchAsClient(url: string, ...options: readonly string[]):
 export class Load {
   private constructor(private readonly child: ChildProcess) {}
 
-  /** Resolves once every kind of request had an answer. */
+  /** Resolves once every kind of request had a response. */
   static async start(options: LoadOptions): Promise<Load> {
     const main = join(ROOT, "testkit/load/main.ts");
     const node = [process.execPath, "--import", "tsx", main, "load", JSON.stringify(options)] as const;

@@ -169,9 +169,9 @@ async function underLoad(scene: Scene, checks: Checks): Promise<void> {
 }
 
 /** @param changes what was done meanwhile */
-function judge({ answers, failures, transfers, slowestMs }: LoadReport, changes: readonly Check[]): string {
+function judge({ responses, failures, transfers, slowestMs }: LoadReport, changes: readonly Check[]): string {
   const cut = transfers.filter(({ failure }) => failure !== undefined);
-  const asked = Object.values(answers).reduce((sum, count) => sum + count, 0);
+  const asked = Object.values(responses).reduce((sum, count) => sum + count, 0);
   const samples = [...failures, ...cut.map(({ kind, to, failure }) => ({ kind, at: to, failure: failure! }))]
     .slice(0, 20)
     .map(({ kind, at, failure }) => `${new Date(at).toISOString().slice(11, 23)} ${kind}: ${failure}`);

@@ -11,7 +11,7 @@ export const SITE_HOST = "files.example.org";
 export const LOAD_HOST = "load.example.org";
 
 export interface SiteOptions {
-  /** In a field of every answer of the application, so that clients see which config they reached. */
+  /** In a field of every response of the application, so that clients see which config they reached. */
   readonly revision: string;
   /** Addresses that name their clients by the PROXY protocol. */
   readonly announcedFrom?: readonly string[];

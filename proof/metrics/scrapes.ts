@@ -34,7 +34,7 @@ export class Scrapes {
     return response.text();
   }
 
-  /** One after the other: of two at once, the first answer could be read last. */
+  /** One after the other: of two at once, the first response could be read last. */
   scrape(): Promise<Samples> {
     const scraped = this.turn.then(() => this.scraped());
     this.turn = scraped.catch(() => undefined);

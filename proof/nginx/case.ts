@@ -2,7 +2,7 @@ import type { Facts } from "./facts.js";
 import type { Step } from "../wire/talk.js";
 import type { Field } from "../wire/messages.js";
 import { HOST, type Mode } from "../wire/site.js";
-import type { AnswerScript } from "../wire/upstream.js";
+import type { ResponseScript } from "../wire/upstream.js";
 
 /** How a request reaches a proxy. */
 export type Channel =
@@ -37,12 +37,12 @@ export interface CaseOf<RuleName extends string> {
    */
   readonly send: Request | readonly Step[];
   /** What the upstream says, or that there is none; it greets with its name otherwise. */
-  readonly answer?: string | (AnswerScript & EarlyOrNot) | "refused";
+  readonly response?: string | (ResponseScript & EarlyOrNot) | "refused";
   /** Status that nginx gives: proves that the case meets what it is about. 0 for none. */
   readonly status: number;
   /** Further facts that both must show, for what the service requires of every proxy. */
   readonly expect?: Facts;
-  /** How long to wait for an answer, where one of the two is known to give none. */
+  /** How long to wait for a response, where one of the two is known to give none. */
   readonly patienceMs?: number;
   /**
    * Counts only requests that reach the upstream whole: of a request that is refused in the middle, the proxy may have
@@ -97,14 +97,14 @@ export function line(first: string, ...fields: readonly string[]): Step[] {
   return head(first, `Host: ${HOST}`, ...fields);
 }
 
-/** An answer of an upstream, from its lines and body. */
-export function answer(lines: readonly string[], body = ""): string {
+/** A response of an upstream, from its lines and body. */
+export function response(lines: readonly string[], body = ""): string {
   return `${lines.join("\r\n")}\r\n\r\n${body}`;
 }
 
-/** A short answer with fields of interest. */
+/** A short response with fields of interest. */
 export function ok(...fields: readonly string[]): string {
-  return answer(["HTTP/1.1 200 OK", ...fields, "Content-Length: 2"], "ok");
+  return response(["HTTP/1.1 200 OK", ...fields, "Content-Length: 2"], "ok");
 }
 
 /** What both proxies did with one request. */

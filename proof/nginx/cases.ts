@@ -1,5 +1,5 @@
 import type { Case } from "./deviations.js";
-import { ANSWER_CASES } from "./cases/answers.js";
+import { RESPONSE_CASES } from "./cases/responses.js";
 import { LIMIT_CASES } from "./cases/limits.js";
 import { LOCATION_CASES, STRIP_CASES } from "./cases/locations.js";
 import { REDIRECT_CASES, REWRITE_CASES } from "./cases/redirects.js";
@@ -17,7 +17,7 @@ export const CASES: readonly Case[] = [
   ...STRIP_CASES,
   ...REQUEST_HEADER_CASES,
   ...REQUEST_BODY_CASES,
-  ...ANSWER_CASES,
+  ...RESPONSE_CASES,
   ...REWRITE_CASES,
   ...REDIRECT_CASES,
   ...FILE_CASES,

@@ -133,7 +133,7 @@ export const RULES = {
     why: "a message that can be read in two ways is refused",
     explains: (_, pair) => isRefused(pair),
   },
-  strictAnswer: {
+  strictResponse: {
     allowedBy: "decisions 3.2",
     why: "a response that can be read in two ways is 502",
     explains: (d, { portico }) => portico["status"] === "502" && upstreamFact(d) === undefined,
@@ -159,12 +159,12 @@ export const RULES = {
     explains: ({ fact, nginx = "", portico = "" }, pair) =>
       fact === "body" &&
       pair.portico["complete"] === "false" &&
-      // Over HTTP/2 the reset of a broken answer drops what is still queued, in either proxy.
+      // Over HTTP/2 the reset of a broken response drops what is still queued, in either proxy.
       (portico.startsWith(nginx) || nginx.startsWith(portico)),
   },
   informationalDropped: {
     allowedBy: "decisions 4.3",
-    why: "1xx answers of an upstream never end the exchange; nginx takes them for the final response",
+    why: "1xx responses of an upstream never end the exchange; nginx takes them for the final response",
     explains: (_, { nginx, portico }) => nginx["connection"] === "silent" && portico["status"] === "200",
   },
   halfClosedClient: {
@@ -317,7 +317,7 @@ export const RULES = {
     why: "more than 200 fields are 400; nginx counts only bytes",
     explains: (_, { nginx, portico }) => nginx["status"] === "200" && portico["status"] === "400",
   },
-  longAnswerHead: {
+  longResponseHead: {
     allowedBy: "decisions 3.3",
     why: "a response head above 4 KiB is 502 in nginx; Portico takes 64 KiB",
     explains: (_, { nginx, portico }) => nginx["status"] === "502" && portico["status"] === "200",

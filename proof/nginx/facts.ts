@@ -6,7 +6,7 @@ import type { RecordedRequest } from "../wire/upstream.js";
 /** What was observed of one exchange, by name. Two proxies behave alike if all facts are equal. */
 export type Facts = Readonly<Record<string, string>>;
 
-/** Fields of an answer that belong to the connection, or are facts of their own. */
+/** Fields of a response that belong to the connection, or are facts of their own. */
 const NOT_COMPARED = new Set(["connection", "keep-alive", "transfer-encoding", "server", "date"]);
 
 /**
@@ -20,7 +20,7 @@ export function factsOf(
   method: string,
 ): Facts {
   const neutral = (text: string): string => withoutPorts(text, ports);
-  // nginx takes an answer without a status line for HTTP/0.9, and passes it on as it is.
+  // nginx takes a response without a status line for HTTP/0.9, and passes it on as it is.
   const isHttp = result.startLine.startsWith("HTTP/");
   const [version = "", status = ""] = isHttp ? result.startLine.split(" ") : [];
   const facts: Record<string, string> = {
@@ -31,7 +31,7 @@ export function factsOf(
     framing: result.framing,
     complete: String(result.complete),
     connection: result.connection,
-    ...answerFields(result, method, requests.length > 0, neutral),
+    ...responseFields(result, method, requests.length > 0, neutral),
     body: neutral(bodyText(result)),
     upstream: requests.map((request) => request.upstream).join(","),
   };
@@ -43,7 +43,7 @@ export function factsOf(
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== ""));
 }
 
-function answerFields(
+function responseFields(
   result: ClientResult,
   method: string,
   proxied: boolean,

@@ -10,7 +10,7 @@ import { type Facts, factsOf } from "./facts.js";
 
 export interface Observed {
   readonly facts: Facts;
-  /** The answer as it came, for reports. */
+  /** The response as it came, for reports. */
   readonly raw: string;
 }
 
@@ -24,7 +24,7 @@ export async function observe(row: Case, channel: Channel, subject: Performer): 
   const { ports, upstream } = subject;
   const tag = JSON.stringify(row.send).includes("{etag}") ? await entityTag(subject, channel) : "";
   const fill = filler(ports, tag);
-  await prepare(upstream, row.answer, fill);
+  await prepare(upstream, row.response, fill);
   const result = await talk(row, channel, subject, fill).catch(async (error: unknown) => {
     await upstream.released();
     throw error;
@@ -32,7 +32,7 @@ export async function observe(row: Case, channel: Channel, subject: Performer): 
   // What was begun for a refused request, or for a client that has left, must not be taken for a part of the next case.
   if (row.wholeRequestsOnly === true || result.startLine === "") await settled(() => upstream.bytes);
   const all = await upstream.released();
-  if (row.answer === "refused") await upstream.open();
+  if (row.response === "refused") await upstream.open();
   const whole = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
   const requests = whole.map((request) => ({
     ...request,
@@ -137,10 +137,10 @@ async function entityTag(subject: Performer, channel: Channel): Promise<string> 
 }
 
 /** Sets what is answered in the next case. */
-async function prepare(upstream: RecordingUpstream, answer: Case["answer"], fill: Fill): Promise<void> {
-  if (answer === "refused") return upstream.close();
-  upstream.early = typeof answer === "object" && answer.after === "head";
+async function prepare(upstream: RecordingUpstream, response: Case["response"], fill: Fill): Promise<void> {
+  if (response === "refused") return upstream.close();
+  upstream.early = typeof response === "object" && response.after === "head";
   const filled =
-    typeof answer === "object" ? { ...answer, pieces: answer.pieces.map(fill) } : fill(answer ?? "");
-  upstream.script = answer === undefined ? greeting : () => filled;
+    typeof response === "object" ? { ...response, pieces: response.pieces.map(fill) } : fill(response ?? "");
+  upstream.script = response === undefined ? greeting : () => filled;
 }

@@ -36,7 +36,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   zone: '{ name: new TerraformVariable(this, "zone", {}).stringValue }',
 };
 
-/** A listener needs an answer for every name. */
+/** A listener needs a response for every name. */
 const SITE = 'proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [https], default: true });';
 const LISTENER =
   'const https = proxy.addListener("https", { port: 443, tls: { material: TlsMaterial.selfSigned() } });';

@@ -148,10 +148,10 @@ async function ask({ servername, host = servername ?? "127.0.0.1", version, sess
   const certificate = socket.getPeerX509Certificate()?.subject?.replace("CN=", "");
   const reused = socket.isSessionReused();
   socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
-  const [answer] = (await nextEvent(socket, "data")) as [Buffer];
+  const [response] = (await nextEvent(socket, "data")) as [Buffer];
   newest ??= socket.getSession();
   socket.destroy();
-  const [, status, body] = /^HTTP\/1.1 (\d+)[^]*\r\n\r\n([^]*)$/.exec(answer.toString("latin1"))!;
+  const [, status, body] = /^HTTP\/1.1 (\d+)[^]*\r\n\r\n([^]*)$/.exec(response.toString("latin1"))!;
   return { certificate, status: Number(status), body, reused, session: newest! };
 }
 
@@ -241,11 +241,11 @@ describe("before a handshake", () => {
   async function first(bytes: string): Promise<string> {
     const socket = net.connect(port, "127.0.0.1");
     if (bytes !== "") socket.write(bytes);
-    let answer = "";
-    socket.on("data", (chunk: Buffer) => (answer += chunk.toString("latin1")));
+    let response = "";
+    socket.on("data", (chunk: Buffer) => (response += chunk.toString("latin1")));
     socket.on("error", () => undefined);
     await once(socket, "close");
-    return answer;
+    return response;
   }
 
   test("plain HTTP gets an error page at once", async () => {
@@ -316,9 +316,9 @@ describe("before a handshake", () => {
     await once(socket, "secureConnect");
     await sleep(1_300);
     socket.write("GET / HTTP/1.1\r\nHost: files.example.org\r\n\r\n");
-    const [answer] = (await nextEvent(socket, "data")) as [Buffer];
+    const [response] = (await nextEvent(socket, "data")) as [Buffer];
     socket.destroy();
-    expect(answer.toString("latin1")).toMatch(/^HTTP\/1.1 200/);
+    expect(response.toString("latin1")).toMatch(/^HTTP\/1.1 200/);
   });
 
   test("a peer that goes away has no effect", async () => {
@@ -391,8 +391,8 @@ describe("a request for a name of another certificate than that of its connectio
   test("is 421 over HTTP/1.1", async () => {
     await useShared();
     for (const [servername, host, status] of CASES) {
-      const answer = await ask({ ...(servername && { servername }), host });
-      expect([servername, host, answer.status]).toEqual([servername, host, status]);
+      const response = await ask({ ...(servername && { servername }), host });
+      expect([servername, host, response.status]).toEqual([servername, host, status]);
     }
   });
 

@@ -68,9 +68,9 @@ function slowConfig(http: number, upstreamPort: number): ProxyConfigInput {
 function statusOverTls(port: number): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const options = { port, host: "127.0.0.1", rejectUnauthorized: false, agent: false };
-    request(options, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode);
+    request(options, (response) => {
+      response.resume();
+      resolve(response.statusCode);
     })
       .on("error", reject)
       .end();
@@ -117,7 +117,7 @@ test("finishes what it has, however often it is asked to stop", async () => {
   try {
     const portico = await Portico.start(slowConfig(http, upstreamPort), { before: CONTAINED });
     const [master] = workersOf(portico.pid) as [number];
-    const answer = fetch(`http://127.0.0.1:${http}/`);
+    const response = fetch(`http://127.0.0.1:${http}/`);
     await eventually(() => owed.length === 1, "for the upstream to be asked");
     // The second one comes of an engine that was started again meanwhile.
     process.kill(master, "SIGTERM");
@@ -125,7 +125,7 @@ test("finishes what it has, however often it is asked to stop", async () => {
     process.kill(master, "SIGTERM");
     await sleep(300);
     owed[0]!.end("late");
-    expect(await (await answer).text()).toBe("late");
+    expect(await (await response).text()).toBe("late");
     await portico.gone;
     expect(portico.code).toBe(0);
   } finally {

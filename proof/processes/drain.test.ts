@@ -80,7 +80,7 @@ afterAll(async () => {
   upstream?.close();
 });
 
-/** Asks, does not read until it is told to, and then reads to the end: how many bytes of the answer were right. */
+/** Asks, does not read until it is told to, and then reads to the end: how many bytes of the response were right. */
 type Download = (path: string, size: number, reads: Promise<void>) => Promise<number>;
 
 function overHttp1(connect: () => net.Socket): Download {
@@ -214,7 +214,7 @@ async function readNever(): Promise<Impatience> {
   return { goneMs };
 }
 
-test("a reload does not cut a client that reads late, over any protocol, of files and of proxied answers", async () => {
+test("a reload does not cut a client that reads late, over any protocol, of files and of proxied responses", async () => {
   const { outcomes, logged } = await patient;
   expect(outcomes).toHaveLength(3 * SOURCES.length * SIZES.length);
   expect(outcomes.filter(([, length, size]) => length !== size)).toEqual([]);
@@ -222,6 +222,6 @@ test("a reload does not cut a client that reads late, over any protocol, of file
 });
 
 test("a client that never reads keeps an old worker no longer than its route allows", async () => {
-  // Of the answers that the kernel holds nothing is known; their connections linger for five seconds.
+  // Of the responses that the kernel holds nothing is known; their connections linger for five seconds.
   expect((await impatient).goneMs).toBeLessThan(12_000);
 });

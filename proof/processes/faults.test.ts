@@ -3,7 +3,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Http1Connection } from "../../src/runtime/server/http1Connection.js";
-import { AnswerWriter } from "../../src/runtime/server/http1Writer.js";
+import { ResponseWriter } from "../../src/runtime/server/http1Writer.js";
 import { Http2Connection } from "../../src/runtime/server/http2Connection.js";
 import { Http2Exchange } from "../../src/runtime/server/http2Exchange.js";
 import { Outbox } from "../../src/runtime/server/outbox.js";
@@ -113,7 +113,7 @@ const STEPS: readonly [object, string, string, readonly string[]][] = [
   [Http1Connection.prototype, "Http1Connection", "receive", HTTP1],
   [Http1Connection.prototype, "Http1Connection", "closed", HTTP1],
   [Http1Connection.prototype, "Http1Connection", "sweep", HTTP1],
-  [AnswerWriter.prototype, "AnswerWriter", "writeBatched", HTTP1],
+  [ResponseWriter.prototype, "ResponseWriter", "writeBatched", HTTP1],
   [Http2Connection.prototype, "Http2Connection", "read", HTTP2],
   [Http2Connection.prototype, "Http2Connection", "written", HTTP2],
   [Http2Connection.prototype, "Http2Connection", "closed", HTTP2],

@@ -37,14 +37,14 @@ function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
   });
 }
 
-interface Answer {
+interface Response {
   readonly status: number;
   readonly text: string;
   readonly headers: http.IncomingHttpHeaders;
 }
 
 /** One request on a connection of its own. */
-function probe(path: string, to = health, method = "GET"): Promise<Answer> {
+function probe(path: string, to = health, method = "GET"): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = http.request({ host: "127.0.0.1", port: to, path, method, agent: false }, (response) => {
       let text = "";
@@ -57,7 +57,7 @@ function probe(path: string, to = health, method = "GET"): Promise<Answer> {
 
 const ready = async (): Promise<number> => (await probe("/readyz")).status;
 
-/** Asks again and again; every answer counts. */
+/** Asks again and again; every response counts. */
 class Probes {
   readonly statuses = new Map<number | string, number>();
   private running = true;
@@ -115,12 +115,12 @@ test("slow and greedy clients are closed, and probes are still answered", async 
     return new Promise((resolve) => socket.resume().once("close", resolve));
   });
   const long = net.connect(health, "127.0.0.1").setEncoding("latin1");
-  let answer = "";
-  long.on("data", (text: string) => (answer += text)).on("error", () => undefined);
+  let response = "";
+  long.on("data", (text: string) => (response += text)).on("error", () => undefined);
   long.write(`GET /healthz HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(8_000)}\r\n\r\n`);
   expect(await ready()).toBe(200);
   await Promise.all(closed);
-  expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+  expect(response).toMatch(/^HTTP\/1\.1 431 /);
 });
 
 test("whoever holds all connections that there may be keeps no probe out", async () => {
@@ -298,9 +298,9 @@ describe("drainDelayMs", () => {
     process.kill(worker!, "SIGKILL");
     await eventually(async () => {
       const client = await KeepAliveClient.connect(port);
-      const answer = await Promise.race([client.ask().catch(() => undefined), sleep(200)]);
+      const response = await Promise.race([client.ask().catch(() => undefined), sleep(200)]);
       client.socket.destroy();
-      return answer?.status === 200;
+      return response?.status === 200;
     }, "for another worker");
     portico.signal("SIGHUP");
     portico.signal("SIGTERM");

@@ -109,12 +109,12 @@ async function slowRequests(): Promise<() => Promise<string[]>> {
   stream.on("data", (chunk: Buffer) => (body += chunk.toString()));
   const closed = new Promise((resolve) => stream.on("close", resolve));
   await eventually(() => owed.length > before, "for the upstream to be asked again");
-  const answer = (): Promise<string> =>
-    client.answer().then(
+  const response = (): Promise<string> =>
+    client.response().then(
       (got) => got.body,
       () => "",
     );
-  return async () => [await answer(), await closed.then(() => body)];
+  return async () => [await response(), await closed.then(() => body)];
 }
 
 const CUT = ["", ""];
@@ -156,11 +156,11 @@ describe("start", () => {
 
   /**
    * No small piece waits until the one before was acknowledged. In a conversation that takes up to 40 ms, as the kernel
-   * hopes to send it with an answer.
+   * hopes to send it with a response.
    */
   async function piecesArrive(): Promise<void> {
     const client = net.connect(port, "127.0.0.1").setNoDelay(true);
-    const took = { request: [] as number[], answer: [] as number[] };
+    const took = { request: [] as number[], response: [] as number[] };
     for (let round = 0; round < 16; round++) {
       client.write("POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
       await eventually(() => owed.length === 1, "for the upstream to be asked");
@@ -168,7 +168,7 @@ describe("start", () => {
       took.request.push(await timed(() => client.write("x"), response.req));
       response.writeHead(200, { "Content-Length": 2 }).write("x");
       await nextEvent(client, "data");
-      took.answer.push(await timed(() => response.end("x"), client));
+      took.response.push(await timed(() => response.end("x"), client));
     }
     client.destroy();
     for (const each of Object.values(took)) expect(each.sort((a, b) => a - b)[3]).toBeLessThan(30);
@@ -298,7 +298,7 @@ describe("reload", () => {
     const slow = await slowRequest();
     const hammer = new Hammer(port);
     for (const body of ["two", "three"]) {
-      await eventually(() => hammer.answers > 50, "for the hammer to get going");
+      await eventually(() => hammer.responses > 50, "for the hammer to get going");
       portico.errors = "";
       portico.rewrite(config(body, { workers }));
       portico.signal("SIGHUP");
@@ -311,7 +311,7 @@ describe("reload", () => {
     await idle.end();
     expect(before.some(alive)).toBe(true);
     owed.shift()!.end("late");
-    const late = await slow.answer();
+    const late = await slow.response();
     expect(late).toMatchObject({ status: 200, closes: true });
     await slow.end();
     await eventually(() => !before.some(alive), "for the old workers to go");
@@ -463,11 +463,11 @@ describe("a worker", () => {
   test("with an internal fault logs it and is replaced", async () => {
     portico = await Portico.start(config("one", both()));
     const [worker] = portico.workers();
-    const answers = await slowRequests();
+    const responses = await slowRequests();
     process.kill(worker!, "SIGWINCH");
     await portico.says(new RegExp(`worker ${worker} exited with code 70`));
     expect(read("error.log")).toMatch(/\[crit\] .*worker \d+ crashed: Error: a fault for the test.*at /);
-    expect(await answers()).toEqual(CUT);
+    expect(await responses()).toEqual(CUT);
     expectLogged(499);
     await eventually(() => portico!.workers().length === 1, "for its successor");
     expect(await get()).toBe("one");
@@ -478,14 +478,14 @@ describe("a worker", () => {
     async (signal) => {
       portico = await Portico.start(config("one", both()));
       const [worker] = portico.workers();
-      const answers = await slowRequests();
+      const responses = await slowRequests();
       process.kill(worker!, signal);
       await portico.says(new RegExp(`worker ${worker} was asked to stop; another one starts`));
       // It is replaced once, however often it is asked.
       process.kill(worker!, signal);
       expect(await get()).toBe("one");
       answerLate();
-      expect(await answers()).toEqual(LATE);
+      expect(await responses()).toEqual(LATE);
       await eventually(() => !alive(worker!), "for the worker to go");
       await eventually(() => portico!.workers().length === 1, "for the successor to be alone");
       expect(portico.errors).not.toContain("exited");
@@ -516,13 +516,13 @@ describe("stop", () => {
     const idle = await KeepAliveClient.connect(port);
     await idle.ask();
     const slow = await slowRequest();
-    const answers = await slowRequests();
+    const responses = await slowRequests();
     portico.signal("SIGTERM");
     await idle.end();
     expect(await refused()).toBe(true);
     answerLate();
-    expect(await slow.answer()).toMatchObject({ body: "late", closes: true });
-    expect(await answers()).toEqual(LATE);
+    expect(await slow.response()).toMatchObject({ body: "late", closes: true });
+    expect(await responses()).toEqual(LATE);
     await portico.gone;
     expect(portico.code).toBe(0);
     expectLogged(200);
@@ -530,11 +530,11 @@ describe("stop", () => {
 
   test.each(["SIGTERM", "SIGINT"] as const)("by a second %s cuts running requests", async (signal) => {
     portico = await Portico.start(config("one", both()));
-    const answers = await slowRequests();
+    const responses = await slowRequests();
     portico.signal(signal);
     await eventually(() => refused(), "for the port to be closed");
     portico.signal(signal);
-    expect(await answers()).toEqual(CUT);
+    expect(await responses()).toEqual(CUT);
     await portico.gone;
     expect(portico.code).toBe(0);
     expectLogged(499);
@@ -542,9 +542,9 @@ describe("stop", () => {
 
   test("cuts requests that take longer than drainMs", async () => {
     portico = await Portico.start(config("one", { timeouts: { drainMs: 300 }, ...both() }));
-    const answers = await slowRequests();
+    const responses = await slowRequests();
     portico.signal("SIGQUIT");
-    expect(await answers()).toEqual(CUT);
+    expect(await responses()).toEqual(CUT);
     await portico.gone;
     expect(portico.code).toBe(0);
     expectLogged(499);
@@ -560,11 +560,11 @@ describe("stop", () => {
   test("of the master by SIGKILL ends the workers when they are done", async () => {
     portico = await Portico.start(config("one", { workers: 2, ...both() }));
     const workers = portico.workers();
-    const answers = await slowRequests();
+    const responses = await slowRequests();
     portico.signal("SIGKILL");
     await eventually(() => refused(), "for the port to be closed");
     answerLate();
-    expect(await answers()).toEqual(LATE);
+    expect(await responses()).toEqual(LATE);
     await eventually(() => !workers.some(alive), "for the workers to go");
   });
 });

@@ -65,7 +65,7 @@ async function fillSocket(of: Portico): Promise<void> {
   await of.says(/configuration reloaded/);
   of.readOutput(false);
   const hammer = new Hammer(port, 2, LONG_PATH);
-  await eventually(() => hammer.answers > 500, "for more lines than the socket takes");
+  await eventually(() => hammer.responses > 500, "for more lines than the socket takes");
   await hammer.stop();
 }
 
@@ -146,7 +146,7 @@ test("a pipe that nobody reads holds up neither reload, reopening nor the end", 
   await start(config(2));
   reader("SIGSTOP");
   const hammer = new Hammer(port, 2, LONG_PATH);
-  await eventually(() => hammer.answers > 200, "for more lines than the pipe takes");
+  await eventually(() => hammer.responses > 200, "for more lines than the pipe takes");
   hammer.pauseMs = 10;
   portico!.signal("SIGUSR1");
   portico!.signal("SIGHUP");
@@ -167,7 +167,7 @@ test("a socket that nobody reads holds up neither reload nor the end", async () 
   const [first] = portico.workers();
   portico.readOutput(false);
   const hammer = new Hammer(port, 2, LONG_PATH);
-  await eventually(() => hammer.answers > 500, "for more lines than the socket takes");
+  await eventually(() => hammer.responses > 500, "for more lines than the socket takes");
   hammer.pauseMs = 10;
   portico.signal("SIGHUP");
   await eventually(() => !portico!.workers().includes(first!), "for the workers before to end");

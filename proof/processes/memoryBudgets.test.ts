@@ -22,14 +22,14 @@ const GROWTH = { by: 1024 * 1024, looks: 4, everyMs: 250 };
  */
 
 /** More than the kernels of both sides take, and than what a client gets before its pieces grow. */
-const ANSWER_BYTES = 10_000_000;
+const RESPONSE_BYTES = 10_000_000;
 /** Doubled by the kernel. */
 const SEND_BUFFER_BYTES = 200_000;
 const CLIENTS = 100;
 const READERS = 5;
 /** Of one client that does not read, beyond an idle connection. */
 const BUDGET_BYTES = 128 * 1024;
-/** By protocol, of a connection that had an answer. */
+/** By protocol, of a connection that had a response. */
 const IDLE_BYTES: Readonly<Record<string, number>> = {
   "HTTP/1.1": 16 * 1024,
   // OpenSSL keeps the keys of an exchange by ML-KEM as long as the connection.
@@ -45,8 +45,8 @@ const MEASURED = {
   MALLOC_TRIM_THRESHOLD_: "65536",
 };
 
-const content = Buffer.alloc(ANSWER_BYTES);
-for (let i = 0; i < ANSWER_BYTES; i += 4) content.writeUInt32LE(i, i);
+const content = Buffer.alloc(RESPONSE_BYTES);
+for (let i = 0; i < RESPONSE_BYTES; i += 4) content.writeUInt32LE(i, i);
 
 interface Ports {
   readonly plain: number;
@@ -69,11 +69,11 @@ beforeAll(async () => {
   files = writeCertificate(folder, await issue({ type: "ec" }));
   writeFileSync(join(folder, "large.bin"), content);
   upstream = http.createServer((request, response) => {
-    if (request.url !== "/proxied/chunked") response.setHeader("Content-Length", ANSWER_BYTES);
+    if (request.url !== "/proxied/chunked") response.setHeader("Content-Length", RESPONSE_BYTES);
     // Chunks that no read brings whole; and what nobody takes is not given to the kernel.
     let at = 0;
     const send = (): void => {
-      while (at < ANSWER_BYTES) if (!response.write(content.subarray(at, (at += 50_000)))) return;
+      while (at < RESPONSE_BYTES) if (!response.write(content.subarray(at, (at += 50_000)))) return;
       response.end();
     };
     response.on("drain", send);
@@ -138,7 +138,7 @@ async function freshWorker(): Promise<number> {
 
 /** A client that has asked and does not read until it is told to. */
 interface Client {
-  /** Reads to the end. @returns whether the answer was right */
+  /** Reads to the end. @returns whether the response was right */
   read(): Promise<boolean>;
   destroy(): void;
 }
@@ -218,7 +218,7 @@ class Body {
   }
 
   isContent(): boolean {
-    return this.right && this.length === ANSWER_BYTES;
+    return this.right && this.length === RESPONSE_BYTES;
   }
 }
 
@@ -324,7 +324,7 @@ test.each(Object.entries(IDLE_BYTES))(
   },
 );
 
-/** Connections that asked once and have their answer. */
+/** Connections that asked once and have their response. */
 const IDLERS: Readonly<Record<string, () => Promise<net.Socket>>> = {
   "HTTP/1.1": () => idler(false),
   "HTTP/1.1 over TLS": () => idler(true),

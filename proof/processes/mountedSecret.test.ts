@@ -52,9 +52,9 @@ async function served(): Promise<string> {
   await once(socket, "secureConnect");
   const { subject } = socket.getPeerX509Certificate()!;
   socket.write("GET / HTTP/1.1\r\nHost: files.example.org\r\nConnection: close\r\n\r\n");
-  const [answer] = (await nextEvent(socket, "data")) as [Buffer];
+  const [response] = (await nextEvent(socket, "data")) as [Buffer];
   socket.destroy();
-  if (!answer.toString("latin1").startsWith("HTTP/1.1 200 ")) throw new Error(answer.toString("latin1"));
+  if (!response.toString("latin1").startsWith("HTTP/1.1 200 ")) throw new Error(response.toString("latin1"));
   return subject.replace("CN=", "");
 }
 

@@ -214,11 +214,11 @@ describe("bytes of one connection never reach another", () => {
             wantsList: false,
             pieceBytesMax: 65_536,
             onInformational: ignore,
-            onAnswerHead: ignore,
-            onAnswerData: () => true,
-            onAnswerPause: ignore,
-            onAnswerEnd: () => resolve("answered"),
-            onAnswerError: ({ message }) => resolve(message),
+            onResponseHead: ignore,
+            onResponseData: () => true,
+            onResponsePause: ignore,
+            onResponseEnd: () => resolve("answered"),
+            onResponseError: ({ message }) => resolve(message),
             onRequestStall: ignore,
             onRequestDrain: ignore,
             onFault: ignore,
@@ -353,7 +353,7 @@ test("a trusted proxy's fields that its Connection field names do not replace ou
   expect(upstream.received).toMatch(/X-Real-IP: 127\.0\.0\.1\r\n[^]*X-Forwarded-Proto: http\r\n/);
 });
 
-test("a client that goes away in the middle of a silent answer frees the upstream", async () => {
+test("a client that goes away in the middle of a silent response frees the upstream", async () => {
   script = (peer) =>
     peer.socket.once("data", () => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"));
   await start();
@@ -371,7 +371,7 @@ test("a client that half-closes at the moment its response is complete still get
   client.send(get("/sync/1"));
   const server = await (await upstream.connection()).receives("\r\n\r\n");
   await sleep(50);
-  // Both are read in one turn of the event loop, the answer first.
+  // Both are read in one turn of the event loop, the response first.
   server.send(OK);
   client.socket.end();
   await client.until((peer) => peer.ended || peer.closed);
@@ -392,7 +392,7 @@ describe.each([
     ["while a response is written", `${LARGE}${LARGE}${FIXED}${HALF}`, 3],
     ["while a response is waited for", `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${FIXED}`, 2],
     ["with a body behind that", `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${FIXED}${FIXED}${HALF}`, 3],
-  ])("gets the responses to all complete requests: %s", async (_name, requests, answers) => {
+  ])("gets the responses to all complete requests: %s", async (_name, requests, responses) => {
     await start();
     script = (peer) =>
       peer.socket.once("data", (head: Buffer) => {
@@ -411,7 +411,7 @@ describe.each([
       const client = await connectTo(secure ? every.securePort : every.plainPort, secure);
       client.socket.end(requests);
       await client.until(({ ended, closed }) => ended || closed);
-      expect(client.received.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(answers).fill("HTTP/1.1 200"));
+      expect(client.received.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(responses).fill("HTTP/1.1 200"));
       client.socket.destroy();
       if (requests.endsWith("half")) expect(await every.accessLog()).toMatch(/"POST \/x HTTP\/1\.1" 499 /);
     } finally {
@@ -478,7 +478,7 @@ describe("a client that does not read", () => {
 
   test("has the keep-alive time again once it has read", async () => {
     await start({}, { timeouts: { keepAliveMs: 500 } });
-    // The last answer of one of them is what the kernel does not take at once.
+    // The last response of one of them is what the kernel does not take at once.
     const clients = await Promise.all(
       Array.from({ length: 40 }, async (_, i) => {
         const client = await pausedClient();

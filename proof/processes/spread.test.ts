@@ -87,12 +87,12 @@ const ask = (fields = "", path = "/") =>
 
 /** Who answers requests, one each on a connection of its own: either worker gets some. */
 async function answerers(fields = ""): Promise<string> {
-  const answers: string[] = [];
+  const responses: string[] = [];
   for (let i = 0; i < 12; i++) {
     const { status, body } = await ask(fields);
-    answers.push(status === 200 ? body : String(status));
+    responses.push(status === 200 ? body : String(status));
   }
-  return [...new Set(answers)].toSorted().join();
+  return [...new Set(responses)].toSorted().join();
 }
 
 testWith("root", "unshare")("addresses come and go, with their sessions, drains and checks", async () => {

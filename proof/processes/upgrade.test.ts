@@ -181,7 +181,7 @@ function expectNothingLost(report: LoadReport, moments: readonly number[]): void
   expect(report.failures).toEqual([]);
   expect(report.transfers.filter(({ failure }) => failure !== undefined)).toEqual([]);
   for (const moment of moments) expect(spanning(report, moment)).toEqual(new Set(KINDS));
-  for (const count of Object.values(report.answers)) expect(count).toBeGreaterThan(5);
+  for (const count of Object.values(report.responses)) expect(count).toBeGreaterThan(5);
 }
 
 /** A download that takes a while; resolves with its length. */
@@ -189,17 +189,17 @@ async function download(ms: number, bytes = 200_000): Promise<() => Promise<numb
   const client = await KeepAliveClient.connect(httpPort);
   client.send(`/load/long?bytes=${bytes}&ms=${ms}`);
   await sleep(150);
-  return async () => (await client.answer()).body.length;
+  return async () => (await client.response()).body.length;
 }
 
-/** An upload that ends when it is told to; resolves then with the status of its answer. */
+/** An upload that ends when it is told to; resolves then with the status of its response. */
 async function upload(): Promise<() => Promise<number>> {
   const client = await KeepAliveClient.connect(httpPort);
   client.socket.write("PUT /load/long HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\na");
   await sleep(150);
   return async () => {
     client.socket.write("b");
-    return (await client.answer()).status;
+    return (await client.response()).status;
   };
 }
 
@@ -240,8 +240,8 @@ describe("under load nothing is lost by", () => {
       uploads.push(await upload());
       await install(runtime, another(version));
       moments.push(Date.now());
-      const answer = await amid(() => asked({ command: "upgrade" }));
-      expect(answer).toMatch(/^a new master, process \d+, has taken over$/);
+      const response = await amid(() => asked({ command: "upgrade" }));
+      expect(response).toMatch(/^a new master, process \d+, has taken over$/);
       expect(await release()).toBe(version);
       expect(await tlsSession(session.session)).toMatchObject({ reused: true });
     }
@@ -268,12 +268,12 @@ describe("under load nothing is lost by", () => {
       await install(runtime, another("0.2.0"));
       for (const pid of old) process.kill(pid, "SIGSTOP");
       let answered = false;
-      const answer = asked({ command }).finally(() => (answered = true));
+      const response = asked({ command }).finally(() => (answered = true));
       await eventually(() => processes("worker").length === 2 * old.length, "for the new workers", SELDOM);
       await sleep(1_000);
       expect(answered).toBe(false);
       for (const pid of old) process.kill(pid, "SIGCONT");
-      await answer;
+      await response;
       // A worker that answers now with the old release would be one that accepted after the order to drain.
       for (let i = 0; i < 20; i++) expect(await release()).toBe("0.2.0");
     },
@@ -359,14 +359,14 @@ describe("an upgrade", () => {
 
   test("that is requested with a reload and another one happens first, the others after it", async () => {
     await start({ runtime: await installedRuntime(), config: alone() });
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       asked({ command: "upgrade" }),
       asked({ command: "reload" }),
       asked({ command: "upgrade" }),
       asked({ command: "reload" }),
     ]);
-    expect(answers.filter((answer) => answer.startsWith("a new master"))).toHaveLength(2);
-    expect(new Set(answers.slice(0, 1).concat(answers[2]!)).size).toBe(2);
+    expect(responses.filter((response) => response.startsWith("a new master"))).toHaveLength(2);
+    expect(new Set(responses.slice(0, 1).concat(responses[2]!)).size).toBe(2);
     await eventually(() => processes("master").length === 1, "for the old masters to go", SELDOM);
     expect(await release()).toBe(VERSION);
   });
@@ -442,10 +442,10 @@ describe("an upgrade", () => {
     const whole = await download(2_500);
     const outcome = refusal({ command: "upgrade" });
     await eventually(() => successors() > 0, "for the new master", SELDOM);
-    // An answer shows that the sockets were passed on: that is done in the turn in which the process is started.
+    // A response shows that the sockets were passed on: that is done in the turn in which the process is started.
     await ask({ command: "status" });
     portico.signal("SIGKILL");
-    expect(await outcome).toMatch(/portico ended before it had a response \[control\.no-answer\]/);
+    expect(await outcome).toMatch(/portico ended before it had a response \[control\.no-response\]/);
     expect(await whole()).toBe(200_000);
     await eventually(async () => (await ask({ command: "reload" })).ok, "for the new master to be in charge");
     expect(await release()).toBe(VERSION);
@@ -492,9 +492,9 @@ describe("a request to a running portico", () => {
     ]) {
       const socket = net.connect(at("control.sock"));
       socket.end(text);
-      let answer = "";
-      for await (const chunk of socket) answer += String(chunk);
-      expect(answer).toContain("control.bad-request");
+      let response = "";
+      for await (const chunk of socket) response += String(chunk);
+      expect(response).toContain("control.bad-request");
     }
     // A request is what comes up to its line end, in however many pieces.
     const slow = net.connect(at("control.sock"));
@@ -508,7 +508,7 @@ describe("a request to a running portico", () => {
     portico.signal("SIGSTOP");
     const outcome = await askMaster(at("control.sock"), { command: "reload" }, 300);
     portico.signal("SIGCONT");
-    expect(outcome).toMatchObject({ ok: false, problems: [{ code: "control.no-answer" }] });
+    expect(outcome).toMatchObject({ ok: false, problems: [{ code: "control.no-response" }] });
     portico.signal("SIGKILL");
     await portico.gone;
     expect(await refusal({ command: "reload" })).toMatch(/ECONNREFUSED \[control\.not-running\]/);
@@ -536,7 +536,7 @@ describe("a request to a running portico", () => {
     const outcome = refusal({ command: "reload" });
     await sleep(100);
     portico.signal("SIGKILL");
-    expect(await outcome).toMatch(/\[control\.no-answer\]/);
+    expect(await outcome).toMatch(/\[control\.no-response\]/);
   });
 });
 

@@ -23,7 +23,7 @@ import { eventually } from "../../testkit/waiting.js";
 let folder: string;
 let port: number;
 let servers: RawUpstream[];
-/** Statuses of the servers' answers to checks. */
+/** Statuses of the servers' responses to checks. */
 let health: Record<string, number>;
 let portico: Portico;
 
@@ -93,12 +93,12 @@ const ask = (fields = "") =>
 
 /** Who answers requests, one each on a connection of its own: either worker gets some. */
 async function answerers(fields = ""): Promise<string> {
-  const answers: string[] = [];
+  const responses: string[] = [];
   for (let i = 0; i < 12; i++) {
     const { status, body } = await ask(fields);
-    answers.push(status === 200 ? body : String(status));
+    responses.push(status === 200 ? body : String(status));
   }
-  return [...new Set(answers)].toSorted().join();
+  return [...new Set(responses)].toSorted().join();
 }
 
 test("a drained server keeps what it has and gets nothing new, over a worker's death, a reload and an upgrade", async () => {
@@ -208,7 +208,7 @@ test("a server whose checks fail is down in all workers, over an upgrade too, un
   health["a"] = 500;
   await eventually(() => log().includes(down), "for it to be down", { seen: log });
   await eventually(async () => (await answerers()) === "b", "for the workers to know");
-  // On a busy machine a check may also have got no answer in time.
+  // On a busy machine a check may also have got no response in time.
   const why = "(?:status 500|no response within 500 ms)";
   expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(0)} +down +0 +${why}$`, "m"));
   const live = await cli("check", "--live", portico.configFile);
@@ -247,7 +247,7 @@ test("after a pause longer than the idle time, no request goes to a connection t
       kept.socket.destroy();
       await sleep(600);
       process.kill(worker!, "SIGCONT");
-      expect((await client.answer()).status).toBe(200);
+      expect((await client.response()).status).toBe(200);
     }
     client.socket.destroy();
   } finally {

@@ -121,12 +121,12 @@ export class Front {
     const headers = { Host: host, ...(body === "" ? {} : { "Content-Length": body.length }) };
     const options = { host: "127.0.0.1", ...where, method, path: target, headers, setHost: false };
     return new Promise((resolve, reject) => {
-      const request = (secure ? https : http).request(options, (answer) => {
+      const request = (secure ? https : http).request(options, (response) => {
         let text = "";
-        answer.setEncoding("latin1");
-        answer.on("data", (piece: string) => (text += piece));
-        answer.on("error", reject);
-        answer.on("end", () => resolve(servedOf(answer.statusCode!, answer.headers, text)));
+        response.setEncoding("latin1");
+        response.on("data", (piece: string) => (text += piece));
+        response.on("error", reject);
+        response.on("end", () => resolve(servedOf(response.statusCode!, response.headers, text)));
       });
       request.on("error", reject).end(body);
     });

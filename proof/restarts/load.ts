@@ -9,7 +9,7 @@ export interface Asked {
   readonly repeatable: boolean;
   readonly began: number;
   readonly ms: number;
-  /** What was wrong with its answer; undefined if nothing was. */
+  /** What was wrong with its response; undefined if nothing was. */
   readonly wrong: string | undefined;
 }
 
@@ -53,12 +53,12 @@ export class Load {
     let session = connectHttp2(port);
     await this.repeat(method, async (target, body) => {
       const headers = { ":authority": "files.example.org", ":method": method, ":path": target };
-      const answer = await ask(session, headers, body);
-      if (answer.status === 200) return answer;
-      // Node keeps what it did not send of an upload, and takes no answer any more when that is too much.
+      const response = await ask(session, headers, body);
+      if (response.status === 200) return response;
+      // Node keeps what it did not send of an upload, and takes no response any more when that is too much.
       session.destroy();
       session = connectHttp2(port);
-      return answer;
+      return response;
     });
     session.destroy();
   }
@@ -73,7 +73,8 @@ export class Load {
       const began = performance.now();
       const expected = `${method} ${target} ${body?.length ?? 0}`;
       const wrong = await send(target, body).then(
-        (answer) => (answer.status === 200 && answer.body === expected ? undefined : `${answer.status}`),
+        (response) =>
+          response.status === 200 && response.body === expected ? undefined : `${response.status}`,
         (error: Error) => error.message,
       );
       const ms = performance.now() - began;

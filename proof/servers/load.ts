@@ -12,7 +12,7 @@ export interface Done {
   /** When it began and ended, by the clock of `performance`. */
   readonly from: number;
   readonly to: number;
-  /** What was wrong with its answer; undefined if nothing was. */
+  /** What was wrong with its response; undefined if nothing was. */
   readonly wrong: string | undefined;
 }
 

@@ -59,7 +59,7 @@ requests of a well-behaved client take meanwhile. Needs root: all of it happens 
   },
 );
 
-/** Requests of the well-behaved client that got no right answer: that is wrong, however busy the machine is. */
+/** Requests of the well-behaved client that got no right response: that is wrong, however busy the machine is. */
 const failures = ({ attacked }: ModeResult): number => attacked.opening.failures + attacked.standing.failures;
 
 /** A few requests out of a thousand decide, and other work on the machine may have been in their way: not every time. */

@@ -28,7 +28,7 @@ export const MEDIA = { path: "icons/portrait.png", bytes: 300_000 };
 /** What comes of an upload whose client leaves: no body that arrives whole is as long. */
 export const HALF_BYTES = SIZES[2]! / 2;
 
-interface Answer {
+interface Response {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   readonly body: Readable;
@@ -48,28 +48,28 @@ export const OPERATIONS: Readonly<Record<string, { readonly weight: number; read
   "WebDAV rename": { weight: 4, run: rename },
   "client leaves a download": { weight: 4, run: leaveDownload },
   "client leaves an upload": { weight: 4, run: leaveUpload },
-  "upstream cuts a response": { weight: 3, run: cutAnswer },
+  "upstream cuts a response": { weight: 3, run: cutResponse },
   "upstream resets": { weight: 3, run: resetByUpstream },
   "upstream refuses an upload": { weight: 3, run: refusedUpload },
 };
 
 async function small(client: Client, protocol: Protocol): Promise<void> {
-  const answer = await ask(client, protocol, "GET", "/sync/small");
-  expect(answer, 200);
-  equal((await read(answer.body)).toString(), '{"ok":true}');
+  const response = await ask(client, protocol, "GET", "/sync/small");
+  expect(response, 200);
+  equal((await read(response.body)).toString(), '{"ok":true}');
 }
 
 async function download(client: Client, protocol: Protocol): Promise<void> {
   const bytes = pick(client, SIZES);
-  const answer = await ask(client, protocol, "GET", `/synchttp/file?bytes=${bytes}`);
-  expect(answer, 200);
-  equal(await digestOf(answer.body), client.digests.get(bytes));
+  const response = await ask(client, protocol, "GET", `/synchttp/file?bytes=${bytes}`);
+  expect(response, 200);
+  equal(await digestOf(response.body), client.digests.get(bytes));
 }
 
 async function upload(client: Client, protocol: Protocol): Promise<void> {
   const bytes = pick(client, SIZES);
   const chunked = client.random() < 0.3;
-  const answer = await ask(
+  const response = await ask(
     client,
     protocol,
     "PUT",
@@ -77,44 +77,44 @@ async function upload(client: Client, protocol: Protocol): Promise<void> {
     () => pattern(bytes),
     chunked ? undefined : bytes,
   );
-  expect(answer, 200);
-  const seen = JSON.parse((await read(answer.body)).toString());
+  expect(response, 200);
+  const seen = JSON.parse((await read(response.body)).toString());
   equal(seen, { bytes, sha256: client.digests.get(bytes) });
 }
 
 async function media(client: Client, protocol: Protocol): Promise<void> {
-  const answer = await ask(client, protocol, "GET", `/syncmedia/${MEDIA.path}`);
-  expect(answer, 200);
-  equal(answer.headers["content-type"], "image/png");
-  demand((await read(answer.body)).equals(client.media), "another file");
+  const response = await ask(client, protocol, "GET", `/syncmedia/${MEDIA.path}`);
+  expect(response, 200);
+  equal(response.headers["content-type"], "image/png");
+  demand((await read(response.body)).equals(client.media), "another file");
 }
 
 async function range(client: Client, protocol: Protocol): Promise<void> {
   const headers = { range: "bytes=1000-1999" };
-  const answer = await ask(client, protocol, "GET", `/syncmedia/${MEDIA.path}`, undefined, 0, headers);
-  expect(answer, 206);
-  demand((await read(answer.body)).equals(client.media.subarray(1_000, 2_000)), "another range");
+  const response = await ask(client, protocol, "GET", `/syncmedia/${MEDIA.path}`, undefined, 0, headers);
+  expect(response, 206);
+  demand((await read(response.body)).equals(client.media.subarray(1_000, 2_000)), "another range");
 }
 
 async function listing(client: Client, protocol: Protocol): Promise<void> {
-  const answer = await ask(client, protocol, "PROPFIND", "/syncdav/collection");
-  expect(answer, 207);
-  await read(answer.body);
+  const response = await ask(client, protocol, "PROPFIND", "/syncdav/collection");
+  expect(response, 207);
+  await read(response.body);
 }
 
 async function rename(client: Client, protocol: Protocol): Promise<void> {
   const scheme = protocol === "http" ? "http" : "https";
   const headers = { destination: `${scheme}://127.0.0.1:${client.ports[scheme]}/syncdav/b%20c` };
-  const answer = await ask(client, protocol, "MOVE", "/syncdav/collection", undefined, 0, headers);
-  expect(answer, 201);
-  equal((await read(answer.body)).toString(), "/syncdav/b%20c");
+  const response = await ask(client, protocol, "MOVE", "/syncdav/collection", undefined, 0, headers);
+  expect(response, 201);
+  equal((await read(response.body)).toString(), "/syncdav/b%20c");
 }
 
 async function leaveDownload(client: Client, protocol: Protocol): Promise<void> {
-  const answer = await ask(client, protocol, "GET", `/synchttp/file?bytes=${SIZES.at(-1)}`);
-  expect(answer, 200);
-  await new Promise((resolve) => answer.body.once("data", resolve));
-  answer.body.destroy();
+  const response = await ask(client, protocol, "GET", `/synchttp/file?bytes=${SIZES.at(-1)}`);
+  expect(response, 200);
+  await new Promise((resolve) => response.body.once("data", resolve));
+  response.body.destroy();
 }
 
 /** Half a body, then the connection or stream breaks: nobody may take it for whole, not the upstream either. */
@@ -130,30 +130,30 @@ async function* half() {
   throw new Error("left on purpose");
 }
 
-async function cutAnswer(client: Client, protocol: Protocol): Promise<void> {
-  const answer = await ask(client, protocol, "GET", `/synchttp/cut?bytes=${pick(client, SIZES)}`);
-  const outcome = await outcomeOf(read(answer.body).then(() => answer));
-  // A small answer may be cut before its head went out; then it is an error page.
+async function cutResponse(client: Client, protocol: Protocol): Promise<void> {
+  const response = await ask(client, protocol, "GET", `/synchttp/cut?bytes=${pick(client, SIZES)}`);
+  const outcome = await outcomeOf(read(response.body).then(() => response));
+  // A small response may be cut before its head went out; then it is an error page.
   if (outcome !== "failed" && outcome !== 502)
     throw new Error(`half a response was taken for whole: ${outcome}`);
 }
 
 async function resetByUpstream(client: Client, protocol: Protocol): Promise<void> {
-  const answer = await ask(client, protocol, "GET", "/synchttp/reset");
-  expect(answer, 502);
-  await read(answer.body);
+  const response = await ask(client, protocol, "GET", "/synchttp/reset");
+  expect(response, 502);
+  await read(response.body);
 }
 
 /** The refusal reaches the client though it is still sending. */
 async function refusedUpload(client: Client, protocol: Protocol): Promise<void> {
   const bytes = SIZES[2]!;
-  const answer = await ask(client, protocol, "PUT", "/synchttp/refuse", () => pattern(bytes), bytes);
-  expect(answer, 413);
+  const response = await ask(client, protocol, "PUT", "/synchttp/refuse", () => pattern(bytes), bytes);
+  expect(response, 413);
   try {
-    await read(answer.body);
+    await read(response.body);
   } catch (error) {
-    // Said by a server whose answer is complete (RFC 9113, 8.1); Node then drops what it has not handed out yet.
-    if ((answer.body as HttpBody).rstCode !== http2.constants.NGHTTP2_NO_ERROR) throw error;
+    // Said by a server whose response is complete (RFC 9113, 8.1); Node then drops what it has not handed out yet.
+    if ((response.body as HttpBody).rstCode !== http2.constants.NGHTTP2_NO_ERROR) throw error;
   }
 }
 
@@ -168,7 +168,7 @@ function ask(
   body?: Body,
   bytes?: number,
   headers: Record<string, string> = {},
-): Promise<Answer> {
+): Promise<Response> {
   const declared = body !== undefined && bytes !== undefined;
   const all = declared ? { ...headers, "content-length": String(bytes) } : headers;
   return protocol === "http2"
@@ -183,7 +183,7 @@ function askHttp1(
   path: string,
   headers: Record<string, string>,
   body: Body,
-): Promise<Answer> {
+): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = (protocol === "http" ? http : https).request({
       host: "127.0.0.1",
@@ -199,7 +199,7 @@ function askHttp1(
       message.on("error", () => undefined);
       resolve({ status: message.statusCode!, headers: message.headers, body: message });
     });
-    // Errors show on the answer; a body that breaks off breaks the request.
+    // Errors show on the response; a body that breaks off breaks the request.
     if (body === undefined) request.end();
     else pipeline(body(), request).catch(() => undefined);
   });
@@ -212,7 +212,7 @@ async function askHttp2(
   path: string,
   headers: Record<string, string>,
   body: Body,
-): Promise<Answer> {
+): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const stream = client
       .session()
@@ -228,7 +228,7 @@ async function askHttp2(
 /** A reload may come between two attempts; twice in a row it does not. */
 const ATTEMPTS_MAX = 3;
 
-function answerOn(stream: http2.ClientHttp2Stream, body: Body): Promise<Answer> {
+function answerOn(stream: http2.ClientHttp2Stream, body: Body): Promise<Response> {
   return new Promise((resolve, reject) => {
     stream.on("error", reject);
     stream.on("close", () => reject(new Error("closed without a response")));
@@ -242,7 +242,7 @@ function answerOn(stream: http2.ClientHttp2Stream, body: Body): Promise<Answer> 
 
 /**
  * Sends until the body ends or the server has heard enough (RFC 9113, 8.1): what it answered is still to be read.
- * `pipeline` would destroy the stream, and with it the answer.
+ * `pipeline` would destroy the stream, and with it the response.
  */
 async function sendOn(stream: http2.ClientHttp2Stream, body: Readable): Promise<void> {
   const unwanted = (): boolean => stream.aborted || stream.destroyed || stream.writableEnded;
@@ -264,11 +264,11 @@ async function writable(stream: http2.ClientHttp2Stream): Promise<void> {
   rest.abort();
 }
 
-async function outcomeOf(asked: Promise<Answer>): Promise<number | "failed"> {
+async function outcomeOf(asked: Promise<Response>): Promise<number | "failed"> {
   try {
-    const answer = await asked;
-    await read(answer.body);
-    return answer.status;
+    const response = await asked;
+    await read(response.body);
+    return response.status;
   } catch {
     return "failed";
   }
@@ -284,7 +284,7 @@ async function read(body: Readable): Promise<Buffer> {
 /** Of HTTP/1.1 with `aborted`, of HTTP/2 with `rstCode` too. */
 type HttpBody = Readable & { readonly aborted?: boolean; readonly rstCode?: number };
 
-/** An HTTP/2 stream is `aborted` as well where the server, with a complete answer, wants no more of the request. */
+/** An HTTP/2 stream is `aborted` as well where the server, with a complete response, wants no more of the request. */
 function brokeOff(body: HttpBody): boolean {
   return body.rstCode === undefined
     ? body.aborted === true
@@ -299,7 +299,7 @@ async function digestOf(body: Readable): Promise<string> {
 
 const pick = <T>({ random }: Client, from: readonly T[]): T => from[Math.floor(random() * from.length)]!;
 
-function expect({ status, body }: Answer, wanted: number): void {
+function expect({ status, body }: Response, wanted: number): void {
   if (status === wanted) return;
   body.resume();
   throw new Error(`status ${status} instead of ${wanted}`);

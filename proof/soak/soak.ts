@@ -190,7 +190,7 @@ async function runLoad(
   sessions.close();
 }
 
-/** Node's clients refuse answers when their uploads hold more than this; the default of 10 is less than one upload. */
+/** Node's clients refuse responses when their uploads hold more than this; the default of 10 is less than one upload. */
 const CLIENT_MEMORY_MB = 256;
 
 /** One HTTP/2 session at a time; a reload ends it, and the next request opens another. */

@@ -7,23 +7,26 @@ import { pattern } from "../transfer/pattern.js";
  * One server for all daemons, which keeps nothing and misbehaves on request. Run as a process of its own; prints its
  * port. What it does is said by the last segment of the path:
  *
- *     small                  a short answer
+ *     small                  a short response
  *     file?bytes=N           GET: N bytes of the pattern; PUT: length and SHA-256 of what arrived
  *     whole?bytes=N          how many bodies of N bytes came to their end
  *     cut?bytes=N            announces N bytes, sends half, breaks the connection
- *     reset                  breaks the connection without an answer
+ *     reset                  breaks the connection without a response
  *     refuse                 413 before the body is read
- *     collection             a multi-status answer to PROPFIND, 201 to MOVE with the Destination it got
+ *     collection             a multi-status response to PROPFIND, 201 to MOVE with the Destination it got
  */
 const server = createServer((request, response) => {
   const url = new URL(request.url!, "http://upstream");
   const bytes = Number(url.searchParams.get("bytes"));
-  const answer = ANSWERS[url.pathname.slice(url.pathname.lastIndexOf("/") + 1)];
-  if (answer === undefined) response.writeHead(404).end();
-  else answer(request, response, bytes);
+  const behave = BEHAVIOURS[url.pathname.slice(url.pathname.lastIndexOf("/") + 1)];
+  if (behave === undefined) response.writeHead(404).end();
+  else behave(request, response, bytes);
 });
 
-const ANSWERS: Record<string, (request: IncomingMessage, response: ServerResponse, bytes: number) => void> = {
+const BEHAVIOURS: Record<
+  string,
+  (request: IncomingMessage, response: ServerResponse, bytes: number) => void
+> = {
   small: (_request, response) => response.end('{"ok":true}'),
   file: (request, response, bytes) => {
     if (request.method === "PUT") return digest(request, response);

@@ -1,6 +1,6 @@
 import { Agent, type ClientRequest, type IncomingHttpHeaders, request } from "node:http";
 
-export interface Answer {
+export interface Response {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -16,9 +16,9 @@ export interface Asking {
   /** A body; without a length it goes in chunks. With `Expect` it waits to be asked for. */
   readonly body?: AsyncIterable<Buffer> | Iterable<Buffer>;
   readonly agent?: Agent;
-  /** Called with each piece of the answer's body. */
+  /** Called with each piece of the response's body. */
   readonly onPiece?: () => void;
-  /** How long nothing of the answer's body is read. Default 0. */
+  /** How long nothing of the response's body is read. Default 0. */
   readonly restMs?: number;
 }
 
@@ -32,24 +32,24 @@ export async function asOneClient<T>(does: (agent: Agent) => Promise<T>): Promis
   }
 }
 
-/** Asks a port of this machine; rejects unless the answer is complete. */
-export function ask(port: number, path: string, asking: Asking = {}): Promise<Answer> {
+/** Asks a port of this machine; rejects unless the response is complete. */
+export function ask(port: number, path: string, asking: Asking = {}): Promise<Response> {
   const { method = "GET", headers, body, agent = new Agent() } = asking;
   const asked = request({ host: "127.0.0.1", port, path, method, headers: { ...headers }, agent });
   const closed = new Promise<void>((done) => asked.once("close", done));
-  const answer = answerOf(asked, asking);
+  const response = responseOf(asked, asking);
   if (body === undefined) asked.end();
   else if (headers?.["Expect"] === undefined) void send(asked, body, closed);
   else asked.once("continue", () => void send(asked, body, closed)).flushHeaders();
   // Only then does the agent know whether the connection is to be used again.
-  return answer.then((came) => closed.then(() => came));
+  return response.then((came) => closed.then(() => came));
 }
 
-function answerOf(asked: ClientRequest, { restMs = 0, onPiece }: Asking): Promise<Answer> {
+function responseOf(asked: ClientRequest, { restMs = 0, onPiece }: Asking): Promise<Response> {
   return new Promise((resolve, reject) => {
     const informational: number[] = [];
     asked.on("information", ({ statusCode }) => informational.push(statusCode));
-    // A server may answer and close before it has read the whole body: an answer that has begun counts.
+    // A server may answer and close before it has read the whole body: a response that has begun counts.
     asked.on("error", reject);
     asked.on("response", (response) => {
       asked.off("error", reject).on("error", () => {});
@@ -88,7 +88,7 @@ async function send(
   asked.end();
 }
 
-/** What many requests came to that each ask for an answer of their own. */
+/** What many requests came to that each ask for a response of their own. */
 export class Tally {
   own = 0;
   /** Answers that say that there is none, and connections that were cut. */
@@ -101,19 +101,19 @@ export class Tally {
     private readonly server: string,
   ) {}
 
-  /** A request whose answer names it. */
+  /** A request whose response names it. */
   ask(ms: number, asking: Asking = {}): Promise<void> {
     const id = `request-${++ids}`;
     return this.take(
       ask(this.port, `/${this.server}/answer?id=${id}&ms=${ms}`, asking),
-      ({ status, body }) => status === 200 && body.toString("latin1") === `answer of ${id}`,
+      ({ status, body }) => status === 200 && body.toString("latin1") === `response of ${id}`,
     );
   }
 
-  /** Judges an answer when it is there. */
-  async take(answer: Promise<Answer>, isOwn: (answer: Answer) => boolean): Promise<void> {
+  /** Judges a response when it is there. */
+  async take(response: Promise<Response>, isOwn: (response: Response) => boolean): Promise<void> {
     const failed = (error: Error): void => void this.errors.push(error.message);
-    await answer.then((came) => {
+    await response.then((came) => {
       if (isOwn(came)) this.own++;
       else if (came.status >= 500) this.errors.push(String(came.status));
       else this.foreign.push(`${came.status} ${came.body.toString("latin1", 0, 80)}`);

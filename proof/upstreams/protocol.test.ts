@@ -8,7 +8,7 @@ import { NAMES, PYTHON, recipe, type ServerName } from "./servers.js";
 import { stageOf } from "./stage.js";
 import { nextEvent } from "../../testkit/waiting.js";
 
-/** What is more than a request and its answer: informational responses (RFC 9110, 15.2), and WebSockets (RFC 6455). */
+/** What is more than a request and its response: informational responses (RFC 9110, 15.2), and WebSockets (RFC 6455). */
 
 const HINTING = NAMES.filter((name) => recipe(name).hints !== undefined);
 const stage = stageOf([...HINTING, "uvicorn"]);

@@ -35,7 +35,7 @@ export interface Recipe {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether it keeps connections, each for two idle seconds. */
   readonly keepsConnections: boolean;
-  /** Whether it sends what the application gives as content of an answer that has none (RFC 9110, 6.4.1). */
+  /** Whether it sends what the application gives as content of a response that has none (RFC 9110, 6.4.1). */
   readonly overruns?: boolean;
   /** Whether its workers, when they end, close connections that they had accepted and not read from. */
   readonly dropsAtReload?: boolean;

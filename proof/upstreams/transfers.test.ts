@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectTo, isComplete, parseAnswer } from "../../testkit/peers.js";
+import { connectTo, isComplete, parseResponse } from "../../testkit/peers.js";
 import { openFolder } from "../../testkit/portico.js";
 import { ask, type Asking } from "./client.js";
 import { NAMES } from "./servers.js";
@@ -37,12 +37,12 @@ test.each(EVERY_FRAMING)(
   "%s takes an upload %s, with and without being asked to go on",
   async (name, _, headers) => {
     for (const more of [{}, { Expect: "100-continue" }] as Record<string, string>[]) {
-      const answer = await ask(...to(name, "upload"), {
+      const response = await ask(...to(name, "upload"), {
         method: "POST",
         headers: { ...headers, ...more },
         body: upload(),
       });
-      expect([answer.status, answer.body.toString()]).toEqual([200, TAKEN]);
+      expect([response.status, response.body.toString()]).toEqual([200, TAKEN]);
     }
   },
 );
@@ -66,12 +66,12 @@ test.each(EVERY_FRAMING)(
       }
       if (chunked) client.send("0\r\n\r\n");
       await client.until(({ received, closed, ended }) => isComplete(received) || closed || ended);
-      const { status, headers: answered, body } = parseAnswer(client.received);
+      const { status, headers: answered, body } = parseResponse(client.received);
       expect([status, body]).toEqual([413, expect.stringContaining("too large")]);
       // The connection was closed, or holds the rest of the body, which is not taken for a request.
       if (answered["connection"] !== "close") {
         client.send(`GET /${name}/answer?id=${i} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-        await client.until(({ received }) => received.includes(`answer of ${i}`));
+        await client.until(({ received }) => received.includes(`response of ${i}`));
       }
       client.socket.destroy();
     }

@@ -29,25 +29,29 @@ export function connectSession(port: number): ClientHttp2Session {
   return session.on("error", () => undefined);
 }
 
-/** A final answer among what a client received. */
-export interface ReceivedAnswer {
+/** A final response among what a client received. */
+export interface ReceivedResponse {
   /** Statuses of informational responses before it. */
   readonly informational: readonly number[];
-  /** Undefined for bytes that are not an answer, or not yet. */
+  /** Undefined for bytes that are not a response, or not yet. */
   readonly message: Message | undefined;
   /** 0 where there is none. */
   readonly status: number;
-  /** What is not an answer. */
+  /** What is not a response. */
   readonly rest: string;
 }
 
 /** @param methods of the requests in turn; GET for those after them */
-export function receivedAnswers(text: string, methods: readonly string[], ended: boolean): ReceivedAnswer[] {
+export function receivedResponses(
+  text: string,
+  methods: readonly string[],
+  ended: boolean,
+): ReceivedResponse[] {
   const bytes = Buffer.from(text, "latin1");
-  const answers: ReceivedAnswer[] = [];
+  const responses: ReceivedResponse[] = [];
   let informational: number[] = [];
   for (let at = 0; at < bytes.length;) {
-    const method = methods[answers.length] ?? "GET";
+    const method = methods[responses.length] ?? "GET";
     const message = parseMessage(bytes, at, { type: "response", method, ended });
     const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(message?.startLine ?? "")?.[1] ?? 0);
     const rest = status === 0 ? text.slice(at) : "";
@@ -55,26 +59,26 @@ export function receivedAnswers(text: string, methods: readonly string[], ended:
     // 101 is final: what follows is not an HTTP message any more.
     if (status >= 100 && status < 200 && status !== 101) informational.push(status);
     else {
-      answers.push({ informational, message, status, rest });
+      responses.push({ informational, message, status, rest });
       informational = [];
     }
   }
   return informational.length === 0
-    ? answers
-    : [...answers, { informational, message: undefined, status: 0, rest: "" }];
+    ? responses
+    : [...responses, { informational, message: undefined, status: 0, rest: "" }];
 }
 
-/** One answer as a client reads it. */
-export interface ClientAnswer {
+/** One response as a client reads it. */
+export interface ClientResponse {
   readonly status: number;
   readonly body: string;
   /** Whether its framing says that it is whole. */
   readonly complete: boolean;
 }
 
-/** Final answers in what a client received. Bytes that are not an answer show as one of status 0. */
-export const readAnswers = (text: string, methods: readonly string[], ended: boolean): ClientAnswer[] =>
-  receivedAnswers(text, methods, ended)
+/** Final responses in what a client received. Bytes that are not a response show as one of status 0. */
+export const readResponses = (text: string, methods: readonly string[], ended: boolean): ClientResponse[] =>
+  receivedResponses(text, methods, ended)
     .filter(({ status, rest }) => status !== 0 || rest !== "")
     .map(({ status, message, rest }) =>
       status === 0
@@ -86,4 +90,4 @@ export const readAnswers = (text: string, methods: readonly string[], ended: boo
 export const CANARY_LINE = "GET /sync/canary HTTP/1.1";
 export const CANARY = `${CANARY_LINE}\r\nHost: ${HOST}\r\nX-Canary: yes\r\n\r\n`;
 
-export const isCanary = ({ body, complete }: ClientAnswer): boolean => complete && body === CANARY_LINE;
+export const isCanary = ({ body, complete }: ClientResponse): boolean => complete && body === CANARY_LINE;

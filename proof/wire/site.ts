@@ -22,7 +22,7 @@ export const HOST = "sync.example";
 /** Server names besides, which answer 204. */
 export const WILDCARD = "*.wild.example";
 
-/** Fields that both set and remove in every answer of the application's server (decisions 5.5). */
+/** Fields that both set and remove in every response of the application's server (decisions 5.5). */
 export const RESPONSE_HEADERS = {
   set: { "X-Frame-Options": "SAMEORIGIN", "Referrer-Policy": "same-origin" },
   remove: ["X-Removed"],

@@ -1,16 +1,16 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerOf } from "../../testkit/http2Session.js";
+import { responseOf } from "../../testkit/http2Session.js";
 import type { Accepted } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
-import { connectHttp1, connectSession, type ReceivedAnswer, receivedAnswers } from "./client.js";
+import { connectHttp1, connectSession, type ReceivedResponse, receivedResponses } from "./client.js";
 import type { Field } from "./messages.js";
 
 /** What a client does: writes bytes (chars of latin1), waits, or closes. */
 export type Step =
   | string
-  /** Goes on once the client was told to continue, has an answer's head, or upstreams have so many bytes. */
-  | { readonly until: "continue" | "answer" | { readonly upstreamBytes: number } }
+  /** Goes on once the client was told to continue, has a response's head, or upstreams have so many bytes. */
+  | { readonly until: "continue" | "response" | { readonly upstreamBytes: number } }
   | { readonly pauseMs: number }
   /** Closes the sending direction, or the whole connection at once. */
   | { readonly close: "half" | "all" };
@@ -21,7 +21,7 @@ export interface Http1Options {
   readonly steps: readonly Step[];
   /** Bytes that the upstreams received so far. */
   readonly upstreamBytes: () => number;
-  /** How long an answer may take, before the connection counts as silent. */
+  /** How long a response may take, before the connection counts as silent. */
   readonly patienceMs?: number;
 }
 
@@ -34,7 +34,7 @@ export interface ClientResult {
   readonly body: Buffer;
   readonly framing: string;
   readonly complete: boolean;
-  /** What became of the connection after the answer: whether it took another request. */
+  /** What became of the connection after the response: whether it took another request. */
   readonly connection: "open" | "closed" | "silent" | "";
   /** Every byte, for reports. */
   readonly raw: string;
@@ -45,7 +45,7 @@ type Awaited = Extract<Step, { until: unknown }>["until"];
 const PATIENCE_MS = 4_000;
 const WAITING = { ms: PATIENCE_MS };
 
-const hasHead = (answer?: ReceivedAnswer): boolean => answer?.message !== undefined;
+const hasHead = (response?: ReceivedResponse): boolean => response?.message !== undefined;
 
 /** Runs a client on a raw connection. */
 export async function talkHttp1(options: Http1Options): Promise<ClientResult> {
@@ -53,19 +53,19 @@ export async function talkHttp1(options: Http1Options): Promise<ClientResult> {
   const peer = await connectHttp1(options.port, options.tls);
   const method = methodOf(steps);
   const ended = (): boolean => peer.ended || peer.closed;
-  const answer = (): ReceivedAnswer | undefined => receivedAnswers(peer.received, [method], ended())[0];
+  const response = (): ReceivedResponse | undefined => receivedResponses(peer.received, [method], ended())[0];
   const reached = (until: Awaited): Promise<unknown> => {
     if (typeof until === "object")
       return eventually(() => ended() || upstreamBytes() >= until.upstreamBytes, undefined, WAITING);
     const told = {
-      continue: (a?: ReceivedAnswer) => a?.informational.includes(100) === true,
-      answer: hasHead,
+      continue: (a?: ReceivedResponse) => a?.informational.includes(100) === true,
+      response: hasHead,
     };
-    return peer.until(() => ended() || told[until](answer()), PATIENCE_MS);
+    return peer.until(() => ended() || told[until](response()), PATIENCE_MS);
   };
   const result = (connection: ClientResult["connection"]): ClientResult => {
     const raw = peer.received;
-    const { message, informational = [] } = answer() ?? {};
+    const { message, informational = [] } = response() ?? {};
     if (message !== undefined) return { ...message, informational, raw, connection };
     // HTTP/0.9 has no head; its body ends with the connection.
     const nothing = { startLine: "", fields: [], framing: "close", complete: ended() };
@@ -79,7 +79,7 @@ export async function talkHttp1(options: Http1Options): Promise<ClientResult> {
       else if ("close" in step) return result("");
       else await comes(reached(step.until));
     }
-    const answered = (): boolean => ended() || answer()?.message?.complete === true;
+    const answered = (): boolean => ended() || response()?.message?.complete === true;
     if (!(await comes(peer.until(answered, patienceMs)))) return result("silent");
     const closes = steps.some((step) => typeof step === "object" && "close" in step);
     return { ...result(""), connection: closes ? "" : await probe(peer, ended) };
@@ -115,7 +115,7 @@ export interface Http2Options {
   readonly fields: readonly Field[];
   /** Pieces of the body; undefined for none, and the stream is closed with the head. */
   readonly body: readonly string[] | undefined;
-  /** How long an answer may take, before the stream counts as silent. */
+  /** How long a response may take, before the stream counts as silent. */
   readonly patienceMs?: number;
 }
 
@@ -133,7 +133,7 @@ export async function talkHttp2(options: Http2Options): Promise<ClientResult> {
     if (options.body !== undefined) stream.end();
     let ended = false;
     stream.on("end", () => (ended = true));
-    const { status, raw: list, body, code, informational } = await answerOf(stream);
+    const { status, raw: list, body, code, informational } = await responseOf(stream);
     const startLine = status === 0 ? "" : `HTTP/2.0 ${status}`;
     const fields = pairs(list).filter(([name]) => !name.startsWith(":"));
     const raw = `${startLine}\n${fields.map((field) => field.join(": ")).join("\n")}\nreset ${code}`;

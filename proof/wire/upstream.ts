@@ -9,10 +9,10 @@ export const UPSTREAM_NAMES = ["web", "files", "dav"] as const;
 export type UpstreamName = (typeof UPSTREAM_NAMES)[number];
 
 /** What an upstream says, raw. A text is written at once, and the connection stays open. */
-export type Answer = string | AnswerScript;
+export type Response = string | ResponseScript;
 
-export interface AnswerScript {
-  /** Pieces are written one after the other, a moment apart; none: no answer is ever given. */
+export interface ResponseScript {
+  /** Pieces are written one after the other, a moment apart; none: no response is ever given. */
   readonly pieces: readonly string[];
   /** How long it waits before each but the first, in milliseconds. Default 5. */
   readonly pauseMs?: number;
@@ -21,7 +21,7 @@ export interface AnswerScript {
 }
 
 /** Answers a request, by its first line; undefined if it does so on the socket, in a way of its own. */
-export type Script = (line: string, socket: Socket, name: UpstreamName) => Answer | undefined;
+export type Script = (line: string, socket: Socket, name: UpstreamName) => Response | undefined;
 
 /** What an upstream received. */
 export interface RecordedRequest {
@@ -31,7 +31,7 @@ export interface RecordedRequest {
   readonly body: Buffer;
   /** Whether all of it came. */
   readonly complete: boolean;
-  /** Whether the proxy closed the connection although an answer was still owed. */
+  /** Whether the proxy closed the connection although a response was still owed. */
   readonly givenUp: boolean;
 }
 
@@ -165,7 +165,7 @@ class Connection {
       const message = parseMessage(this.received, from, { type: "request" });
       const givenUp = closed && from >= at && !answering;
       requests.push(recorded(this.name, message, this.received.toString("latin1", from), givenUp));
-      // What follows a request whose answer ends the connection is nobody's.
+      // What follows a request whose response ends the connection is nobody's.
       if (message === undefined || from >= at) break;
       from = message.end;
     }
@@ -182,21 +182,21 @@ class Connection {
     while (!this.answering) {
       const message = parseMessage(this.received, this.at, { type: "request" });
       if (message === undefined || !(message.complete || this.owner.early)) return;
-      const answer = this.owner.script(message.startLine, this.socket, this.name);
-      if (answer === undefined) this.at = message.end;
-      else if (typeof answer === "string") {
-        this.socket.write(Buffer.from(answer, "latin1"));
+      const response = this.owner.script(message.startLine, this.socket, this.name);
+      if (response === undefined) this.at = message.end;
+      else if (typeof response === "string") {
+        this.socket.write(Buffer.from(response, "latin1"));
         this.at = message.end;
-      } else if (answer.pieces.length > 0 || answer.then !== undefined) this.play(answer, message);
+      } else if (response.pieces.length > 0 || response.then !== undefined) this.play(response, message);
       else return;
     }
   }
 
-  private play(answer: AnswerScript, { complete, end }: Message): void {
+  private play(response: ResponseScript, { complete, end }: Message): void {
     this.answering = true;
     this.answeredEarly = !complete;
-    void play(this.socket, answer).then(() => {
-      if (this.answeredEarly || answer.then !== undefined) return;
+    void play(this.socket, response).then(() => {
+      if (this.answeredEarly || response.then !== undefined) return;
       this.at = end;
       this.answering = false;
       this.advance();
@@ -218,8 +218,8 @@ const recorded = (
   givenUp,
 });
 
-/** Writes an answer. */
-export async function play(socket: Socket, script: AnswerScript): Promise<void> {
+/** Writes a response. */
+export async function play(socket: Socket, script: ResponseScript): Promise<void> {
   const { pieces, pauseMs = PIECE_PAUSE_MS, then } = script;
   for (const [i, piece] of pieces.entries()) {
     if (i > 0) await sleep(pauseMs);
@@ -231,10 +231,10 @@ export async function play(socket: Socket, script: AnswerScript): Promise<void> 
   if (then === "reset") socket.resetAndDestroy();
 }
 
-/** The usual answer of a daemon; its body tells which one gave it. */
+/** The usual response of a daemon; its body tells which one gave it. */
 export const greeting: Script = (_line, _socket, name) => answerWith(name);
 
-/** An answer whose body is the first line of its request, so that it tells which it belongs to; HEAD gets the head of it. */
+/** A response whose body is the first line of its request, so that it tells which it belongs to; HEAD gets the head of it. */
 export const echo = (line: string): string => {
   const whole = answerWith(line);
   return line.startsWith("HEAD ") ? whole.slice(0, -line.length) : whole;

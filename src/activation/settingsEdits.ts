@@ -36,7 +36,7 @@ export async function planEdits(
   if (settings?.apply !== true) return NONE;
   const planned = await planFor(store, settings, last?.settings ?? []);
   const { problems } = planned.plan;
-  const unreached = problems.filter(({ code }) => code === "files.no-answer");
+  const unreached = problems.filter(({ code }) => code === "files.no-response");
   const isNew = !isDeepStrictEqual(settings, last?.deployment.settings);
   return isNew || unreached.length === 0 || unreached.length < problems.length
     ? planned

@@ -17,12 +17,12 @@ export async function tellOfRollBack(
   if (socket === undefined || first === undefined) return;
   const [reason, fix] = [problemTitle(first), first.fix].map((text) => text.slice(0, TEXT_MAX));
   const request = { command: "notify", rolledBack: { reason: reason!, fix: fix! } } as const;
-  const outcome = await askMaster(socket, request, ANSWER_MS);
+  const outcome = await askMaster(socket, request, RESPONSE_MS);
   const [refused] = outcome.ok ? [] : outcome.problems;
   // An older release does not know the request, and most configs name nobody.
   if (refused !== undefined && !/^control\.(?:no-notifications|bad-request)$/.test(refused.code))
     report(`no notification was sent: ${problemTitle(refused)}`);
 }
 
-const ANSWER_MS = 5_000;
+const RESPONSE_MS = 5_000;
 const TEXT_MAX = 2_000;

@@ -72,7 +72,7 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
 }
 
 /**
- * Whether an answer is wrong only because of settings that are left to the application's owner: a first deployment
+ * Whether a response is wrong only because of settings that are left to the application's owner: a first deployment
  * cannot wait for settings whose values come with it. They are reported, and are not a reason to roll back.
  */
 function isNotYetSet(row: CheckedResponse, { settings }: Deployment): boolean {

@@ -16,7 +16,7 @@ export interface DatabaseAccess {
   /** File of the client's own options that has the password (`[client]`, `password=…`). */
   readonly optionFile?: string;
   /**
-   * Time for connection and answer together. Milliseconds.
+   * Time for connection and response together. Milliseconds.
    * @default 10000
    */
   readonly timeoutMs?: number;
@@ -53,8 +53,8 @@ export async function readOverrides(access: DatabaseAccess, names: readonly stri
   }
   try {
     for (const client of ["mariadb", "mysql"]) {
-      const answer = await ask(client, access, names);
-      if (answer !== "missing") return answer;
+      const response = await ask(client, access, names);
+      if (response !== "missing") return response;
     }
     return { looked: false, why: "neither the client mariadb nor mysql is installed here" };
   } catch (error) {
@@ -111,7 +111,7 @@ function runClient(
     "--plugin-dir=/dev/null",
     "--loose-secure-auth",
     "--local-infile=0",
-    // Nor does the client collect an answer that has no end.
+    // Nor does the client collect a response that has no end.
     "--quick",
     `--execute=${queryFor(names)}`,
   ];
@@ -129,7 +129,7 @@ function runClient(
     let [out, err] = ["", ""];
     child.stdout!.on("data", (chunk: Buffer) => {
       out += chunk.toString("latin1");
-      if (out.length <= ANSWER_BYTES_MAX) return;
+      if (out.length <= RESPONSE_BYTES_MAX) return;
       child.kill("SIGKILL");
       done({ looked: false, why: "the response is too long" });
     });
@@ -147,7 +147,7 @@ function runClient(
 }
 
 /** Of settings, in hexadecimal. */
-const ANSWER_BYTES_MAX = 1 << 20;
+const RESPONSE_BYTES_MAX = 1 << 20;
 
 function parseRows(out: string, names: readonly string[]): Override[] {
   return out

@@ -53,7 +53,7 @@ export interface ApplicationPart extends Omit<UpstreamInput, "name"> {
 export interface Liveness {
   /** Path that clients ask for. */
   readonly path: string;
-  /** Status of a good answer. */
+  /** Status of a good response. */
   readonly status: number;
 }
 

@@ -14,7 +14,7 @@ function oneServer(
     told,
     ...rest
   }: Pick<OneServer, "settings" | "commands" | "clients"> & {
-    /** An answer that shows the public URL that it was told. */
+    /** A response that shows the public URL that it was told. */
     readonly told?: (web: ApplicationPart, place: PublicPlace) => ExpectationInput;
   },
 ): OneServer {

@@ -64,7 +64,7 @@ export function alive(part: ApplicationPart, causes: Causes = []): readonly Expe
   ];
 }
 
-/** Why no answer of a part comes. */
+/** Why no response of a part comes. */
 export const unanswered = ({ title }: ApplicationPart): Causes => [
   OWN_404,
   {

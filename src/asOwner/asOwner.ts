@@ -5,15 +5,15 @@ import { problem, ProblemError } from "../model/problem.js";
 import { Untrusted } from "../model/untrusted.js";
 import { shown } from "../runtime/actions/permissions.js";
 import { type Acting, identityOf } from "./acting.js";
-import { type Answer, ANSWERS, REFUSAL } from "./answers.js";
+import { type Response, RESPONSES, REFUSAL } from "./responses.js";
 import { type Operation, OPERATIONS, type Operations } from "./operations.js";
 import { type Refusal, Refused } from "./refused.js";
 
 /*
  * What root has to do in trees that others can change (the application's settings, what the proxy serves) is done by a child
  * process. It takes the identity of the user who can change the tree before it touches anything, so it can do no more
- * than that user can. Requests and answers pass through pipes; root itself opens, changes and starts nothing there. No
- * other code may touch such paths (`proof/asOwner/` traces an activation). The answer is the user's word: `answers.ts`
+ * than that user can. Requests and responses pass through pipes; root itself opens, changes and starts nothing there. No
+ * other code may touch such paths (`proof/asOwner/` traces an activation). The response is the user's word: `responses.ts`
  * says what it may be, and nothing else of it is taken.
  */
 
@@ -25,8 +25,8 @@ export interface Deadline {
   readonly timeoutMs: number;
 }
 
-/** What a child writes: its answer, or why there is none. */
-export type Answered = { readonly answer: unknown } | { readonly refused: Refusal };
+/** What a child writes: its response, or why there is none. */
+export type Answered = { readonly response: unknown } | { readonly refused: Refusal };
 
 /** Does something as a user. Rejects with a ProblemError. */
 export async function asOwner<K extends Operation>(
@@ -34,12 +34,12 @@ export async function asOwner<K extends Operation>(
   request: Parameters<Operations[K]>[0],
   { uid, path }: Acting,
   { timeoutMs }: Deadline = { timeoutMs: 30_000 },
-): Promise<Answer<K>> {
+): Promise<Response<K>> {
   if (uid === process.geteuid!()) {
-    return (OPERATIONS[operation] as (given: typeof request) => Promise<Answer<K>>)(request);
+    return (OPERATIONS[operation] as (given: typeof request) => Promise<Response<K>>)(request);
   }
   const { gid, groups } = await identityOf(uid);
-  const { schema, bytesMax, valuesMax } = ANSWERS[operation](request);
+  const { schema, bytesMax, valuesMax } = RESPONSES[operation](request);
   const outcome = await runChild({
     args: ["as-owner", String(uid), String(gid), groups.join(",")],
     input: JSON.stringify({ operation, request }),
@@ -48,15 +48,15 @@ export async function asOwner<K extends Operation>(
   });
   if ("failed" in outcome) {
     if (outcome.isLate) silent.add(uid);
-    throw noAnswer(uid, path, outcome.failed);
+    throw noResponse(uid, path, outcome.failed);
   }
   silent.delete(uid);
   const told = outcome.told.opened(
-    z.union([z.strictObject({ answer: schema }), z.strictObject({ refused: REFUSAL })]),
+    z.union([z.strictObject({ response: schema }), z.strictObject({ refused: REFUSAL })]),
     valuesMax,
   );
-  if (told === undefined) throw noAnswer(uid, path, "the response is none to what was asked");
-  if ("answer" in told) return told.answer as Answer<K>;
+  if (told === undefined) throw noResponse(uid, path, "the response does not match the request");
+  if ("response" in told) return told.response as Response<K>;
   const { label } = request as { readonly label?: string };
   throw new Refused(told.refused, operation === "replace" ? "write" : "read", label ?? shown(path), uid);
 }
@@ -66,10 +66,10 @@ const silent = new Set<number>();
 /** How long they have the next time. */
 const AGAIN_MS = 5_000;
 
-function noAnswer(uid: number, path: string, why: string): ProblemError {
+function noResponse(uid: number, path: string, why: string): ProblemError {
   const message = `could not be reached as user ${uid}, who can change it: ${why}`;
   const fix = `Processes of user ${uid} can hold this up: end them (ps -o pid,stat,args -u ${uid}), and try again.`;
-  return new ProblemError([problem("files.no-answer", shown(path), message, { fix })]);
+  return new ProblemError([problem("files.no-response", shown(path), message, { fix })]);
 }
 
 interface Run {
@@ -81,11 +81,11 @@ interface Run {
 
 type Ran = { readonly told: Untrusted } | { readonly failed: string; readonly isLate?: boolean };
 
-/** Waits only for the answer: a child that hangs on a file system may not even end when it is killed. */
+/** Waits only for the response: a child that hangs on a file system may not even end when it is killed. */
 function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
   return new Promise((resolve) => {
     // A separate session, so that only this process gets a Ctrl-C. The user gets nothing of our environment. io_uring
-    // would keep root's rights after setuid(2). What it says besides its answer is the user's, and of no use to root.
+    // would keep root's rights after setuid(2). What it says besides its response is the user's, and of no use to root.
     const child = spawn(process.execPath, [ownerProgram.path, ...args], {
       cwd: "/",
       env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", UV_USE_IO_URING: "0" },

@@ -46,7 +46,7 @@ const NO_CAPABILITIES = "0".repeat(16);
 
 async function answered(act: () => Promise<unknown>): Promise<Answered> {
   try {
-    return { answer: await act() };
+    return { response: await act() };
   } catch (error) {
     if (error instanceof Refused) return { refused: error.refusal };
     throw error;

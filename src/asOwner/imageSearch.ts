@@ -4,7 +4,7 @@ import { fsPath } from "../runtime/actions/permissions.js";
 import { howShared, ROOT } from "./acting.js";
 import { type Entry, entriesIn } from "./entries.js";
 
-export interface ImageAnswer {
+export interface ImageResponse {
   /** Path of an image below the directory. */
   readonly image: string | null;
   /** Directories below it that another user has to search. */
@@ -12,7 +12,7 @@ export interface ImageAnswer {
 }
 
 /** Looks for some image, breadth first and in order of names, so that the same tree gives the same file. */
-export async function findImage({ directory }: { readonly directory: string }): Promise<ImageAnswer> {
+export async function findImage({ directory }: { readonly directory: string }): Promise<ImageResponse> {
   const folders = [""];
   const handedOver: string[] = [];
   for (let visited = 0; visited < FOLDERS_MAX && folders.length > 0; visited++) {

@@ -34,7 +34,7 @@ export interface ChangeModesRequest {
 }
 
 /**
- * Changes permissions that are still as expected; the answer has null for each change that was made, or the reason why
+ * Changes permissions that are still as expected; the response has null for each change that was made, or the reason why
  * not. The open file is changed, after a check where it really is: a file may be replaced by a link in the meantime.
  */
 export async function changeModes({ changes }: ChangeModesRequest): Promise<(Kept | null)[]> {

@@ -3,7 +3,7 @@ import { realPathOf, walkTrees } from "./treeWalk.js";
 import { changeModes } from "./modes.js";
 import { readOwnerFile, replaceOwnerFile, sweepBeside } from "./ownerFile.js";
 
-/** Everything that is done as the owner of a tree. Requests and answers are JSON. */
+/** Everything that is done as the owner of a tree. Requests and responses are JSON. */
 export const OPERATIONS = {
   read: readOwnerFile,
   replace: replaceOwnerFile,

@@ -16,7 +16,7 @@ export interface ReadRequest {
 }
 
 /** A file as it was found. */
-export interface ReadAnswer {
+export interface ReadResponse {
   /** The file itself, if the path leads through symbolic links. */
   readonly target: string;
   /** Base64. */
@@ -30,7 +30,7 @@ export interface ReadAnswer {
 /** How `openRegular` opens a file: without waiting for it, and without following a link in its place. */
 const CAREFULLY = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-export async function readOwnerFile({ path, label }: ReadRequest): Promise<ReadAnswer> {
+export async function readOwnerFile({ path, label }: ReadRequest): Promise<ReadResponse> {
   return explained("read", label, async () => {
     const target = await realpath(fsPath(path), "buffer");
     const file = await open(target, constants.O_RDONLY | CAREFULLY);

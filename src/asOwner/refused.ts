@@ -3,7 +3,7 @@ import { systemReason } from "../runtime/load/systemReason.js";
 
 /*
  * Why something was not done as the owner of a tree. A child reports a reason and numbers; root makes the words from them
- * (`answers.ts` checks both), because a user's text in a message of root would be believed, and its commands pasted.
+ * (`responses.ts` checks both), because a user's text in a message of root would be believed, and its commands pasted.
  */
 
 export type Refusal =

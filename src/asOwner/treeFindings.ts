@@ -17,7 +17,7 @@ export interface TreeViolation extends Pick<Finding, "code" | "kind" | "outside"
   readonly notFixable?: string;
 }
 
-export interface WalkAnswer {
+export interface WalkResponse {
   /** The first thousand. */
   readonly violations: readonly TreeViolation[];
   readonly violationCount: number;
@@ -36,7 +36,7 @@ export interface Told {
 }
 
 /** @param told whose word it is, if the process has not seen it itself */
-export function described(walked: Walked, told?: Told): WalkAnswer {
+export function described(walked: Walked, told?: Told): WalkResponse {
   const { findings, looked, complete, unseen } = walked;
   return {
     violations: findings.slice(0, SHOWN_MAX).map((finding) => violationOf(finding, told)),

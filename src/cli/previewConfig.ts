@@ -24,7 +24,7 @@ export interface PreviewOptions {
 
 /**
  * The same config moved to loopback and unprivileged ports, so that anyone can look at it on any machine: same
- * routes, same TLS, same answers. Redirects follow the listeners they point at. Log files are left out; the preview
+ * routes, same TLS, same responses. Redirects follow the listeners they point at. Log files are left out; the preview
  * logs to standard error.
  *
  * The result is checked like any config, since moved ports may leave the range and an upstream may now be a listener.

@@ -63,7 +63,7 @@ async function quiesce([program, ...args]: readonly string[], flags: Flags, outp
     const begun = await held.begin();
     if (!begun.ok) {
       // Nobody knows whether it began.
-      if (begun.problems[0]!.code === "control.no-answer") await held.end();
+      if (begun.problems[0]!.code === "control.no-response") await held.end();
       return notDone(begun, output);
     }
     const why = await untilQuiet(held, begun, flags.wait, signals);
@@ -135,7 +135,7 @@ const isUnreached = (outcome: ControlOutcome): boolean =>
   !outcome.ok && UNREACHED.has(outcome.problems[0]!.code);
 const UNREACHED = new Set<string>([
   "control.not-running",
-  "control.no-answer",
+  "control.no-response",
   "control.replaced",
   "serve.stopping",
 ]);

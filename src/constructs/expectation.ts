@@ -45,7 +45,7 @@ export interface ExpectedMember {
   readonly values: readonly string[];
 }
 
-/** A cause of an unexpected answer. */
+/** A cause of an unexpected response. */
 export interface ExpectedCause {
   readonly evidence: ExpectedEvidence;
   readonly says: string;

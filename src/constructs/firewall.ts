@@ -259,7 +259,7 @@ export interface FirewallProps {
    */
   readonly vrrpPeers?: readonly string[];
   /**
-   * Whether answers to a DHCP client pass, which is needed if the provider assigns the static address by DHCP.
+   * Whether responses to a DHCP client pass, which is needed if the provider assigns the static address by DHCP.
    * @default true
    */
   readonly dhcpClient?: boolean;

@@ -29,7 +29,7 @@ export interface AlertRulesProps extends MonitoringFileProps, AlertRulesInput {}
 export interface MetricsDashboardProps extends MonitoringFileProps, DashboardInput {}
 
 /**
- * A file of Prometheus alert rules on what a proxy counts, for `rule_files` of Prometheus: answers of 5xx, servers that are
+ * A file of Prometheus alert rules on what a proxy counts, for `rule_files` of Prometheus: responses of 5xx, servers that are
  * down, certificates that end, workers that end again and again, refused reloads, lost log lines, and a proxy that is not
  * there. `renderAlertRules` has the same text without a file.
  */

@@ -5,7 +5,7 @@ import type { TlsMaterial } from "./tlsMaterial.js";
 /**
  * Fields that are set or removed in every response: of the upstream, of files, redirects, fixed responses, and in error
  * pages. Names are compared without case. Fields of the framing and the connection, and those that belong to a single
- * answer, are refused (`config.reserved-response-field`); see docs/response-headers.md.
+ * response, are refused (`config.reserved-response-field`); see docs/response-headers.md.
  */
 export interface ResponseHeaders {
   readonly set?: Readonly<Record<string, string>>;

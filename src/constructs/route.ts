@@ -22,7 +22,7 @@ export class Route extends Construct {
   readonly name: string;
   /** Path it answers for. */
   readonly path: string;
-  private answer: Action;
+  private current: Action;
   private props: RouteProps;
 
   constructor(scope: Construct, id: string, props: RouteProps) {
@@ -37,13 +37,13 @@ export class Route extends Construct {
     this.props = props;
     this.name = props.name ?? id;
     this.path = props.path;
-    this.answer = props.action;
+    this.current = props.action;
     this.useCredentialFiles();
   }
 
   /** What answers. */
   get action(): Action {
-    return this.answer;
+    return this.current;
   }
 
   /** Replaces the action, also on a route that a `FileSyncFrontEnd` made. A refused action changes nothing. */
@@ -54,7 +54,7 @@ export class Route extends Construct {
       ...this.removedProblems(),
       ...routeProblems(path, { ...this.render(), action: action.render() }),
     ]);
-    this.answer = action;
+    this.current = action;
     this.useCredentialFiles();
   }
 

@@ -1,36 +1,40 @@
-import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
+import { isOwnErrorPage, isVersioned, type ReceivedResponse } from "./expectation.js";
 import type { ExpectedCause } from "../model/expect.js";
 import { SERVER_NAME } from "../model/rows.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { isLoopback } from "../model/index.js";
 import type { ProbeFailure } from "./probe.js";
 
-/** Why an answer is not the expected one: the first cause of the row that fits, or one that any proxy may have. */
-export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): ExpectedCause {
-  const found = otherServer(row, answer) ?? row.causes.find(({ evidence }) => shows(row, answer, evidence));
-  const { says, ...cause } = found ?? commonCause(row, answer);
+/** Why a response is not the expected one: the first cause of the row that fits, or one that any proxy may have. */
+export function causeOfResponse(row: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
+  const found =
+    otherServer(row, response) ?? row.causes.find(({ evidence }) => shows(row, response, evidence));
+  const { says, ...cause } = found ?? commonCause(row, response);
   return {
     ...cause,
-    says: filled(says, row, answer),
-    ...(cause.fix && { fix: filled(cause.fix, row, answer) }),
+    says: filled(says, row, response),
+    ...(cause.fix && { fix: filled(cause.fix, row, response) }),
   };
 }
 
-/** By its `Server`, the answer is that of a default server. */
-function otherServer({ unversioned }: ExpectedResponse, answer: ProbeAnswer): ExpectedCause | undefined {
-  if (!unversioned || !isVersioned(answer.headers["server"])) return undefined;
+/** By its `Server`, the response is that of a default server. */
+function otherServer(
+  { unversioned }: ExpectedResponse,
+  response: ReceivedResponse,
+): ExpectedCause | undefined {
+  if (!unversioned || !isVersioned(response.headers["server"])) return undefined;
   return { evidence: {}, code: SERVER_NAME, says: `the default virtual server answered: ${WRONG_NAME}` };
 }
 
-function commonCause({ upstream }: ExpectedResponse, answer: ProbeAnswer): ExpectedCause {
+function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
   const evidence = {};
-  if (answer.status === 404 && isOwnErrorPage(answer))
+  if (response.status === 404 && isOwnErrorPage(response))
     return { evidence, code: SERVER_NAME, says: WRONG_NAME };
-  if (answer.status === 503 && answer.headers["retry-after"] !== undefined)
+  if (response.status === 503 && response.headers["retry-after"] !== undefined)
     return { evidence, ...REFUSED_FOR_NOW };
-  if (upstream === undefined || (answer.status !== 502 && answer.status !== 504))
+  if (upstream === undefined || (response.status !== 502 && response.status !== 504))
     return { evidence, says: "something other than what was deployed answered" };
-  const says = answer.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
+  const says = response.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
   // Of a port, a refusal says it all.
   const right = upstream.startsWith("unix:")
     ? " If it runs, let the proxy's user write to the socket: `service: { groups }`, or the socket's mode."
@@ -41,29 +45,33 @@ function commonCause({ upstream }: ExpectedResponse, answer: ProbeAnswer): Expec
   return { evidence, says: `the upstream {upstream} ${says}`, fix };
 }
 
-/** Whether an answer shows all that a cause needs. */
-function shows(row: ExpectedResponse, answer: ProbeAnswer, evidence: ExpectedCause["evidence"]): boolean {
+/** Whether a response shows all that a cause needs. */
+function shows(
+  row: ExpectedResponse,
+  response: ReceivedResponse,
+  evidence: ExpectedCause["evidence"],
+): boolean {
   const { status, statusNot, page, server, location, http2 } = evidence;
   return (
-    (status === undefined || status.includes(answer.status)) &&
-    statusNot?.includes(answer.status) !== true &&
-    (page === undefined || (page === "proxy") === isOwnErrorPage(answer)) &&
-    (server === undefined || (server === "version") === isVersioned(answer.headers["server"])) &&
-    (location === undefined || location === wrongPart(row, answer)) &&
-    (http2 === undefined || answer.protocol !== "HTTP/2")
+    (status === undefined || status.includes(response.status)) &&
+    statusNot?.includes(response.status) !== true &&
+    (page === undefined || (page === "proxy") === isOwnErrorPage(response)) &&
+    (server === undefined || (server === "version") === isVersioned(response.headers["server"])) &&
+    (location === undefined || location === wrongPart(row, response)) &&
+    (http2 === undefined || response.protocol !== "HTTP/2")
   );
 }
 
 /** What is wrong with a `Location`; undefined if it is as expected, or cannot be compared. */
 function wrongPart(
   { expected, request }: ExpectedResponse,
-  answer: ProbeAnswer,
+  response: ReceivedResponse,
 ): "path" | "origin" | undefined {
   const wanted = expected.find(({ targets }) => targets !== undefined);
-  const received = answer.headers["location"];
+  const received = response.headers["location"];
   const { scheme, host, path } = request;
   const asked = `${scheme}://${host}${path}`;
-  if (wanted === undefined || wanted.holds(answer) || received === undefined) return undefined;
+  if (wanted === undefined || wanted.holds(response) || received === undefined) return undefined;
   if (!URL.canParse(received, asked)) return undefined;
   const found = new URL(received, asked);
   const meant = wanted
@@ -76,12 +84,12 @@ function wrongPart(
 function filled(
   text: string,
   { request, upstream = "its upstream's address" }: ExpectedResponse,
-  answer: ProbeAnswer,
+  response: ReceivedResponse,
 ) {
   const { host, path } = request;
   const values: Readonly<Record<string, string | undefined>> = {
-    status: String(answer.status),
-    location: answer.headers["location"],
+    status: String(response.status),
+    location: response.headers["location"],
     host,
     path,
     upstream,

@@ -6,7 +6,7 @@ import { explained, failure, ok, type Question, type Verdict } from "./verdict.j
 
 /**
  * Questions about certificates by ACME, asked only where a config has some. Each kind of failure has its own row; the
- * kind comes from the authority's last answer (RFC 8555, 6.7), or from the engine if there was no answer.
+ * kind comes from the authority's last response (RFC 8555, 6.7), or from the engine if there was no response.
  */
 export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
   kind(
@@ -18,8 +18,8 @@ export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
   kind(
     "acme-authority",
     "The certificate authority can be reached",
-    ["unreachable", "untrusted", "badAnswer", "serverInternal", "timeout"],
-    "this host gets no usable answer from the certificate authority",
+    ["unreachable", "untrusted", "badResponse", "serverInternal", "timeout"],
+    "this host gets no usable response from the certificate authority",
   ),
   kind(
     "acme-account",

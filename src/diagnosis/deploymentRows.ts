@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { SettingsItem, Tree } from "../model/index.js";
 import { DIRECTORIES, SETTINGS } from "../model/rows.js";
-import { answersOf, describe, failedBy, outage } from "./answers.js";
+import { responsesOf, describe, failedBy, outage } from "./responses.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
 import type { UnitState } from "./hostFacts.js";
 import { isIn, servedTrees } from "./servedTrees.js";
@@ -10,7 +10,7 @@ import { explained, failure, notSeen, ok, type Question, short, unknown, type Ve
 
 /**
  * Rows that the deployment brings. Each tells of what has its code: a tree that others cannot read, a daemon that does
- * not run or has a command that it must not have, settings items that are not as listed, an answer with a cause of that
+ * not run or has a command that it must not have, settings items that are not as listed, a response with a cause of that
  * code.
  */
 export function deploymentQuestions({ deployment }: Evidence): Question[] {
@@ -35,7 +35,7 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
     ...commandFaults(evidence, code),
     ...settingsFaults(evidence, code),
     ...treeFaults(evidence, trees, code),
-    ...(answerFault(evidence, code) ?? stoppedFaults(evidence, code)),
+    ...(responseFault(evidence, code) ?? stoppedFaults(evidence, code)),
   ];
   const [first] = faults;
   if (first !== undefined) {
@@ -44,8 +44,8 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
   }
   if (trees.length > 0) return askTrees(evidence, trees, code, failed);
   if (hasItems(evidence, code)) return askItems(evidence);
-  const answers = answersOf(evidence, code);
-  if (answers.length > 0) return ok(...answers.slice(0, 1).map(describe));
+  const responses = responsesOf(evidence, code);
+  if (responses.length > 0) return ok(...responses.slice(0, 1).map(describe));
   return outage(evidence, failed) ?? unknown("No response came that this row tells of.");
 }
 
@@ -116,7 +116,7 @@ const listed = (violations: readonly TreeViolation[]): string[] =>
 /** Violations reported in one row; the next run shows the others. */
 const SHOWN_MAX = 10;
 
-function answerFault(evidence: Evidence, code: string): [Fault] | undefined {
+function responseFault(evidence: Evidence, code: string): [Fault] | undefined {
   const wrong = failedBy(evidence, code).filter((seen) => !isOfOtherTree(evidence, seen, code));
   const [first] = wrong;
   if (first === undefined) return undefined;
@@ -128,7 +128,7 @@ function answerFault(evidence: Evidence, code: string): [Fault] | undefined {
   return [{ cause: cause!, evidence: [...wrong.map(describe), ...states], fix: [fix, ...starts].join(" ") }];
 }
 
-/** Whether only the trees of another row that explains the answer are not as they should be. */
+/** Whether only the trees of another row that explains the response are not as they should be. */
 const isOfOtherTree = (evidence: Evidence, { checked: { because = [] } }: SeenResponse, code: string) =>
   violationsOf(evidence, code).length === 0 &&
   because.some((other) => violationsOf(evidence, other).length > 0);

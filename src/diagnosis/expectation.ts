@@ -2,7 +2,7 @@ import type { ExpectedRow } from "../model/expect.js";
 import { printableValue } from "../model/printable.js";
 
 /** What came back for a probe. Field names are lower case. */
-export interface ProbeAnswer {
+export interface ReceivedResponse {
   readonly protocol: "HTTP/1.1" | "HTTP/2";
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -20,22 +20,22 @@ export interface SeenCertificate {
   readonly subjectAltName: string;
 }
 
-/** One property an answer should have: its description, whether it is met, and what was there instead. */
+/** One property a response should have: its description, whether it is met, and what was there instead. */
 export interface Expectation {
   /** Name of the field that it is about. */
   readonly field?: string;
   /** The URLs of which a `Location` has to lead to one. */
   readonly targets?: readonly string[];
   readonly says: string;
-  holds(answer: ProbeAnswer): boolean;
-  seen(answer: ProbeAnswer): string;
+  holds(response: ReceivedResponse): boolean;
+  seen(response: ReceivedResponse): string;
 }
 
 export function status(expected: number): Expectation {
   return {
     says: String(expected),
-    holds: (answer) => answer.status === expected,
-    seen: (answer) => String(answer.status),
+    holds: (response) => response.status === expected,
+    seen: (response) => String(response.status),
   };
 }
 
@@ -43,8 +43,8 @@ export function status(expected: number): Expectation {
 export function statusOf(expected: readonly number[]): Expectation {
   return {
     says: expected.join(" or "),
-    holds: (answer) => expected.includes(answer.status),
-    seen: (answer) => String(answer.status),
+    holds: (response) => expected.includes(response.status),
+    seen: (response) => String(response.status),
   };
 }
 
@@ -52,21 +52,24 @@ export function statusOf(expected: readonly number[]): Expectation {
 export function serves(): Expectation {
   return {
     says: "a response (not a 5xx)",
-    holds: (answer) => answer.status < 500,
-    seen: (answer) => String(answer.status),
+    holds: (response) => response.status < 500,
+    seen: (response) => String(response.status),
   };
 }
 
 /**
- * The answer is the upstream's own, whatever its content (service 1.1: payloads and statuses are those of the daemons).
+ * The response is the upstream's own, whatever its content (service 1.1: payloads and statuses are those of the daemons).
  * A 404 is the daemon's unless it carries the proxy's error page.
  */
 export function answeredByUpstream(): Expectation {
   return {
     says: "a response from the daemon (not a 502 or 504, nor a 404 from the proxy)",
-    holds: (answer) =>
-      answer.status !== 502 && answer.status !== 504 && !(answer.status === 404 && isOwnErrorPage(answer)),
-    seen: (answer) => (isOwnErrorPage(answer) ? `${answer.status} from the proxy` : String(answer.status)),
+    holds: (response) =>
+      response.status !== 502 &&
+      response.status !== 504 &&
+      !(response.status === 404 && isOwnErrorPage(response)),
+    seen: (response) =>
+      isOwnErrorPage(response) ? `${response.status} from the proxy` : String(response.status),
   };
 }
 
@@ -74,8 +77,8 @@ export function answeredByUpstream(): Expectation {
 export function http2(): Expectation {
   return {
     says: "HTTP/2",
-    holds: (answer) => answer.protocol === "HTTP/2",
-    seen: (answer) => answer.protocol,
+    holds: (response) => response.protocol === "HTTP/2",
+    seen: (response) => response.protocol,
   };
 }
 
@@ -110,15 +113,15 @@ export function member({ name, values }: NonNullable<ExpectedRow["members"]>[num
   const text = (value: unknown): string => `${name}: ${JSON.stringify(value)}`;
   return {
     says: values.map(text).join(" or "),
-    holds: (answer) => values.includes(membersOf(answer)?.[name] as string),
-    seen: (answer) => {
-      const value = membersOf(answer)?.[name];
+    holds: (response) => values.includes(membersOf(response)?.[name] as string),
+    seen: (response) => {
+      const value = membersOf(response)?.[name];
       return value === undefined ? `no ${name}` : printableValue(text(value));
     },
   };
 }
 
-function membersOf({ body = "" }: ProbeAnswer): Readonly<Record<string, unknown>> | undefined {
+function membersOf({ body = "" }: ReceivedResponse): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(body);
     return typeof value === "object" && value !== null ? { ...value } : undefined;
@@ -178,9 +181,10 @@ export function isVersioned(server: string | undefined): boolean {
 }
 
 /** True if the body is an error page of the proxy itself: it closes with the proxy's name between the rules. */
-export function isOwnErrorPage(answer: ProbeAnswer): boolean {
+export function isOwnErrorPage(response: ReceivedResponse): boolean {
   return (
-    isVersioned(answer.headers["server"]) || /<center>portico(?:\/[\w.-]+)?<\/center>/.test(answer.body ?? "")
+    isVersioned(response.headers["server"]) ||
+    /<center>portico(?:\/[\w.-]+)?<\/center>/.test(response.body ?? "")
   );
 }
 
@@ -193,8 +197,8 @@ function fieldWhere(
   return {
     field: name,
     says: value === "" ? name : `${name}: ${value}`,
-    holds: (answer) => accepts(answer.headers[lower]),
-    seen: (answer) =>
-      answer.headers[lower] === undefined ? `no ${name}` : `${name}: ${answer.headers[lower]}`,
+    holds: (response) => accepts(response.headers[lower]),
+    seen: (response) =>
+      response.headers[lower] === undefined ? `no ${name}` : `${name}: ${response.headers[lower]}`,
   };
 }

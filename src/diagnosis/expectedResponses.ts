@@ -3,7 +3,7 @@ import { certificateSources } from "../model/config/certificates.js";
 import { type ExpectedCause, type ExpectedRow, rowsOfRoute } from "../model/expect.js";
 import { isDomainName } from "../model/serverName.js";
 import {
-  answerFieldRules,
+  responseFieldRules,
   CATCH_ALL,
   clientPort,
   directoriesOf,
@@ -169,7 +169,7 @@ class Site {
   }
 
   private askedOn(row: ExpectedRow, server: VirtualServerConfig, listener: ListenerConfig): ExpectedResponse {
-    // An answer to HEAD has no body.
+    // A response to HEAD has no body.
     const { path, listeners, file, method = row.members && "GET" } = row.request;
     const route = this.routeOf(server, path);
     const upstream = route && this.upstreamOf(route);
@@ -326,7 +326,7 @@ class Site {
     expected: readonly Expectation[],
   ): Expectation[] {
     const server = this.router.virtualServer(listener.name, parseHost(request.host)?.serverName ?? "");
-    const rules = answerFieldRules(server, this.routeOf(server, request.path), listener.protocol);
+    const rules = responseFieldRules(server, this.routeOf(server, request.path), listener.protocol);
     return expected.map((one) => {
       const name = one.field?.toLowerCase();
       if (name === undefined || !rules.has(name)) return one;

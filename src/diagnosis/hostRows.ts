@@ -157,7 +157,7 @@ function askAddresses(evidence: Evidence): Verdict {
   const { ownAddresses, deployment, config, publicAddresses = [] } = evidence;
   if (ownAddresses === undefined) return notSeen(evidence, "Addresses of the host");
   const translated = publicAddresses.filter(
-    ({ outcome, translatedTo }) => "answer" in outcome || translatedTo !== undefined,
+    ({ outcome, translatedTo }) => "response" in outcome || translatedTo !== undefined,
   );
   const isTranslated = (address: string): boolean => translated.some((one) => one.address === address);
   const listened = config.listeners
@@ -189,7 +189,7 @@ const NOT_READY = ["config", "proxy", "running"];
 
 function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<string>): Verdict {
   const { address: host, port } = config.healthListener!;
-  const seen = "failure" in health! ? health.failure.message : String(health!.answer.status);
+  const seen = "failure" in health! ? health.failure.message : String(health!.response.status);
   const at = `GET /readyz at ${endpoint({ host, port })}: ${seen}`;
   if (seen === "200") return ok(at);
   const cause = NOT_READY.find((id) => failed.has(id));

@@ -37,7 +37,7 @@ export async function findImageFile(directory: string): Promise<FoundImage> {
     } catch (error) {
       // Without an image there is no request, and the row says so.
       if (error instanceof ProblemError)
-        imageUnseen ??= error.problems.find(({ code }) => code === "files.no-answer");
+        imageUnseen ??= error.problems.find(({ code }) => code === "files.no-response");
     }
   }
   return imageUnseen === undefined ? {} : { imageUnseen };

@@ -1,5 +1,5 @@
 import { endpoint, urlAuthority } from "../model/index.js";
-import { causeOfAnswer, causeOfFailure } from "./causes.js";
+import { causeOfResponse, causeOfFailure } from "./causes.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 
@@ -20,7 +20,7 @@ export interface CheckedResponse {
   /** Row of `portico doctor` that the cause makes fail, and those that explain it. */
   readonly code?: string;
   readonly because?: readonly string[];
-  /** Settings of the application that the answer shows to be missing or wrong; none if the cause is something else. */
+  /** Settings of the application that the response shows to be missing or wrong; none if the cause is something else. */
   readonly settings?: readonly string[];
 }
 
@@ -70,10 +70,10 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
       cause: causeOfFailure(row, outcome.failure),
     };
   }
-  const { answer } = outcome;
-  const seen = row.expected.map((e) => e.seen(answer)).join(", ");
-  if (row.expected.every((e) => e.holds(answer))) return { ...base, pass: true, seen };
-  const { says: cause, evidence: _, ...more } = causeOfAnswer(row, answer);
+  const { response } = outcome;
+  const seen = row.expected.map((e) => e.seen(response)).join(", ");
+  if (row.expected.every((e) => e.holds(response))) return { ...base, pass: true, seen };
+  const { says: cause, evidence: _, ...more } = causeOfResponse(row, response);
   return { ...base, pass: false, seen, cause, ...more };
 }
 

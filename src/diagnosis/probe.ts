@@ -6,7 +6,7 @@ import { coversName } from "../model/certificateName.js";
 import { printableValue } from "../model/printable.js";
 import { withinRanges } from "../model/serving.js";
 import { LOCAL_HEADER } from "../runtime/listen/proxyHeader.js";
-import type { ProbeAnswer } from "./expectation.js";
+import type { ReceivedResponse } from "./expectation.js";
 import type { ProbeRequest } from "./expectedResponses.js";
 
 export interface ProbeOptions {
@@ -15,13 +15,13 @@ export interface ProbeOptions {
   readonly insecure: boolean;
 }
 
-/** Why there is no answer: the system's code (`ECONNREFUSED`, `ETIMEDOUT`, …) and message. */
+/** Why there is no response: the system's code (`ECONNREFUSED`, `ETIMEDOUT`, …) and message. */
 export interface ProbeFailure {
   readonly code: string;
   readonly message: string;
 }
 
-export type ProbeOutcome = { readonly answer: ProbeAnswer } | { readonly failure: ProbeFailure };
+export type ProbeOutcome = { readonly response: ReceivedResponse } | { readonly failure: ProbeFailure };
 
 /**
  * Sends a request and returns what came back, or why nothing did. Never throws. After a 404 to a HEAD it sends a GET,
@@ -32,9 +32,9 @@ export async function probe(request: ProbeRequest, options: ProbeOptions): Promi
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const { method = "HEAD" } = request;
-    const answer = await send(method, request, options, signal);
-    const again = method === "HEAD" && answer.status === 404;
-    return { answer: again ? await send("GET", request, options, signal) : answer };
+    const response = await send(method, request, options, signal);
+    const again = method === "HEAD" && response.status === 404;
+    return { response: again ? await send("GET", request, options, signal) : response };
   } catch (error) {
     if (signal.aborted) return { failure: { code: "ETIMEDOUT", message: `no response in ${timeoutMs} ms` } };
     const { code = "", message } = error as NodeJS.ErrnoException;
@@ -52,16 +52,16 @@ async function send(
   request: ProbeRequest,
   options: ProbeOptions,
   signal: AbortSignal,
-): Promise<ProbeAnswer> {
+): Promise<ReceivedResponse> {
   const tcp = await connectTcp(request, signal);
   try {
     if (request.scheme === "http") return await sendHttp1(method, request, signal, tcp);
     const socket = await connectTls(tcp, request, options);
-    const answer =
+    const response =
       socket.alpnProtocol === "h2"
         ? await sendHttp2(method, request, socket, signal)
         : await sendHttp1(method, request, signal, socket);
-    return { ...answer, ...certificateOf(socket, nameIn(request)) };
+    return { ...response, ...certificateOf(socket, nameIn(request)) };
   } finally {
     tcp.destroy();
   }
@@ -101,7 +101,7 @@ function connectTls(tcp: Socket, request: ProbeRequest, options: ProbeOptions): 
 /** The name or address of a request's host. */
 const nameIn = ({ host }: ProbeRequest): string => host.replace(/:\d+$/, "").replace(/[[\]]/g, "");
 
-function certificateOf(socket: tls.TLSSocket, name: string): Pick<ProbeAnswer, "certificate"> {
+function certificateOf(socket: tls.TLSSocket, name: string): Pick<ReceivedResponse, "certificate"> {
   const found = socket.getPeerX509Certificate()!;
   const subjectAltName = printableValue(found.subjectAltName ?? "no name");
   return { certificate: { covers: coversName(found, name), subjectAltName } };
@@ -112,7 +112,7 @@ function sendHttp1(
   request: ProbeRequest,
   signal: AbortSignal,
   socket: Socket,
-): Promise<ProbeAnswer> {
+): Promise<ReceivedResponse> {
   return new Promise((resolve, reject) => {
     const sent = http.request({
       method,
@@ -138,7 +138,7 @@ function sendHttp2(
   request: ProbeRequest,
   socket: tls.TLSSocket,
   signal: AbortSignal,
-): Promise<ProbeAnswer> {
+): Promise<ReceivedResponse> {
   return new Promise((resolve, reject) => {
     const session = http2.connect(`https://${request.host}`, { createConnection: () => socket });
     session.once("error", reject);

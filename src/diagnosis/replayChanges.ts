@@ -58,7 +58,7 @@ const isSame = (before: Outcome, after: Outcome): boolean =>
   before.status === after.status &&
   before.body === after.body;
 
-/** What is different from what a log says. An answer of an upstream may have any status. */
+/** What is different from what a log says. A response of an upstream may have any status. */
 export function changesFromLog(request: LoggedRequest, after: Outcome): readonly Change[] {
   const { server, route, status } = request;
   const early = BEFORE_ROUTES.has(status);

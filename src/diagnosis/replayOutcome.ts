@@ -21,7 +21,7 @@ export interface Outcome {
   readonly to?: string | undefined;
   /** Undefined if an upstream or a file decides. */
   readonly status?: number | undefined;
-  /** Of a fixed answer. */
+  /** Of a fixed response. */
   readonly body?: string | undefined;
   /** `requestBodyBytesMax` of the route. */
   readonly bodyBytesMax?: number | undefined;

@@ -1,5 +1,5 @@
 import { type EngineRow, ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../model/index.js";
-import { answersOf, describe, outage, OUTAGES } from "./answers.js";
+import { responsesOf, describe, outage, OUTAGES } from "./responses.js";
 import { DIRECTORIES, SERVER_NAME, SETTINGS } from "../model/rows.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
 import { askDirectories, deploymentQuestions, directories, settingsFaults } from "./deploymentRows.js";
@@ -161,14 +161,15 @@ function askProxy(evidence: Evidence): Verdict {
 
 function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   if (evidence.place === "folder") return notSeen(evidence, "Which virtual server answers");
-  const answers = answersOf(evidence);
-  const missing = answers.filter(
-    ({ checked, answer }) => checked.code === SERVER_NAME && answer.status === 404 && isOwnErrorPage(answer),
+  const responses = responsesOf(evidence);
+  const missing = responses.filter(
+    ({ checked, response }) =>
+      checked.code === SERVER_NAME && response.status === 404 && isOwnErrorPage(response),
   );
   const [first] = missing;
-  if (first === undefined) return outage(evidence, failed) ?? ok(...answers.slice(0, 1).map(describe));
+  if (first === undefined) return outage(evidence, failed) ?? ok(...responses.slice(0, 1).map(describe));
   const host = first.row.request.host;
-  const byDefault = missing.filter(({ answer }) => isVersioned(answer.headers["server"]));
+  const byDefault = missing.filter(({ response }) => isVersioned(response.headers["server"]));
   if (byDefault.length > 0) {
     const names = evidence.config.virtualServers
       .flatMap((server) => server.serverNames)
@@ -211,7 +212,7 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   // Behind a provider's NAT there is only the host, and clients are outside.
   if (silent.every(({ translatedTo }) => translatedTo !== undefined))
     return unknown(`${seen.join("; ")}. Ask from outside: portico doctor --elsewhere.`);
-  const inside = answersOf(evidence);
+  const inside = responsesOf(evidence);
   if (inside.length === 0)
     return outage(evidence, failed) ?? unknown("Neither the public nor the internal address answers.");
   const here = `from here, by another address: ${describe(inside[0]!)}`;
@@ -262,7 +263,7 @@ function responseQuestion(seen: SeenResponse): Question {
   };
 }
 
-/** Whether a row is only about the Server field, which the answers of all others have too. */
+/** Whether a row is only about the Server field, which the responses of all others have too. */
 const isOnServer = ({ expected }: SeenResponse["row"]): boolean =>
   expected.every(({ field }) => field === "Server");
 
@@ -274,9 +275,9 @@ function explanation(
 ): string | undefined {
   const of = (...ids: string[]): string | undefined => ids.find((id) => failed.has(id));
   if (outcome === undefined || "failure" in outcome) return of(...OUTAGES);
-  const { answer } = outcome;
-  if (answer.status === 404 && isOwnErrorPage(answer)) return of("server-name", "config", "proxy");
-  if (row.unversioned && isVersioned(answer.headers["server"])) {
+  const { response } = outcome;
+  if (response.status === 404 && isOwnErrorPage(response)) return of("server-name", "config", "proxy");
+  if (row.unversioned && isVersioned(response.headers["server"])) {
     const shown = of(
       ...responses.filter((one) => isOnServer(one.row)).map((one) => `response: ${one.row.name}`),
     );

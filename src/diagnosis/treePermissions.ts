@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { type Acting, actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
-import { described, type TreeViolation, type WalkAnswer } from "../asOwner/treeFindings.js";
+import { described, type TreeViolation, type WalkResponse } from "../asOwner/treeFindings.js";
 import { type TreeTask, SHOWN_MAX, type Walked, walkTrees } from "../asOwner/treeWalk.js";
 import { keptText, type ModeChange, PERMISSIONS } from "../asOwner/modes.js";
 import { Realm } from "../asOwner/realm.js";
@@ -19,8 +19,8 @@ export type { ModeChange } from "../asOwner/modes.js";
  */
 
 /** `changes` fix the violations, as far as they can be fixed. */
-export interface TreePermissions extends WalkAnswer {
-  /** Users who gave no answer about their files. */
+export interface TreePermissions extends WalkResponse {
+  /** Users who gave no response about their files. */
   readonly unreached: readonly Problem[];
 }
 
@@ -50,7 +50,7 @@ export async function checkTrees(
   for (let tasks: readonly TreeTask[] = wanted; tasks.length > 0;) {
     tasks = await look(seen, tasks, roots);
   }
-  return seen.answer();
+  return seen.permissions();
 }
 
 function taskOf({ path, code }: Pick<Tree, "path" | "code">): TreeTask {
@@ -83,9 +83,9 @@ async function look(
   for (const { acting, tasks: theirs } of [...byOwner.values()].reverse()) {
     const request = { tasks: theirs, roots, entriesMax: seen.left };
     try {
-      const answer = await asOwner("walkTrees", request, acting, DEADLINE);
-      seen.add(await judged(answer, acting.uid));
-      handedOver.push(...answer.handedOver);
+      const response = await asOwner("walkTrees", request, acting, DEADLINE);
+      seen.add(await judged(response, acting.uid));
+      handedOver.push(...response.handedOver);
     } catch (error) {
       if (error instanceof ProblemError) seen.unreached.push(...error.problems);
       for (const task of theirs) seen.notSeen(task, error);
@@ -94,12 +94,12 @@ async function look(
   return handedOver;
 }
 
-async function judged(answer: Walked, uid: number): Promise<WalkAnswer> {
-  if (uid === process.geteuid!()) return described(answer);
+async function judged(response: Walked, uid: number): Promise<WalkResponse> {
+  if (uid === process.geteuid!()) return described(response);
   const realm = new Realm(uid);
   const theirs = new Set<string>();
-  for (const { path } of answer.findings) if (await realm.includes(path)) theirs.add(path);
-  return described(answer, { uid, decidesAbout: (path) => theirs.has(path) });
+  for (const { path } of response.findings) if (await realm.includes(path)) theirs.add(path);
+  return described(response, { uid, decidesAbout: (path) => theirs.has(path) });
 }
 
 /** The combined findings of several walks. */
@@ -135,19 +135,19 @@ class Seen {
     }
   }
 
-  add(answer: WalkAnswer): void {
+  add(response: WalkResponse): void {
     let again = 0;
-    for (const violation of answer.violations) {
+    for (const violation of response.violations) {
       if (this.violations.has(violation.path)) again++;
       else if (this.violations.size < SHOWN_MAX) this.violations.set(violation.path, violation);
     }
-    for (const change of answer.changes) {
+    for (const change of response.changes) {
       if (!this.changes.has(change.path)) this.changes.set(change.path, change);
     }
-    this.violationCount += answer.violationCount - again;
-    this.looked += answer.looked;
-    this.complete &&= answer.complete;
-    this.unseen.push(...answer.unseen);
+    this.violationCount += response.violationCount - again;
+    this.looked += response.looked;
+    this.complete &&= response.complete;
+    this.unseen.push(...response.unseen);
   }
 
   notSeen({ path }: TreeTask, error: unknown): void {
@@ -159,7 +159,7 @@ class Seen {
     this.unseen.push({ path: shown(path), why });
   }
 
-  answer(): TreePermissions {
+  permissions(): TreePermissions {
     return {
       violations: [...this.violations.values()],
       violationCount: this.violationCount,

@@ -21,7 +21,7 @@ const requestPath = (description: string) =>
 const status = z.int().min(100).max(599).describe("A status: 100 to 599.");
 
 /** Where the rows say something about a response. */
-const answer = {
+const response = {
   status: z
     .union([status, z.array(status).min(1).max(20)])
     .describe("Status of the response, or a list of those that are as good. Without it, any.")
@@ -138,7 +138,7 @@ export const expectationFields = {
     .literal("image")
     .describe("Adds to the path the name of an image, found in the directory of the route.")
     .optional(),
-  ...answer,
+  ...response,
   causes: z
     .array(cause)
     .max(20)
@@ -160,7 +160,7 @@ export const expectedRow = z.strictObject({
       file: expectationFields.file,
     })
     .describe("What is requested: of which virtual server, and how."),
-  ...answer,
+  ...response,
   causes: expectationFields.causes,
 });
 

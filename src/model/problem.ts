@@ -156,7 +156,7 @@ export const PROBLEM_CODES = {
     "Give one of the files another path. A host has one front end: give its `proxy` the virtual servers of both, or deliver the second to another host.",
   "files.foreign-owner": "Give the file and its directory to the same user.",
   "files.shared-directory": "Give the directory to the application's user, or let only root change it.",
-  "files.no-answer": "See the reason in the message, for example a file system that hangs.",
+  "files.no-response": "See the reason in the message, for example a file system that hangs.",
   "files.bad-key": "Give an unencrypted PEM private key.",
   "files.bad-certificate": "Give a PEM certificate, the server's own first.",
   "files.bad-dhparam": "Give PEM DH parameters of at least 2048 bits.",
@@ -201,7 +201,7 @@ export const PROBLEM_CODES = {
   "serve.upgrade-failed": "See what the new master wrote to standard error and the error log.",
   "control.bad-request": "Use the `portico` command of the release that is running.",
   "control.not-running": "Start portico, or name the socket of the running portico with `--control`.",
-  "control.no-answer":
+  "control.no-response":
     "Check whether portico is running, and what it wrote to standard error and the error log.",
   "control.unknown-server": "Give a name and a URL as `portico upstreams` has them.",
   "control.quiesced":

@@ -3,7 +3,7 @@ import {
   acceptedCodings,
   acceptsHtml,
   type ActionOf,
-  answerFieldRules,
+  responseFieldRules,
   connectionOptions,
   clientPort,
   CODING_SUFFIXES,
@@ -52,10 +52,10 @@ export interface TestRequest {
 }
 
 /** What answers a request, and how it answers. */
-export type Resolution = Answerer & Answered;
+export type Resolution = ResolutionPlace & ResolutionOutcome;
 
 /** How a request is answered; `kind` tells which fields there are. */
-export type Answered =
+export type ResolutionOutcome =
   | {
       readonly kind: "proxy";
       readonly upstream: string;
@@ -88,7 +88,7 @@ export type Answered =
     };
 
 /** What answers a request: fields of every resolution. */
-export interface Answerer {
+export interface ResolutionPlace {
   /** Name of the listener that takes it. */
   readonly listener: string;
   /** Name of the virtual server that answers. */
@@ -120,7 +120,7 @@ export function resolution(config: ProxyConfig, request: TestRequest | string): 
   if (place === undefined) {
     const { clientAddress } = asked;
     const server = places.defaultServer(listener);
-    return { ...answererOf(listener, server, undefined), clientAddress, kind: "error", status: 400 };
+    return { ...placeOf(listener, server, undefined), clientAddress, kind: "error", status: 400 };
   }
   return answer({ ...place, config, asked, client: clientOf(config, asked), url });
 }
@@ -159,14 +159,14 @@ interface Routed extends Place {
 
 function answer(routed: Routed): Resolution {
   const { clientAddress } = routed.client;
-  const answerer = { ...answererOf(routed.listener, routed.server, routed.route), clientAddress };
+  const place = { ...placeOf(routed.listener, routed.server, routed.route), clientAddress };
   const found = unpaged(routed);
   const page = found.kind === "error" ? pageOf(routed, found.status) : undefined;
-  return { ...answerer, ...found, ...(page === undefined ? {} : { page }) };
+  return { ...place, ...found, ...(page === undefined ? {} : { page }) };
 }
 
 /** What answers, whichever page an error has. */
-function unpaged(routed: Routed): Answered {
+function unpaged(routed: Routed): ResolutionOutcome {
   const { asked, route, url } = routed;
   const request = { method: asked.method, target: url.target, bodyBytes: bodyLength(asked) };
   const decision = decide(routed, request);
@@ -181,7 +181,7 @@ function unpaged(routed: Routed): Answered {
   return decision as Exclude<typeof decision, { readonly kind: "proxy" }>;
 }
 
-type Page = Extract<Answered, { readonly kind: "error" }>["page"];
+type Page = Extract<ResolutionOutcome, { readonly kind: "error" }>["page"];
 
 /** The page of the virtual server's that the client gets instead of the proxy's own. */
 function pageOf({ server, asked }: Routed, status: number): Page {
@@ -191,12 +191,12 @@ function pageOf({ server, asked }: Routed, status: number): Page {
   return "file" in page ? { file: page.file } : { html: page.html };
 }
 
-function answererOf(
+function placeOf(
   listener: ListenerConfig,
   server: VirtualServerConfig,
   route: RouteConfig | undefined,
-): Omit<Answerer, "clientAddress"> {
-  const rules = [...answerFieldRules(server, route, listener.protocol)];
+): Omit<ResolutionPlace, "clientAddress"> {
+  const rules = [...responseFieldRules(server, route, listener.protocol)];
   return {
     listener: listener.name,
     virtualServer: server.name,
@@ -209,7 +209,7 @@ function answererOf(
 }
 
 /** What a decision to proxy leads to, by the fields of the request. */
-function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"proxy">): Answered {
+function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"proxy">): ResolutionOutcome {
   const { config, asked, client, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;
   const servers = serversOf(upstream);

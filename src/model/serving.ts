@@ -12,7 +12,7 @@ export * from "./address.js";
 export { withinRanges } from "./addressRanges.js";
 export * from "./authority.js";
 export * from "./certificateName.js";
-export * from "./config/answerFields.js";
+export * from "./config/responseFields.js";
 export type * from "./config/certificates.js";
 export type * from "./config/config.js";
 export type { DnsProofsConfig, DnsProofsOf } from "./config/dns.js";

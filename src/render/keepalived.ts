@@ -67,7 +67,7 @@ vrrp_instance portico {
 /**
  * `portico-ready.service`: asks the proxy five times a second whether it is ready, and writes it down for keepalived. A
  * script of keepalived's own (`vrrp_script`) would run once a second at most, in a new process each time; this is one
- * shell that starts none. Two answers must be missing in a row.
+ * shell that starts none. Two responses must be missing in a row.
  */
 export function readinessUnit(health: { readonly address: string; readonly port: number }): UnitDocument {
   const command = ["/usr/bin/bash", "-c", READINESS_SCRIPT, "portico-ready"];

@@ -106,7 +106,7 @@ const ICMP = [
   "ip6 saddr fe80::/10 icmpv6 type { mld-listener-query, mld-listener-report, mld-listener-done, mld2-listener-report } accept",
 ];
 
-// Answers to a broadcast or multicast are not part of an established connection.
+// Responses to a broadcast or multicast are not part of an established connection.
 const DHCP = ["udp sport 67 udp dport 68 accept", "ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept"];
 
 /** Problems of what is let in, by field. */

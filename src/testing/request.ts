@@ -20,7 +20,7 @@ export function resolve(target: ProxyConfig | IConstruct, request: TestRequest |
  * The same for a request that is known to be answered in one way, typed as that: `resolveAs("proxy", stack, url).headers`
  * needs no check of `kind`.
  *
- * @param kind the kind of answer: `proxy`, `staticFile`, `redirect`, `respond` or `error`
+ * @param kind the kind of response: `proxy`, `staticFile`, `redirect`, `respond` or `error`
  * @throws Error that says what answers instead, if it is of another kind
  */
 export function resolveAs<K extends Resolution["kind"]>(

@@ -19,7 +19,7 @@ export function createLoadUpstream(): http.Server {
     const bytes = Number(url.searchParams.get("bytes"));
     response.setHeader("Content-Length", bytes);
     const body = paced(bytes, Number(url.searchParams.get("ms")));
-    // A client that goes away takes its answer with it.
+    // A client that goes away takes its response with it.
     response.on("close", () => body.destroy());
     body.pipe(response);
   });

@@ -3,7 +3,7 @@ import { type LoadOptions, SteadyLoad } from "./steadyLoad.js";
 
 /**
  * Load and upstream as processes of their own, for machines and namespaces that are not the tests':
- * `upstream PORT` serves until it is killed; `load OPTIONS` says `loading` once every kind had an answer, runs until its
+ * `upstream PORT` serves until it is killed; `load OPTIONS` says `loading` once every kind had a response, runs until its
  * standard input ends, and prints the report.
  */
 const [, , command, argument = ""] = process.argv;
@@ -13,7 +13,7 @@ if (command === "upstream") {
 } else {
   const load = new SteadyLoad(JSON.parse(argument) as LoadOptions);
   const timer = setInterval(() => {
-    if (Object.values(load.report().answers).some((count) => count === 0)) return;
+    if (Object.values(load.report().responses).some((count) => count === 0)) return;
     clearInterval(timer);
     process.stdout.write("loading\n");
   }, 20);

@@ -2,18 +2,18 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * A new connection and a request every 10 ms, for how long an address is without an answer: `probe ADDRESS PORT` says
- * `probing` after the first answer, and prints a line of JSON when its standard input ends.
+ * A new connection and a request every 10 ms, for how long an address is without a response: `probe ADDRESS PORT` says
+ * `probing` after the first response, and prints a line of JSON when its standard input ends.
  */
 export interface ProbeReport {
-  readonly answers: number;
+  readonly responses: number;
   readonly failures: number;
   /** Longest time between two requests that were answered, by when they were sent, in milliseconds. */
   readonly longestGapMs: number;
 }
 
 const [, , address = "", port = ""] = process.argv;
-/** In a network of one switch, who answers at all answers sooner. */
+/** In a network of one switch a host that answers at all answers sooner. */
 const PATIENCE_MS = 150;
 const sent: number[] = [];
 let failures = 0;
@@ -49,6 +49,10 @@ void (async () => {
   await sleep(2 * PATIENCE_MS);
   sent.sort((a, b) => a - b);
   const gaps = sent.slice(1).map((at, i) => at - sent[i]!);
-  const report: ProbeReport = { answers: sent.length, failures, longestGapMs: Math.round(Math.max(...gaps)) };
+  const report: ProbeReport = {
+    responses: sent.length,
+    failures,
+    longestGapMs: Math.round(Math.max(...gaps)),
+  };
   process.stdout.write(`${JSON.stringify(report)}\n`);
 })();

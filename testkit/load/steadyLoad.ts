@@ -10,7 +10,7 @@ import { patternChunk, patternHash } from "./pattern.js";
 
 /**
  * What a busy day looks like: small requests without pause and long transfers in both directions, over HTTP/1.1, over
- * TLS and over HTTP/2, every answer checked. Clients are polite and naive: they mind what a server announces
+ * TLS and over HTTP/2, every response checked. Clients are polite and naive: they mind what a server announces
  * (`Connection: close`, GOAWAY) and try nothing again, so that one lost request is one failure.
  */
 export interface LoadOptions {
@@ -40,8 +40,8 @@ export interface Transfer {
 }
 
 export interface LoadReport {
-  /** Small answers by kind. */
-  readonly answers: Readonly<Record<string, number>>;
+  /** Small responses by kind. */
+  readonly responses: Readonly<Record<string, number>>;
   /** What went wrong with small requests. */
   readonly failures: readonly { readonly kind: string; readonly at: number; readonly failure: string }[];
   readonly transfers: readonly Transfer[];
@@ -49,9 +49,9 @@ export interface LoadReport {
   readonly slowestMs: number;
 }
 
-type Ask = (method: string, path: string, body?: () => Readable) => Promise<Answer>;
+type Ask = (method: string, path: string, body?: () => Readable) => Promise<Response>;
 
-interface Answer {
+interface Response {
   readonly status: number;
   readonly body: AsyncIterable<Buffer>;
 }
@@ -59,7 +59,7 @@ interface Answer {
 export class SteadyLoad {
   /** Rest between two small requests of a client, in milliseconds. */
   pauseMs: number;
-  private readonly answers: Record<string, number> = {};
+  private readonly responses: Record<string, number> = {};
   private readonly failures: { kind: string; at: number; failure: string }[] = [];
   private readonly transfers: Transfer[] = [];
   private slowestMs = 0;
@@ -78,8 +78,8 @@ export class SteadyLoad {
   }
 
   report(): LoadReport {
-    const { answers, failures, transfers, slowestMs } = this;
-    return { answers, failures, transfers, slowestMs };
+    const { responses, failures, transfers, slowestMs } = this;
+    return { responses, failures, transfers, slowestMs };
   }
 
   /** Resolves when everything under way is done. */
@@ -90,7 +90,7 @@ export class SteadyLoad {
   }
 
   private async smallRequests(kind: string, client: Client): Promise<void> {
-    this.answers[kind] ??= 0;
+    this.responses[kind] ??= 0;
     while (this.running) {
       const from = Date.now();
       const failure = await failureOf(async () => {
@@ -100,7 +100,7 @@ export class SteadyLoad {
           throw new Error(`${status} ${JSON.stringify(text.slice(0, 80))}`);
       });
       this.slowestMs = Math.max(this.slowestMs, Date.now() - from);
-      if (failure === undefined) this.answers[kind]! += 1;
+      if (failure === undefined) this.responses[kind]! += 1;
       else this.failures.push({ kind, at: from, failure });
       await sleep(failure === undefined ? this.pauseMs : 50);
     }
@@ -220,7 +220,7 @@ function http2Client(options: LoadOptions): Client {
       stream.on("response", (headers) => {
         resolve({ status: Number(headers[":status"]), body: whole(stream) });
       });
-      // Nothing, if there was an answer or an error before.
+      // Nothing, if there was a response or an error before.
       stream.on("close", () => reject(new Error(`closed without a response, code ${stream.rstCode}`)));
       body?.().pipe(stream);
     });
@@ -237,7 +237,7 @@ async function* whole(stream: http2.ClientHttp2Stream): AsyncGenerator<Buffer> {
   if (stream.rstCode !== 0) throw new Error(`reset with code ${stream.rstCode}`);
 }
 
-async function hashOf({ status, body }: Answer): Promise<string> {
+async function hashOf({ status, body }: Response): Promise<string> {
   if (status !== 200) return `status ${status}: ${await textOf(body)}`;
   const hash = createHash("sha256");
   for await (const chunk of body) hash.update(chunk);

@@ -9,9 +9,9 @@ const ignore = () => undefined;
 serve((request, response) => {
   const { method, headers, url } = request;
   const options = { agent, method, headers: { ...headers, ...forwardedFields(request) } };
-  const out = http.request(`${originOf(url)}${url}`, options, (answer) => {
-    response.writeHead(answer.statusCode, answer.headers);
-    pipeline(answer, response, ignore);
+  const out = http.request(`${originOf(url)}${url}`, options, (incoming) => {
+    response.writeHead(incoming.statusCode, incoming.headers);
+    pipeline(incoming, response, ignore);
   });
   out.on("error", () => fail(response));
   pipeline(request, out, ignore);

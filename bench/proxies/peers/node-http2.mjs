@@ -23,14 +23,14 @@ server.on("stream", (stream, headers) => {
     host,
     ...forwardedFields(request),
   };
-  const out = http.request(`${originOf(path)}${path}`, { agent, method, headers: fields }, (answer) => {
+  const out = http.request(`${originOf(path)}${path}`, { agent, method, headers: fields }, (incoming) => {
     // The client may have gone meanwhile.
-    if (stream.destroyed || stream.closed) return void answer.destroy();
+    if (stream.destroyed || stream.closed) return void incoming.destroy();
     stream.respond({
-      ":status": answer.statusCode,
-      ...without(answer.headers, (name) => CONNECTION_SPECIFIC.has(name)),
+      ":status": incoming.statusCode,
+      ...without(incoming.headers, (name) => CONNECTION_SPECIFIC.has(name)),
     });
-    pipeline(answer, stream, ignore);
+    pipeline(incoming, stream, ignore);
   });
   out.on("error", () => stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR));
   pipeline(stream, out, ignore);

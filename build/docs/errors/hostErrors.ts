@@ -124,7 +124,7 @@ export const HOST_ERRORS = {
     },
   ),
   ...seen(
-    "files.no-answer",
+    "files.no-response",
     "Portico works on the application's files as the user who owns them, and that took too long or could not be started.",
     "/srv/sync/conf",
     "could not be reached as user 998, who can change it: no response within 30 s",
@@ -200,7 +200,7 @@ export const HOST_ERRORS = {
     "cannot ask a running portico: ENOENT",
   ),
   ...seen(
-    "control.no-answer",
+    "control.no-response",
     "Portico received the request, but did not report the outcome in time. It may still carry it out.",
     "/run/portico/control.sock",
     "no response within 90 s",

@@ -42,7 +42,7 @@ const PROFILES = {
   shortlived: { description: "six days", validityPeriod: 518_400 },
 };
 
-/** No pauses, and no answers that are wrong by chance. */
+/** No pauses, and no responses that are wrong by chance. */
 export const PEBBLE_ENVIRONMENT = {
   PEBBLE_VA_NOSLEEP: "1",
   PEBBLE_VA_ALWAYS_VALID: "0",

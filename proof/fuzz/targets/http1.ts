@@ -146,12 +146,12 @@ const responseHead: FuzzTarget = {
     const end = input.indexOf("\r\n\r\n");
     if (end === -1) return;
     const head = input.toString("latin1", 0, end + 4);
-    for (const method of ["GET", "HEAD"]) checkAnswer(head, method);
+    for (const method of ["GET", "HEAD"]) checkResponse(head, method);
   },
 };
 
 /** A head that is taken is passed on so that it reads alike, but for its framing. */
-function checkAnswer(head: string, method: string): void {
+function checkResponse(head: string, method: string): void {
   let first: ParsedResponse;
   try {
     first = parseResponseHead(headOf(head), method, 500, false);

@@ -8,7 +8,7 @@ export type Outcome =
   | "two"
   /** It asks to close: answered, and the canary is not. */
   | "last"
-  /** By every reading the canary is part of it, and more is to come: no answer. */
+  /** By every reading the canary is part of it, and more is to come: no response. */
   | "waits";
 
 /** Bytes of one client (chars of latin1), and what must become of them. */

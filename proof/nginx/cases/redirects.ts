@@ -1,33 +1,33 @@
 import type { Case } from "../deviations.js";
-import { answer, ask, get, head, line, post } from "../case.js";
+import { response, ask, get, head, line, post } from "../case.js";
 
 const location = (value: string, status = "302 Found"): string =>
-  answer([`HTTP/1.1 ${status}`, `Location: ${value}`, "Content-Length: 0"]);
+  response([`HTTP/1.1 ${status}`, `Location: ${value}`, "Content-Length: 0"]);
 
-/** `Location` and its like in answers of an upstream (decisions 5.1). */
+/** `Location` and its like in responses of an upstream (decisions 5.1). */
 export const REWRITE_CASES: readonly Case[] = [
-  { name: "answer: Location at the upstream's own address", send: get("/sync/x"),
-    answer: location("http://127.0.0.1:{web}/sync/y?z"), status: 302, rules: ["publicOrigin"] },
-  { name: "answer: Location at the file server's own address", send: get("/synchttp/x"),
-    answer: location("http://127.0.0.1:{files}/files/y"), status: 302, rules: ["publicOrigin"] },
-  { name: "answer: Location at the WebDAV daemon's own address, 201", send: ask("PUT", "/syncdav/x"),
-    answer: location("http://127.0.0.1:{dav}/syncdav/x", "201 Created"), status: 201, rules: ["publicOrigin"] },
-  { name: "answer: Location at another host", send: get("/sync/x"), answer: location("http://other.example/sync/y"),
+  { name: "response: Location at the upstream's own address", send: get("/sync/x"),
+    response: location("http://127.0.0.1:{web}/sync/y?z"), status: 302, rules: ["publicOrigin"] },
+  { name: "response: Location at the file server's own address", send: get("/synchttp/x"),
+    response: location("http://127.0.0.1:{files}/files/y"), status: 302, rules: ["publicOrigin"] },
+  { name: "response: Location at the WebDAV daemon's own address, 201", send: ask("PUT", "/syncdav/x"),
+    response: location("http://127.0.0.1:{dav}/syncdav/x", "201 Created"), status: 201, rules: ["publicOrigin"] },
+  { name: "response: Location at another host", send: get("/sync/x"), response: location("http://other.example/sync/y"),
     status: 302 },
-  { name: "answer: Location at another port", send: get("/sync/x"), answer: location("http://127.0.0.1:1/sync/y"),
+  { name: "response: Location at another port", send: get("/sync/x"), response: location("http://127.0.0.1:1/sync/y"),
     status: 302 },
-  { name: "answer: Location at the public address", send: get("/sync/x"),
-    answer: location("https://sync.example/sync/y"), status: 302 },
-  { name: "answer: Location that is a path", send: get("/sync/x"), answer: location("/sync/y"), status: 302 },
-  { name: "answer: Location that is relative", send: get("/sync/x"), answer: location("y?z"), status: 302 },
-  { name: "answer: Content-Location at the upstream's own address", send: get("/syncdav/x"),
-    answer: answer(["HTTP/1.1 200 OK", "Content-Location: http://127.0.0.1:{dav}/syncdav/y", "Content-Length: 0"]),
+  { name: "response: Location at the public address", send: get("/sync/x"),
+    response: location("https://sync.example/sync/y"), status: 302 },
+  { name: "response: Location that is a path", send: get("/sync/x"), response: location("/sync/y"), status: 302 },
+  { name: "response: Location that is relative", send: get("/sync/x"), response: location("y?z"), status: 302 },
+  { name: "response: Content-Location at the upstream's own address", send: get("/syncdav/x"),
+    response: response(["HTTP/1.1 200 OK", "Content-Location: http://127.0.0.1:{dav}/syncdav/y", "Content-Length: 0"]),
     status: 200, rules: ["publicOrigin"] },
-  { name: "answer: Refresh at the upstream's own address", send: get("/sync/x"),
-    answer: answer(["HTTP/1.1 200 OK", "Refresh: 0; url=http://127.0.0.1:{web}/sync/y", "Content-Length: 0"]),
+  { name: "response: Refresh at the upstream's own address", send: get("/sync/x"),
+    response: response(["HTTP/1.1 200 OK", "Refresh: 0; url=http://127.0.0.1:{web}/sync/y", "Content-Length: 0"]),
     status: 200, rules: ["publicOrigin"] },
-  { name: "answer: Location at the upstream's own address, asked by port", over: ["http"],
-    send: { ...get("/sync/x"), host: "sync.example:{http}" }, answer: location("http://127.0.0.1:{web}/sync/y"),
+  { name: "response: Location at the upstream's own address, asked by port", over: ["http"],
+    send: { ...get("/sync/x"), host: "sync.example:{http}" }, response: location("http://127.0.0.1:{web}/sync/y"),
     status: 302, rules: ["hostAsAsked"] },
 ];
 

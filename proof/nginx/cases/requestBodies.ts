@@ -77,9 +77,9 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
       ...head("GET /synchttp/2 HTTP/1.1", "Host: sync.example"),
     ], status: 200 },
   { name: "request body: the upstream answers before the upload is complete", over: ["http", "https"], send: [
-      ...line("POST /synchttp/up HTTP/1.1", "Content-Length: 900000"), "x".repeat(100_000), { until: "answer" },
+      ...line("POST /synchttp/up HTTP/1.1", "Content-Length: 900000"), "x".repeat(100_000), { until: "response" },
       "y".repeat(800_000),
-    ], answer: { pieces: ["HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig"], after: "head", then: "close" },
+    ], response: { pieces: ["HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig"], after: "head", then: "close" },
     status: 413, wholeRequestsOnly: true },
   {
     name: "request body: a client that goes away in the middle of a streamed upload",
@@ -109,7 +109,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     status: 0, rules: ["streamedBody"] },
   { name: "request body: a client that goes away while the upstream is thinking", over: ["http", "https"],
     send: [...line("GET /sync/slow HTTP/1.1"), { until: { upstreamBytes: 20 } }, { pauseMs: 30 }, { close: "all" }],
-    answer: { pieces: [] }, status: 0, expect: { "upstream given up": "true" } },
+    response: { pieces: [] }, status: 0, expect: { "upstream given up": "true" } },
   { name: "request body: a client that closes its sending direction after the request", over: ["http"],
     send: [...line("GET /sync/ HTTP/1.1"), { close: "half" }], status: 0, wholeRequestsOnly: true,
     rules: ["halfClosedClient"] },

@@ -1,9 +1,9 @@
 import type { Case } from "../deviations.js";
-import { ask, answer, get } from "../case.js";
+import { ask, response, get } from "../case.js";
 
-/** The answer of the web application to a visitor without a session (service 5.1 and 5.4). */
+/** The response of the web application to a visitor without a session (service 5.1 and 5.4). */
 const loginAt = (origin: string): string =>
-  answer([
+  response([
     "HTTP/1.1 302 Found",
     "Server: gunicorn/20.1.0",
     "Date: Sat, 21 Nov 2026 10:00:00 GMT",
@@ -50,12 +50,12 @@ export const SERVICE_CASES: readonly Case[] = [
       "field last-modified": "Tue, 02 Jan 2024 03:04:05 GMT", "field etag": '"OPAQUE"',
       "field accept-ranges": "bytes" } },
   { name: "service 5.1: HEAD /sync/ in plain mode leads to the login", over: ["http"], send: ask("HEAD", "/sync/"),
-    answer: loginAt("http://sync.example"), status: 302, expect: { ...LOGIN,
+    response: loginAt("http://sync.example"), status: 302, expect: { ...LOGIN,
       "field location": "http://sync.example/sync/accounts/login/?next=/sync/", server: "without version" } },
   { name: "service 5.1: HEAD /sync/ on port 80 in TLS mode leads to TLS", over: ["redirect"],
     send: ask("HEAD", "/sync/"), status: 301, expect: { "field location": "https://sync.example/sync/",
       "field content-type": "text/html", server: "without version" } },
   { name: "service 5.1: HEAD /sync/ in TLS mode leads to the login", over: ["https", "h2"],
-    send: ask("HEAD", "/sync/"), answer: loginAt("https://sync.example"), status: 302,
+    send: ask("HEAD", "/sync/"), response: loginAt("https://sync.example"), status: 302,
     expect: { ...LOGIN, "field location": "https://sync.example/sync/accounts/login/?next=/sync/" } },
 ];

@@ -1,6 +1,6 @@
 import { HOST } from "../../wire/site.js";
 
-// What generated requests and answers are made of. The first of a list is what failures are shrunk to.
+// What generated requests and responses are made of. The first of a list is what failures are shrunk to.
 
 /** A field name and the values that it may have. */
 export type FieldWords = readonly [name: string, ...values: string[]];
@@ -86,7 +86,7 @@ const LOCATIONS = [
   "http://sync.example/sync/y", "//other.example/y", "http://127.0.0.1:{web}", "http://127.0.0.1:{web}.evil.example/",
 ];
 
-export const ANSWER_FIELDS: readonly FieldWords[] = [
+export const RESPONSE_FIELDS: readonly FieldWords[] = [
   ["Location", ...LOCATIONS], ["Content-Location", ...LOCATIONS],
   ["Refresh", "5; url=http://127.0.0.1:{web}/sync/y", "0", "0;url=/y"],
   ["Content-Type", "text/html; charset=utf-8", "application/json", ""],

@@ -12,12 +12,12 @@ export interface GeneratedRule extends Rule {
 const always = (): boolean => true;
 
 const names = (generated: GeneratedCase): string[] => generated.fields.map(([name]) => name.toLowerCase());
-const answerNames = ({ answer }: GeneratedCase): string[] =>
-  answer.fields.map(([name]) => name.toLowerCase());
+const responseNames = ({ response }: GeneratedCase): string[] =>
+  response.fields.map(([name]) => name.toLowerCase());
 const has = (pattern: RegExp) => (generated: GeneratedCase) =>
   names(generated).some((name) => pattern.test(name));
 const answers = (pattern: RegExp) => (generated: GeneratedCase) =>
-  answerNames(generated).some((name) => pattern.test(name));
+  responseNames(generated).some((name) => pattern.test(name));
 const pathOf = ({ target }: GeneratedCase): string => normalisePath(target) ?? "";
 const below = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
 const isMedia = (generated: GeneratedCase): boolean => below(pathOf(generated), "/syncmedia");
@@ -50,7 +50,7 @@ const SHOWN = {
   noListing: isMedia,
   directoryRedirect: isMedia,
   mediaTypes: ({ target }) => /\.js\b/.test(target),
-  noLengthOf204: ({ answer }) => answer.status.startsWith("204"),
+  noLengthOf204: ({ response }) => response.status.startsWith("204"),
   anyToken: ({ method }) => /[a-z]/.test(method),
   headHasNoRanges: has(/^range$/),
   publicOrigin: answers(/^(?:location|content-location|refresh)$/),
@@ -66,7 +66,7 @@ const ONLY_GENERATED = {
   typeOf204: {
     allowedBy: "decisions 5.2",
     why: "Content-Type of a 204 passes, as over HTTP/1.1; over HTTP/2 nginx drops it",
-    about: ({ channel, answer }) => channel === "h2" && answer.status.startsWith("204"),
+    about: ({ channel, response }) => channel === "h2" && response.status.startsWith("204"),
     explains: ({ fact, nginx }) => fact === "field content-type" && nginx === undefined,
   },
   malformedAuthority: {
@@ -151,7 +151,7 @@ const ONLY_GENERATED = {
   oneContentType: {
     allowedBy: "decisions 3.2",
     why: "of several Content-Types the last passes as it is; nginx adds the charset of another",
-    about: (generated) => answerNames(generated).filter((name) => name === "content-type").length > 1,
+    about: (generated) => responseNames(generated).filter((name) => name === "content-type").length > 1,
     explains: ({ fact, nginx = "", portico = "" }) =>
       fact === "field content-type" && nginx === `${portico}; charset=utf-8`,
   },

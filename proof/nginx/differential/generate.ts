@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { Channel, Request } from "../case.js";
 import {
-  ANSWER_FIELDS,
+  RESPONSE_FIELDS,
   BODY_PIECES,
   CONNECTION_FIELDS,
   FIELDS,
@@ -28,7 +28,7 @@ export interface GeneratedCase {
   readonly fields: readonly Field[];
   readonly body: Body | undefined;
   readonly version: string;
-  readonly answer: GeneratedAnswer;
+  readonly response: GeneratedResponse;
 }
 
 interface Body {
@@ -37,7 +37,7 @@ interface Body {
 }
 
 /** What the upstream says, if the request gets there. */
-export interface GeneratedAnswer {
+export interface GeneratedResponse {
   readonly status: string;
   readonly fields: readonly Field[];
   readonly body: string;
@@ -49,9 +49,9 @@ export function requestOf({ method, target, host, fields, body, version }: Gener
   return { method, target, host, fields, body: body?.pieces, framing: body?.framing, version };
 }
 
-/** The answer on the wire; without its body where there is none. */
-export function answerText({ method, answer }: GeneratedCase): string {
-  const { status, fields, body, framing } = answer;
+/** The response on the wire; without its body where there is none. */
+export function responseText({ method, response }: GeneratedCase): string {
+  const { status, fields, body, framing } = response;
   const bodiless = method === "HEAD" || /^(?:204|304)/.test(status);
   const sent = bodiless ? "" : body;
   const lines = [`HTTP/1.1 ${status}`, ...fields.map(([name, value]) => `${name}: ${value}`)];
@@ -103,11 +103,11 @@ const BODY = fc.option(
   }),
   { nil: undefined, freq: 3 },
 );
-const ANSWER: fc.Arbitrary<GeneratedAnswer> = fc.record({
+const RESPONSE: fc.Arbitrary<GeneratedResponse> = fc.record({
   status: often(3, STATUSES),
-  fields: some(ANSWER_FIELDS, 3),
+  fields: some(RESPONSE_FIELDS, 3),
   body: often(2, ["answer", "", "x".repeat(3_000), "x".repeat(70_000), "\0\xff\r\n0\r\n\r\n"]),
-  framing: often<GeneratedAnswer["framing"]>(3, ["length", "chunked", "close"]),
+  framing: often<GeneratedResponse["framing"]>(3, ["length", "chunked", "close"]),
 });
 
 /** Everything that is asked of both proxies. */
@@ -121,7 +121,7 @@ export const CASE: fc.Arbitrary<GeneratedCase> = fc
     connectionFields: some(CONNECTION_FIELDS, 2),
     body: BODY,
     version: often(12, ["HTTP/1.1", "HTTP/1.0", "HTTP/1.2"]),
-    answer: ANSWER,
+    response: RESPONSE,
   })
   .map(({ connectionFields, ...rest }) =>
     rest.channel === "h2"

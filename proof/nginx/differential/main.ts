@@ -1,6 +1,6 @@
 import { again, laboratory, numberOf, seedOption } from "../../../testkit/laboratory.js";
 import { GENERATED_RULES } from "./deviations.js";
-import { answerText } from "./generate.js";
+import { responseText } from "./generate.js";
 import { startProxies } from "./proxies.js";
 import { byUse, type Finding, search } from "./search.js";
 
@@ -60,7 +60,7 @@ function describe({ minimal, differences, number }: Finding, seed: number): stri
     `over ${channel}: ${JSON.stringify(`${method} ${target} ${version}`)}, host ${JSON.stringify(host)}`,
     ...fields.map(([name, value]) => `  ${JSON.stringify(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`  body by ${body.framing}: ${JSON.stringify(pieces)}`]),
-    `  answered ${JSON.stringify(answerText(minimal).slice(0, 300))}`,
+    `  answered ${JSON.stringify(responseText(minimal).slice(0, 300))}`,
     differences,
     `  again: npm run differential -- --seed ${seed} --case ${number}`,
   ].join("\n");

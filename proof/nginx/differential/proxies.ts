@@ -4,7 +4,7 @@ import type { Case } from "../deviations.js";
 import { startPairs } from "../pairs.js";
 import { observe } from "../run.js";
 import { type GeneratedRuleName, rulesFor } from "./deviations.js";
-import { answerText, type GeneratedCase, requestOf } from "./generate.js";
+import { responseText, type GeneratedCase, requestOf } from "./generate.js";
 
 /** Both proxies, which get the same request. */
 export interface Proxies {
@@ -18,18 +18,18 @@ export interface Outcome {
   readonly used: ReadonlySet<GeneratedRuleName>;
 }
 
-/** Long enough for any answer on this machine, short enough for the cases that get none. */
+/** Long enough for any response on this machine, short enough for the cases that get none. */
 const PATIENCE_MS = 2_000;
 
 export async function startProxies(): Promise<Proxies> {
   const pairs = await startPairs();
   const compare = async (generated: GeneratedCase): Promise<Outcome> => {
-    const { channel, answer } = generated;
-    const then = answer.framing === "close" ? ({ then: "close" } as const) : {};
+    const { channel, response } = generated;
+    const then = response.framing === "close" ? ({ then: "close" } as const) : {};
     const row: Case = {
       name: "generated",
       send: requestOf(generated),
-      answer: { pieces: [answerText(generated)], ...then },
+      response: { pieces: [responseText(generated)], ...then },
       status: 0,
       patienceMs: PATIENCE_MS,
     };

@@ -6,7 +6,7 @@ import os
 from urllib.parse import parse_qs
 
 
-class Answer:
+class Response:
     def __init__(self, send):
         self.send = send
 
@@ -22,17 +22,17 @@ class Answer:
         await self.piece(text.encode(), False)
 
 
-async def text(query, answer):
+async def text(query, response):
     body = query["text"].encode("latin-1")
     headers = [("location", "/elsewhere")] if query["code"] == "302" else []
     if query["framing"] == "length":
         headers.append(("content-length", str(len(body))))
-    await answer.head(int(query["code"]), headers)
+    await response.head(int(query["code"]), headers)
     await asyncio.sleep(int(query["ms"]) / 1000)
-    await answer.piece(body, False)
+    await response.piece(body, False)
 
 
-async def upload(receive, answer):
+async def upload(receive, response):
     digest, size, more = hashlib.sha256(), 0, True
     while more:
         message = await receive()
@@ -40,15 +40,15 @@ async def upload(receive, answer):
         digest.update(piece)
         size += len(piece)
         more = message.get("more_body", False)
-    await answer.whole(f"{size} {digest.hexdigest()}")
+    await response.whole(f"{size} {digest.hexdigest()}")
 
 
-async def download(size, answer):
-    await answer.head(200, [("content-length", str(size))])
+async def download(size, response):
+    await response.head(200, [("content-length", str(size))])
     block = bytes(i % 251 for i in range(65536))
     for at in range(0, size, len(block)):
-        await answer.piece(block[: size - at])
-    await answer.piece(b"", False)
+        await response.piece(block[: size - at])
+    await response.piece(b"", False)
 
 
 def arrived(query, count):
@@ -59,16 +59,16 @@ def arrived(query, count):
 LOOKS, LOOK_SECONDS = 2000, 0.005
 
 
-async def pieces(query, seconds, answer):
-    await answer.head(200)
+async def pieces(query, seconds, response):
+    await response.head(200)
     for i in range(int(query["count"])):
         await asyncio.sleep(seconds)
         for _ in range(LOOKS):
             if arrived(query, i):
                 break
             await asyncio.sleep(LOOK_SECONDS)
-        await answer.piece(f"piece {i}\n".encode())
-    await answer.piece(b"", False)
+        await response.piece(f"piece {i}\n".encode())
+    await response.piece(b"", False)
 
 
 async def echo(receive, send):
@@ -84,19 +84,19 @@ async def application(scope, receive, send):
     query = {name: values[0] for name, values in parse_qs(scope["query_string"].decode()).items()}
     seconds = int(query.get("ms", "0")) / 1000
     action = scope["path"].rsplit("/", 1)[-1]
-    answer = Answer(send)
+    response = Response(send)
     if action == "answer":
         await asyncio.sleep(seconds)
-        await answer.whole("answer of " + query["id"])
+        await response.whole("response of " + query["id"])
     elif action == "text":
-        await text(query, answer)
+        await text(query, response)
     elif action == "upload":
-        await upload(receive, answer)
+        await upload(receive, response)
     elif action == "refuse":
-        await answer.whole("too large", 413)
+        await response.whole("too large", 413)
     elif action == "download":
-        await download(int(query["size"]), answer)
+        await download(int(query["size"]), response)
     elif action == "pieces":
-        await pieces(query, seconds, answer)
+        await pieces(query, seconds, response)
     else:
-        await answer.whole("no such action", 404)
+        await response.whole("no such action", 404)

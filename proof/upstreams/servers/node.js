@@ -8,7 +8,7 @@ const { once } = require("node:events");
 const ACTIONS = {
   async answer(query, _request, response) {
     await sleep(Number(query.get("ms")));
-    response.end(`answer of ${query.get("id")}`);
+    response.end(`response of ${query.get("id")}`);
   },
   async text(query, _request, response) {
     const text = query.get("text");

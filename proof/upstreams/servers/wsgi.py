@@ -8,7 +8,7 @@ refuse    413 without a look at the body
 download  `size` bytes
 pieces    `count` lines, `ms` milliseconds apart; of a file `seen` the length says how many have arrived: no more are
           sent before these have
-hints     103 before the answer, where the server can
+hints     103 before the response, where the server can
 """
 
 import hashlib
@@ -77,10 +77,10 @@ def application(environ, start_response):
     seconds = int(query.get("ms", "0")) / 1000
     action = environ["PATH_INFO"].rsplit("/", 1)[-1]
     if action == "answer":
-        # A CGI script that leaves some of its input loses its answer.
+        # A CGI script that leaves some of its input loses its response.
         environ["wsgi.input"].read()
         time.sleep(seconds)
-        return plain("answer of " + query["id"], start_response)
+        return plain("response of " + query["id"], start_response)
     if action == "text":
         return text(query, start_response)
     if action == "upload":

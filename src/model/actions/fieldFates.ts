@@ -60,7 +60,7 @@ const REQUEST_FATES = new Map<string, FieldFate>([
   ["x-forwarded-for", FieldFate.Chain],
   ["destination", FieldFate.Destination],
 ]);
-const ANSWER_FATES = new Map<string, FieldFate>([
+const RESPONSE_FATES = new Map<string, FieldFate>([
   ...[...HOP_BY_HOP, "server", "date", "proxy-authenticate", "proxy-authentication-info", "x-pad"].map(
     (n) => [n, FieldFate.Drop] as const,
   ),
@@ -70,11 +70,11 @@ const ANSWER_FATES = new Map<string, FieldFate>([
   ["content-type", FieldFate.Type],
 ]);
 /** What every other name that begins like this ends by: instructions of an upstream to nginx. */
-export const ANSWER_FAMILIES: readonly string[] = ["x-accel-"];
+export const RESPONSE_FAMILIES: readonly string[] = ["x-accel-"];
 
 /** Lower-case names that have a fate of their own. */
 export const NAMED_FIELDS: readonly string[] = [
-  ...new Set([...REQUEST_FATES.keys(), ...ANSWER_FATES.keys()]),
+  ...new Set([...REQUEST_FATES.keys(), ...RESPONSE_FATES.keys()]),
 ];
 
 const isOf = (families: readonly string[], name: string): boolean =>
@@ -92,13 +92,13 @@ function fateOfRequestField(name: string): FieldFate {
   return REQUEST_FATES.get(lower) ?? (isOf(REQUEST_FAMILIES, lower) ? FieldFate.Named : FieldFate.Pass);
 }
 
-function fateOfAnswerField(name: string): FieldFate {
+function fateOfResponseField(name: string): FieldFate {
   const lower = name.toLowerCase();
-  return ANSWER_FATES.get(lower) ?? (isOf(ANSWER_FAMILIES, lower) ? FieldFate.Drop : FieldFate.Pass);
+  return RESPONSE_FATES.get(lower) ?? (isOf(RESPONSE_FAMILIES, lower) ? FieldFate.Drop : FieldFate.Pass);
 }
 
 export const requestFieldFate = remembered(fateOfRequestField);
-export const answerFieldFate = remembered(fateOfAnswerField);
+export const responseFieldFate = remembered(fateOfResponseField);
 
 /** Field names repeat endlessly, so their fate is looked up by the name as written; bounded against hostile names. */
 function remembered(fateOf: (name: string) => FieldFate): (name: string) => FieldFate {

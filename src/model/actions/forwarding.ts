@@ -2,7 +2,7 @@ import { defaultPort, type Scheme, upstreamScheme } from "../authority.js";
 import { onePiece } from "../onePiece.js";
 import { parseHost } from "../serverName.js";
 import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../target.js";
-import { answerFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
+import { responseFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
 import type { ForwardedRequest, HeaderList, ProxiedRoute } from "./forwardedRequest.js";
 import type { ActionOf } from "./table.js";
 
@@ -255,7 +255,7 @@ export class ForwardingRules {
     let typeAt = -1;
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i]!;
-      const fate = answerFieldFate(name);
+      const fate = responseFieldFate(name);
       if (fate === FieldFate.Drop || (named !== undefined && named.has(name.toLowerCase()))) continue;
       if (fate === FieldFate.Type) {
         // Of several the last counts, as in nginx: browsers differ in which one they believe.

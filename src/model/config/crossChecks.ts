@@ -9,7 +9,7 @@ import {
   type RouteConfig,
   type VirtualServerConfig,
 } from "./config.js";
-import { answerFieldProblems } from "./answerFieldChecks.js";
+import { responseFieldProblems } from "./responseFieldChecks.js";
 import { errorPageProblems } from "./errorPageChecks.js";
 import { type Problem, problem } from "../problem.js";
 import { ownListenerProblems } from "./ownListeners.js";
@@ -37,7 +37,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
         actionProblems(action, `virtualServers[${s}].routes[${r}].action`),
       ),
     ),
-    ...answerFieldProblems(config),
+    ...responseFieldProblems(config),
     ...errorPageProblems(config),
     ...trustProblems(config),
     ...upstreamProblems(config),

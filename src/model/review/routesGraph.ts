@@ -10,7 +10,7 @@ export interface RoutesGraph {
 
 export interface GraphNode {
   readonly id: string;
-  readonly kind: "listener" | "server" | "route" | "upstream" | "answer";
+  readonly kind: "listener" | "server" | "route" | "upstream" | "response";
   /** What it is, then what else is worth to know of it. */
   readonly lines: readonly string[];
 }
@@ -128,5 +128,5 @@ function goalLines({ route: { action }, lead }: WayIn, { upstreams }: ProxyConfi
 }
 
 function goalNode(goal: string, lines: readonly string[], id: string): GraphNode {
-  return { id, kind: goal.startsWith("upstream ") ? "upstream" : "answer", lines };
+  return { id, kind: goal.startsWith("upstream ") ? "upstream" : "response", lines };
 }

@@ -1,7 +1,7 @@
 import { isLoopback, serversOf, type UpstreamConfig, upstreamAddress, upstreamScheme } from "../index.js";
 import { printableValue } from "../printable.js";
 import type { Change } from "./findings.js";
-import { answerFieldChanges } from "./answerFieldChanges.js";
+import { responseFieldChanges } from "./responseFieldChanges.js";
 import { widened } from "./listenerChanges.js";
 import { raised } from "./settingChanges.js";
 import { leadsInside, type Reach, type WayIn, writesOf } from "./ways.js";
@@ -41,7 +41,7 @@ function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Chan
     ...(leadsInside(was) && leadsInside(is)
       ? raised(was.route, is.route, place, LIMITS, ["requestBodyBytesMax"])
       : []),
-    ...(leadsInside(was) || leadsInside(is) ? answerFieldChanges(was, is) : []),
+    ...(leadsInside(was) || leadsInside(is) ? responseFieldChanges(was, is) : []),
     ...symlinks(was, is),
     ...statusChanges(was, is),
     ...proxied(was, is),

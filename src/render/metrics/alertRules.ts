@@ -8,7 +8,7 @@ export interface AlertRulesInput {
    */
   readonly job?: string;
   /**
-   * Share of answers of a route with a status of 5xx from which an alert fires, in percent from 0.1 to 100.
+   * Share of responses of a route with a status of 5xx from which an alert fires, in percent from 0.1 to 100.
    * @default 5
    */
   readonly errorPercentMax?: number;

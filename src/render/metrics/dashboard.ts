@@ -52,7 +52,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "Failing",
-    description: "Share of answers with a status of 5xx.",
+    description: "Share of responses with a status of 5xx.",
     unit: "percentunit",
     width: 6,
     stat: true,
@@ -68,7 +68,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "Transfers in flight",
-    description: "Requests whose answers are not over, tunnels among them.",
+    description: "Requests whose responses are not over, tunnels among them.",
     unit: "short",
     width: 6,
     stat: true,

@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Clock, HOUR_MS } from "./clock.js";
 import { signedRequest } from "./jws.js";
-import type { Answer, Transport } from "./transport.js";
+import type { Response, Transport } from "./transport.js";
 
 /** Requests of RFC 8555: the directory, nonces, signatures, and refusals as errors. */
 
@@ -67,14 +67,14 @@ export class Client {
     return this.resource(url, await this.postRaw(signer, url, payload));
   }
 
-  async postRaw({ key, header }: Signer, url: string, payload?: unknown): Promise<Answer> {
+  async postRaw({ key, header }: Signer, url: string, payload?: unknown): Promise<Response> {
     // A nonce is for one request (RFC 8555, 6.5); a refusal for its sake brings another.
     for (let left = NONCES_MAX; ; left--) {
       const nonce = this.nonces.pop() ?? (await this.newNonce());
       const body = signedRequest(key, { ...header, nonce, url }, payload);
-      const answer = await this.transport.send("POST", url, body, payload === undefined);
+      const response = await this.transport.send("POST", url, body, payload === undefined);
       try {
-        return this.checked(answer);
+        return this.checked(response);
       } catch (error) {
         if (!(error instanceof AcmeError) || error.code !== "badNonce" || left === 1) throw error;
       }
@@ -85,35 +85,38 @@ export class Client {
     const { value } = await this.get(this.url);
     const missing = ["newNonce", "newAccount", "newOrder"].filter((name) => typeof value[name] !== "string");
     if (missing.length === 0) return value as unknown as Directory;
-    throw new AcmeError("badAnswer", `${this.url} is not an ACME directory: it has no ${missing.join(", ")}`);
+    throw new AcmeError(
+      "badResponse",
+      `${this.url} is not an ACME directory: it has no ${missing.join(", ")}`,
+    );
   }
 
   private async newNonce(): Promise<string> {
     const { newNonce } = await this.directory();
     this.checked(await this.transport.send("HEAD", newNonce));
     const nonce = this.nonces.pop();
-    if (nonce === undefined) throw new AcmeError("badAnswer", `${newNonce} gave no nonce`);
+    if (nonce === undefined) throw new AcmeError("badResponse", `${newNonce} gave no nonce`);
     return nonce;
   }
 
-  private checked(answer: Answer): Answer {
-    const nonce = answer.headers["replay-nonce"];
+  private checked(response: Response): Response {
+    const nonce = response.headers["replay-nonce"];
     if (typeof nonce === "string" && /^[\w-]+$/.test(nonce)) this.nonces.push(nonce);
     // Old ones are refused; the newest are taken first.
     if (this.nonces.length > NONCES_MAX) this.nonces.shift();
-    if (answer.status >= 200 && answer.status < 300) return answer;
-    throw refusal(answer, retryAt(answer, this.clock));
+    if (response.status >= 200 && response.status < 300) return response;
+    throw refusal(response, retryAt(response, this.clock));
   }
 
-  private resource(url: string, answer: Answer): Resource {
-    const value = parseJson(answer.body);
+  private resource(url: string, response: Response): Resource {
+    const value = parseJson(response.body);
     if (typeof value !== "object" || value === null)
-      throw new AcmeError("badAnswer", `${url} answered with something other than JSON`);
-    const next = linkOf(answer, "next");
+      throw new AcmeError("badResponse", `${url} answered with something other than JSON`);
+    const next = linkOf(response, "next");
     return {
       value: value as Record<string, unknown>,
-      location: absolute(answer.headers.location, url),
-      retryAt: retryAt(answer, this.clock),
+      location: absolute(response.headers.location, url),
+      retryAt: retryAt(response, this.clock),
       next: absolute(next, url),
     };
   }
@@ -122,27 +125,27 @@ export class Client {
 const NONCES_MAX = 10;
 
 /** RFC 9110, 10.2.3: seconds, or a date, which is the authority's. */
-function retryAt({ headers }: Answer, clock: Clock): number | undefined {
+function retryAt({ headers }: Response, clock: Clock): number | undefined {
   const text = headers["retry-after"];
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/.test(text)) return clock.now() + Number(text) * 1_000;
   const date = Date.parse(text);
   if (Number.isNaN(date)) return undefined;
-  // By how much the clocks differ, the authority's answer shows.
+  // By how much the clocks differ, the authority's response shows.
   const theirs = Date.parse(headers.date ?? "");
   return Number.isNaN(theirs) ? date : clock.now() + Math.max(0, date - theirs);
 }
 
 /** A problem document (RFC 7807) as an error; without one, what the status says. */
-function refusal(answer: Answer, retry: number | undefined): AcmeError {
-  const value = parseJson(answer.body);
+function refusal(response: Response, retry: number | undefined): AcmeError {
+  const value = parseJson(response.body);
   const problem = problemOf(value);
-  const instance = problem?.instance ?? pageOf(linkOf(answer, "terms-of-service"));
+  const instance = problem?.instance ?? pageOf(linkOf(response, "terms-of-service"));
   if (problem !== undefined && problem.code !== "") {
     const subproblems = subproblemsOf(value);
     return new AcmeError(problem.code, problem.detail, { subproblems, instance, retryAt: retry });
   }
-  const { status } = answer;
+  const { status } = response;
   const code = status === 429 ? "rateLimited" : status >= 500 ? "serverInternal" : "malformed";
   return new AcmeError(code, problem?.detail || `it answered ${status}`, { retryAt: retry });
 }
@@ -178,7 +181,7 @@ function subproblemsOf(value: unknown): AcmeProblem[] {
 }
 
 /** The target of a link relation; an authority writes them as plain as RFC 8555 does. */
-function linkOf({ headers }: Answer, relation: string): string | undefined {
+function linkOf({ headers }: Response, relation: string): string | undefined {
   const text = [headers.link ?? []].flat().join(", ");
   for (const [, url, parameters] of text.matchAll(/<([^<>]*)>([^<]*)/g)) {
     const found = parameters!

@@ -1,4 +1,4 @@
-/** An answer by which an authority refuses something (RFC 8555, 6.7; RFC 7807), or why there is none. */
+/** A response by which an authority refuses something (RFC 8555, 6.7; RFC 7807), or why there is none. */
 export interface AcmeProblem {
   /** A type of RFC 8555 without its prefix, or one of ours. */
   readonly code: string;

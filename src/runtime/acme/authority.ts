@@ -10,7 +10,7 @@ import { externalBinding, keyAuthorization, publicJwk } from "./jws.js";
 import { RateLimits } from "./rateLimits.js";
 import { Queue } from "../queue.js";
 import { readJson, removeDrafts, writeJson } from "./stateFiles.js";
-import { type Answer, Transport } from "./transport.js";
+import { type Response, Transport } from "./transport.js";
 import { keyPem, newKey } from "./x509.js";
 
 /** Under one name there may be an authority's staging directory first, and its real one later. */
@@ -89,7 +89,7 @@ export class Authority {
   }
 
   /** As `post`, for what is not JSON. */
-  download(url: string): Promise<Answer> {
+  download(url: string): Promise<Response> {
     return this.signed((client, signer) => client.postRaw(signer, url));
   }
 
@@ -200,7 +200,7 @@ export class Authority {
     };
     const made = await client.post({ key, header: { jwk: publicJwk(key) } }, newAccount, payload);
     const { orders } = made.value;
-    if (made.location === undefined) throw new AcmeError("badAnswer", `${newAccount} named no account`);
+    if (made.location === undefined) throw new AcmeError("badResponse", `${newAccount} named no account`);
     const account = {
       key: keyPem(key),
       url: made.location,

@@ -133,7 +133,7 @@ export class AcmeCertificates {
   /** Who asked one that ended is answered by the one in its place, if a changed config still wants the certificate. */
   private answer(id: string, asked: readonly Asked[]): void {
     const next = this.managed.get(id);
-    for (const answer of asked) answer(next === undefined ? LEFT : next.renewNow());
+    for (const response of asked) response(next === undefined ? LEFT : next.renewNow());
   }
 
   private authority({ authority: config, files }: WantedCertificate): Authority {

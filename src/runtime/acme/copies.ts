@@ -97,7 +97,7 @@ function unwanted(message: unknown, wanted: readonly WantedCertificate[]): strin
     .map((id) => `certificate ${id.slice(0, ID_CHARACTERS_MAX)}: the config there does not want it`);
 }
 
-/** A message has room for millions, and the answer would be as many lines. */
+/** A message has room for millions, and the response would be as many lines. */
 const UNWANTED_MAX = 500;
 const ID_CHARACTERS_MAX = 100;
 

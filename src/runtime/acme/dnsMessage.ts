@@ -13,7 +13,7 @@ export interface TxtRecord {
   readonly value: string;
 }
 
-/** A message with its signature, which the answer's signature covers as well. */
+/** A message with its signature, which the response's signature covers as well. */
 export interface SignedMessage {
   readonly bytes: Buffer;
   readonly mac: Buffer;
@@ -53,20 +53,20 @@ export function signed(message: Buffer, key: TsigKey, seconds: number): SignedMe
   return { bytes, mac };
 }
 
-/** Why a server refuses an update, or why its answer does not count; undefined if it has made the change. */
-export function refusalIn(answer: Buffer, request: SignedMessage, key: TsigKey): string | undefined {
+/** Why a server refuses an update, or why its response does not count; undefined if it has made the change. */
+export function refusalIn(response: Buffer, request: SignedMessage, key: TsigKey): string | undefined {
   try {
-    return readRefusal(answer, request, key);
+    return readRefusal(response, request, key);
   } catch {
     return "its response is not a DNS message";
   }
 }
 
-function readRefusal(answer: Buffer, request: SignedMessage, key: TsigKey): string | undefined {
-  const flags = answer.readUInt16BE(2);
-  if (answer.readUInt16BE(0) !== request.bytes.readUInt16BE(0) || (flags & 0xf800) !== (0x8000 | UPDATE))
+function readRefusal(response: Buffer, request: SignedMessage, key: TsigKey): string | undefined {
+  const flags = response.readUInt16BE(2);
+  if (response.readUInt16BE(0) !== request.bytes.readUInt16BE(0) || (flags & 0xf800) !== (0x8000 | UPDATE))
     return "its response is to another message";
-  const tsig = tsigIn(answer);
+  const tsig = tsigIn(response);
   const code = flags & 15;
   if (code !== 0) {
     const [name = `code ${code}`, hint] = RESPONSE_CODES[code] ?? [];
@@ -76,8 +76,8 @@ function readRefusal(answer: Buffer, request: SignedMessage, key: TsigKey): stri
   if (tsig?.name !== key.name || tsig.algorithm !== key.algorithm)
     return "its response is not signed with the key";
   // As it was before it was signed.
-  const message = Buffer.from(answer.subarray(0, tsig.start));
-  message.writeUInt16BE(answer.readUInt16BE(ADDITIONAL_COUNT) - 1, ADDITIONAL_COUNT);
+  const message = Buffer.from(response.subarray(0, tsig.start));
+  message.writeUInt16BE(response.readUInt16BE(ADDITIONAL_COUNT) - 1, ADDITIONAL_COUNT);
   const parts = [u16(request.mac.length), request.mac, message, variables(key, tsig)];
   const expected = macOf(key, parts);
   const genuine = tsig.mac.length === expected.length && timingSafeEqual(tsig.mac, expected);

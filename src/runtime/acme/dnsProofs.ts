@@ -77,12 +77,12 @@ export class DnsProofs {
 }
 
 const PAUSE_MS = SECOND_MS;
-const ANSWER_MS = 5 * SECOND_MS;
+const RESPONSE_MS = 5 * SECOND_MS;
 
 /** What a name server does not show yet; undefined if it shows all. */
 async function missingAt(server: NameServer, records: readonly TxtRecord[]): Promise<string | undefined> {
   const { address, port } = server;
-  const resolver = new Resolver({ timeout: ANSWER_MS, tries: 1 });
+  const resolver = new Resolver({ timeout: RESPONSE_MS, tries: 1 });
   resolver.setServers([`${isIPv6(address) ? `[${address}]` : address}:${port}`]);
   for (const { name, value } of records) {
     const found = await resolver.resolveTxt(name).catch((error: NodeJS.ErrnoException) => error.code ?? "");

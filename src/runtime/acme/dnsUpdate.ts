@@ -28,17 +28,17 @@ export class DnsUpdates implements DnsProvider {
     // By the real time: a signature is valid for minutes.
     const seconds = Math.floor(Date.now() / 1000);
     const request = signed(updateMessage(zone, change, records, ttlSeconds), key, seconds);
-    const answer = await exchange(server, request.bytes, signal).catch((error: Error) => {
+    const response = await exchange(server, request.bytes, signal).catch((error: Error) => {
       throw new AcmeError("dnsUpdate", AcmeError.ofNetwork(server.address, error).detail);
     });
-    const refusal = refusalIn(answer, request, key);
+    const refusal = refusalIn(response, request, key);
     if (refusal !== undefined) throw new AcmeError("dnsUpdate", `${server.address}: ${refusal}`);
   }
 }
 
-const ANSWER_MS = 10_000;
+const RESPONSE_MS = 10_000;
 
-/** One message over TCP, and the answer (RFC 1035, 4.2.2), which is no longer than its length can say. */
+/** One message over TCP, and the response (RFC 1035, 4.2.2), which is no longer than its length can say. */
 function exchange(
   { address, port }: DnsProofsOf<"rfc2136">["server"],
   message: Buffer,
@@ -48,7 +48,7 @@ function exchange(
     signal.throwIfAborted();
     const socket = connect({ host: address, port });
     const stop = (): void => void socket.destroy(new Error("portico stops"));
-    const timer = setTimeout(() => socket.destroy(new Error("it did not answer in time")), ANSWER_MS);
+    const timer = setTimeout(() => socket.destroy(new Error("it did not answer in time")), RESPONSE_MS);
     signal.addEventListener("abort", stop);
     const length = Buffer.alloc(2);
     length.writeUInt16BE(message.length);

@@ -3,7 +3,7 @@ import { type About, RETRIED, type Words } from "./words.js";
 
 /** What is refused where names are proved by DNS records. */
 
-/** An authority says of a record what it says of an answer: that it is not there, or is another one. */
+/** An authority says of a record what it says of a response: that it is not there, or is another one. */
 const NOT_PROVED = new Set(["dns", "unauthorized", "incorrectResponse"]);
 
 export const dnsCode = (code: string, { challenge }: Pick<WantedCertificate, "challenge">): string =>

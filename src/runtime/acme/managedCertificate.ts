@@ -78,7 +78,7 @@ export class ManagedCertificate {
     this.running = after.then(() => this.run());
   }
 
-  /** Leaves everything as it is, for its successor; resolves with those who asked and have no answer yet. */
+  /** Leaves everything as it is, for its successor; resolves with those who asked and have no response yet. */
   async stop(): Promise<Asked[]> {
     this.stopping.abort();
     this.awake.abort();
@@ -289,7 +289,7 @@ export class ManagedCertificate {
     const known = acmeError(error);
     const lastFailure = failureOf(known, wanted, clock.now());
     // Somebody asked for more than the authority allows, of a certificate that needs nothing: that is their
-    // answer, and no more.
+    // response, and no more.
     if (known.more.notAsked === true && this.kept !== undefined && this.due() > clock.now())
       return this.notRenewed(lastFailure);
     const { retryAt, ...before } = this.history;
@@ -329,21 +329,21 @@ export class ManagedCertificate {
       const { renewalInfo } = await authority.directory();
       const id = renewalId(this.kept!.leaf);
       const known = renewalInfo !== undefined && id !== undefined;
-      const answer = known ? await authority.get(`${renewalInfo}/${id}`) : undefined;
-      const window = answer === undefined ? undefined : windowIn(answer.value["suggestedWindow"]);
+      const response = known ? await authority.get(`${renewalInfo}/${id}`) : undefined;
+      const window = response === undefined ? undefined : windowIn(response.value["suggestedWindow"]);
       if (known && window === undefined) throw new Error("no window");
-      const askAgainAt = nextRenewalQuestion(clock.now(), answer?.retryAt);
+      const askAgainAt = nextRenewalQuestion(clock.now(), response?.retryAt);
       const found = { certificate: certificate.fingerprint, askAgainAt, failures: 0 };
       await this.change({ ...this.history, renewal: window === undefined ? found : { ...found, window } });
       if (!asksToRenew(certificate, this.history, clock.now())) return;
-      const page = pageOf(answer?.value["explanationURL"]);
+      const page = pageOf(response?.value["explanationURL"]);
       const why = page === undefined ? "" : ` (${page})`;
       host.log(
         "info",
         `certificate for ${wanted.names.join(", ")}: the authority asks to renew it now${why}`,
       );
     } catch {
-      // RFC 9773, 4.3: without an answer the last one counts, and without any the certificate's lifetime.
+      // RFC 9773, 4.3: without a response the last one counts, and without any the certificate's lifetime.
       const failures = (before?.failures ?? 0) + 1;
       const askAgainAt = afterRenewalFailure(clock.now(), failures);
       const renewal = { ...before, certificate: certificate.fingerprint, askAgainAt, failures };
@@ -368,7 +368,7 @@ export class ManagedCertificate {
 }
 
 /** Answers somebody who asked for a certificate; `undefined` says that it was issued. */
-export type Asked = (answer: Refusal | undefined | Promise<Refusal | undefined>) => void;
+export type Asked = (response: Refusal | undefined | Promise<Refusal | undefined>) => void;
 
 const SLEEP_MOST_MS = 10 * MINUTE_MS;
 /** How long an address that has moved goes unnoticed, and a certificate that was copied. */

@@ -18,7 +18,7 @@ import {
   sameIdentifiers,
   urlOf,
   urlsIn,
-} from "./orderAnswers.js";
+} from "./orderResponses.js";
 import { readJson, removeState, writeJson } from "./stateFiles.js";
 import { certificateRequest, keyPem, newKey } from "./x509.js";
 
@@ -120,14 +120,14 @@ export class Order {
     return pending;
   }
 
-  /** The order's URL: that of before, or of one whose answer did not arrive, or of a new one. */
+  /** The order's URL: that of before, or of one whose response did not arrive, or of a new one. */
   private async url(replaced: Replaced): Promise<string> {
     const { authority, wanted } = this.options;
     const before = this.pending;
     const now = this.options.clock.now();
     const isOld = Math.abs(now - (before?.since ?? now)) > ORDER_MS;
     if (before?.order !== undefined && !isOld && (await this.isKnown(before.order))) return before.order;
-    // What the answer to the last request was, if there was one, only the authority knows.
+    // What the response to the last request was, if there was one, only the authority knows.
     const lost =
       before === undefined || before.order !== undefined ? undefined : await this.lost().catch(passing);
     const key = before?.key ?? keyPem(await newKey(wanted.keyType));
@@ -174,7 +174,7 @@ export class Order {
         throw error;
       },
     );
-    if (location === undefined) throw new AcmeError("badAnswer", `${newOrder} named no order`);
+    if (location === undefined) throw new AcmeError("badResponse", `${newOrder} named no order`);
     return location;
   }
 
@@ -218,7 +218,7 @@ export class Order {
     const urls = urlsIn(order.value["authorizations"]);
     // One for each identifier (RFC 8555, 7.1.3).
     if (urls.length > wanted.names.length)
-      throw new OrderOver(new AcmeError("badAnswer", "the authority wants more proved than was ordered"));
+      throw new OrderOver(new AcmeError("badResponse", "the authority wants more proved than was ordered"));
     for (const url of urls) {
       const { value } = await this.request(url);
       if (value["status"] === "valid") continue;
@@ -253,7 +253,9 @@ export class Order {
     const asked = wildcard === true ? `*.${String(value)}` : value;
     const found = this.options.wanted.names.find((name) => canonical(name) === asked);
     if (found !== undefined) return found;
-    throw new OrderOver(new AcmeError("badAnswer", "the authority wants a name proved that was not ordered"));
+    throw new OrderOver(
+      new AcmeError("badResponse", "the authority wants a name proved that was not ordered"),
+    );
   }
 
   /** @throws OrderOver for names that were not proved, which the authority counts */
@@ -337,7 +339,7 @@ const POLL_MOST_MS = 5 * SECOND_MS;
 const FORGOTTEN = new Set(["malformed", "unauthorized", "accountDoesNotExist"]);
 const REFUSED_FOR_ANOTHER_REASON = new Set([
   ...["rateLimited", "rejectedIdentifier", "unsupportedIdentifier", "invalidProfile", "userActionRequired"],
-  ...["unreachable", "untrusted", "clock", "accountDoesNotExist", "badNonce", "badAnswer"],
+  ...["unreachable", "untrusted", "clock", "accountDoesNotExist", "badNonce", "badResponse"],
 ]);
 
 /** The order cannot become a certificate any more. */
@@ -353,7 +355,7 @@ const isOver = (error: unknown): boolean =>
 /** Refusals of a request that would be refused again in the same order. */
 const DEADLY = new Set(["badCSR", "badPublicKey", "rejectedIdentifier", "invalidProfile"]);
 
-/** Where an authority lists no orders, or fails to, a new one is made: the same answer as if there were none. */
+/** Where an authority lists no orders, or fails to, a new one is made: the same response as if there were none. */
 const passing = (error: unknown): undefined => {
   if (error instanceof AcmeError && error.code !== "unreachable") return undefined;
   throw error;

@@ -74,11 +74,11 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
   unauthorized: {
     what: () => "the authority did not get the expected proof",
-    fix: notOurAnswer,
+    fix: notOurResponse,
   },
   incorrectResponse: {
     what: () => "the authority did not get the expected proof",
-    fix: notOurAnswer,
+    fix: notOurResponse,
   },
   caa: {
     what: () => "a CAA record forbids this authority",
@@ -185,7 +185,7 @@ const WORDS: Readonly<Record<string, Words>> = {
     what: () => "the authority's own certificate is not valid at this time",
     fix: () => "Check the clock of this host: timedatectl.",
   },
-  badAnswer: {
+  badResponse: {
     what: () => undefined,
     fix: ({ wanted }) =>
       `Check that ${wanted.authority.directory} is an ACME directory (RFC 8555), and that nothing answers in its place.`,
@@ -206,6 +206,6 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
 };
 
-function notOurAnswer({ name, port }: About): string {
+function notOurResponse({ name, port }: About): string {
   return `Check that ${name} leads to this host by every A and AAAA record, and that nothing in front of it answers on port ${port} in its place.`;
 }

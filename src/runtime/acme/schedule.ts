@@ -21,7 +21,7 @@ export interface RenewalInfo {
   readonly certificate: string;
   readonly window?: { readonly start: number; readonly end: number };
   readonly askAgainAt: number;
-  /** Questions in a row without an answer. */
+  /** Questions in a row without a response. */
   readonly failures: number;
 }
 
@@ -91,7 +91,7 @@ const PASSING = new Set([
   "unreachable",
   "untrusted",
   "clock",
-  "badAnswer",
+  "badResponse",
   "badNonce",
   "serverInternal",
   "timeout",
@@ -115,7 +115,7 @@ export function retryTime(now: number, wished: number | undefined, notAfter = In
 /** The longest limit that an authority publishes (Let's Encrypt: certificates for the same names). */
 const RETRY_MOST_MS = 7 * DAY_MS;
 
-/** When an authority that gave no answer about a renewal is asked again. */
+/** When an authority that gave no response about a renewal is asked again. */
 export const afterRenewalFailure = (now: number, failures: number): number =>
   now + Math.min(DAY_MS, HOUR_MS * 2 ** Math.min(failures - 1, 10));
 

@@ -4,9 +4,9 @@ import { createSecureContext } from "node:tls";
 import { VERSION } from "../../model/version.js";
 import { AcmeError } from "./acmeError.js";
 
-/** HTTPS as an authority gets it: no redirects, a limit on the time and size of every answer. */
+/** HTTPS as an authority gets it: no redirects, a limit on the time and size of every response. */
 
-export interface Answer {
+export interface Response {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly body: string;
@@ -25,7 +25,7 @@ export interface TransportOptions {
 
 /** A chain takes some 10 KiB; what is larger is not from an authority. */
 const BODY_BYTES_MAX = 1024 * 1024;
-const ANSWER_MS = 30_000;
+const RESPONSE_MS = 30_000;
 const STOPPING_MS = 5_000;
 /** How long a connection is kept for the next request: servers close idle ones after 5 seconds or more. */
 const IDLE_MS = 2_000;
@@ -38,17 +38,17 @@ export class Transport {
 
   /**
    * @param makesNothing whether it may be sent again where nobody knows if it was heard
-   * @throws AcmeError `unreachable` if there is no whole answer
+   * @throws AcmeError `unreachable` if there is no whole response
    */
   async send(
     method: "GET" | "HEAD" | "POST",
     url: string,
     body?: string,
     makesNothing = body === undefined,
-  ): Promise<Answer> {
+  ): Promise<Response> {
     this.options.signal.throwIfAborted();
     if (!URL.canParse(url) || new URL(url).protocol !== "https:") {
-      throw new AcmeError("badAnswer", `the authority refers to ${url}, which is not an https URL`);
+      throw new AcmeError("badResponse", `the authority refers to ${url}, which is not an https URL`);
     }
     for (;;) {
       try {
@@ -62,7 +62,7 @@ export class Transport {
     }
   }
 
-  private exchange(method: string, url: string, body: string | undefined): Promise<Answer> {
+  private exchange(method: string, url: string, body: string | undefined): Promise<Response> {
     const { roots, signal, headers: more, peer = "the authority" } = this.options;
     const headers = {
       "user-agent": `portico/${VERSION}`,
@@ -87,7 +87,7 @@ export class Transport {
         response.on("data", (chunk: Buffer) => {
           if (bytes + chunk.length > BODY_BYTES_MAX) {
             reject(
-              new AcmeError("badAnswer", `the response of ${peer} from ${url} is longer than a megabyte`),
+              new AcmeError("badResponse", `the response of ${peer} from ${url} is longer than a megabyte`),
             );
             return void sent.destroy();
           }
@@ -100,12 +100,12 @@ export class Transport {
             body: content.toString("utf8", 0, bytes),
           }),
         );
-        // `end` is not emitted for an answer that was cut off.
+        // `end` is not emitted for a response that was cut off.
         response.on("close", () => reject(new Error("the response is cut off")));
       });
       const late = (): void => void sent.destroy(new Error("it did not answer in time"));
-      let timer = setTimeout(late, ANSWER_MS);
-      // The answer to a request that made something is worth a moment.
+      let timer = setTimeout(late, RESPONSE_MS);
+      // The response to a request that made something is worth a moment.
       const stop = (): void => {
         clearTimeout(timer);
         timer = setTimeout(late, STOPPING_MS);

@@ -2,7 +2,7 @@ import { ForwardingRules, type ProxiedRoute } from "../../model/serving.js";
 import { respondFailure } from "../exchange/errorPages.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
-import type { UpstreamFailure } from "../upstream/answerReader.js";
+import type { UpstreamFailure } from "../upstream/responseReader.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import type { UpstreamPool } from "../upstream/pool.js";
 import type { UpstreamServers } from "../upstream/upstreamServers.js";
@@ -38,7 +38,7 @@ export class BalancedProxyAction implements Action {
 
 /**
  * A request that may go to one server after another: any request as long as nothing of it was sent, and one that may be
- * repeated until its answer begins. So nothing is sent before a connection is established.
+ * repeated until its response begins. So nothing is sent before a connection is established.
  */
 class BalancedExchange extends ProxiedExchange {
   /** The one that has it; -1 before and after that. */
@@ -75,9 +75,9 @@ class BalancedExchange extends ProxiedExchange {
     if (!this.goOn(reason)) super.onBusy(reason);
   }
 
-  override onAnswerHead(head: ParsedResponse): void {
+  override onResponseHead(head: ParsedResponse): void {
     this.servers.answered(this.server);
-    super.onAnswerHead(head);
+    super.onResponseHead(head);
   }
 
   protected override connect(): void {
@@ -94,12 +94,12 @@ class BalancedExchange extends ProxiedExchange {
 
   protected override sendHead(head: ParsedResponse, length: number): void {
     if (this.cookie === undefined) super.sendHead(head, length);
-    else this.exchange.sendHead(head.status, head.reason, this.answerFields(head), length);
+    else this.exchange.sendHead(head.status, head.reason, this.responseFields(head), length);
   }
 
-  protected override answerFields(head: ParsedResponse): HeaderList {
+  protected override responseFields(head: ParsedResponse): HeaderList {
     const { cookie } = this;
-    const fields = super.answerFields(head);
+    const fields = super.responseFields(head);
     return cookie === undefined ? fields : [...fields, "Set-Cookie", cookie];
   }
 

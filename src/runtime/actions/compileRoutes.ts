@@ -15,7 +15,7 @@ import { RespondAction } from "./respond.js";
 import { StatusAction } from "./status.js";
 import { StaticFilesAction } from "./staticFiles.js";
 import { WorkerCounts } from "../counting/workerCounts.js";
-import { compileAnswerFields, setServerFields } from "../exchange/answerFields.js";
+import { compileResponseFields, setServerFields } from "../exchange/responseFields.js";
 import { nameFailures } from "../exchange/errorPages.js";
 import { Dispatcher } from "../exchange/dispatch.js";
 import { isRegistered } from "../exchange/reasonPhrases.js";
@@ -28,7 +28,7 @@ import { type SeenServers, type ServerOrders, UpstreamServers } from "../upstrea
 
 /** A config made ready to serve: actions compiled, pools opened. One owner closes it. */
 export interface CompiledRoutes extends WorkerContext {
-  /** Closes idle upstream connections now and the others after their answers. */
+  /** Closes idle upstream connections now and the others after their responses. */
   close(): void;
   /** What all pools hold together. */
   holdings(): {
@@ -98,7 +98,7 @@ export function compileRoutes(
         config: route,
         server,
         action,
-        answerFields: compileAnswerFields(server, route, idField),
+        responseFields: compileResponseFields(server, route, idField),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),
         counts: counts.requestsOf(server, route),

@@ -4,7 +4,7 @@ import { type ActionOf, CODING_SUFFIXES, type ContentCoding, onePiece } from "..
 import type { HeaderList } from "../exchange/exchange.js";
 import { fsPath } from "./permissions.js";
 
-/** A file as it was when it was last checked: what every answer about it needs, and its content if that is small. */
+/** A file as it was when it was last checked: what every response about it needs, and its content if that is small. */
 export interface StaticFile {
   /** Where it is, one char a byte. */
   readonly path: string;
@@ -27,7 +27,7 @@ export interface StaticFile {
   readonly stats: BigIntStats;
   /**
    * False if the file changed so shortly before it was checked that another change might not show in `stats`. The
-   * description is then for one answer only.
+   * description is then for one response only.
    */
   readonly settled: boolean;
   /** When the path to it was last checked; milliseconds since the epoch. */

@@ -66,8 +66,8 @@ export class FileLookup {
   }
 
   /**
-   * Whether a file is still the same as when it was described. The check costs about as much as the answer's head, so
-   * every answer can afford it. A file that was removed, replaced or made unreadable is noticed at once. If a directory
+   * Whether a file is still the same as when it was described. The check costs about as much as the response's head, so
+   * every response can afford it. A file that was removed, replaced or made unreadable is noticed at once. If a directory
    * on the path was moved out of reach and replaced with a link that leads to the same file, that is noticed within
    * {@link WAY_CHECK_MS}.
    *
@@ -126,7 +126,7 @@ export class FileLookup {
     return isSame ? fd : undefined;
   }
 
-  /** The same for an answer: the descriptor goes to its owner. @returns why there is none */
+  /** The same for a response: the descriptor goes to its owner. @returns why there is none */
   async openDescribed(file: StaticFile, owner: DescriptorOwner): Promise<Failure | undefined> {
     try {
       const fd = await this.reopen(file);

@@ -6,7 +6,7 @@ import type { DescriptorOwner, Failure } from "./fileLookup.js";
 import type { ByteRange, Segment } from "./ranges.js";
 
 /**
- * Sends parts of an open file as an answer's body, at the client's pace, and closes the file whatever happens.
+ * Sends parts of an open file as a response's body, at the client's pace, and closes the file whatever happens.
  *
  *     fs.read ──> buffer ──sendData──> client
  *
@@ -93,7 +93,7 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
 
   private wasRead(error: Error | null, count: number): void {
     if (error !== null) return this.fail(error);
-    // The length is already announced: the client can only be shown that the answer is incomplete.
+    // The length is already announced: the client can only be shown that the response is incomplete.
     if (count === 0) return this.fail(new Error("the file was truncated while it was sent"));
     this.offset += count;
     this.send(this.buffer.subarray(0, count));

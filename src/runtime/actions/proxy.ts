@@ -9,13 +9,13 @@ import { respondFailure } from "../exchange/errorPages.js";
 import type { Action, BodySink, ClientInfo, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
-import type { UpstreamFailure } from "../upstream/answerReader.js";
+import type { UpstreamFailure } from "../upstream/responseReader.js";
 import type { ConnectionOpener } from "../upstream/connectionOwner.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
 import { Tunnel } from "./tunnel.js";
 
-/** Passes requests to an upstream and its answers back, streaming both ways (decisions 4.1). */
+/** Passes requests to an upstream and its responses back, streaming both ways (decisions 4.1). */
 export class ProxyAction implements Action {
   private readonly rules: ForwardingRules;
   private readonly webSocket: boolean;
@@ -86,7 +86,7 @@ class Facts implements ForwardedRequest {
 export const RETRY_LATER = { headers: ["Retry-After", "5"] };
 
 /**
- * One request on its way through: the sink of its body and the reader of its answer. It holds a place in the upstream's
+ * One request on its way through: the sink of its body and the reader of its response. It holds a place in the upstream's
  * queue or a connection, for as long as its exchange is not released.
  */
 export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTaker {
@@ -221,14 +221,14 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     this.exchange.sendInformational(head.status, head.reason, headers);
   }
 
-  onAnswerHead(head: ParsedResponse): void {
+  onResponseHead(head: ParsedResponse): void {
     const { exchange, facts, connection } = this;
     const { status } = head;
     if (!connection!.reused) exchange.upstreamConnectMs = connection!.connectMs;
     if (status === 101) return this.openTunnel(head);
     // It would grant the client a tunnel that leads nowhere (RFC 8441, 5).
     if (exchange.request.method === "CONNECT" && status < 300)
-      return this.refuseAnswer(NOT_UPGRADED, "http_upgrade_failed");
+      return this.refuseResponse(NOT_UPGRADED, "http_upgrade_failed");
     const bodiless = facts.method === "HEAD" || status === 304;
     this.sendHead(head, bodiless ? head.contentLength : Math.max(head.bodyLength, -1));
   }
@@ -238,10 +238,10 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     const { status, reason, fields } = head;
     if (exchange.sendLines !== undefined && fields.plainLines !== undefined)
       exchange.sendLines(status, reason, fields.plainLines, length);
-    else exchange.sendHead(status, reason, this.answerFields(head), length);
+    else exchange.sendHead(status, reason, this.responseFields(head), length);
   }
 
-  protected answerFields({ fields }: ParsedResponse): HeaderList {
+  protected responseFields({ fields }: ParsedResponse): HeaderList {
     return this.rules.responseHeaders(fields.list, this.facts);
   }
 
@@ -249,20 +249,20 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     return this.exchange.pieceBytesMax;
   }
 
-  onAnswerData(chunk: Buffer, transient: boolean): boolean {
+  onResponseData(chunk: Buffer, transient: boolean): boolean {
     return (this.tunnel ?? this.exchange).sendData(chunk, transient);
   }
 
-  onAnswerPause(): void {
+  onResponsePause(): void {
     this.exchange.flush();
   }
 
-  onAnswerEnd(): void {
+  onResponseEnd(): void {
     this.connection = undefined;
     this.exchange.end();
   }
 
-  onAnswerError(failure: UpstreamFailure): void {
+  onResponseError(failure: UpstreamFailure): void {
     const { connection } = this;
     this.connection = undefined;
     this.waits = true;
@@ -304,18 +304,18 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   private openTunnel(head: ParsedResponse): void {
     const { exchange } = this;
     if (!this.facts.webSocket || head.upgrade !== "websocket")
-      return this.refuseAnswer(NOT_ASKED, "http_protocol_error");
+      return this.refuseResponse(NOT_ASKED, "http_protocol_error");
     this.tunnel = new Tunnel(exchange);
     this.connection!.request.framing.openTunnel();
-    exchange.sendHead(101, head.reason, this.answerFields(head), -1);
+    exchange.sendHead(101, head.reason, this.responseFields(head), -1);
     exchange.flush();
     exchange.readBody(this);
     if (this.tunnelCloses) this.tunnel?.close();
   }
 
-  private refuseAnswer(message: string, token: ErrorToken): void {
+  private refuseResponse(message: string, token: ErrorToken): void {
     this.connection!.destroy();
-    this.onAnswerError({ status: 502, token, message, answered: true, unsent: false });
+    this.onResponseError({ status: 502, token, message, answered: true, unsent: false });
   }
 }
 

@@ -12,7 +12,7 @@ export interface ByteRange {
 }
 
 /** The ranges to send in the order asked for; `whole` for the whole file; `unsatisfiable` for 416. */
-export type RangeAnswer = readonly ByteRange[] | "whole" | "unsatisfiable";
+export type RangeResponse = readonly ByteRange[] | "whole" | "unsatisfiable";
 
 /**
  * More members than this, or more bytes than the file has, and the whole file is sent: a set of many small or
@@ -21,7 +21,7 @@ export type RangeAnswer = readonly ByteRange[] | "whole" | "unsatisfiable";
 export const RANGES_MAX = 100;
 
 /** What a `Range` value asks of a file of `size` bytes. An empty file has no range and is sent whole, as by nginx. */
-export function parseRange(value: string, size: number): RangeAnswer {
+export function parseRange(value: string, size: number): RangeResponse {
   const unit = UNIT.exec(value);
   if (unit === null || size === 0) return "whole";
   const ranges: ByteRange[] = [];
@@ -51,7 +51,7 @@ export function contentRange(range: ByteRange, size: number): string {
   return `bytes ${range.start}-${range.end - 1}/${size}`;
 }
 
-/** A part of an answer: bytes of the file, or bytes as they are (what is between the parts of a multipart). */
+/** A part of a response: bytes of the file, or bytes as they are (what is between the parts of a multipart). */
 export type Segment = ByteRange | Uint8Array;
 
 export function byteLength(segments: readonly Segment[]): number {

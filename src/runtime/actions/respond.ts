@@ -18,7 +18,7 @@ export class RespondAction implements Action {
     this.headers = Object.freeze(
       this.body.length === 0 ? [] : ["Content-Type", config.contentType],
     ) as HeaderList;
-    // The length of a 304 is that of the answer it replaces (RFC 9110, 8.6), which is not known here.
+    // The length of a 304 is that of the response it replaces (RFC 9110, 8.6), which is not known here.
     this.length = config.status === 304 ? -1 : this.body.length;
   }
 

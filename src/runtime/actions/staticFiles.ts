@@ -23,10 +23,10 @@ import { byteLength, contentRange, multipart, parseRange, type Segment } from ".
 /**
  * Serves the files below a directory (decisions 6).
  *
- * The description of a file, and the content of a small one, is cached; every answer checks that it is still current.
- * Length, validators and content of an answer always belong together: a small file is read as a whole between two
- * checks with the same result, a large one is opened for the answer and compared with what is announced. If a large
- * file shrinks while it is sent, the answer is aborted. No server can notice in time that a file is overwritten in
+ * The description of a file, and the content of a small one, is cached; every response checks that it is still current.
+ * Length, validators and content of a response always belong together: a small file is read as a whole between two
+ * checks with the same result, a large one is opened for the response and compared with what is announced. If a large
+ * file shrinks while it is sent, the response is aborted. No server can notice in time that a file is overwritten in
  * place while it is sent: replace files by renaming.
  *
  * The check is a system call that waits for the disk, as in nginx: a directory on a network file system that hangs
@@ -132,7 +132,7 @@ export class StaticFilesAction implements Action {
     return this.lookup.find(rest);
   }
 
-  /** The last attempt is without encoded files: only the original decides whether there is an answer. */
+  /** The last attempt is without encoded files: only the original decides whether there is a response. */
   private answer(exchange: Exchange, file: StaticFile, attempts: number): void {
     if (this.codings.length === 0 || attempts === 0) return this.answerWith(exchange, file, attempts);
     this.answerEncoded(exchange, file, acceptedCodings(exchange.request.headers, this.codings), attempts);

@@ -3,7 +3,7 @@ import { respondError } from "../exchange/errorPages.js";
 import type { Action, Exchange } from "../exchange/exchange.js";
 import { reasonPhrase } from "../exchange/reasonPhrases.js";
 import { guarded } from "../sockets/guarded.js";
-import { type AskStatus, partOfQuery, STATUS_FIELDS, type StatusAnswer } from "../status/asked.js";
+import { type AskStatus, partOfQuery, STATUS_FIELDS, type StatusResponse } from "../status/asked.js";
 
 /**
  * Shows what goes on, to the clients that may see it. The master knows; a client that asks often gets what was made for the
@@ -33,18 +33,18 @@ export class StatusAction implements Action {
     const part = partOfQuery(at === -1 ? "" : target.slice(at + 1));
     if (part === undefined) return respondError(exchange, 404);
     const { addresses, fileNames } = this.config;
-    void this.ask({ part, addresses, fileNames }).then((answer) =>
-      guarded(exchange, () => answered(exchange, answer)),
+    void this.ask({ part, addresses, fileNames }).then((response) =>
+      guarded(exchange, () => answered(exchange, response)),
     );
   }
 }
 
-function answered(exchange: Exchange, answer: StatusAnswer | undefined): void {
+function answered(exchange: Exchange, response: StatusResponse | undefined): void {
   // The client may be gone: then this sends nothing.
   if (exchange.released) return;
-  if (answer === undefined) return respondError(exchange, 503, { headers: ["Retry-After", "5"] });
-  const body = Buffer.from(answer.body);
-  const fields = ["Content-Type", answer.contentType, ...STATUS_FIELDS];
+  if (response === undefined) return respondError(exchange, 503, { headers: ["Retry-After", "5"] });
+  const body = Buffer.from(response.body);
+  const fields = ["Content-Type", response.contentType, ...STATUS_FIELDS];
   exchange.sendHead(200, reasonPhrase(200), fields, body.length);
   if (exchange.request.method !== "HEAD") exchange.sendData(body);
   exchange.end();

@@ -34,7 +34,7 @@ export class Tunnel {
     if (this.state === "closing" && this.frames.between) this.sendClose();
   }
 
-  /** Tells the client to connect anew. Its answer reaches the upstream, which ends the connection, or a deadline does. */
+  /** Tells the client to connect anew. Its response reaches the upstream, which ends the connection, or a deadline does. */
   close(): void {
     if (this.state !== "open") return;
     this.state = "closing";

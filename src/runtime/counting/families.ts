@@ -64,7 +64,7 @@ export const FAMILIES = {
   transfers: {
     name: "portico_transfers_in_flight",
     type: "gauge",
-    help: "Requests whose answers are not over, tunnels among them.",
+    help: "Requests whose responses are not over, tunnels among them.",
     labels: ROUTE,
   },
   connections: {

@@ -20,7 +20,7 @@ export function methodIndex(method: string): number {
 
 export const methodLabel = (index: number): string => METHODS[index] ?? OTHER_METHOD;
 
-/** nginx's 499: the client went away before there was an answer. */
+/** nginx's 499: the client went away before there was a response. */
 const CLIENT_GONE = 499;
 
 /**

@@ -15,7 +15,7 @@ export interface Counted extends Transferred {
   readonly request: { readonly method: string; readonly receivedAt: number };
   readonly client: { readonly scheme: "http" | "https" };
   readonly status: number;
-  /** Milliseconds until the head of the answer; -1 if there was none. */
+  /** Milliseconds until the head of the response; -1 if there was none. */
   readonly headMs: number;
   readonly errorToken: string | undefined;
 }

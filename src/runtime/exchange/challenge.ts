@@ -1,10 +1,10 @@
-/** What an authority asks for to see that a name leads here, and the answer: the same from the order to the worker. */
+/** What an authority asks for to see that a name leads here, and the response: the same from the order to the worker. */
 export type Challenge =
   | {
       readonly type: "http-01";
       /** What follows `/.well-known/acme-challenge/`. */
       readonly token: string;
-      /** The body of the answer. */
+      /** The body of the response. */
       readonly keyAuthorization: string;
     }
   | {

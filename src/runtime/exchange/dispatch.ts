@@ -96,9 +96,9 @@ export class Dispatcher {
   private answersChallenge(exchange: DispatchedExchange): boolean {
     const { method, path } = exchange.request;
     const plain = exchange.client.scheme === "http" && (method === "GET" || method === "HEAD");
-    const answer = plain ? this.challenges.get(path) : undefined;
-    if (answer === undefined) return false;
-    const body = Buffer.from(answer);
+    const response = plain ? this.challenges.get(path) : undefined;
+    if (response === undefined) return false;
+    const body = Buffer.from(response);
     exchange.sendHead(200, reasonPhrase(200), CHALLENGE_FIELDS, body.length);
     if (method === "GET") exchange.sendData(body);
     exchange.end();

@@ -24,7 +24,7 @@ export interface ErrorOptions {
 }
 
 /**
- * Answers with an error page, or cuts the answer short if its head is already sent: an error page in the middle of a
+ * Answers with an error page, or cuts the response short if its head is already sent: an error page in the middle of a
  * body would be read as content. The protocol decides by status whether the connection closes.
  */
 export function respondError(exchange: Exchange, status: number, options: ErrorOptions = {}): void {

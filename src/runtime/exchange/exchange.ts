@@ -1,11 +1,11 @@
 import type { ErrorToken, HeaderList, RouteConfig, VirtualServerConfig } from "../../model/index.js";
 import type { LoggedRequest, RequestHead } from "../codec/request.js";
-import type { AnswerFieldsByScheme } from "./answerFields.js";
+import type { ResponseFieldsByScheme } from "./responseFields.js";
 import type { RequestCounts, Transferred } from "../counting/requestCounts.js";
 import type { Guarded } from "../sockets/guarded.js";
 
 /**
- * The seam between protocols and actions: one request and its answer, over HTTP/1.1 or HTTP/2.
+ * The seam between protocols and actions: one request and its response, over HTTP/1.1 or HTTP/2.
  *
  * A protocol (`http1/`, `http2/`) makes an exchange for every request it accepts and hands it to the route's
  * action. The action reads the request body by attaching a sink, and answers by `sendHead`, `sendData`, `end` or
@@ -28,7 +28,7 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   readonly headMs: number;
   /**
    * How it failed; undefined as long as all goes well. Set where the failure is made: before the error page is sent or the
-   * answer is cut off. What is no failure of a proxy has none: a missing file, an answer of the upstream.
+   * response is cut off. What is no failure of a proxy has none: a missing file, a response of the upstream.
    */
   errorToken: ErrorToken | undefined;
 
@@ -46,14 +46,14 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
    */
   sendContinue(): void;
   /**
-   * Passes on an informational answer (RFC 9110, 15.2), but not 100 and 101. Dropped if the client's version of HTTP has
+   * Passes on an informational response (RFC 9110, 15.2), but not 100 and 101. Dropped if the client's version of HTTP has
    * none, or the client has not read what it was sent before: however many come, they take up no memory.
    */
   sendInformational(status: number, reason: string, headers: HeaderList): void;
   /**
    * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
    * protocol's own and must not be in `headers`. The protocol also sets and removes what the config says
-   * (`answerFields.ts`), so that it applies to every answer, whatever makes it.
+   * (`responseFields.ts`), so that it applies to every response, whatever makes it.
    *
    * Status 101 grants the requested upgrade, in the form that the protocol has for it, and begins a tunnel: from then
    * on `readBody` delivers and `sendData` sends its bytes.
@@ -82,14 +82,14 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
    * touch the buffer until the holder's `onDrain`
    */
   sendData(chunk: Uint8Array, transient?: boolean): boolean;
-  /** Completes the answer. Writes head and data that were held back to go out together. */
+  /** Completes the response. Writes head and data that were held back to go out together. */
   end(): void;
   /**
-   * Writes what was held back; called when nothing more is available for now (decisions 4.1: small answers at once).
+   * Writes what was held back; called when nothing more is available for now (decisions 4.1: small responses at once).
    */
   flush(): void;
   /**
-   * Gives up in the middle: closes the client's connection or resets the stream, so that a truncated answer is never
+   * Gives up in the middle: closes the client's connection or resets the stream, so that a truncated response is never
    * taken for a complete one (decisions 4.2).
    */
   abort(): void;
@@ -100,7 +100,7 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   onFault(error: unknown): void;
 
   /**
-   * Set when a request leaves the stream of requests untrustworthy: an HTTP/1.1 connection then ends after the answer.
+   * Set when a request leaves the stream of requests untrustworthy: an HTTP/1.1 connection then ends after the response.
    * The status does not show this: an upstream's own 400 closes nothing.
    */
   closes?: boolean;
@@ -151,12 +151,12 @@ export interface LoggedExchange extends Exchange, Transferred {
   readonly request: LoggedRequest;
 }
 
-/** One whose answer is not over. */
+/** One whose response is not over. */
 export interface RunningExchange extends LoggedExchange {
   /** Bytes of its body, or of the tunnel, that the client has sent so far. */
   readonly bodyBytesReceived: number;
-  /** Bytes of body that the answer's head announced; -1 if it announced none, or was not sent. */
-  readonly answerBytes: number;
+  /** Bytes of body that the response's head announced; -1 if it announced none, or was not sent. */
+  readonly responseBytes: number;
   /** Has its tunnel, if it is one, end in order. */
   closeTunnel(): void;
 }
@@ -173,8 +173,8 @@ export interface ClientInfo {
    * shows it.
    */
   readonly tlsGroup: string | undefined;
-  /** By which scheme's rules the config sets fields in answers: over https it may send HSTS. */
-  readonly answerRules: "http" | "https";
+  /** By which scheme's rules the config sets fields in responses: over https it may send HSTS. */
+  readonly responseRules: "http" | "https";
   /** Name of the listener it came through. */
   readonly listener: string;
   /** Address that the client connected to. */
@@ -214,8 +214,8 @@ export interface RouteRuntime {
   readonly config: RouteConfig;
   readonly server: VirtualServerConfig;
   readonly action: Action;
-  /** What the config says of the fields of its answers; undefined if it says nothing. */
-  readonly answerFields: AnswerFieldsByScheme | undefined;
+  /** What the config says of the fields of its responses; undefined if it says nothing. */
+  readonly responseFields: ResponseFieldsByScheme | undefined;
   readonly accessLog: AccessLog;
   readonly errorLog: ErrorLog;
   readonly counts: RequestCounts;

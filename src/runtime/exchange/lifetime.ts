@@ -23,7 +23,7 @@ const enum Stage {
  *     Open ──release──> Released ──finish──> Over
  *       1. its body goes nowhere any more
  *       2. its holder gives back what it has: a file, a connection, a place in a queue
- *       3. an answer that replaces the action's is sent, if none has begun
+ *       3. a response that replaces the action's is sent, if none has begun
  *       4. it is logged
  *
  * Nothing can be acquired once it is released: who hands something out asks {@link hold} first. So whatever an exchange
@@ -60,7 +60,7 @@ export abstract class Lifetime implements Holdable, Guarded {
     return this.stage !== Stage.Open;
   }
 
-  /** True once the answer is complete or given up. */
+  /** True once the response is complete or given up. */
   get over(): boolean {
     return this.stage === Stage.Over;
   }
@@ -94,7 +94,7 @@ export abstract class Lifetime implements Holdable, Guarded {
     respondFailure(this, "http_request_error", status);
   }
 
-  /** The stream or its connection is closed, before the answer was complete. */
+  /** The stream or its connection is closed, before the response was complete. */
   leave(this: Lifetime & LoggedExchange): void {
     if (!this.over && !this.tunnelled) this.errorToken ??= "client_gone";
     this.finish();
@@ -117,13 +117,13 @@ export abstract class Lifetime implements Holdable, Guarded {
     return true;
   }
 
-  /** The head of the answer is made, with its `Date`. */
+  /** The head of the response is made, with its `Date`. */
   protected noteHead(): void {
     // A difference, as a small integer: it needs no memory of its own, as a time would. Clocks are set back now and then.
     this.headMs = Math.max(0, (formattedAt - this.request.receivedAt) | 0);
   }
 
-  /** The client takes more of the answer. */
+  /** The client takes more of the response. */
   protected drained(): void {
     if (this.holder !== undefined) guarded(this, goOn, this.holder);
   }

@@ -3,7 +3,7 @@ import { guarded, type Guarded } from "../sockets/guarded.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import type { BodySink } from "./exchange.js";
 
-/** The rest of a request body after the answer is read up to this length; a client that sends more is asked to stop. */
+/** The rest of a request body after the response is read up to this length; a client that sends more is asked to stop. */
 const DRAINED_BYTES_MAX = 65_536;
 
 /** What a body needs from its exchange, whichever protocol carries it. */

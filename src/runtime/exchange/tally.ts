@@ -8,7 +8,7 @@ export const tally = {
   /** Descriptors of files that are sent. */
   filesOpened: 0,
   filesClosed: 0,
-  /** Bytes of answers that were read and went to no client: a piece for each exchange at most. */
+  /** Bytes of responses that were read and went to no client: a piece for each exchange at most. */
   bytesForNobody: 0,
   /** Lines of logs that were dropped. */
   logLinesLost: 0,

@@ -23,7 +23,7 @@ export interface Transfer {
   readonly program: string;
   /** What most of its bytes are: what the client sends, what it is sent, or both in a tunnel. */
   readonly kind: "upload" | "download" | "tunnel";
-  /** Status of the answer; 0 before its head was sent. */
+  /** Status of the response; 0 before its head was sent. */
   readonly status: number;
   /** Milliseconds since its head was received. */
   readonly ageMs: number;
@@ -80,7 +80,7 @@ export class Transfers {
     const { method } = request;
     const kind = kindOf(exchange);
     const bytesTotal =
-      kind === "upload" ? request.bodyLength : kind === "download" ? exchange.answerBytes : -1;
+      kind === "upload" ? request.bodyLength : kind === "download" ? exchange.responseBytes : -1;
     return {
       ...this.paced(exchange),
       server: server.name,
@@ -103,7 +103,7 @@ export class Transfers {
     const began = exchange.request.receivedAt;
     const before = this.looked.get(exchange);
     const looked = before ?? { id: ++this.lastId, at: began, bytes: 0, rate: 0 };
-    // Two who look at the same time get one answer.
+    // Two who look at the same time get one response.
     if (now - looked.at >= PACE_MS) {
       looked.rate = Math.round(((bytes - looked.bytes) * 1_000) / (now - looked.at));
       looked.at = now;

@@ -46,7 +46,7 @@ export function clientInfo(
     // Now, because a client that is gone before its line is written has no session any more.
     tlsGroup: context.showsTlsGroup && socket instanceof TLSSocket ? tlsGroup(socket) : undefined,
     // A user who gets past a temporary certificate must not lose that way for a year (RFC 6797, 11.3 and 12.1).
-    answerRules: secured?.temporary === true ? "http" : listener.protocol,
+    responseRules: secured?.temporary === true ? "http" : listener.protocol,
     listener: listener.name,
     localAddress,
     localPort,

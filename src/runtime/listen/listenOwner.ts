@@ -32,7 +32,7 @@ function listeningInodes(address: string, port: number): Set<string> {
   return new Set(inTheWay.map(({ inode }) => inode));
 }
 
-/** Few hosts have more processes than this; the answer is a courtesy and must not take long. */
+/** Few hosts have more processes than this; the response is a courtesy and must not take long. */
 const PROCESSES_MAX = 5_000;
 
 function ownerOf(inodes: ReadonlySet<string>): ListenOwner | undefined {

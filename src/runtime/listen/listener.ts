@@ -10,7 +10,7 @@ import { type ClientHello, clientHelloOf } from "../tls/clientHello.js";
 import { readFirst } from "../sockets/firstBytes.js";
 import { challengeServers } from "../tls/challengeServers.js";
 import type { ConnectionGate } from "./gate.js";
-import { plainHttpAnswer } from "./plainHttpAnswer.js";
+import { plainHttpResponse } from "./plainHttpResponse.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { shakeHands, tcpSocketOf } from "../sockets/node/tcpBelowTls.js";
@@ -296,7 +296,7 @@ export class ListenerServer {
     if (error.code === "ERR_SSL_HTTP_REQUEST") {
       context.mainError.write("info", `client sent plain HTTP request to HTTPS port, ${client}`);
       raw?.on("error", () => raw.destroy());
-      raw?.end(plainHttpAnswer(context.dispatcher.defaultServer(listener.name)), "latin1");
+      raw?.end(plainHttpResponse(context.dispatcher.defaultServer(listener.name)), "latin1");
       return;
     }
     context.mainError.write("info", `TLS handshake failed (${error.reason ?? error.message}), ${client}`);

@@ -84,7 +84,7 @@ export class ListenSockets {
     for (const key of [...this.own.keys()]) if (!used.has(key)) this.close(key);
   }
 
-  /** Sockets from systemd that no listener accepts from: clients would wait there without an answer. */
+  /** Sockets from systemd that no listener accepts from: clients would wait there without a response. */
   unused(listeners: readonly ListenerConfig[]): Problem[] {
     const used = new Set(listeners.map((l) => keyOf(l.address, l.port)));
     return this.inherited

@@ -122,7 +122,7 @@ export function errorLine(
   );
 }
 
-/** nginx's 499: the client went away before there was an answer. */
+/** nginx's 499: the client went away before there was a response. */
 const CLIENT_GONE = 499;
 
 const statusOf = (exchange: Exchange): number => (exchange.status === 0 ? CLIENT_GONE : exchange.status);

@@ -15,7 +15,7 @@ import { lentWindowBytes } from "../codec/http2/settings.js";
 /** What a worker does with a client connection, whichever protocol it speaks. */
 interface ClientConnection extends Guarded {
   readonly client: ClientInfo;
-  /** Requests whose answers are not over. */
+  /** Requests whose responses are not over. */
   running(): Iterable<RunningExchange>;
   drain(): void;
   destroy(): void;
@@ -55,7 +55,7 @@ export abstract class Connections<C extends ClientConnection> {
     for (const connection of this.all) connection.destroy();
   }
 
-  /** Requests on all of them whose answers are not over; what ends meanwhile may be left out or not. */
+  /** Requests on all of them whose responses are not over; what ends meanwhile may be left out or not. */
   running(): readonly RunningExchange[] {
     return [...this.all].flatMap((connection) => [...connection.running()]);
   }

@@ -131,7 +131,7 @@ export interface SendingStream {
   readonly waiting: Buffer[];
   /** How much of the first of them went out. */
   waitingAt: number;
-  /** The answer ends after them. */
+  /** The response ends after them. */
   readonly endsAfter: boolean;
   /** Where the flags of its last frame are in the outbox, and the outbox's generation then. */
   flagsAt: number;

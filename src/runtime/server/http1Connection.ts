@@ -6,7 +6,7 @@ import type { ClientInfo } from "../exchange/exchange.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { closedFor } from "../listen/clientInfo.js";
 import { TLS_FLOOD } from "../sockets/node/tcpBelowTls.js";
-import { AnswerWriter, type WriteListener } from "./http1Writer.js";
+import { ResponseWriter, type WriteListener } from "./http1Writer.js";
 import { ChunkError } from "../codec/http1/chunkDecoder.js";
 import { ClientInput } from "../sockets/clientInput.js";
 import { type ExchangeConnection, Http1Exchange } from "./http1Exchange.js";
@@ -20,11 +20,11 @@ const enum State {
   Head,
   /** In a request body. */
   Body,
-  /** The request is complete, its answer is not: bytes that arrive wait. */
+  /** The request is complete, its response is not: bytes that arrive wait. */
   Answering,
   /** After a 101: bytes go to the sink as they are. */
   Tunnel,
-  /** Everything was answered; bytes are discarded, because closing with unread bytes would reset the last answer. */
+  /** Everything was answered; bytes are discarded, because closing with unread bytes would reset the last response. */
   Lingering,
 }
 
@@ -35,7 +35,7 @@ const LINGER_TOTAL_MS = 30_000;
 const DRAIN_IDLE_MS = 1_000;
 /**
  * A client that half-closes after a complete request may still read (`nc`), or may be gone: the two look the same until
- * something is written. An answer that makes no progress for this time is given up; nginx gives it up at once.
+ * something is written. A response that makes no progress for this time is given up; nginx gives it up at once.
  */
 const HALF_CLOSED_MS = 1_000;
 
@@ -44,7 +44,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   private state: State = State.Head;
   private readonly socket: Socket;
   private readonly input: ClientInput;
-  private readonly writer: AnswerWriter;
+  private readonly writer: ResponseWriter;
   private readonly reader: HeadReader;
   private exchange: Http1Exchange | undefined = undefined;
   /** Bytes that arrived before they were wanted. */
@@ -71,7 +71,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     const secure = client.scheme === "https";
     this.input = new ClientInput(socket, secure, (chunk) => guarded(this, this.receive, chunk));
     this.socket = this.input.socket;
-    this.writer = new AnswerWriter(this.socket, this);
+    this.writer = new ResponseWriter(this.socket, this);
     if (!secure) this.writer.direct();
     this.socket.on("end", () => guarded(this, this.clientEnded));
     this.socket.on("error", () => this.socket.destroy());
@@ -148,7 +148,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   exchangeAborted(): void {
     this.writer.rest();
     const { framing } = this.writer;
-    // Without a length or chunks only a reset shows the client that the answer is not whole.
+    // Without a length or chunks only a reset shows the client that the response is not whole.
     // (TLS sockets cannot be reset; there the missing close_notify shows it.)
     if (!framing.endsByClose || framing.isTunnel) this.linger();
     else if (this.client.scheme === "http") this.socket.resetAndDestroy();
@@ -170,7 +170,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     );
   }
 
-  /** Stops taking requests: an idle connection is closed, a busy one after its answer. */
+  /** Stops taking requests: an idle connection is closed, a busy one after its response. */
   drain(): void {
     // A request may already be on its way: closing now would cut it unanswered (RFC 9112, 9.6).
     if (this.state === State.Head && this.reader.empty && this.stash === undefined) {
@@ -226,7 +226,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   onWrite(): void {
     // Something is still being written: a half-closed client may be reading it.
     if (this.halfClosed && this.state === State.Answering) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
-    // The last answer may still be on its way when its exchange is over.
+    // The last response may still be on its way when its exchange is over.
     if (this.exchange !== undefined)
       this.sendTimeoutMs = this.exchange.route?.config.sendTimeoutMs ?? LINGER_TOTAL_MS;
     if (!this.writer.pending) this.writeDeadline = Infinity;
@@ -247,7 +247,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   private holds(chunk: Buffer, at: number): boolean {
     const waits =
       this.state === State.Answering ||
-      // No further answers are made for a client that does not read its answers.
+      // No further responses are made for a client that does not read its responses.
       (this.state === State.Head && this.writer.pending);
     if (!waits) return false;
     const rest = chunk.subarray(at);
@@ -377,11 +377,11 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     if (this.state === State.Body && exchange!.headSent && exchange!.awaitsContinue)
       this.state = State.Answering;
     if (this.state === State.Answering) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
-    // Requests wait here for the client to read the answers before them.
+    // Requests wait here for the client to read the responses before them.
     else if (!this.inputOver) return;
     else if (this.state === State.Tunnel) exchange!.body!.end();
     else if (this.state === State.Body && !exchange!.over) {
-      // The answers before it may not have left yet.
+      // The responses before it may not have left yet.
       exchange!.errorToken = "client_gone";
       exchange!.abort();
     } else {

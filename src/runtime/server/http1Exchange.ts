@@ -1,6 +1,6 @@
 import { guarded } from "../sockets/guarded.js";
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
-import { answerFieldsFor, linesOf } from "../exchange/answerFields.js";
+import { responseFieldsFor, linesOf } from "../exchange/responseFields.js";
 import { type DispatchedExchange, type Dispatcher, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
@@ -8,7 +8,7 @@ import { httpDate } from "../exchange/httpDate.js";
 import { Lifetime } from "../exchange/lifetime.js";
 import { tally } from "../exchange/tally.js";
 import type { BodyOwner } from "../exchange/requestBody.js";
-import type { AnswerWriter } from "./http1Writer.js";
+import type { ResponseWriter } from "./http1Writer.js";
 import { Http1Body } from "./http1Body.js";
 import type { ParsedRequest } from "../codec/http1/requestHead.js";
 
@@ -21,18 +21,18 @@ export interface ExchangeConnection {
   inputWanted(): void;
   /** After a 101: bytes that waited go to the tunnel. */
   openTunnel(): void;
-  /** Whether another request may follow the answer that is being sent; decided when its head is. */
+  /** Whether another request may follow the response that is being sent; decided when its head is. */
   mayKeepAlive(exchange: Http1Exchange): boolean;
-  /** Its answer is complete, and it is over. */
+  /** Its response is complete, and it is over. */
   exchangeEnded(exchange: Http1Exchange): void;
-  /** Its answer was given up, and it is over. */
+  /** Its response was given up, and it is over. */
   exchangeAborted(exchange: Http1Exchange): void;
   /** Closes in both directions, but keeps reading for a while: unread bytes would turn the close into a reset. */
   linger(): void;
   onFault(error: unknown): void;
 }
 
-/** One request on an HTTP/1.1 connection, and its answer. */
+/** One request on an HTTP/1.1 connection, and its response. */
 export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyOwner {
   route: RouteRuntime | undefined = undefined;
   status = 0;
@@ -46,7 +46,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
 
   constructor(
     private readonly connection: ExchangeConnection,
-    private readonly writer: AnswerWriter,
+    private readonly writer: ResponseWriter,
     readonly request: ParsedRequest,
     public client: ClientInfo,
     public server: VirtualServerConfig,
@@ -68,7 +68,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     return this.request.expectContinue && !this.continued;
   }
 
-  get answerBytes(): number {
+  get responseBytes(): number {
     const left = this.headSent ? this.writer.framing.bytesLeft : Infinity;
     return left === Infinity ? -1 : this.bodyBytesSent + left;
   }
@@ -145,11 +145,11 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     const { method, version, upgrade } = this.request;
     const { framing } = this.writer;
     // The head of an upgrade is the other protocol's.
-    const fields = status === 101 ? undefined : answerFieldsFor(this);
+    const fields = status === 101 ? undefined : responseFieldsFor(this);
     const hidesServer = fields !== undefined && fields.hidesServer;
     let head = beginning(status, reason, hidesServer ? undefined : serverHeader(this.server));
     this.noteHead();
-    head += framing.beginAnswer(method, status, bodyLength, version === "1.1", upgrade);
+    head += framing.beginResponse(method, status, bodyLength, version === "1.1", upgrade);
     if (!framing.isTunnel) {
       if (!this.connection.mayKeepAlive(this)) head += "Connection: close\r\n";
       else if (version === "1.0") head += "Connection: keep-alive\r\n";
@@ -198,7 +198,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     if (this.finish()) this.connection.exchangeAborted(this);
   }
 
-  /** What was sent has left: of this answer, or still of the one before. */
+  /** What was sent has left: of this response, or still of the one before. */
   onWritten(): void {
     if (!this.heldBack) return;
     this.heldBack = false;
@@ -210,7 +210,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
   }
 }
 
-/** Status line, `Server` and `Date`: the same for most answers of a second, so the last one is kept. */
+/** Status line, `Server` and `Date`: the same for most responses of a second, so the last one is kept. */
 function beginning(status: number, reason: string, server: string | undefined): string {
   const date = httpDate();
   if (status !== last.status || date !== last.date || reason !== last.reason || server !== last.server) {

@@ -23,8 +23,8 @@ export interface WriteListener extends Guarded {
   onWritten(): void;
 }
 
-/** Writes answers to a client's socket in as few system calls as their pieces allow, framed as their heads announce. */
-export class AnswerWriter implements Guarded {
+/** Writes responses to a client's socket in as few system calls as their pieces allow, framed as their heads announce. */
+export class ResponseWriter implements Guarded {
   readonly framing = new MessageFraming();
   /** Head and small pieces that wait for `flush`, one char a byte. */
   private held = "";
@@ -75,12 +75,12 @@ export class AnswerWriter implements Guarded {
   }
 
   /**
-   * Sends a piece of the answer's body.
+   * Sends a piece of the response's body.
    *
    * @param transient true if the bytes change as soon as this returns
    * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until all is
    * written
-   * @throws FramingError if the answer must not be that long; then nothing of the piece is sent
+   * @throws FramingError if the response must not be that long; then nothing of the piece is sent
    */
   body(bytes: Buffer, transient: boolean): boolean {
     const { framing } = this;
@@ -98,7 +98,7 @@ export class AnswerWriter implements Guarded {
     return !this.pending;
   }
 
-  /** The answer is complete. @throws FramingError if its body is not */
+  /** The response is complete. @throws FramingError if its body is not */
   end(): void {
     this.held += this.framing.end();
     this.flush();

@@ -14,7 +14,7 @@ import { FloodGuard, FloodKind } from "./floodGuard.js";
 import { ConnectionWindow, SendScheduler, type WindowLender } from "./flowControl.js";
 import { FrameReader } from "../codec/http2/frames.js";
 import { type FramedConnection, FrameHandler } from "./frameHandler.js";
-import { type AnswerHead, HpackEncoder } from "../codec/http2/hpackEncoder.js";
+import { type ResponseHead, HpackEncoder } from "../codec/http2/hpackEncoder.js";
 import type { HpackField } from "../codec/http2/hpackTables.js";
 import { ClosedStreams } from "./standing.js";
 import { Outbox } from "./outbox.js";
@@ -146,7 +146,7 @@ export class Http2Connection implements FramedConnection {
     );
   }
 
-  sendHead(exchange: Http2Exchange, head: AnswerHead): string | undefined {
+  sendHead(exchange: Http2Exchange, head: ResponseHead): string | undefined {
     if (exchange.closed) return undefined;
     const { outbox, encoder } = this;
     const fault = encoder.check(head);
@@ -226,7 +226,7 @@ export class Http2Connection implements FramedConnection {
     if (this.state !== State.Open || this.drainDeadline !== Infinity) return;
     this.drainDeadline = coarseNow() + DRAIN_MS;
     this.outbox.numbers(FrameType.GoAway, 0, 0, LAST_STREAM_MAX, ErrorCode.NoError);
-    // Its answer comes after everything that was sent before the GOAWAY was seen.
+    // Its response comes after everything that was sent before the GOAWAY was seen.
     this.outbox.numbers(FrameType.Ping, 0, 0, ...DRAIN_PING);
   }
 
@@ -279,7 +279,7 @@ export class Http2Connection implements FramedConnection {
     this.overhead.took(chunk.length);
     if (this.state === State.Ended) return this.extendLinger();
     guarded(this, this.read, chunk);
-    // No further requests are read from a client that does not read its answers.
+    // No further requests are read from a client that does not read its responses.
     if (this.overfull) this.socket.pause();
     else if (turnIsFull()) rest(this.socket, () => !this.overfull);
   }
@@ -338,7 +338,7 @@ export class Http2Connection implements FramedConnection {
   /**
    * Everything is in the kernel, the end included. After a close, the client's next frame (most likely a WINDOW_UPDATE)
    * would cause a reset, which discards what it has not read. So it gets the time of a send timeout, unless its last
-   * answer is older than that.
+   * response is older than that.
    */
   private linger(unwritten: boolean): void {
     if (this.closeDeadline !== Infinity) return;
@@ -392,5 +392,5 @@ export class Http2Connection implements FramedConnection {
 
 const DRAIN_PING = [0x64726169, 0x6e2e2e2e] as const;
 
-/** With more unread answers than this, the client's requests wait as well. */
+/** With more unread responses than this, the client's requests wait as well. */
 const OUTBOX_BYTES_MAX = 1_048_576;

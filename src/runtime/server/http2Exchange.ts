@@ -1,7 +1,7 @@
 import { guarded } from "../sockets/guarded.js";
 import { BODILESS, type VirtualServerConfig } from "../../model/serving.js";
 import { coarseNow } from "../sockets/deadlines.js";
-import { answerFieldsFor } from "../exchange/answerFields.js";
+import { responseFieldsFor } from "../exchange/responseFields.js";
 import { type DispatchedExchange, type Dispatcher, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondFailure, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
@@ -15,9 +15,9 @@ import { ErrorCode } from "../codec/http2/protocol.js";
 import type { ParsedRequest } from "../codec/http2/requestFields.js";
 import { STREAM_WINDOW_BYTES, UNREAD_WINDOW_BYTES } from "../codec/http2/settings.js";
 import type { Outbox } from "./outbox.js";
-import type { AnswerHead } from "../codec/http2/hpackEncoder.js";
+import type { ResponseHead } from "../codec/http2/hpackEncoder.js";
 
-/** How long to wait for the rest of an unread body once its answer is complete. */
+/** How long to wait for the rest of an unread body once its response is complete. */
 const DRAIN_MS = 1_000;
 
 /** What a stream needs from the connection that carries it. */
@@ -27,8 +27,8 @@ export interface StreamConnection {
   readonly scheduler: SendScheduler;
   /** What the client may send on all streams together; larger from the first WINDOW_UPDATE on. */
   readonly window: ReceiveWindow;
-  /** Puts the head of an answer into the outbox. @returns why it cannot be sent, if it cannot */
-  sendHead(exchange: Http2Exchange, head: AnswerHead): string | undefined;
+  /** Puts the head of a response into the outbox. @returns why it cannot be sent, if it cannot */
+  sendHead(exchange: Http2Exchange, head: ResponseHead): string | undefined;
   /**
    * Marks the last frame of the stream as its end if it has not been sent yet; otherwise adds an empty one (RFC 9113,
    * 8.1).
@@ -45,7 +45,7 @@ export interface StreamConnection {
 }
 
 /**
- * One request on an HTTP/2 stream, and the writer of its answer.
+ * One request on an HTTP/2 stream, and the writer of its response.
  *
  * Frames go into the connection's outbox at once and leave it at the end of the turn; until then the last one may
  * still be made the last of the stream. Data that the client's windows or a full outbox keep back waits here.
@@ -69,11 +69,11 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   /** The stream is closed: nothing is sent or taken any more. */
   closed = false;
   private continued = false;
-  /** The answer has no body whatever `sendData` is given. */
+  /** The response has no body whatever `sendData` is given. */
   private bodiless = false;
   /** Body bytes that may still be sent: as many as were announced (RFC 9113, 8.1.1). */
   private left = Infinity;
-  /** The client has to be asked to stop sending once its answer is sent. */
+  /** The client has to be asked to stop sending once its response is sent. */
   private stopping = false;
   private writeDeadline = Infinity;
 
@@ -101,7 +101,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     return this.body === undefined || this.body.ended;
   }
 
-  get answerBytes(): number {
+  get responseBytes(): number {
     return this.left === Infinity ? -1 : this.bodyBytesSent + this.left;
   }
 
@@ -161,7 +161,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   sendHead(status: number, _reason: string, headers: HeaderList, bodyLength: number): void {
     if (this.over || this.headSent) return;
     // The head of an upgrade is the other protocol's.
-    const fields = status === 101 ? undefined : answerFieldsFor(this);
+    const fields = status === 101 ? undefined : responseFieldsFor(this);
     // An extended CONNECT is granted by 200 (RFC 8441, 5).
     if (status === 101) status = 200;
     this.status = status;
@@ -227,7 +227,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
 
   abort(): void {
     if (!this.finish()) return;
-    // A reset with an error code cannot be taken for the end of an answer (decisions 4.2).
+    // A reset with an error code cannot be taken for the end of a response (decisions 4.2).
     this.connection.reset(this, ErrorCode.InternalError);
   }
 
@@ -275,7 +275,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     if (increment > 0 && !this.closed && !this.requestEnded) this.connection.openWindow(this.id, increment);
   }
 
-  /** RFC 9113, 8.1: after a complete answer, NO_ERROR asks the client to stop sending without losing the answer. */
+  /** RFC 9113, 8.1: after a complete response, NO_ERROR asks the client to stop sending without losing the response. */
   stopBody(): void {
     if (this.closed) return;
     if (this.answered) this.connection.reset(this, ErrorCode.NoError);
@@ -299,7 +299,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     dispatcher.dispatch(this);
   }
 
-  /** Ends it after an internal fault, with an answer if none has begun. */
+  /** Ends it after an internal fault, with a response if none has begun. */
   giveUp(): void {
     if (this.over) return this.connection.reset(this, ErrorCode.InternalError);
     this.release();
@@ -313,7 +313,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   /** Fields that must not be sent end only this stream. */
-  private writeHead(head: AnswerHead): void {
+  private writeHead(head: ResponseHead): void {
     const fault = this.connection.sendHead(this, head);
     if (fault === undefined) return;
     this.route?.errorLog.write("crit", `response cannot be sent: ${fault}`, this);

@@ -7,7 +7,7 @@ export const enum Standing {
   Idle,
   /** The client opened a later one, or this one is closed for so long that nobody knows. */
   Skipped,
-  /** Closed by the client: it ended its request and has the answer, or gave it up. */
+  /** Closed by the client: it ended its request and has the response, or gave it up. */
   Ended,
   /** Reset by this side: what the client sent before it knew is not its fault. */
   Reset,

@@ -90,7 +90,7 @@ export class ReceiveBuffer {
   }
 }
 
-/** Larger than any head and than most answers; the kernel fills it in one read when there is more. */
+/** Larger than any head and than most responses; the kernel fills it in one read when there is more. */
 const SHARED_BYTES = 65_536;
 /** Pieces that wait to be written may be nearly half of it (`upstream/requestWriter.ts`). */
 const OWN_BYTES_MAX = 1_048_576;

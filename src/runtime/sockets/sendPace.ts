@@ -1,7 +1,7 @@
 import { coarseNow } from "./deadlines.js";
 
 /**
- * How much of an answer is sent to a client in one piece. What a client does not read waits in memory, so it starts
+ * How much of a response is sent to a client in one piece. What a client does not read waits in memory, so it starts
  * with small pieces; large ones, which cost less processor time per byte, are for clients that have shown that they
  * read.
  *
@@ -26,7 +26,7 @@ export class SendPace {
   private waitsSince = Infinity;
   /** Bytes of the last write. */
   private last = 0;
-  /** The answer is complete: nothing more is borrowed before the next one. */
+  /** The response is complete: nothing more is borrowed before the next one. */
   private resting = false;
 
   /**
@@ -63,12 +63,12 @@ export class SendPace {
     this.judge();
   }
 
-  /** An answer begins. */
+  /** A response begins. */
   begin(): void {
     this.resting = false;
   }
 
-  /** The answer is complete; the last of it may still be waiting. */
+  /** The response is complete; the last of it may still be waiting. */
   rest(): void {
     this.fast = this.onTrial = false;
     this.resting = true;
@@ -125,7 +125,7 @@ interface Loan {
 /** With more than this unread, a client gets no informational responses. */
 export const HELD_UP_BYTES = 65_536;
 
-/** Measured best for proxied answers: the fewer reads, the fewer times the upstream is woken. */
+/** Measured best for proxied responses: the fewer reads, the fewer times the upstream is woken. */
 export const LARGE_BYTES = 1024 * 1024;
 const LENT_BYTES_MAX = 32 * LARGE_BYTES;
 /** Of eight clients over HTTP/2: more at a time would not be faster, as they share the turns. */
@@ -136,7 +136,7 @@ const TRIAL: Lender = { left: TRIAL_BYTES_MAX };
 /** Bytes that transfers of this worker have borrowed. */
 export const lentBytes = (): number => LENT_BYTES_MAX - LARGE.left + TRIAL_BYTES_MAX - TRIAL.left;
 
-/** Most answers are shorter, and borrow nothing. */
+/** Most responses are shorter, and borrow nothing. */
 const TRIAL_FROM_BYTES = 128 * 1024;
 /** More than the buffers of two kernels hold by default (tcp_wmem, and the part of tcp_rmem that holds data). */
 const PROOF_BYTES = 8 * 1024 * 1024;

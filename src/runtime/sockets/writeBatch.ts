@@ -2,7 +2,7 @@ import { guarded, type Guarded } from "./guarded.js";
 
 /**
  * Small writes of one turn of the event loop, postponed to its end. A turn handles the reads of many connections;
- * written one after the other, answers wake each peer once instead of between every two reads, and what one connection
+ * written one after the other, responses wake each peer once instead of between every two reads, and what one connection
  * wrote in pieces goes out in one.
  */
 export interface Batched extends Guarded {

@@ -9,20 +9,20 @@ export interface AskedStatus extends Shown {
 }
 
 /** What the client gets. */
-export interface StatusAnswer {
+export interface StatusResponse {
   readonly contentType: string;
   readonly body: string;
 }
 
 /** Who answers. */
-export type AskStatus = (asked: AskedStatus) => Promise<StatusAnswer | undefined>;
+export type AskStatus = (asked: AskedStatus) => Promise<StatusResponse | undefined>;
 
 /** The page loads nothing but its own files, and may be nobody's frame. */
 export const STATUS_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Fields of every answer of a route. */
+/** Fields of every response of a route. */
 export const STATUS_FIELDS = [
   "Cache-Control",
   "no-store",

@@ -1,4 +1,4 @@
-import type { AskedStatus, StatusAnswer } from "./asked.js";
+import type { AskedStatus, StatusResponse } from "./asked.js";
 import { limited, type Overview } from "./overview.js";
 import { statusPage } from "./page.js";
 import { SCRIPT } from "./script.js";
@@ -8,7 +8,10 @@ import { STYLE } from "./style.js";
 const LINKS = { script: "?script", style: "?style" };
 
 /** The part that somebody asks for. */
-export async function statusAnswer(asked: AskedStatus, now: () => Promise<Overview>): Promise<StatusAnswer> {
+export async function statusResponse(
+  asked: AskedStatus,
+  now: () => Promise<Overview>,
+): Promise<StatusResponse> {
   switch (asked.part) {
     case "script":
       return { contentType: "text/javascript; charset=utf-8", body: SCRIPT };

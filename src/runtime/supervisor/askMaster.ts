@@ -34,15 +34,19 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
       socket.destroy();
       resolve(outcome);
     };
-    const failed = (code: "control.not-running" | "control.no-answer", message: string, fix?: string): void =>
+    const failed = (
+      code: "control.not-running" | "control.no-response",
+      message: string,
+      fix?: string,
+    ): void =>
       done({ ok: false, problems: [problem(code, path, message, fix === undefined ? {} : { fix })] });
     const timer = setTimeout(
-      () => failed("control.no-answer", `no response within ${Math.round(timeoutMs / 1000)} s`),
+      () => failed("control.no-response", `no response within ${Math.round(timeoutMs / 1000)} s`),
       timeoutMs,
     );
     let asked = false;
     socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (asked) failed("control.no-answer", ENDED);
+      if (asked) failed("control.no-response", ENDED);
       else failed("control.not-running", `cannot ask a running portico: ${error.code}`, FIXES[error.code!]);
     });
     socket.once("connect", () => {
@@ -53,12 +57,12 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
       const end = chunk.indexOf("\n");
       read.push(end === -1 ? chunk : chunk.subarray(0, end));
       bytes += chunk.length;
-      if (end === -1 && bytes < ANSWER_BYTES_MAX) return;
-      const outcome = new Untrusted(Buffer.concat(read)).opened(OUTCOME, ANSWER_VALUES_MAX);
+      if (end === -1 && bytes < RESPONSE_BYTES_MAX) return;
+      const outcome = new Untrusted(Buffer.concat(read)).opened(OUTCOME, RESPONSE_VALUES_MAX);
       if (outcome !== undefined) done(outcome);
-      else failed("control.no-answer", "the response cannot be read");
+      else failed("control.no-response", "the response cannot be read");
     });
-    socket.once("end", () => failed("control.no-answer", ENDED));
+    socket.once("end", () => failed("control.no-response", ENDED));
   });
 }
 
@@ -66,11 +70,11 @@ const FIXES: Readonly<Record<string, string>> = {
   EACCES: "Run it as root, or as the user that the service runs as.",
 };
 const ENDED = "portico ended before it had a response";
-const ANSWER_BYTES_MAX = 1_048_576;
-const ANSWER_VALUES_MAX = 100_000;
+const RESPONSE_BYTES_MAX = 1_048_576;
+const RESPONSE_VALUES_MAX = 100_000;
 
 /*
- * The answer is the service's word, and root asks: what is not in these schemas is no answer, and a line of it must not look
+ * The response is the service's word, and root asks: what is not in these schemas is no response, and a line of it must not look
  * like one of root's own messages. A newer master may have codes and fields that this release does not know.
  */
 

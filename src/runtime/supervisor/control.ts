@@ -18,19 +18,19 @@ export interface Done {
   readonly message: string;
   /** Findings that did not keep it from being done. */
   readonly warnings: readonly Problem[];
-  /** The answer to `status`; older releases do not know it. */
+  /** The response to `status`; older releases do not know it. */
   readonly loaded?: LoadedState;
-  /** The answer to `holdings`. */
+  /** The response to `holdings`. */
   readonly workers?: readonly WorkerHoldings[];
-  /** The answer to `certificates`. */
+  /** The response to `certificates`. */
   readonly certificates?: readonly ListedCertificate[];
-  /** The answer to `upstreams`. */
+  /** The response to `upstreams`. */
   readonly upstreams?: readonly ListedUpstream[];
-  /** The answer to `pauses` and `quiesce`. */
+  /** The response to `pauses` and `quiesce`. */
   readonly pauses?: ListedPauses;
-  /** The answer to `notify`. */
+  /** The response to `notify`. */
   readonly notified?: readonly TestOutcome[];
-  /** The answer to `overview`. */
+  /** The response to `overview`. */
   readonly overview?: Overview;
 }
 

@@ -3,7 +3,7 @@ import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { SeenTransfers } from "../exchange/transfers.js";
-import type { AskedStatus, AskStatus, StatusAnswer } from "../status/asked.js";
+import type { AskedStatus, AskStatus, StatusResponse } from "../status/asked.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
@@ -115,49 +115,49 @@ export class Generation implements WorkerEvents {
 
   /** What each of the workers holds. */
   async holdings(): Promise<readonly WorkerHoldings[]> {
-    const answers = await this.acknowledgements.ask(this.workers, HOLDINGS_MS, (turn) =>
+    const responses = await this.acknowledgements.ask(this.workers, HOLDINGS_MS, (turn) =>
       this.broadcast({ type: "holdings", turn }),
     );
     return [...this.workers].flatMap((one) =>
       one.pid === undefined
         ? []
-        : [{ pid: one.pid, accepts: this.isAccepting(one), holdings: answers.get(one) }],
+        : [{ pid: one.pid, accepts: this.isAccepting(one), holdings: responses.get(one) }],
     );
   }
 
   /** Has the workers act on these orders; resolves with what each of them sees of the servers. */
   async orderServers(orders: ServerOrders): Promise<readonly SeenServers[]> {
-    const answers = await this.seen.ask(this.workers, HOLDINGS_MS, (turn) =>
+    const responses = await this.seen.ask(this.workers, HOLDINGS_MS, (turn) =>
       this.broadcast({ type: "servers", orders, turn }),
     );
-    return [...answers.values()];
+    return [...responses.values()];
   }
 
   /** What each worker has at the moment; what it counted until then is counted when this resolves. */
   async gauges(): Promise<readonly Counts[]> {
-    const answers = await this.measured.ask(this.workers, HOLDINGS_MS, (turn) =>
+    const responses = await this.measured.ask(this.workers, HOLDINGS_MS, (turn) =>
       this.broadcast({ type: "counts", turn }),
     );
-    return [...answers.values()];
+    return [...responses.values()];
   }
 
   /** The same of what is refused; undefined for a worker that does not answer. */
   async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
     const asked = [...this.workers];
-    const answers = await this.paused.ask(asked, HOLDINGS_MS, (turn) =>
+    const responses = await this.paused.ask(asked, HOLDINGS_MS, (turn) =>
       this.broadcast({ type: "pauses", order, turn }),
     );
     // One that is gone has no requests.
-    return asked.filter((one) => this.workers.has(one)).map((one) => answers.get(one));
+    return asked.filter((one) => this.workers.has(one)).map((one) => responses.get(one));
   }
 
   /** What the workers have in progress, by process; undefined for a worker that does not answer. */
   async transfers(): Promise<readonly (readonly [pid: number, seen: SeenTransfers | undefined])[]> {
     const asked = [...this.workers].filter(({ ready }) => ready);
-    const answers = await this.transferring.ask(asked, TRANSFERS_MS, (turn) =>
+    const responses = await this.transferring.ask(asked, TRANSFERS_MS, (turn) =>
       this.broadcast({ type: "transfers", turn }),
     );
-    return asked.filter((one) => this.workers.has(one)).map((one) => [one.pid!, answers.get(one)]);
+    return asked.filter((one) => this.workers.has(one)).map((one) => [one.pid!, responses.get(one)]);
   }
 
   private isAccepting(worker: WorkerHandle): boolean {
@@ -206,7 +206,7 @@ export class Generation implements WorkerEvents {
   }
 
   onStatus(worker: WorkerHandle, turn: number, asked: AskedStatus): void {
-    const send = (answer?: StatusAnswer): void => worker.send({ type: "status", turn, answer });
+    const send = (response?: StatusResponse): void => worker.send({ type: "status", turn, response });
     void this.options.answerStatus(asked).then(send, () => send());
   }
 
@@ -289,13 +289,13 @@ export class Generation implements WorkerEvents {
 const EARLY_EXIT_MS = 10_000;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
-/** How long an answer to a reload or an upgrade waits for workers that may be busy, or hung. */
+/** How long a response to a reload or an upgrade waits for workers that may be busy, or hung. */
 const STOP_ACCEPTING_MS = 2_000;
 /** Workers that exceed their own deadline by this much are considered hung. */
 const KILL_AFTER_MS = 5_000;
 /** A worker that does not answer by then is hung, or starts and knows the challenges when it is ready. */
 const ANSWERING_MS = 10_000;
-/** A worker that hangs must not keep the answers of the others back. */
+/** A worker that hangs must not keep the responses of the others back. */
 const HOLDINGS_MS = 2_000;
 /** Somebody waits for the page. */
 const TRANSFERS_MS = 1_000;
@@ -310,21 +310,21 @@ class Acknowledgements<P, A = undefined> {
   /**
    * @param tell sends the order, with the number of its turn
    * @param timeoutMs after which a silent peer is no longer waited for
-   * @returns the answers of those that gave one
+   * @returns the responses of those that gave one
    */
   ask(peers: Iterable<P>, timeoutMs: number, tell: (turn: number) => void): Promise<ReadonlyMap<P, A>> {
     const turn = ++this.turn;
     return new Promise((done) => {
       setTimeout(() => this.end(turn), timeoutMs).unref();
-      this.open.set(turn, { peers: new Set(peers), answers: new Map(), done });
+      this.open.set(turn, { peers: new Set(peers), responses: new Map(), done });
       tell(turn);
       this.check(turn);
     });
   }
 
-  acknowledge(peer: P, turn: number, answer?: A): void {
+  acknowledge(peer: P, turn: number, response?: A): void {
     const asked = this.open.get(turn);
-    if (asked?.peers.delete(peer) === true && answer !== undefined) asked.answers.set(peer, answer);
+    if (asked?.peers.delete(peer) === true && response !== undefined) asked.responses.set(peer, response);
     this.check(turn);
   }
 
@@ -339,12 +339,12 @@ class Acknowledgements<P, A = undefined> {
   private end(turn: number): void {
     const asked = this.open.get(turn);
     this.open.delete(turn);
-    asked?.done(asked.answers);
+    asked?.done(asked.responses);
   }
 }
 
 interface Open<P, A> {
   readonly peers: Set<P>;
-  readonly answers: Map<P, A>;
-  readonly done: (answers: ReadonlyMap<P, A>) => void;
+  readonly responses: Map<P, A>;
+  readonly done: (responses: ReadonlyMap<P, A>) => void;
 }

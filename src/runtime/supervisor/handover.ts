@@ -182,9 +182,9 @@ export class Successor implements Supervised {
    * @param counts all that was counted until now
    */
   takeOver(counts: Counts): Promise<readonly Problem[]> {
-    const answer = this.answer(TAKE_OVER_MS);
+    const response = this.answer(TAKE_OVER_MS);
     this.send({ type: "takeOver", counts });
-    return answer;
+    return response;
   }
 
   /** What was counted since. */

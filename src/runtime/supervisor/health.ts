@@ -1,7 +1,7 @@
 import type { HealthListenerConfig } from "../../model/serving.js";
 import type { MasterLog } from "./masterLog.js";
 import { OwnListener } from "./ownListener.js";
-import { type Answer, type Asked, textAnswer } from "./ownServer.js";
+import { type Response, type Asked, textResponse } from "./ownServer.js";
 
 /** Why the proxy is not ready. */
 export type NotReady = "stopping" | "no worker accepts connections";
@@ -18,14 +18,15 @@ export class Health extends OwnListener<HealthListenerConfig> {
     super("healthListener", logs);
   }
 
-  protected override answer({ path }: Asked): Answer | undefined {
+  protected override answer({ path }: Asked): Response | undefined {
     const reason = this.notReady();
     this.nobodySince =
       reason === "no worker accepts connections" ? (this.nobodySince ?? performance.now()) : undefined;
-    if (path === "/readyz") return reason === undefined ? textAnswer(200, "ready") : textAnswer(503, reason);
+    if (path === "/readyz")
+      return reason === undefined ? textResponse(200, "ready") : textResponse(503, reason);
     if (path !== "/healthz") return undefined;
     const idleMs = this.nobodySince === undefined ? 0 : performance.now() - this.nobodySince;
-    return idleMs > NOBODY_MS ? textAnswer(503, "no worker accepts connections") : textAnswer(200, "ok");
+    return idleMs > NOBODY_MS ? textResponse(503, "no worker accepts connections") : textResponse(200, "ok");
   }
 }
 

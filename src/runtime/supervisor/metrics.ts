@@ -4,10 +4,10 @@ import { ipv4Scope, ipv6Scope, type MetricsListenerConfig, withinRanges } from "
 import type { Counts } from "../counting/counts.js";
 import type { MasterLog } from "./masterLog.js";
 import { OwnListener } from "./ownListener.js";
-import { type Answer, type Asked, textAnswer } from "./ownServer.js";
+import { type Response, type Asked, textResponse } from "./ownServer.js";
 
 /** What answers a path of the metrics listener. @param bySocket whether a directory decides who gets there */
-export type MetricsPage = (asked: Asked, bySocket: boolean) => Answer | Promise<Answer>;
+export type MetricsPage = (asked: Asked, bySocket: boolean) => Response | Promise<Response>;
 
 /** The metrics listener: a table of paths. */
 export class Metrics extends OwnListener<MetricsListenerConfig> {
@@ -17,7 +17,7 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
   /** @param counts all that is counted by now */
   constructor(counts: () => Promise<Counts>, logs: Pick<MasterLog, "warn">) {
     super("metricsListener", logs);
-    const make = async (accept: string): Promise<Answer> => {
+    const make = async (accept: string): Promise<Response> => {
       const { exposition } = await import("../counting/exposition.js");
       return exposition(await counts(), accept);
     };
@@ -37,30 +37,30 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
     return admits(address);
   };
 
-  protected override answer(asked: Asked, at: MetricsListenerConfig): Answer | Promise<Answer> {
+  protected override answer(asked: Asked, at: MetricsListenerConfig): Response | Promise<Response> {
     if ("port" in at && isLoopback(at.address) && !isLocalName(asked.host))
-      return textAnswer(421, "it is on loopback: ask for its address, or for localhost");
+      return textResponse(421, "it is on loopback: ask for its address, or for localhost");
     const page = this.pages.get(asked.path);
     if (page === undefined)
-      return textAnswer(404, `not found; there are ${[...this.pages.keys()].join(", ")}`);
+      return textResponse(404, `not found; there are ${[...this.pages.keys()].join(", ")}`);
     return page(asked, "path" in at);
   }
 }
 
 const OPEN_METRICS = "application/openmetrics-text";
 
-type Asks = () => Promise<Answer>;
+type Asks = () => Promise<Response>;
 
 /**
  * One at a time, and one more for all who ask meanwhile: workers are asked as well, and whoever scrapes in a loop must not
  * keep them busy.
  */
 function together(make: Asks): Asks {
-  let [running, next]: (Promise<Answer> | undefined)[] = [];
+  let [running, next]: (Promise<Response> | undefined)[] = [];
   const begin: Asks = () => (running = make().finally(() => (running = undefined)));
   return () => {
     if (running === undefined) return begin();
-    const again = (): Promise<Answer> => {
+    const again = (): Promise<Response> => {
       next = undefined;
       return begin();
     };

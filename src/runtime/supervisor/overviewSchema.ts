@@ -3,7 +3,7 @@ import { printableValue } from "../../model/printable.js";
 
 /*
  * An overview as a master that nobody has to believe sends it to root's terminal: texts are made printable, and what is
- * longer than a master makes it is no answer.
+ * longer than a master makes it is no response.
  */
 
 const TEXT = z.string().max(4_096).transform(printableValue);
@@ -51,7 +51,7 @@ const EVENT = z.object({
 
 const NODE = z.object({
   id: TEXT,
-  kind: z.enum(["listener", "server", "route", "upstream", "answer"]),
+  kind: z.enum(["listener", "server", "route", "upstream", "response"]),
   lines: z.array(TEXT),
   trouble: z.literal(true).optional(),
 });

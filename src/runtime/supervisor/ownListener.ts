@@ -5,7 +5,7 @@ import { keyOf, listenProblem } from "../listen/sockets.js";
 import { systemReason } from "../load/systemReason.js";
 import { listeningDescriptor } from "../sockets/node/listeningSockets.js";
 import type { MasterLog } from "./masterLog.js";
-import type { Answer, Asked, OwnServer } from "./ownServer.js";
+import type { Response, Asked, OwnServer } from "./ownServer.js";
 
 /** The open socket of a listener of the master, passed from one master to the next. */
 export interface OwnSocket {
@@ -85,7 +85,7 @@ export abstract class OwnListener<P extends OwnPlace> {
   }
 
   /** @param at what the config says of where it is asked */
-  protected abstract answer(asked: Asked, at: P): Answer | undefined | Promise<Answer | undefined>;
+  protected abstract answer(asked: Asked, at: P): Response | undefined | Promise<Response | undefined>;
 
   /** Whether somebody at an address is answered; it is empty for a Unix socket. */
   protected readonly admits: (address: string, at: P) => boolean = () => true;

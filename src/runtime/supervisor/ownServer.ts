@@ -15,7 +15,7 @@ export interface Asked {
   readonly accept: string;
 }
 
-export interface Answer {
+export interface Response {
   readonly status: number;
   /** Media type. */
   readonly type: string;
@@ -25,15 +25,15 @@ export interface Answer {
 }
 
 /** A line of text. */
-export const textAnswer = (status: number, line: string, fields = ""): Answer => ({
+export const textResponse = (status: number, line: string, fields = ""): Response => ({
   status,
   type: "text/plain; charset=utf-8",
   body: `${line}\n`,
   fields,
 });
 
-/** The answer to a request; undefined if there is nothing. */
-type Answers = (asked: Asked) => Answer | undefined | Promise<Answer | undefined>;
+/** The response to a request; undefined if there is nothing. */
+type Responses = (asked: Asked) => Response | undefined | Promise<Response | undefined>;
 
 /**
  * The HTTP server of the master's own listeners. Who asks are probes, monitoring and now and then a person: a short head,
@@ -47,7 +47,7 @@ export class OwnServer {
   private readonly server: Server;
 
   private constructor(
-    private readonly answers: Answers,
+    private readonly responses: Responses,
     private readonly admits: (address: string) => boolean,
   ) {
     // A probe may close its side and still read.
@@ -61,10 +61,10 @@ export class OwnServer {
    */
   static listen(
     where: ListenOptions & { readonly fd?: number },
-    answers: Answers,
+    responses: Responses,
     admits: (address: string) => boolean = () => true,
   ): Promise<OwnServer | NodeJS.ErrnoException> {
-    const own = new OwnServer(answers, admits);
+    const own = new OwnServer(responses, admits);
     return new Promise((resolve) => {
       // Also what accept() reports later, for instance without descriptors: the next probe may succeed.
       own.server.on("error", resolve).listen(where, () => resolve(own));
@@ -108,11 +108,11 @@ export class OwnServer {
     const [host, accept] = [fieldIn(head, "host:"), fieldIn(head, "accept:")];
     try {
       return bytesOf(
-        (await this.answers({ path, query, host, accept })) ?? textAnswer(404, "not found"),
+        (await this.responses({ path, query, host, accept })) ?? textResponse(404, "not found"),
         method,
       );
     } catch {
-      return bytesOf(textAnswer(500, "internal error"), method);
+      return bytesOf(textResponse(500, "internal error"), method);
     }
   }
 }
@@ -123,11 +123,11 @@ function fieldIn(head: string, name: string): string {
   return line === undefined ? "" : line.slice(name.length).trim();
 }
 
-function refusalOf(head: string, method: string): Answer | undefined {
-  if (head.length > HEAD_BYTES_MAX) return textAnswer(431, "head too long");
-  if (method === "") return textAnswer(400, "not a request");
+function refusalOf(head: string, method: string): Response | undefined {
+  if (head.length > HEAD_BYTES_MAX) return textResponse(431, "head too long");
+  if (method === "") return textResponse(400, "not a request");
   if (method === "GET" || method === "HEAD") return undefined;
-  return textAnswer(405, "GET or HEAD", "Allow: GET, HEAD\r\n");
+  return textResponse(405, "GET or HEAD", "Allow: GET, HEAD\r\n");
 }
 
 /** A whole head, or more bytes than one may have; undefined while some of it is missing. */
@@ -138,7 +138,7 @@ function headIn(bytes: Buffer): string | undefined {
   return most.length > HEAD_BYTES_MAX ? most : undefined;
 }
 
-function bytesOf({ status, type, body, fields = "" }: Answer, method: string): Buffer {
+function bytesOf({ status, type, body, fields = "" }: Response, method: string): Buffer {
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
   const head =
     `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\nDate: ${httpDate()}\r\n` +

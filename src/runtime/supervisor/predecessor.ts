@@ -110,14 +110,14 @@ export class Predecessor implements Supervised {
     return this.ask<Counts>([], (turn) => ({ type: "gauges", turn }));
   }
 
-  /** @param silence stands for the answer of a master that gives none: it hangs, or is of a release that cannot */
+  /** @param silence stands for the response of a master that gives none: it hangs, or is of a release that cannot */
   private async ask<T>(
     silence: readonly T[],
     question: (turn: number) => ToPredecessor,
   ): Promise<readonly T[]> {
     const turn = ++this.turn;
     const seen = await new Promise<readonly T[]>((resolve) => {
-      setTimeout(() => resolve(silence), ANSWER_MS).unref();
+      setTimeout(() => resolve(silence), RESPONSE_MS).unref();
       void this.gone.then(() => resolve([]));
       this.asked.set(turn, resolve as (seen: readonly unknown[]) => void);
       void this.send(question(turn));
@@ -138,4 +138,4 @@ export class Predecessor implements Supervised {
 }
 
 /** Longer than the old master gives its workers. */
-const ANSWER_MS = 3_000;
+const RESPONSE_MS = 3_000;

@@ -68,7 +68,7 @@ export class ServedCounts {
     if (before !== undefined) this.totals = new Totals(before);
   }
 
-  /** All of it, asked of all workers; one that hangs keeps the answer back for two seconds. */
+  /** All of it, asked of all workers; one that hangs keeps the response back for two seconds. */
   async now(): Promise<Counts> {
     const ofWorkers = new Totals(...(await this.host.supervised.gauges())).counts;
     const { certificates, upstreams } = this.host;

@@ -3,7 +3,7 @@ import { VERSION } from "../../model/version.js";
 import { totalOf } from "../counting/counts.js";
 import type { PauseOrder } from "../exchange/pauses.js";
 import { type SeenTransfers, TRANSFERS_MAX } from "../exchange/transfers.js";
-import { type AskedStatus, partOfQuery, STATUS_POLICY, type StatusAnswer } from "../status/asked.js";
+import { type AskedStatus, partOfQuery, STATUS_POLICY, type StatusResponse } from "../status/asked.js";
 import { keyOf } from "../listen/sockets.js";
 import type {
   ListedTransfer,
@@ -19,7 +19,7 @@ import type { MasterLog } from "./masterLog.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
 import type { Metrics } from "./metrics.js";
-import { type Answer, textAnswer } from "./ownServer.js";
+import { type Response, textResponse } from "./ownServer.js";
 import type { ServedCounts } from "./servedCounts.js";
 import { EVERY_MS, routeKey, TrafficSamples, trafficTotals } from "./trafficHistory.js";
 
@@ -77,17 +77,17 @@ export class ServedOverview {
   }
 
   /** What a client gets to see. */
-  answer(asked: AskedStatus): Promise<StatusAnswer> {
-    const { overview, answers } = this.fresh();
+  answer(asked: AskedStatus): Promise<StatusResponse> {
+    const { overview, responses } = this.fresh();
     const key = `${asked.part} ${asked.addresses} ${asked.fileNames}`;
-    const known = answers.get(key);
+    const known = responses.get(key);
     if (known !== undefined) return known;
     // Only where somebody looks.
-    const answer = import("../status/site.js").then(({ statusAnswer }) =>
-      statusAnswer(asked, () => overview),
+    const response = import("../status/site.js").then(({ statusResponse }) =>
+      statusResponse(asked, () => overview),
     );
-    answers.set(key, answer);
-    return answer;
+    responses.set(key, response);
+    return response;
   }
 
   private fresh(): Made {
@@ -96,18 +96,18 @@ export class ServedOverview {
       const overview = this.make();
       // Who asked is told; one who wanted only another part is not waiting for it.
       overview.catch(() => undefined);
-      this.made = { at: now, overview, answers: new Map() };
+      this.made = { at: now, overview, responses: new Map() };
     }
     return this.made;
   }
 
   /** Shows the page on the metrics listener, and its data as `/status.json`. */
   showOn(metrics: Pick<Metrics, "add">): void {
-    const page = async (query: string, fileNames: boolean): Promise<Answer> => {
+    const page = async (query: string, fileNames: boolean): Promise<Response> => {
       // The listener is opened before a config is in service.
-      if (this.timer === undefined) return textAnswer(503, "it starts", "Retry-After: 1\r\n");
+      if (this.timer === undefined) return textResponse(503, "it starts", "Retry-After: 1\r\n");
       const part = partOfQuery(query);
-      if (part === undefined) return textAnswer(404, "not found");
+      if (part === undefined) return textResponse(404, "not found");
       const { contentType: type, body } = await this.answer({ part, addresses: "shortened", fileNames });
       return { status: 200, type, body, fields: `Content-Security-Policy: ${STATUS_POLICY}\r\n` };
     };
@@ -168,7 +168,7 @@ interface Made {
   readonly at: number;
   readonly overview: Promise<Overview>;
   /** What was made of it, by what was asked for. */
-  readonly answers: Map<string, Promise<StatusAnswer>>;
+  readonly responses: Map<string, Promise<StatusResponse>>;
 }
 
 /** Nobody sees more often what goes on. */

@@ -71,7 +71,7 @@ export class ServedPauses {
     return this.inTurn(() => this.ended(server));
   }
 
-  /** Begins or renews it; the answer says how many requests it still waits for. */
+  /** Begins or renews it; the response says how many requests it still waits for. */
   quiesce(request: QuiesceRequest): Promise<ControlOutcome> {
     // A renewal must not wait for a reload that takes its time.
     if (request.begin === undefined) return this.host.notNow() ?? this.quiesced(request);

@@ -105,7 +105,7 @@ export class ServedUpstreams {
     if (freed.length > 0) await this.host.supervised.orderServers(this.orders);
   }
 
-  /** Looks up names of a config before its workers start: their first answers may bind clients to servers. */
+  /** Looks up names of a config before its workers start: their first responses may bind clients to servers. */
   async lookUp(config: ProxyConfig): Promise<void> {
     const found = (name: SpreadName, addresses: readonly string[]): void => {
       const upstream = config.upstreams.find((one) => one.name === name.upstream)!;

@@ -27,7 +27,7 @@ function firstMessage(bytes: Buffer): Buffer | undefined {
   for (let at = 0, records = 0; ; records++) {
     // Each piece that arrives is read from the beginning again: a message in thousands of records would be costly.
     if (records === RECORDS_MAX) return EMPTY;
-    // A client with another protocol may wait for an answer after its first byte.
+    // A client with another protocol may wait for a response after its first byte.
     if (at < bytes.length && bytes[at] !== HANDSHAKE_RECORD) return EMPTY;
     if (bytes.length - at < RECORD_HEADER) return tooLong(bytes) ? EMPTY : undefined;
     const length = bytes.readUInt16BE(at + 3);

@@ -58,7 +58,7 @@ interface ServerState {
  * Chooses the server of each request of an upstream that has several, from what the master says of them and what requests
  * have met. Pure: time comes in as a number, and nothing is sent.
  *
- *     up ──a failed connect, or 3 requests without an answer──> suspect: out for 1 s, 2 s, … 10 s
+ *     up ──a failed connect, or 3 requests without a response──> suspect: out for 1 s, 2 s, … 10 s
  *                                                                  └──one request may try it: answered──> up, slow start
  *                                       any, if it refused a connection: no request is lost by that; if it was silent, one that
  *                                       may be repeated, or any if none comes
@@ -157,7 +157,7 @@ export class Balancer {
   answered(i: number, now: number): boolean {
     const server = this.servers[i]!;
     server.failures = 0;
-    // An answer to an older request says nothing of new ones: a server that stops still finishes what it has.
+    // A response to an older request says nothing of new ones: a server that stops still finishes what it has.
     if (!server.suspect || !server.tried) return false;
     server.suspect = server.tried = false;
     server.outMs = 0;

@@ -1,12 +1,12 @@
 import type { LookupFunction } from "node:net";
 import type { ErrorToken } from "../../model/serving.js";
 import type { Faults } from "../exchange/workerContext.js";
-import type { AnswerReader } from "./answerReader.js";
+import type { ResponseReader } from "./responseReader.js";
 import type { UpstreamTls } from "./upstreamTls.js";
 
 /** What a connection is one of several of. */
 export interface ConnectionOwner<C> {
-  /** Its answer is complete. @returns whether it will be used again */
+  /** Its response is complete. @returns whether it will be used again */
   idle(connection: C): boolean;
   onStrayBytes(): void;
   /** How its host name is looked up; undefined for an address. */
@@ -22,6 +22,6 @@ export interface ConnectionOwner<C> {
 }
 
 /** Wants a connection that is established before anything is sent. */
-export interface ConnectionOpener extends AnswerReader {
+export interface ConnectionOpener extends ResponseReader {
   onOpen(): void;
 }

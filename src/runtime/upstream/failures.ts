@@ -1,12 +1,12 @@
 import type { ErrorToken } from "../../model/index.js";
 import { ChunkError } from "../codec/http1/chunkDecoder.js";
 import type { HeadError } from "../codec/http1/fields.js";
-import type { UpstreamFailure } from "./answerReader.js";
+import type { UpstreamFailure } from "./responseReader.js";
 import { isRefusal } from "./outage.js";
 import { systemError, tlsFailure, tlsToken } from "./tlsFailures.js";
 import { connectingTo, type Link, type UpstreamTls } from "./upstreamTls.js";
 
-/** Why a connection gives no complete answer: in nginx's words, and by the names of RFC 9209, 2.3. */
+/** Why a connection gives no complete response: in nginx's words, and by the names of RFC 9209, 2.3. */
 export type Failed = Pick<UpstreamFailure, "status" | "message" | "token">;
 
 /** An error of a socket, as Node describes it. */
@@ -19,7 +19,7 @@ export function connectTimedOut(link: Link): Failed {
 
 /**
  * @param writing whether the upstream takes nothing of the request, and not: sends nothing
- * @param answered whether its answer has begun
+ * @param answered whether its response has begun
  */
 export function timedOut(writing: boolean, answered: boolean): Failed {
   const what = writing ? "sending request to" : "reading response from";
@@ -32,7 +32,7 @@ export function timedOut(writing: boolean, answered: boolean): Failed {
  * The upstream, or what is between, ended the connection.
  *
  * @param doing what was done with it, in nginx's words
- * @param answered whether its answer has begun
+ * @param answered whether its response has begun
  */
 export function closedEarly(what: string, doing: string, answered: boolean): Failed {
   const token = answered ? "http_response_incomplete" : "connection_terminated";
@@ -84,8 +84,8 @@ const CONNECT_TOKENS: Readonly<Partial<Record<string, ErrorToken>>> = {
   ENOMEM: "proxy_internal_error",
 };
 
-/** Its answer breaks the rules of HTTP. */
-export function invalidAnswer(error: HeadError | ChunkError): Failed {
+/** Its response breaks the rules of HTTP. */
+export function invalidResponse(error: HeadError | ChunkError): Failed {
   return {
     status: 502,
     message: `upstream sent an invalid response: ${error.message}`,

@@ -157,7 +157,7 @@ export class UpstreamPool {
     if (this.shares.queued > 0) this.shares.leave(taker, taker.exchange.client.address);
   }
 
-  /** Closes idle connections now and busy ones after their answer. */
+  /** Closes idle connections now and busy ones after their response. */
   close(): void {
     this.closing = true;
     this.outage?.stop();
@@ -176,7 +176,7 @@ export class UpstreamPool {
     this.faults.report(error);
   }
 
-  /** Its answer is complete. @returns whether it will be used again; if not it is to be closed */
+  /** Its response is complete. @returns whether it will be used again; if not it is to be closed */
   idle(connection: UpstreamConnection): boolean {
     this.shares.unused(connection);
     const { idleConnectionsMax, proxyProtocol } = this.config;
@@ -193,8 +193,8 @@ export class UpstreamPool {
   }
 
   /**
-   * Bytes came that belong to no answer, on a connection that could have been used for another request. Whose they are is
-   * unknown, and what else the upstream still sends: they could have been taken for the answer to the next request. So no
+   * Bytes came that belong to no response, on a connection that could have been used for another request. Whose they are is
+   * unknown, and what else the upstream still sends: they could have been taken for the response to the next request. So no
    * connection is used twice for some time.
    */
   onStrayBytes(): void {
@@ -279,7 +279,7 @@ export class UpstreamPool {
     return connection;
   }
 
-  /** Not at once: the connection that became free is still processing the end of its answer. */
+  /** Not at once: the connection that became free is still processing the end of its response. */
   private serveSoon(): void {
     if (this.serving || this.holding || this.shares.queued === 0) return;
     this.serving = true;

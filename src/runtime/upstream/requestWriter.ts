@@ -30,7 +30,7 @@ export interface WriteListener extends Guarded {
  */
 export class RequestWriter implements Guarded {
   readonly framing = new MessageFraming();
-  /** After a failed write: nothing more is sent, but an answer may still be read. */
+  /** After a failed write: nothing more is sent, but a response may still be read. */
   failed = false;
   /** The head, waiting for the first bytes of the body or for the end of the turn. */
   private head = "";

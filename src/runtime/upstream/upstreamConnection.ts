@@ -11,7 +11,7 @@ import { readDirectly } from "../sockets/node/reads.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { countWork, rest, turnIsFull } from "../sockets/turn.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../codec/http1/responseHead.js";
-import type { AnswerReader } from "./answerReader.js";
+import type { ResponseReader } from "./responseReader.js";
 import type { ConnectionUser } from "./clientShares.js";
 import * as failures from "./failures.js";
 import { isRefusal } from "./outage.js";
@@ -19,7 +19,7 @@ import type { ConnectionOpener, ConnectionOwner } from "./connectionOwner.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
 import { connectingTo, type Link, openLink } from "./upstreamTls.js";
 
-/** 1xx answers allowed before the final one: one a second reports the progress of an upload of a day (104). */
+/** 1xx responses allowed before the final one: one a second reports the progress of an upload of a day (104). */
 const INFORMATIONAL_MAX = 100_000;
 const HEADER_COUNT_MAX = 500;
 
@@ -30,7 +30,7 @@ const enum State {
   Tunnel,
 }
 
-/** One connection to an upstream: sends a request, reads its answer strictly, and may then be used again. */
+/** One connection to an upstream: sends a request, reads its response strictly, and may then be used again. */
 export class UpstreamConnection implements ChunkSink, WriteListener {
   /** True if an earlier request was answered on this connection. */
   reused = false;
@@ -52,7 +52,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private readonly socket: Socket;
   private readonly buffer: ReceiveBuffer;
   private readonly reader: HeadReader;
-  private answer: AnswerReader | undefined = undefined;
+  private response: ResponseReader | undefined = undefined;
   private method = "";
   private head: ParsedResponse | undefined = undefined;
   private decoder: ChunkDecoder | undefined = undefined;
@@ -60,7 +60,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private informational = 0;
   private answered = false;
   private requestSent = false;
-  /** The answer is complete. */
+  /** The response is complete. */
   private done = false;
   /** Waits for it to be established, with no request yet. */
   private opener: ConnectionOpener | undefined = undefined;
@@ -97,12 +97,12 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   /** Has it said when it is established, or why it will not be; until then no request begins. */
   whenOpen(opener: ConnectionOpener): void {
-    this.answer = this.opener = opener;
+    this.response = this.opener = opener;
   }
 
   /** Begins a request: everything up to `finish` belongs to it. */
-  begin(answer: AnswerReader, method: string, head: string): void {
-    this.answer = answer;
+  begin(response: ResponseReader, method: string, head: string): void {
+    this.response = response;
     this.method = method;
     this.answered = false;
     this.requestSent = false;
@@ -141,7 +141,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   /** Gives up the request: an upstream must never treat a truncated one as complete (decisions 4.2). */
   destroy(): void {
-    this.answer = undefined;
+    this.response = undefined;
     // In a tunnel, what was sent may still have to be read.
     this.cut(this.opening || this.state === State.Tunnel);
   }
@@ -152,17 +152,17 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     else this.fail(failures.timedOut(now >= this.writeDeadline, this.answered));
   }
 
-  /** An exception is an internal fault: it ends this connection, and the reader of its answer is notified. */
+  /** An exception is an internal fault: it ends this connection, and the reader of its response is notified. */
   onFault(error: unknown): void {
-    const { answer } = this;
+    const { response } = this;
     this.destroy();
-    if (answer === undefined) this.owner.faults.report(error);
-    else answer.onFault(error);
+    if (response === undefined) this.owner.faults.report(error);
+    else response.onFault(error);
   }
 
   onBytes(chunk: Buffer, from: number, to: number): void {
     const piece = from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to);
-    if (this.answer?.onAnswerData(piece, this.buffer.transient) === false) this.pause();
+    if (this.response?.onResponseData(piece, this.buffer.transient) === false) this.pause();
   }
 
   onWrite(): void {
@@ -175,11 +175,11 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     const isReading = this.state === State.Head || this.state === State.Body;
     this.writeDeadline = Infinity;
     if (this.requestSent && isReading && !this.paused) this.armRead();
-    this.answer?.onRequestDrain();
+    this.response?.onRequestDrain();
   }
 
   onStall(): void {
-    this.answer?.onRequestStall();
+    this.response?.onRequestStall();
   }
 
   private connected(): void {
@@ -192,16 +192,16 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     }
     this.onWrite();
     this.owner.opened();
-    const { answer, opener } = this;
+    const { response, opener } = this;
     this.opener = undefined;
-    if (answer === undefined) this.settle();
-    else if (answer === opener) opener.onOpen();
+    if (response === undefined) this.settle();
+    else if (response === opener) opener.onOpen();
   }
 
   /** Waits for a request, if it may be used for another one. */
   private settle(): void {
     if (this.owner.idle(this)) this.readDeadline = coarseNow() + this.config.idleTimeoutMs;
-    else this.endAfterAnswer();
+    else this.endAfterResponse();
   }
 
   /** While the request is being sent its own deadline runs, unless sending has failed. */
@@ -219,7 +219,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private received(chunk: Buffer): void {
     const idle = this.state === State.Idle;
-    // On one that was used before, an answer without a request is more of the answer before.
+    // On one that was used before, a response without a request is more of the response before.
     if (this.reused && (idle || this.request.unsent)) this.owner.onStrayBytes();
     if (idle) return this.destroy();
     // The request has not been sent yet, and goes to another connection.
@@ -227,8 +227,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.answered = true;
     let at = 0;
     try {
-      // The answer's reader may give up with any piece of it.
-      while (at < chunk.length && !this.done && this.answer !== undefined) {
+      // The response's reader may give up with any piece of it.
+      while (at < chunk.length && !this.done && this.response !== undefined) {
         if (this.state === State.Head) at = this.readHead(chunk, at);
         else if (this.state === State.Body) at = this.readBody(chunk, at);
         else {
@@ -238,35 +238,35 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       }
     } catch (error) {
       if (!(error instanceof HeadError) && !(error instanceof ChunkError)) throw error;
-      return this.fail(failures.invalidAnswer(error));
+      return this.fail(failures.invalidResponse(error));
     }
-    // Bytes after a complete answer belong to no request: such a connection is not used again.
+    // Bytes after a complete response belong to no request: such a connection is not used again.
     if (this.done) return this.complete(at === chunk.length);
-    if (this.answer === undefined) return;
+    if (this.response === undefined) return;
     if (turnIsFull()) rest(this.socket, () => !this.paused);
-    else this.buffer.fit(Math.max(this.remaining, -1), chunk.length, this.answer.pieceBytesMax);
+    else this.buffer.fit(Math.max(this.remaining, -1), chunk.length, this.response.pieceBytesMax);
     if (!this.paused && this.timesReads) this.armRead();
-    this.answer.onAnswerPause();
+    this.response.onResponsePause();
   }
 
   private readHead(chunk: Buffer, at: number): number {
-    // RFC 9112, 2.2: before requests empty lines are skipped; before an answer they could be endless.
+    // RFC 9112, 2.2: before requests empty lines are skipped; before a response they could be endless.
     if (this.reader.empty && chunk[at] === CR) throw new HeadError(400, "empty line before the response");
     if (!this.reader.read(chunk, at)) return chunk.length;
     const { next } = this.reader;
-    const head = parseResponseHead(this.reader, this.method, HEADER_COUNT_MAX, this.answer!.wantsList);
+    const head = parseResponseHead(this.reader, this.method, HEADER_COUNT_MAX, this.response!.wantsList);
     this.reader.release();
     if (head.status < 200 && head.status !== 101) {
       if (++this.informational > INFORMATIONAL_MAX)
         throw new HeadError(400, "too many informational responses");
-      this.answer!.onInformational(head);
+      this.response!.onInformational(head);
       return next;
     }
     this.head = head;
     this.remaining = head.bodyLength;
     this.decoder = head.bodyLength === -1 ? new ChunkDecoder() : undefined;
     this.state = head.status === 101 ? State.Tunnel : State.Body;
-    this.answer!.onAnswerHead(head);
+    this.response!.onResponseHead(head);
     this.done = head.bodyLength === 0 && this.state === State.Body;
     return next;
   }
@@ -289,12 +289,12 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     return to;
   }
 
-  /** @param clean whether nothing came after the answer */
+  /** @param clean whether nothing came after the response */
   private complete(clean: boolean): void {
-    const { answer, head } = this;
-    // The answer's reader may have given up while it took the last piece.
-    if (answer === undefined) return;
-    this.answer = undefined;
+    const { response, head } = this;
+    // The response's reader may have given up while it took the last piece.
+    if (response === undefined) return;
+    this.response = undefined;
     this.buffer.release();
     if (!clean && head!.keepAlive) this.owner.onStrayBytes();
     if (clean && head!.keepAlive && this.request.complete) {
@@ -302,11 +302,11 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       this.reused = true;
       this.resume();
       this.settle();
-    } else this.endAfterAnswer();
-    answer.onAnswerEnd();
+    } else this.endAfterResponse();
+    response.onResponseEnd();
   }
 
-  private endAfterAnswer(): void {
+  private endAfterResponse(): void {
     this.cut(this.remaining === UNTIL_CLOSE || !this.request.complete);
   }
 
@@ -323,18 +323,18 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private ended(): void {
-    if (this.state === State.Body && this.remaining === UNTIL_CLOSE) return this.endedWithAnswer();
+    if (this.state === State.Body && this.remaining === UNTIL_CLOSE) return this.endedWithResponse();
     if (this.state === State.Tunnel) return this.endTunnelled();
     this.closedEarly("upstream prematurely closed connection");
   }
 
   /**
-   * Only the end of the connection ends this answer, so it must be a real end: libuv reports a reset as an end if it
+   * Only the end of the connection ends this response, so it must be a real end: libuv reports a reset as an end if it
    * comes with the last bytes. Writes distinguish them: after a reset in place of an end, the first write fails with
    * ECONNRESET; after a reset that followed an end, from an upstream that answered and closed before it had read the
    * whole request, with EPIPE. TLS has an end of its own.
    */
-  private endedWithAnswer(): void {
+  private endedWithResponse(): void {
     if (this.link.endedInOrder === true) return this.complete(false);
     if (this.owner.tls) return this.fail(failures.TLS_CUT);
     // A write that waits fails in this turn of the event loop, after the read.
@@ -350,15 +350,15 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   /** The upstream closed a tunnel: what the client has sent so far still goes out. */
   private endTunnelled(): void {
-    const { answer } = this;
-    this.answer = undefined;
+    const { response } = this;
+    this.response = undefined;
     this.request.writeGathered();
     this.socket.destroySoon();
-    answer?.onAnswerEnd();
+    response?.onResponseEnd();
   }
 
   private errored(error: failures.SocketError): void {
-    // An upstream may answer and close before it has read the whole request: its answer is still to be read.
+    // An upstream may answer and close before it has read the whole request: its response is still to be read.
     if (error.syscall === "write") {
       this.request.failed = true;
       this.reset ||= error.code === "ECONNRESET";
@@ -385,15 +385,15 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     return this.state === State.Head ? "reading response header from upstream" : "reading upstream";
   }
 
-  /** Nobody waits for an answer on an idle connection, nor on one that was given up: it only ends. */
+  /** Nobody waits for a response on an idle connection, nor on one that was given up: it only ends. */
   private fail({ status, message, token }: failures.Failed): void {
-    const { answer, answered } = this;
+    const { response, answered } = this;
     const unsent = this.opening || this.request.unsent;
     this.destroy();
-    if (answer !== undefined) this.owner.failed(token);
-    answer?.onAnswerError({ status, token, message, answered, unsent });
+    if (response !== undefined) this.owner.failed(token);
+    response?.onResponseError({ status, token, message, answered, unsent });
   }
 }
 
-/** Writes fail when the upstream is gone: an answer it sent before has arrived, and only has to be read. */
+/** Writes fail when the upstream is gone: a response it sent before has arrived, and only has to be read. */
 const AFTER_WRITE_ERROR_MS = 1_000;

@@ -126,7 +126,7 @@ export class UpstreamServers {
     if (this.balancer.answered(i, coarseNow())) this.warn(`${this.named(i)} answers again`);
   }
 
-  /** A request met no answer there. @param connected whether a connection was made */
+  /** A request met no response there. @param connected whether a connection was made */
   failed(i: number, connected: boolean, reason: string): void {
     const outMs = this.balancer.failed(i, connected, coarseNow());
     if (outMs === 0) return;

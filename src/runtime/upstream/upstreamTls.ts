@@ -122,7 +122,7 @@ const IN_TURN = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 250 };
 
 /**
  * TLS over a TCP connection. Its bytes pass through here, and not from one handle of Node to the other, because Node reports
- * the end of TLS and the end of TCP alike: only their order shows whether the upstream ended its answer (`close_notify`;
+ * the end of TLS and the end of TCP alike: only their order shows whether the upstream ended its response (`close_notify`;
  * RFC 8446, 6.1), or somebody cut it off.
  */
 export class TlsConnection implements Link {

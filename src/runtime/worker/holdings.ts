@@ -12,11 +12,11 @@ export interface Holdings {
   readonly clientConnections: number;
   /** Clients that count against `connectionsPerClientMax`. */
   readonly clients: number;
-  /** Requests whose answer is not over, and since the worker's start those that began and that are over. */
+  /** Requests whose response is not over, and since the worker's start those that began and that are over. */
   readonly exchanges: number;
   readonly exchangesBegun: number;
   readonly exchangesOver: number;
-  /** Bytes of answers since the start that were read and went to no client. */
+  /** Bytes of responses since the start that were read and went to no client. */
   readonly bytesForNobody: number;
   /** Open streams on all connections over HTTP/2. */
   readonly http2Streams: number;

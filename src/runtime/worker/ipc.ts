@@ -2,7 +2,7 @@ import type { Problem } from "../../model/index.js";
 import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../exchange/challenge.js";
 import type { SeenTransfers } from "../exchange/transfers.js";
-import type { AskedStatus, StatusAnswer } from "../status/asked.js";
+import type { AskedStatus, StatusResponse } from "../status/asked.js";
 import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
@@ -33,8 +33,8 @@ export type MasterMessage =
   | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number }
   /** Say what you have in progress. */
   | { readonly type: "transfers"; readonly turn: number }
-  /** The answer to `status` of that turn; a master of an older release gives none. */
-  | { readonly type: "status"; readonly turn: number; readonly answer: StatusAnswer | undefined };
+  /** The response to `status` of that turn; a master of an older release gives none. */
+  | { readonly type: "status"; readonly turn: number; readonly response: StatusResponse | undefined };
 
 /** Everything a worker needs; its first message. */
 export interface StartMessage {

@@ -1,33 +1,33 @@
-import type { AskedStatus, StatusAnswer } from "../status/asked.js";
+import type { AskedStatus, StatusResponse } from "../status/asked.js";
 
 /** Questions of clients for the status, which the master answers: each with a deadline, and few at a time. */
 export class StatusQuestions {
-  private readonly open = new Map<number, (answer: StatusAnswer | undefined) => void>();
+  private readonly open = new Map<number, (response: StatusResponse | undefined) => void>();
   private turn = 0;
 
   constructor(private readonly send: (turn: number, asked: AskedStatus) => void) {}
 
   /** Resolves with undefined if there are too many, or the master does not answer in time. */
-  ask(asked: AskedStatus): Promise<StatusAnswer | undefined> {
+  ask(asked: AskedStatus): Promise<StatusResponse | undefined> {
     if (this.open.size >= OPEN_MAX) return Promise.resolve(undefined);
     const turn = ++this.turn;
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.answered(turn, undefined), ANSWER_MS);
-      this.open.set(turn, (answer) => {
+      const timer = setTimeout(() => this.answered(turn, undefined), RESPONSE_MS);
+      this.open.set(turn, (response) => {
         clearTimeout(timer);
-        resolve(answer);
+        resolve(response);
       });
       this.send(turn, asked);
     });
   }
 
-  /** A late answer is dropped. */
-  answered(turn: number, answer: StatusAnswer | undefined): void {
+  /** A late response is dropped. */
+  answered(turn: number, response: StatusResponse | undefined): void {
     const done = this.open.get(turn);
     this.open.delete(turn);
-    done?.(answer);
+    done?.(response);
   }
 }
 
-const ANSWER_MS = 5_000;
+const RESPONSE_MS = 5_000;
 const OPEN_MAX = 32;

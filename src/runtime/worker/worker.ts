@@ -78,7 +78,7 @@ class Worker {
         return send({ type: "transfers", turn: message.turn, seen });
       }
       case "status":
-        return this.status.answered(message.turn, message.answer);
+        return this.status.answered(message.turn, message.response);
     }
   }
 

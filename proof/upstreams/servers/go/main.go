@@ -65,7 +65,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	switch path.Base(r.URL.Path) {
 	case "answer":
 		wait(query)
-		fmt.Fprintf(w, "answer of %s", query.Get("id"))
+		fmt.Fprintf(w, "response of %s", query.Get("id"))
 	case "text":
 		text(w, query)
 	case "upload":

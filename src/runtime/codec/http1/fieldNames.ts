@@ -1,6 +1,6 @@
 import {
-  ANSWER_FAMILIES,
-  answerFieldFate,
+  RESPONSE_FAMILIES,
+  responseFieldFate,
   type FieldFate,
   NAMED_FIELDS,
   REQUEST_FAMILIES,
@@ -52,7 +52,7 @@ export interface Fates {
 }
 
 export const REQUEST_FATES = fates(requestFieldFate, REQUEST_FAMILIES);
-export const ANSWER_FATES = fates(answerFieldFate, ANSWER_FAMILIES);
+export const RESPONSE_FATES = fates(responseFieldFate, RESPONSE_FAMILIES);
 
 function fates(of: (name: string) => FieldFate, beginnings: readonly string[]): Fates {
   const families = new Uint8Array(1024);

@@ -13,7 +13,7 @@ export interface Head {
   readonly at: number;
 }
 
-/** What the fields of a message say about its framing and its connection; the same for requests and answers. */
+/** What the fields of a message say about its framing and its connection; the same for requests and responses. */
 export class Fields {
   /** Value of the one `Host` field; undefined without one. */
   host: string | undefined = undefined;

@@ -15,7 +15,7 @@ const enum Kind {
 export class FramingError extends Error {}
 
 /**
- * Decides how messages of a connection begin and end, for requests to upstreams and answers to HTTP/1.1 clients. It
+ * Decides how messages of a connection begin and end, for requests to upstreams and responses to HTTP/1.1 clients. It
  * writes the framing fields, counts the bytes after them, and refuses any byte too many and an end too early: the peer
  * reads exactly what the head announced, or else the next message would begin within this one. One object serves all
  * messages of a connection, one after the other.
@@ -44,7 +44,7 @@ export class MessageFraming {
   }
 
   /**
-   * A final answer begins.
+   * A final response begins.
    *
    * @param method of the request; HEAD gets no body
    * @param bodyLength bytes that follow, or would; -1 if that is not known
@@ -52,7 +52,7 @@ export class MessageFraming {
    * @param upgrade what a 101 switches to
    * @returns the framing fields as whole lines, or nothing
    */
-  beginAnswer(
+  beginResponse(
     method: string,
     status: number,
     bodyLength: number,

@@ -69,7 +69,7 @@ export class HeadReader implements Head {
       return false;
     }
     this.next = from + end + 4;
-    // A slice keeps the text it was cut from, and fields of a head live as long as its answer: so it must not include
+    // A slice keeps the text it was cut from, and fields of a head live as long as its response: so it must not include
     // the beginning of a body.
     const much = text.length - end > USUAL_BYTES_MAX;
     this.text = much ? latin1(chunk, from, this.next) : text.slice(0, end + 4);

@@ -166,7 +166,7 @@ function requestBodyLength(fields: Fields, version: "1.0" | "1.1"): number {
 /** Stands in for a request whose head could not be read, for the error page and the log. */
 export function unroutable(requestLine: string): ParsedRequest {
   return {
-    // An answer to HEAD has no body, however broken the request: the client would read it as its next answer.
+    // A response to HEAD has no body, however broken the request: the client would read it as its next response.
     method: requestLine.startsWith("HEAD ") ? "HEAD" : "",
     target: "",
     path: "",

@@ -1,8 +1,8 @@
-import { ANSWER_FATES } from "./fieldNames.js";
+import { RESPONSE_FATES } from "./fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
 import { CR, IS_VALUE, LF, SP } from "./syntax.js";
 
-/** An upstream's answer head, read as strictly as a request (decisions 3.2). */
+/** An upstream's response head, read as strictly as a request (decisions 3.2). */
 export interface ParsedResponse {
   readonly status: number;
   readonly reason: string;
@@ -12,9 +12,9 @@ export interface ParsedResponse {
   /** Announced `Content-Length`; -1 without one. Differs from `bodyLength` for HEAD and 304. */
   readonly contentLength: number;
   /**
-   * Whether the connection may be used again. Not after an answer that has no body by its method or status, unless it
+   * Whether the connection may be used again. Not after a response that has no body by its method or status, unless it
    * says so by `Content-Length: 0`: some servers send a body all the same (gunicorn before 27 with threads or gevent),
-   * in a segment of its own and at any time later, and it would be taken for the answer to the next request. Silence for
+   * in a segment of its own and at any time later, and it would be taken for the response to the next request. Silence for
    * a while would prove nothing.
    */
   readonly keepAlive: boolean;
@@ -44,7 +44,7 @@ export function parseResponseHead(
   if (bytes[at + end] !== CR && bytes[at + end] !== SP) throw new HeadError(400, "malformed status line");
   while (IS_VALUE[bytes[at + end]!] === 1) end++;
   if (bytes[at + end] !== CR || bytes[at + end + 1] !== LF) throw new HeadError(400, "malformed status line");
-  const fields = parseFields(head, end + 2, headerCountMax, ANSWER_FATES, listed ? [] : undefined);
+  const fields = parseFields(head, end + 2, headerCountMax, RESPONSE_FATES, listed ? [] : undefined);
   if (fields.transferEncoding !== undefined && fields.transferEncoding !== "chunked") {
     throw new HeadError(400, "transfer coding other than chunked");
   }

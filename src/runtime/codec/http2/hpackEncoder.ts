@@ -9,8 +9,8 @@ import {
   TABLE_ENTRIES_MAX,
 } from "./hpackTables.js";
 
-/** The head of an answer. */
-export interface AnswerHead {
+/** The head of a response. */
+export interface ResponseHead {
   readonly status: number;
   /** Value of `server`; undefined for none. */
   readonly server: string | undefined;
@@ -60,7 +60,7 @@ export class HpackEncoder {
   }
 
   /** Why the head cannot be sent (RFC 9113, 8.2); undefined if it can. */
-  check(head: AnswerHead): string | undefined {
+  check(head: ResponseHead): string | undefined {
     if (this.recurs(head)) return undefined;
     const { headers } = head;
     for (let i = 0; i < headers.length; i += 2) {
@@ -71,7 +71,7 @@ export class HpackEncoder {
   }
 
   /** Puts the block of a head that was checked into an output. */
-  encode(head: AnswerHead, output: Output): void {
+  encode(head: ResponseHead, output: Output): void {
     if (this.recurs(head)) {
       const { block } = this.last!;
       output.reserve(block.length + LENGTH_BYTES_MAX);
@@ -81,7 +81,7 @@ export class HpackEncoder {
     if (head.length >= 0) encodeLength(head.length, output);
   }
 
-  private encodeAnew(head: AnswerHead, output: Output): void {
+  private encodeAnew(head: ResponseHead, output: Output): void {
     const { headers } = head;
     // For status, server, date and announced sizes.
     let bytes = 256;
@@ -111,7 +111,7 @@ export class HpackEncoder {
       };
   }
 
-  private recurs(head: AnswerHead): boolean {
+  private recurs(head: ResponseHead): boolean {
     const { last } = this;
     if (last === undefined || head.status !== last.status || head.date !== last.date) return false;
     const { headers } = head;
@@ -214,7 +214,7 @@ function makeName(lower: string, use: Use): Name {
 const SERVER = makeName("server", Use.Indexed);
 const DATE = makeName("date", Use.Indexed);
 
-/** Names as they were given; kept, since a server's answers have few. */
+/** Names as they were given; kept, since a server's responses have few. */
 const names = new Map<string, Name>();
 const NAMES_MAX = 512;
 
@@ -240,7 +240,7 @@ const STATIC_STATUS = new Map(
   [200, 204, 206, 304, 400, 404, 500].map((status, i) => [status, FIRST_STATUS + i] as const),
 );
 
-/** Lengths differ from answer to answer; a digit is a byte. */
+/** Lengths differ from response to response; a digit is a byte. */
 function encodeLength(length: number, output: Output): void {
   const digits = String(length);
   integer(output, 0, 4, CONTENT_LENGTH);

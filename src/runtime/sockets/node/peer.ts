@@ -41,7 +41,7 @@ interface HasQueue {
 type WriteDone = (error?: Error | null) => void;
 
 /**
- * Node destroys a socket when a write fails, and with it an answer that is already in the receive buffer: the 413 of an
+ * Node destroys a socket when a write fails, and with it a response that is already in the receive buffer: the 413 of an
  * upstream that closed early would become 502 (nodejs/node#54366). Here the stream does not see the failure: the error
  * is emitted, the write counts as done, and reading continues.
  */

@@ -33,7 +33,7 @@ const tcpSockets = new WeakMap<TLSSocket, Socket>();
 /**
  * What a client sends that is neither data nor the frame around it. OpenSSL takes any number of messages between data
  * (KeyUpdate, RFC 8446, 4.6.3; attempts to renegotiate, RFC 5246, 7.4.1.1), and Node says nothing of them. Each costs
- * more time than its bytes show, and most are answered: the answers of a client that does not read fill the memory. No
+ * more time than its bytes show, and most are answered: the responses of a client that does not read fill the memory. No
  * honest client needs more than a few.
  */
 export class TlsOverhead {

@@ -5,7 +5,7 @@ import { writeError } from "./peer.js";
 
 /**
  * Writes text to a socket at once, bypassing Node's stream machinery, if nothing else waits to be written; otherwise
- * after what waits. Most heads and small answers fit into the kernel's buffer, and then nothing is allocated and no
+ * after what waits. Most heads and small responses fit into the kernel's buffer, and then nothing is allocated and no
  * callback is needed.
  */
 export class TextWriter {

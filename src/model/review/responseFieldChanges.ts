@@ -1,4 +1,4 @@
-import { type AnswerFieldRules, answerFieldRules } from "../index.js";
+import { type ResponseFieldRules, responseFieldRules } from "../index.js";
 import type { Change } from "./findings.js";
 import type { WayIn } from "./ways.js";
 
@@ -19,10 +19,10 @@ const PROTECTIVE = [
 const OPENING = ["access-control-allow-origin", "access-control-allow-credentials"];
 
 /** Fields of responses that are gone, or allow more than before. */
-export function answerFieldChanges(was: WayIn, is: WayIn): readonly Change[] {
+export function responseFieldChanges(was: WayIn, is: WayIn): readonly Change[] {
   const [from, to] = [was, is].map(({ server, route, listener }) =>
-    answerFieldRules(server, route, listener.protocol),
-  ) as [AnswerFieldRules, AnswerFieldRules];
+    responseFieldRules(server, route, listener.protocol),
+  ) as [ResponseFieldRules, ResponseFieldRules];
   const isTls = was.listener.protocol === "https" && is.listener.protocol === "https";
   const protective = PROTECTIVE.flatMap((name): Change[] => {
     // Browsers heed it over TLS only (RFC 6797, 8.1), and over http it is never sent.
@@ -50,7 +50,7 @@ const both = (name: string, old: string, now: string): Pick<Change, "old" | "new
   new: `${name}: ${now}`,
 });
 
-function said(rules: AnswerFieldRules, name: string): string {
+function said(rules: ResponseFieldRules, name: string): string {
   return rules.has(name) ? (rules.get(name)?.value ?? REMOVED) : PASSED;
 }
 

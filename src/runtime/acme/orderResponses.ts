@@ -27,11 +27,11 @@ const isToken = ({ token }: { token?: unknown }): boolean =>
 export const urlsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((url) => typeof url === "string") : [];
 
-/** @throws AcmeError `badAnswer` if the order does not name it */
+/** @throws AcmeError `badResponse` if the order does not name it */
 export function urlOf({ value }: Resource, field: "finalize" | "certificate"): string {
   const url = value[field];
   if (typeof url === "string") return url;
-  throw new AcmeError("badAnswer", `the order has no ${field} that is a URL`);
+  throw new AcmeError("badResponse", `the order has no ${field} that is a URL`);
 }
 
 /** Why a name was not proved: the challenge says so. */

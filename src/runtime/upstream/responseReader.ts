@@ -2,40 +2,40 @@ import type { ErrorToken } from "../../model/index.js";
 import type { Guarded } from "../sockets/guarded.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 
-/** Waits for an answer on an upstream connection. */
-export interface AnswerReader extends Guarded {
+/** Waits for a response on an upstream connection. */
+export interface ResponseReader extends Guarded {
   /** Whether fields will be read as a list, and not as lines. */
   readonly wantsList: boolean;
   /** How much of the body may come in one piece, from the next read on. */
   readonly pieceBytesMax: number;
-  /** A 1xx answer other than 101. */
+  /** A 1xx response other than 101. */
   onInformational(head: ParsedResponse): void;
   /** The final head, or 101. */
-  onAnswerHead(head: ParsedResponse): void;
+  onResponseHead(head: ParsedResponse): void;
   /**
    * A piece of the body; false to pause until `resume`. Until then the piece stays valid, unless it is transient: then
    * only until the call returns.
    */
-  onAnswerData(chunk: Buffer, transient: boolean): boolean;
+  onResponseData(chunk: Buffer, transient: boolean): boolean;
   /** All bytes of one read were processed: nothing more is available for now. */
-  onAnswerPause(): void;
-  /** The answer is complete. */
-  onAnswerEnd(): void;
+  onResponsePause(): void;
+  /** The response is complete. */
+  onResponseEnd(): void;
   /** There will be no (complete) answer. */
-  onAnswerError(failure: UpstreamFailure): void;
+  onResponseError(failure: UpstreamFailure): void;
   /** Not all of the request so far could be written: send no more until it can. */
   onRequestStall(): void;
   /** Sending the request can continue. */
   onRequestDrain(): void;
 }
 
-/** Why an upstream gave no complete answer. */
+/** Why an upstream gave no complete response. */
 export interface UpstreamFailure {
   readonly status: 502 | 504;
   readonly token: ErrorToken;
   /** For the error log, as nginx words it. */
   readonly message: string;
-  /** Whether any byte of an answer had arrived. */
+  /** Whether any byte of a response had arrived. */
   readonly answered: boolean;
   /** Whether nothing of the request had been sent. */
   readonly unsent: boolean;

@@ -1,10 +1,14 @@
 import fc from "../../testkit/property.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
-import { type AnswerFields, compileAnswerFields, linesOf } from "../../src/runtime/exchange/answerFields.js";
+import {
+  type ResponseFields,
+  compileResponseFields,
+  linesOf,
+} from "../../src/runtime/exchange/responseFields.js";
 import { HeadReader } from "../../src/runtime/codec/http1/headReader.js";
 import { type ParsedResponse, parseResponseHead } from "../../src/runtime/codec/http1/responseHead.js";
 
-/** Whatever a config may set and remove: the head of an answer is framed as it was, and has what the config says. */
+/** Whatever a config may set and remove: the head of a response is framed as it was, and has what the config says. */
 
 /** Names that matter to someone, in any case, and names that nobody has seen. */
 const name = fc
@@ -96,8 +100,8 @@ const framingOf = ({ bodyLength, contentLength, keepAlive, upgrade, fields }: Pa
   transferEncoding: fields.transferEncoding,
 });
 
-/** An answer's own fields, framing included: more than the protocol ever lets the rules see. */
-const answer = fc.record({
+/** A response's own fields, framing included: more than the protocol ever lets the rules see. */
+const response = fc.record({
   framing: fc.constantFrom(
     "Content-Length: 5\r\n",
     "Transfer-Encoding: chunked\r\n",
@@ -125,13 +129,13 @@ test("what a config sets and removes cannot change how a response is framed", ()
       rules,
       rules,
       fc.constantFrom(undefined, {}),
-      answer,
+      response,
       (server, route, hsts, { framing, fields }) => {
         const config = configOf(server, route, hsts);
         if (config === undefined) return;
         accepted++;
         const [virtualServer] = config.virtualServers;
-        const compiled = compileAnswerFields(virtualServer!, virtualServer!.routes[0])?.https;
+        const compiled = compileResponseFields(virtualServer!, virtualServer!.routes[0])?.https;
         const list = fields.flat();
         const lines = `${framing}${linesOf(list)}\r\n`;
         const before = headOf(lines);
@@ -149,7 +153,7 @@ test("what a config sets and removes cannot change how a response is framed", ()
   expect(accepted).toBeGreaterThan(100);
 });
 
-const inList = (compiled: AnswerFields | undefined, list: string[]): string[] =>
+const inList = (compiled: ResponseFields | undefined, list: string[]): string[] =>
   sorted(compiled === undefined ? list : compiled.inList(list));
 
 /** Field by field, without any care for cost. */

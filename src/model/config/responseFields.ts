@@ -2,13 +2,13 @@ import type { Scheme } from "../authority.js";
 import type { RouteConfig, VirtualServerConfig } from "./config.js";
 
 /** A field as it is written in a response. */
-export interface AnswerField {
+export interface ResponseField {
   readonly name: string;
   readonly value: string;
 }
 
 /** By lower-case name: the field that replaces all fields of that name; undefined if the field is removed. */
-export type AnswerFieldRules = ReadonlyMap<string, AnswerField | undefined>;
+export type ResponseFieldRules = ReadonlyMap<string, ResponseField | undefined>;
 
 /**
  * The config's rules for the fields of responses: the virtual server's, and the route's, which take priority (decisions
@@ -16,12 +16,12 @@ export type AnswerFieldRules = ReadonlyMap<string, AnswerField | undefined>;
  *
  * @param route undefined if no route matched
  */
-export function answerFieldRules(
+export function responseFieldRules(
   server: VirtualServerConfig,
   route: RouteConfig | undefined,
   scheme: Scheme,
-): AnswerFieldRules {
-  const rules = new Map<string, AnswerField | undefined>();
+): ResponseFieldRules {
+  const rules = new Map<string, ResponseField | undefined>();
   const apply = ({ set, remove }: VirtualServerConfig["responseHeaders"]): void => {
     for (const name of remove) rules.set(name.toLowerCase(), undefined);
     for (const [name, value] of Object.entries(set)) rules.set(name.toLowerCase(), { name, value });
@@ -39,7 +39,7 @@ export function answerFieldRules(
 }
 
 /** Bytes that the fields which are set take in an HTTP/1.1 head. */
-export function setBytes(rules: AnswerFieldRules): number {
+export function setBytes(rules: ResponseFieldRules): number {
   const lines = [...rules.values()].map((field) =>
     field === undefined ? 0 : `${field.name}: ${field.value}\r\n`.length,
   );
@@ -52,7 +52,7 @@ function hstsField({
   maxAge,
   includeSubDomains,
   preload,
-}: NonNullable<VirtualServerConfig["hsts"]>): AnswerField {
+}: NonNullable<VirtualServerConfig["hsts"]>): ResponseField {
   const value = [
     `max-age=${maxAge}`,
     ...(includeSubDomains ? ["includeSubDomains"] : []),

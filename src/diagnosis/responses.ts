@@ -1,5 +1,5 @@
 import type { Evidence, SeenResponse } from "./evidence.js";
-import type { ProbeAnswer } from "./expectation.js";
+import type { ReceivedResponse } from "./expectation.js";
 import { explained, type Verdict } from "./verdict.js";
 
 /** Rows that keep the proxy from answering at all. */
@@ -13,21 +13,21 @@ export function outage({ responses }: Evidence, failed: ReadonlySet<string>): Ve
 }
 
 /** Answers that came; with a code, those of requests that a cause with it is known of. */
-export function answersOf(
+export function responsesOf(
   { responses }: Evidence,
   code?: string,
-): (SeenResponse & { answer: ProbeAnswer })[] {
+): (SeenResponse & { response: ReceivedResponse })[] {
   return responses.flatMap((seen) =>
     seen.outcome !== undefined &&
-    "answer" in seen.outcome &&
+    "response" in seen.outcome &&
     (code === undefined || seen.row.causes.some((cause) => cause.code === code))
-      ? [{ ...seen, answer: seen.outcome.answer }]
+      ? [{ ...seen, response: seen.outcome.response }]
       : [],
   );
 }
 
 /** Answers that have the cause of a row. */
 export const failedBy = (evidence: Evidence, code: string) =>
-  answersOf(evidence, code).filter(({ checked }) => !checked.pass && checked.code === code);
+  responsesOf(evidence, code).filter(({ checked }) => !checked.pass && checked.code === code);
 
 export const describe = ({ checked }: SeenResponse): string => `${checked.request}: ${checked.seen}`;

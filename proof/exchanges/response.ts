@@ -1,7 +1,7 @@
-import { type AnswerScript, bytesOf, type ExchangeScript, isBodiless, oneByteChunks } from "./case.js";
+import { type ResponseScript, bytesOf, type ExchangeScript, isBodiless, oneByteChunks } from "./case.js";
 
-/** An answer as an upstream writes it. */
-export interface PlayedAnswer {
+/** A response as an upstream writes it. */
+export interface PlayedResponse {
   readonly parts: readonly Buffer[];
   /** How many of these are written before what is held. */
   readonly unheld: number;
@@ -15,39 +15,39 @@ export interface PlayedAnswer {
 
 const HINTS: Readonly<Record<number, string>> = { 103: "Link: </style.css>; rel=preload\r\n" };
 
-/** What would be another answer, if anybody took it for one. */
+/** What would be another response, if anybody took it for one. */
 const BEHIND = "HTTP/1.1 200 OK\r\nX-Id: behind\r\nContent-Length: 0\r\n\r\n";
 
-export function playedAnswer(id: string, exchange: ExchangeScript): PlayedAnswer {
-  const { answer } = exchange;
-  const { flaw } = answer;
+export function playedResponse(id: string, exchange: ExchangeScript): PlayedResponse {
+  const { response } = exchange;
+  const { flaw } = response;
   const nothing = { parts: [], unheld: 0, late: undefined, opens: false };
   if (flaw === "silence") return { ...nothing, then: "end" };
   if (flaw === "garbage") return { ...nothing, parts: [Buffer.from("garbage\r\n\r\n")], then: "wait" };
-  const informational = answer.informational.map((status) =>
+  const informational = response.informational.map((status) =>
     Buffer.from(`HTTP/1.1 ${status} Wait\r\n${HINTS[status] ?? ""}\r\n`),
   );
-  const status = flaw === "switch" ? 101 : answer.status;
+  const status = flaw === "switch" ? 101 : response.status;
   const switches = status === 101;
   const fields = switches
     ? ["Connection: Upgrade", "Upgrade: websocket"]
-    : [...framingFields(exchange), ...(answer.then === "close" ? ["Connection: close"] : [])];
-  const head = Buffer.from([`HTTP/1.1 ${status} Answer`, `X-Id: ${id}`, ...fields, "", ""].join("\r\n"));
-  const body = switches || isBodiless(exchange) ? [] : bodyParts(id, answer);
+    : [...framingFields(exchange), ...(response.then === "close" ? ["Connection: close"] : [])];
+  const head = Buffer.from([`HTTP/1.1 ${status} Response`, `X-Id: ${id}`, ...fields, "", ""].join("\r\n"));
+  const body = switches || isBodiless(exchange) ? [] : bodyParts(id, response);
   const behind = flaw === "long" ? [Buffer.from(BEHIND)] : [];
   const parts = [...informational, head, ...body, ...behind];
-  const unheld = answer.held === "half" ? informational.length + 1 + (body.length >> 1) : 0;
+  const unheld = response.held === "half" ? informational.length + 1 + (body.length >> 1) : 0;
   const late = flaw === "late" ? Buffer.from(BEHIND) : undefined;
   return { parts, unheld, late, then: endOf(exchange, switches), opens: status === 101 };
 }
 
-function framingFields({ answer }: ExchangeScript): string[] {
-  if (answer.framing === "close") return [];
-  return [answer.framing === "length" ? `Content-Length: ${answer.bytes}` : "Transfer-Encoding: chunked"];
+function framingFields({ response }: ExchangeScript): string[] {
+  if (response.framing === "close") return [];
+  return [response.framing === "length" ? `Content-Length: ${response.bytes}` : "Transfer-Encoding: chunked"];
 }
 
-function bodyParts(id: string, { framing, flaw, bytes, piece }: AnswerScript): Buffer[] {
-  const body = bytesOf("answer", id, bytes);
+function bodyParts(id: string, { framing, flaw, bytes, piece }: ResponseScript): Buffer[] {
+  const body = bytesOf("response", id, bytes);
   const sent = flaw === "short" ? body.subarray(0, bytes >> 1) : body;
   if (framing === "chunked" && piece === 1 && flaw === "none")
     return [Buffer.concat([oneByteChunks(sent), Buffer.from("0\r\n\r\n")])];
@@ -65,8 +65,8 @@ function bodyParts(id: string, { framing, flaw, bytes, piece }: AnswerScript): B
   return flaw === "short" ? chunks : [...chunks, Buffer.from("0\r\n\r\n")];
 }
 
-function endOf(exchange: ExchangeScript, switches: boolean): PlayedAnswer["then"] {
-  const { flaw, framing, then } = exchange.answer;
+function endOf(exchange: ExchangeScript, switches: boolean): PlayedResponse["then"] {
+  const { flaw, framing, then } = exchange.response;
   if (flaw === "switch") return "wait";
   if (switches || flaw === "late") return "keep";
   const untilClose = framing === "close" && !isBodiless(exchange);
@@ -78,6 +78,6 @@ function endOf(exchange: ExchangeScript, switches: boolean): PlayedAnswer["then"
   return then === "keep" || then === "soon" ? then : "end";
 }
 
-/** Whether the whole of an answer will be there to be passed on. */
-export const isWhole = ({ answer }: ExchangeScript): boolean =>
-  ["none", "long", "late"].includes(answer.flaw) && answer.then !== "reset";
+/** Whether the whole of a response will be there to be passed on. */
+export const isWhole = ({ response }: ExchangeScript): boolean =>
+  ["none", "long", "late"].includes(response.flaw) && response.then !== "reset";

@@ -1,20 +1,20 @@
-/** What a client gets of a raw answer. */
-export type AnswerOutcome =
-  /** The answer is refused. */
+/** What a client gets of a raw response. */
+export type ResponseOutcome =
+  /** The response is refused. */
   | "502"
   /** Its head was good, its body is broken or cut: the client is shown that it is not whole. */
   | "cut"
-  /** It is this answer by every reading. */
+  /** It is this response by every reading. */
   | { readonly status: number; readonly body: string };
 
 /** Bytes of an upstream (chars of latin1), each piece written by itself, and what must become of them. */
-export interface AnswerCase {
+export interface ResponseCase {
   readonly name: string;
   readonly pieces: readonly string[];
   readonly method?: "GET" | "HEAD";
   /** What the upstream does then; by default it waits for another request. */
   readonly then?: "close" | "reset";
-  readonly outcome: AnswerOutcome;
+  readonly outcome: ResponseOutcome;
 }
 
 /** What an attacker who controls an upstream wants another client to get. */
@@ -22,19 +22,19 @@ const POISON = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
 const OK = { status: 200, body: "ok" };
 const END = "0\r\n\r\n";
 
-const answer = (...lines: readonly string[]): string => `${lines.join("\r\n")}\r\n\r\n`;
-const head = (...fields: readonly string[]): string => answer("HTTP/1.1 200 OK", ...fields);
+const response = (...lines: readonly string[]): string => `${lines.join("\r\n")}\r\n\r\n`;
+const head = (...fields: readonly string[]): string => response("HTTP/1.1 200 OK", ...fields);
 const withField = (field: string): string => `${head("Content-Length: 2", field)}ok`;
 const framed = (...fields: readonly string[]): string => `${head(...fields)}ok`;
 const chunked = (body: string): string => head("Transfer-Encoding: chunked") + body;
 
 function rows(
   family: string,
-  outcome: AnswerOutcome,
+  outcome: ResponseOutcome,
   bytes: (what: string) => string,
   whats: readonly string[],
-  then?: AnswerCase["then"],
-): AnswerCase[] {
+  then?: ResponseCase["then"],
+): ResponseCase[] {
   return whats.map((what) => ({
     name: `${family} ${JSON.stringify(what.length < 80 ? what : `${what.slice(0, 80)}…`)}`,
     pieces: [bytes(what)],
@@ -44,8 +44,8 @@ function rows(
 }
 
 /** Status lines (RFC 9112, 4). */
-const STATUS_LINES: readonly AnswerCase[] = [
-  ...rows("status line", "502", (line) => `${answer(line, "Content-Length: 2")}ok`, [
+const STATUS_LINES: readonly ResponseCase[] = [
+  ...rows("status line", "502", (line) => `${response(line, "Content-Length: 2")}ok`, [
     "HTTP/1.1  200 OK", "HTTP/1.1\t200 OK", " HTTP/1.1 200 OK", "HTTP/1.1 200\tOK", "HTTP/1.1 20 OK",
     "HTTP/1.1 2000 OK", "HTTP/1.1 000 OK", "HTTP/1.1 099 OK",
     // RFC 9110, 15: codes above 599 are to be read as a fault of the server.
@@ -55,15 +55,15 @@ const STATUS_LINES: readonly AnswerCase[] = [
     "HTTP/2 200 OK", "HTTP/0.9 200 OK", "HTTP/1 200 OK", "HTTP/11 200 OK", "HTTP/1.10 200 OK", "HTTP/01.1 200 OK",
     "HTTPS/1.1 200 OK", "ICY 200 OK", "200 OK", "GET / HTTP/1.1", "<html>", "\0", "\xef\xbb\xbfHTTP/1.1 200 OK",
   ]),
-  ...rows("status line", OK, (line) => `${answer(line, "Content-Length: 2")}ok`, [
+  ...rows("status line", OK, (line) => `${response(line, "Content-Length: 2")}ok`, [
     "HTTP/1.1 200", "HTTP/1.1 200 ", "HTTP/1.1 200 All is \xe4 well: 200", "HTTP/1.0 200 OK",
   ]),
-  { name: "a status that nobody knows", pieces: [`${answer("HTTP/1.1 599 What", "Content-Length: 2")}ok`],
+  { name: "a status that nobody knows", pieces: [`${response("HTTP/1.1 599 What", "Content-Length: 2")}ok`],
     outcome: { status: 599, body: "ok" } },
 ];
 
 /** Field lines: as strict as those of a request. */
-const FIELDS: readonly AnswerCase[] = [
+const FIELDS: readonly ResponseCase[] = [
   ...rows("field", "502", withField, [
     "X-A : b", "X-A\t: b", " X-A: b", "X-A: b\r\n c", "X-A: b\r\n\tc", ": b", "X-A", "X A: b", "X(A): b", "X\0A: b",
     "X\xe4A: b", "X-A: \0", "X-A: \x01", "X-A: \x0b", "X-A: \x7f", "X-A: \x1b[2J", "X-A: b\rSet-Cookie: c=d",
@@ -83,7 +83,7 @@ const FIELDS: readonly AnswerCase[] = [
 ];
 
 /** How long it is: as ambiguous lengths go here, so they go with requests. */
-const FRAMING: readonly AnswerCase[] = [
+const FRAMING: readonly ResponseCase[] = [
   ...rows("length", "502", (value) => framed(`Content-Length: ${value}`), [
     "", "+2", "-2", "0x2", "2,2", "2, 2", "2 2", "2x", "2.0", '"2"', "two", "\xb2", "2\0", "2\x0b",
     "00000000000000002", "9007199254740993", "18446744073709551618", "\r\n 2",
@@ -100,8 +100,8 @@ const FRAMING: readonly AnswerCase[] = [
     ["two TEs", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"],
     ["TE with a control byte", "Transfer-Encoding: \x0bchunked"], ["a folded TE", "Transfer-Encoding:\r\n chunked"],
     ["TE and a blank before the colon", "Transfer-Encoding : chunked"],
-  ].map(([name, ...fields]): AnswerCase => ({ name: name!, pieces: [head(...fields) + END + POISON], outcome: "502" })),
-  { name: "TE in HTTP/1.0", pieces: [answer("HTTP/1.0 200 OK", "Transfer-Encoding: chunked") + END], outcome: "502" },
+  ].map(([name, ...fields]): ResponseCase => ({ name: name!, pieces: [head(...fields) + END + POISON], outcome: "502" })),
+  { name: "TE in HTTP/1.0", pieces: [response("HTTP/1.0 200 OK", "Transfer-Encoding: chunked") + END], outcome: "502" },
   { name: "a disguised TE beside a length", pieces: [framed("Content-Length: 2", "Transfer_Encoding: chunked")],
     outcome: OK },
   { name: "no framing, ended by the close", pieces: [framed()], then: "close", outcome: OK },
@@ -114,15 +114,15 @@ const FRAMING: readonly AnswerCase[] = [
   { name: "nothing", pieces: [], then: "close", outcome: "502" },
   { name: "a reset", pieces: [], then: "reset", outcome: "502" },
   { name: "more than its length", pieces: [`${framed("Content-Length: 2")} and more`], outcome: OK },
-  { name: "a second answer", pieces: [framed("Content-Length: 2") + POISON], outcome: OK },
-  { name: "a second answer by itself", pieces: [framed("Content-Length: 2"), POISON], outcome: OK },
-  { name: "a second answer behind chunks", pieces: [chunked(`2\r\nok\r\n${END}${POISON}`)], outcome: OK },
-  { name: "a second answer behind an empty one", pieces: [head("Content-Length: 0") + POISON],
+  { name: "a second response", pieces: [framed("Content-Length: 2") + POISON], outcome: OK },
+  { name: "a second response by itself", pieces: [framed("Content-Length: 2"), POISON], outcome: OK },
+  { name: "a second response behind chunks", pieces: [chunked(`2\r\nok\r\n${END}${POISON}`)], outcome: OK },
+  { name: "a second response behind an empty one", pieces: [head("Content-Length: 0") + POISON],
     outcome: { status: 200, body: "" } },
 ];
 
-/** The chunked coding of an answer: the head is out when it breaks. */
-const CHUNKS: readonly AnswerCase[] = [
+/** The chunked coding of a response: the head is out when it breaks. */
+const CHUNKS: readonly ResponseCase[] = [
   ...rows("chunks", OK, chunked, [
     `2\r\nok\r\n${END}`, `02;a=b\r\nok\r\n${END}`, `1\r\no\r\n1\r\nk\r\n${END}`,
     "2\r\nok\r\n0\r\nContent-Length: 500\r\nSet-Cookie: a=b\r\n\r\n", "2\r\nok\r\n0;last\r\n\r\n",
@@ -141,7 +141,7 @@ const CHUNKS: readonly AnswerCase[] = [
 ];
 
 /** Answers without a body, whatever their head says (RFC 9112, 6.3). */
-const BODILESS: readonly AnswerCase[] = [
+const BODILESS: readonly ResponseCase[] = [
   { name: "HEAD and no body", method: "HEAD", pieces: [head("Content-Length: 2")], outcome: { status: 200, body: "" } },
   { name: "HEAD and a body all the same", method: "HEAD", pieces: [framed("Content-Length: 2")],
     outcome: { status: 200, body: "" } },
@@ -150,51 +150,51 @@ const BODILESS: readonly AnswerCase[] = [
   { name: "HEAD and chunks", method: "HEAD", pieces: [chunked(`2\r\nok\r\n${END}`)],
     outcome: { status: 200, body: "" } },
   { name: "HEAD without framing", method: "HEAD", pieces: [head()], outcome: { status: 200, body: "" } },
-  { name: "204 with a body", pieces: [`${answer("HTTP/1.1 204 No Content", "Content-Length: 2")}ok`],
+  { name: "204 with a body", pieces: [`${response("HTTP/1.1 204 No Content", "Content-Length: 2")}ok`],
     outcome: { status: 204, body: "" } },
   { name: "204 with chunks",
-    pieces: [`${answer("HTTP/1.1 204 No Content", "Transfer-Encoding: chunked")}2\r\nok\r\n${END}`],
+    pieces: [`${response("HTTP/1.1 204 No Content", "Transfer-Encoding: chunked")}2\r\nok\r\n${END}`],
     outcome: { status: 204, body: "" } },
-  { name: "304 with a body", pieces: [`${answer("HTTP/1.1 304 Not Modified", "Content-Length: 2")}ok`],
+  { name: "304 with a body", pieces: [`${response("HTTP/1.1 304 Not Modified", "Content-Length: 2")}ok`],
     outcome: { status: 304, body: "" } },
-  { name: "304 and a second answer", pieces: [answer("HTTP/1.1 304 Not Modified") + POISON],
+  { name: "304 and a second response", pieces: [response("HTTP/1.1 304 Not Modified") + POISON],
     outcome: { status: 304, body: "" } },
 ];
 
-const INFORMATIONAL = answer("HTTP/1.1 100 Continue");
+const INFORMATIONAL = response("HTTP/1.1 100 Continue");
 
-/** 1xx answers, which end nothing (RFC 9110, 15.2). */
-const INFORMATIONALS: readonly AnswerCase[] = [
+/** 1xx responses, which end nothing (RFC 9110, 15.2). */
+const INFORMATIONALS: readonly ResponseCase[] = [
   { name: "100 before the response", pieces: [INFORMATIONAL + framed("Content-Length: 2")], outcome: OK },
   { name: "102 and 103 before the response", pieces: [
-      answer("HTTP/1.1 102 Processing"), answer("HTTP/1.1 103 Early Hints", "Link: </a>"),
+      response("HTTP/1.1 102 Processing"), response("HTTP/1.1 103 Early Hints", "Link: </a>"),
       framed("Content-Length: 2"),
     ], outcome: OK },
   { name: "16 of them", pieces: [INFORMATIONAL.repeat(16) + framed("Content-Length: 2")], outcome: OK },
   { name: "a storm of them", pieces: [INFORMATIONAL.repeat(2_000) + framed("Content-Length: 2")], outcome: OK },
   { name: "a storm without end of them", pieces: [INFORMATIONAL.repeat(100_001)], outcome: "502" },
   { name: "a storm of 103 with fields", pieces: [
-      answer("HTTP/1.1 103 Early Hints", `Link: ${"x".repeat(8_000)}`).repeat(40) + framed("Content-Length: 2"),
+      response("HTTP/1.1 103 Early Hints", `Link: ${"x".repeat(8_000)}`).repeat(40) + framed("Content-Length: 2"),
     ], outcome: OK },
   { name: "100 and the close", pieces: [INFORMATIONAL], then: "close", outcome: "502" },
   { name: "100 with a length",
-    pieces: [`${answer("HTTP/1.1 100 Continue", "Content-Length: 2")}${framed("Content-Length: 2")}`], outcome: OK },
+    pieces: [`${response("HTTP/1.1 100 Continue", "Content-Length: 2")}${framed("Content-Length: 2")}`], outcome: OK },
   { name: "100 with a body",
-    pieces: [`${answer("HTTP/1.1 100 Continue", "Content-Length: 2")}ok${framed("Content-Length: 2")}`],
+    pieces: [`${response("HTTP/1.1 100 Continue", "Content-Length: 2")}ok${framed("Content-Length: 2")}`],
     outcome: "502" },
   { name: "100 with chunks", pieces: [
-      `${answer("HTTP/1.1 100 Continue", "Transfer-Encoding: chunked")}${END}${framed("Content-Length: 2")}`,
+      `${response("HTTP/1.1 100 Continue", "Transfer-Encoding: chunked")}${END}${framed("Content-Length: 2")}`,
     ], outcome: "502" },
   { name: "101 that nobody asked for",
-    pieces: [answer("HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket") + POISON],
+    pieces: [response("HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket") + POISON],
     outcome: "502" },
   { name: "101 to another protocol",
-    pieces: [answer("HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: h2c") + POISON],
+    pieces: [response("HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: h2c") + POISON],
     outcome: "502" },
 ];
 
 /** Heads that come in pieces, or never end. */
-const HEADS: readonly AnswerCase[] = [
+const HEADS: readonly ResponseCase[] = [
   { name: "a head byte by byte", pieces: [...framed("Content-Length: 2")], outcome: OK },
   { name: "chunks byte by byte", pieces: [...chunked(`2;a=b\r\nok\r\n0\r\nT: u\r\n\r\n`)], outcome: OK },
   { name: "a head split in its line ends", pieces: ["HTTP/1.1 200 OK\r", "\nContent-Length: 2\r", "\n\r", "\nok"],
@@ -217,6 +217,6 @@ const HEADS: readonly AnswerCase[] = [
     outcome: "cut" },
 ];
 
-export const ANSWER_CASES: readonly AnswerCase[] = [
+export const RESPONSE_CASES: readonly ResponseCase[] = [
   ...STATUS_LINES, ...FIELDS, ...FRAMING, ...CHUNKS, ...BODILESS, ...INFORMATIONALS, ...HEADS,
 ];

@@ -1,13 +1,13 @@
 import {
-  type AnswerFieldRules,
-  answerFieldRules,
+  type ResponseFieldRules,
+  responseFieldRules,
   type HeaderList,
   type RouteConfig,
   type VirtualServerConfig,
 } from "../../model/serving.js";
 
-/** Fields that the config sets or removes in answers (decisions 5.5), made ready to be applied to a head. */
-export class AnswerFields {
+/** Fields that the config sets or removes in responses (decisions 5.5), made ready to be applied to a head. */
+export class ResponseFields {
   /** Whether the `Server` field is left out. */
   readonly hidesServer: boolean;
   /** What is set: as lines of an HTTP/1.1 head, and as names and values in turn. */
@@ -16,9 +16,9 @@ export class AnswerFields {
   /** Lines of fields that are removed or replaced. No value contains a line end, so `^` is the start of a field. */
   private readonly replaced: RegExp;
 
-  /** @param idField field of each answer that has its request's id */
+  /** @param idField field of each response that has its request's id */
   constructor(
-    private readonly rules: AnswerFieldRules,
+    private readonly rules: ResponseFieldRules,
     private readonly idField?: string,
   ) {
     this.hidesServer = rules.has("server");
@@ -57,50 +57,50 @@ export function linesOf(headers: HeaderList): string {
 }
 
 /** By the scheme that a client uses: what is sent over TLS only differs. */
-export type AnswerFieldsByScheme = { readonly [scheme in "http" | "https"]: AnswerFields | undefined };
+export type ResponseFieldsByScheme = { readonly [scheme in "http" | "https"]: ResponseFields | undefined };
 
 /**
- * @param idField field of each answer that has its request's id, if any
- * @returns undefined if the config has no rules for the fields of these answers
+ * @param idField field of each response that has its request's id, if any
+ * @returns undefined if the config has no rules for the fields of these responses
  */
-export function compileAnswerFields(
+export function compileResponseFields(
   server: VirtualServerConfig,
   route?: RouteConfig,
   idField?: string,
-): AnswerFieldsByScheme | undefined {
-  const compiled = (scheme: "http" | "https"): AnswerFields | undefined => {
-    const rules = answerFieldRules(server, route, scheme);
+): ResponseFieldsByScheme | undefined {
+  const compiled = (scheme: "http" | "https"): ResponseFields | undefined => {
+    const rules = responseFieldRules(server, route, scheme);
     // What the administrator says of the field has priority.
     const id = idField === undefined || rules.has(idField.toLowerCase()) ? undefined : idField;
-    return rules.size === 0 && id === undefined ? undefined : new AnswerFields(rules, id);
+    return rules.size === 0 && id === undefined ? undefined : new ResponseFields(rules, id);
   };
   const [http, https] = [compiled("http"), compiled("https")];
   return http === undefined && https === undefined ? undefined : { http, https };
 }
 
-/** What decides about the fields of an answer. */
+/** What decides about the fields of a response. */
 interface Answering {
   readonly server: VirtualServerConfig;
-  readonly route: { readonly answerFields: AnswerFieldsByScheme | undefined } | undefined;
-  readonly client: { readonly answerRules: "http" | "https" };
+  readonly route: { readonly responseFields: ResponseFieldsByScheme | undefined } | undefined;
+  readonly client: { readonly responseRules: "http" | "https" };
 }
 
-/** What applies to the answer of an exchange: its route's rules, or its server's if no route matched. */
-export function answerFieldsFor(exchange: Answering): AnswerFields | undefined {
+/** What applies to the response of an exchange: its route's rules, or its server's if no route matched. */
+export function responseFieldsFor(exchange: Answering): ResponseFields | undefined {
   const { route, client } = exchange;
-  const byScheme = route === undefined ? ofServer(exchange.server) : route.answerFields;
-  return byScheme?.[client.answerRules];
+  const byScheme = route === undefined ? ofServer(exchange.server) : route.responseFields;
+  return byScheme?.[client.responseRules];
 }
 
-/** Those of a server's answers without a route, where they are more than its rules. */
+/** Those of a server's responses without a route, where they are more than its rules. */
 export function setServerFields(server: VirtualServerConfig, idField: string): void {
-  servers.set(server, compileAnswerFields(server, undefined, idField));
+  servers.set(server, compileResponseFields(server, undefined, idField));
 }
 
-/** Only answers without a route ask for those of a server. */
-function ofServer(server: VirtualServerConfig): AnswerFieldsByScheme | undefined {
-  if (!servers.has(server)) servers.set(server, compileAnswerFields(server));
+/** Only responses without a route ask for those of a server. */
+function ofServer(server: VirtualServerConfig): ResponseFieldsByScheme | undefined {
+  if (!servers.has(server)) servers.set(server, compileResponseFields(server));
   return servers.get(server);
 }
 
-const servers = new WeakMap<VirtualServerConfig, AnswerFieldsByScheme | undefined>();
+const servers = new WeakMap<VirtualServerConfig, ResponseFieldsByScheme | undefined>();

@@ -1,5 +1,5 @@
 import type { Random } from "../../testkit/random.js";
-import { type AnswerFlaw, type AnswerScript, INFORMATIONAL_MAX } from "./case.js";
+import { type ResponseFlaw, type ResponseScript, INFORMATIONAL_MAX } from "./case.js";
 
 /**
  * Lengths at which buffers, windows, frames, TLS records and gathered writes (`upstream/requestWriter.ts`) end: the
@@ -18,13 +18,13 @@ export function lengthBy(chance: Random, large: boolean): number {
 }
 
 /** @param tunnel whether the request can open one */
-export function answerBy(chance: Random, tunnel: boolean, head: boolean): AnswerScript {
-  const flaw: AnswerFlaw = chance.is(0.2)
+export function responseBy(chance: Random, tunnel: boolean, head: boolean): ResponseScript {
+  const flaw: ResponseFlaw = chance.is(0.2)
     ? chance.of("short", "long", "late", "chunkSize", "chunkEnd", "garbage", "silence", "switch")
     : "none";
   const status = tunnel && chance.is(0.5) ? 101 : chance.of(200, 200, 200, 200, 201, 204, 304, 401, 413, 500);
   const bytes = lengthBy(chance, true);
-  const answer: AnswerScript = {
+  const response: ResponseScript = {
     when: chance.of("complete", "complete", "complete", "head", "half"),
     held: chance.is(0.03) ? chance.of("head", "half") : "no",
     informational: chance.is(0.1)
@@ -39,35 +39,36 @@ export function answerBy(chance: Random, tunnel: boolean, head: boolean): Answer
     then: chance.of("keep", "keep", "keep", "keep", "keep", "close", "close", "quit", "soon", "reset"),
   };
   const fine = chance.is(0.004)
-    ? ({ ...answer, framing: "chunked", bytes: FINE_BYTES, piece: 1, apart: false } as const)
-    : answer;
+    ? ({ ...response, framing: "chunked", bytes: FINE_BYTES, piece: 1, apart: false } as const)
+    : response;
   // 101 to who asked for it is none.
   return settled(tunnel && flaw === "switch" ? { ...fine, flaw: "none" } : fine, head);
 }
 
-/** Whether an answer has no body by its status, or the method of its request. */
+/** Whether a response has no body by its status, or the method of its request. */
 const isBodiless = (status: number, head: boolean): boolean => head || status === 204 || status === 304;
 
 /** Flaws that a framing cannot have are none. */
-function settled(answer: AnswerScript, head: boolean): AnswerScript {
-  const { flaw, framing, bytes, status } = answer;
+function settled(response: ResponseScript, head: boolean): ResponseScript {
+  const { flaw, framing, bytes, status } = response;
   const bodiless = isBodiless(status, head) || status === 101;
   // Of nothing there is no half.
-  if (answer.held === "half" && (bodiless || bytes < 2)) return settled({ ...answer, held: "head" }, head);
+  if (response.held === "half" && (bodiless || bytes < 2))
+    return settled({ ...response, held: "head" }, head);
   const inBody = flaw === "short" || flaw === "chunkSize" || flaw === "chunkEnd";
   const unchunked = framing !== "chunked" && flaw.startsWith("chunk");
-  if (inBody && (bodiless || bytes < 2 || unchunked)) return { ...answer, flaw: "none" };
-  if (flaw === "late") return settledLate(answer);
-  // What is after an answer has to come in one read with it: later it would be the answer to the next request.
+  if (inBody && (bodiless || bytes < 2 || unchunked)) return { ...response, flaw: "none" };
+  if (flaw === "late") return settledLate(response);
+  // What is after a response has to come in one read with it: later it would be the response to the next request.
   if (flaw === "long")
     return framing === "close" || status === 101
-      ? { ...answer, flaw: "none" }
-      : { ...answer, bytes: Math.min(bytes, 4_096), apart: false };
-  return answer;
+      ? { ...response, flaw: "none" }
+      : { ...response, bytes: Math.min(bytes, 4_096), apart: false };
+  return response;
 }
 
 /** Where the end of the connection ends it, nothing can follow. */
-const settledLate = (answer: AnswerScript): AnswerScript =>
-  answer.framing === "close" || answer.status === 101
-    ? { ...answer, flaw: "none" }
-    : { ...answer, held: "no", then: "keep" };
+const settledLate = (response: ResponseScript): ResponseScript =>
+  response.framing === "close" || response.status === 101
+    ? { ...response, flaw: "none" }
+    : { ...response, held: "no", then: "keep" };

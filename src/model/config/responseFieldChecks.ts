@@ -1,10 +1,10 @@
 import { type Problem, problem } from "../problem.js";
 import { PRELOAD_MAX_AGE_MIN, reservedField, SET_BYTES_MAX } from "../responseHeaders.js";
-import { answerFieldRules, setBytes } from "./answerFields.js";
+import { responseFieldRules, setBytes } from "./responseFields.js";
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
 
 /** Problems of the fields of responses, other than how they are written. */
-export function answerFieldProblems(config: ProxyConfig): Problem[] {
+export function responseFieldProblems(config: ProxyConfig): Problem[] {
   return config.virtualServers.flatMap((server, s) => {
     const at = `virtualServers[${s}]`;
     return [
@@ -73,7 +73,7 @@ function cacheControlTwice({ action, responseHeaders }: RouteConfig, at: string)
 }
 
 function tooLong(server: VirtualServerConfig, route: RouteConfig | undefined, path: string): Problem[] {
-  const bytes = setBytes(answerFieldRules(server, route, "https"));
+  const bytes = setBytes(responseFieldRules(server, route, "https"));
   // What comes only from the virtual server is reported there.
   if (bytes <= SET_BYTES_MAX || (route !== undefined && Object.keys(route.responseHeaders.set).length === 0))
     return [];

@@ -4,14 +4,14 @@ import { NAMES, recipe, type ServerName } from "./servers.js";
 import { stageOf } from "./stage.js";
 
 /**
- * Nobody gets an answer that is not their own, whatever servers send after the head of an answer without content: to HEAD,
+ * Nobody gets a response that is not their own, whatever servers send after the head of a response without content: to HEAD,
  * 204 and 304 (RFC 9112, 6.3). gunicorn before 27 sends there what the application gives, in a segment of its own, and
  * uvicorn does after 204 and 304 with a length; some clients choose what that is.
  */
 
 const stage = stageOf(NAMES);
 
-/** What goes after the head would be read as the answer to the next request. */
+/** What goes after the head would be read as the response to the next request. */
 const forged = (by: string): string => {
   const body = `forged by ${by}`;
   return `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -38,13 +38,13 @@ const ATTACKS: readonly Attack[] = [
 const GAP_MS = 5;
 const CLIENTS = 4;
 
-/** Clients that make every attack some times; they too get their own answers, by the status. */
+/** Clients that make every attack some times; they too get their own responses, by the status. */
 async function attack(tally: Tally, server: ServerName, rounds: number): Promise<void> {
   const attackOnce = ({ name, method, code, framing }: Attack, agent: Agent): Promise<void> => {
     const text = encodeURIComponent(forged(name));
     const path = `/${server}/text?code=${code}&framing=${framing}&ms=${GAP_MS}&text=${text}`;
-    const answer = ask(stage().port, path, { method, agent });
-    return tally.take(answer, ({ status, body }) => status === code && body.length === 0);
+    const response = ask(stage().port, path, { method, agent });
+    return tally.take(response, ({ status, body }) => status === code && body.length === 0);
   };
   const one = (): Promise<void> =>
     asOneClient(async (agent) => {
@@ -63,7 +63,7 @@ test.each(NAMES)("%s: each client gets its own responses", async (name) => {
   isOver = true;
   await asking;
   expect([...victims.foreign, ...attackers.foreign]).toEqual([]);
-  // A server that breaks its own answers may cost others theirs; it must not give them somebody else's.
+  // A server that breaks its own responses may cost others theirs; it must not give them somebody else's.
   if (!overruns) expect([...victims.errors, ...attackers.errors]).toEqual([]);
   expect(victims.own).toBeGreaterThan(10);
 });

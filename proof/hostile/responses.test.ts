@@ -2,21 +2,21 @@ import type { ClientHttp2Session } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../../testkit/http2Server.js";
 import { exchange } from "../../testkit/peers.js";
-import { ANSWER_CASES, type AnswerCase } from "./cases/answers.js";
+import { RESPONSE_CASES, type ResponseCase } from "./cases/responses.js";
 import {
   CANARY,
   CANARY_LINE,
-  type ClientAnswer,
+  type ClientResponse,
   connectSession,
   connectHttp1,
   isCanary,
-  readAnswers,
+  readResponses,
 } from "../wire/client.js";
 import { type Stage, startStage } from "../wire/stage.js";
 import { echo, play } from "../wire/upstream.js";
 
 /**
- * Upstreams that lie, split, repeat and never end. A client is never shown a misframed answer: it gets this one, a 502,
+ * Upstreams that lie, split, repeat and never end. A client is never shown a misframed response: it gets this one, a 502,
  * or one that it can see is cut. Nor does anyone get what was left behind: neither the next request of the same client,
  * nor that of another.
  */
@@ -27,36 +27,36 @@ afterAll(() => stage?.stop());
 const TARGET = "/sync/case";
 /** Before what follows the last piece. */
 const PAUSE_MS = 5;
-/** What the proxy has to see bytes after an answer, and to give the connection up for them. */
+/** What the proxy has to see bytes after a response, and to give the connection up for them. */
 const NOTICE_MS = 250;
 
 test("no row occurs twice", () => {
-  const names = ANSWER_CASES.map(({ name }) => name);
+  const names = RESPONSE_CASES.map(({ name }) => name);
   expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
 });
 
 describe.each(["http", "https"] as const)("over %s", (scheme) => {
-  test.each(ANSWER_CASES)("$name", async (row) => {
+  test.each(RESPONSE_CASES)("$name", async (row) => {
     const port = scheme === "http" ? stage.plain.ports.http : stage.tls.ports.https;
     const { method = "GET" } = row;
     const sent = perform(row);
     const client = await connectHttp1(port, scheme === "https");
     const other = await connectHttp1(port, scheme === "https");
     const ended = (): boolean => client.ended || client.closed;
-    const answers = (): ClientAnswer[] => readAnswers(client.received, [method], ended());
+    const responses = (): ClientResponse[] => readResponses(client.received, [method], ended());
     try {
       client.send(`${method} ${TARGET} HTTP/1.1\r\nHost: sync.example\r\n\r\n`);
-      await client.until(() => ended() || answers()[0]?.complete === true);
+      await client.until(() => ended() || responses()[0]?.complete === true);
       await sent();
       if (!ended()) client.send(CANARY);
-      await client.until(() => ended() || answers().length > 1);
+      await client.until(() => ended() || responses().length > 1);
       other.send(CANARY);
-      await other.until((peer) => peer.ended || readAnswers(peer.received, [], false).some(isCanary));
-      const [first, ...following] = answers();
+      await other.until((peer) => peer.ended || readResponses(peer.received, [], false).some(isCanary));
+      const [first, ...following] = responses();
       check(row, first!);
       expect(ended() || following.some(isCanary)).toBe(true);
       expect(following.every(isCanary)).toBe(true);
-      expect(readAnswers(other.received, [], other.ended).map(({ body }) => body)).toEqual([CANARY_LINE]);
+      expect(readResponses(other.received, [], other.ended).map(({ body }) => body)).toEqual([CANARY_LINE]);
     } finally {
       client.socket.destroy();
       other.socket.destroy();
@@ -64,12 +64,12 @@ describe.each(["http", "https"] as const)("over %s", (scheme) => {
   });
 });
 
-test.each(ANSWER_CASES)("over HTTP/2: $name", async (row) => {
+test.each(RESPONSE_CASES)("over HTTP/2: $name", async (row) => {
   const sent = perform(row);
   const session = connectSession(stage.tls.ports.https);
   try {
-    const answer = await askFor(session, row.method ?? "GET", TARGET);
-    check(row, answer);
+    const response = await askFor(session, row.method ?? "GET", TARGET);
+    check(row, response);
     await sent();
     expect((await askFor(session, "GET", "/sync/canary")).body).toBe(CANARY_LINE);
   } finally {
@@ -88,7 +88,7 @@ test("of two Content-Types a client sees one: browsers differ in which they use"
   expect(head).toContain("\r\nX-A: b");
 });
 
-async function askFor(session: ClientHttp2Session, method: string, path: string): Promise<ClientAnswer> {
+async function askFor(session: ClientHttp2Session, method: string, path: string): Promise<ClientResponse> {
   const { status, body, code } = await ask(session, {
     ":method": method,
     ":path": path,
@@ -100,7 +100,7 @@ async function askFor(session: ClientHttp2Session, method: string, path: string)
 /**
  * Has the upstream answer by the row. @returns what resolves when all of it was written, and the proxy had time for it
  */
-function perform(row: AnswerCase): () => Promise<void> {
+function perform(row: ResponseCase): () => Promise<void> {
   let done: Promise<void> = Promise.resolve();
   stage.upstream.script = (line, socket) => {
     if (!line.includes(TARGET)) return echo(line);
@@ -113,14 +113,14 @@ function perform(row: AnswerCase): () => Promise<void> {
   return () => done;
 }
 
-/** Whether bytes follow a whole answer: a connection with these may not be used again. */
-function hasMoreBehind({ pieces, method = "GET", outcome }: AnswerCase): boolean {
-  return typeof outcome === "object" && readAnswers(pieces.join(""), [method], true).length > 1;
+/** Whether bytes follow a whole response: a connection with these may not be used again. */
+function hasMoreBehind({ pieces, method = "GET", outcome }: ResponseCase): boolean {
+  return typeof outcome === "object" && readResponses(pieces.join(""), [method], true).length > 1;
 }
 
-function check({ outcome }: AnswerCase, answer: ClientAnswer): void {
-  if (outcome === "502") expect(answer).toMatchObject({ status: 502, complete: true });
-  else if (outcome === "cut") expect(answer).toMatchObject({ complete: false });
-  else expect(answer).toEqual({ ...outcome, complete: true });
-  expect(answer.body).not.toContain("poison");
+function check({ outcome }: ResponseCase, response: ClientResponse): void {
+  if (outcome === "502") expect(response).toMatchObject({ status: 502, complete: true });
+  else if (outcome === "cut") expect(response).toMatchObject({ complete: false });
+  else expect(response).toEqual({ ...outcome, complete: true });
+  expect(response.body).not.toContain("poison");
 }

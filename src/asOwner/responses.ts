@@ -1,21 +1,21 @@
 import { posix } from "node:path";
 import * as z from "zod";
-import { IMAGE, type ImageAnswer } from "./imageSearch.js";
+import { IMAGE, type ImageResponse } from "./imageSearch.js";
 import { NEEDED, SHOWN_MAX, type Walked, type WalkRequest } from "./treeWalk.js";
 import type { Kept } from "./modes.js";
 import type { Operation, Operations } from "./operations.js";
-import type { ReadAnswer } from "./ownerFile.js";
+import type { ReadResponse } from "./ownerFile.js";
 import { type Refusal, SETTINGS_BYTES_MAX } from "./refused.js";
 
 /*
- * What a child of `asOwner` may answer. The user that it has become can do with it what he likes, so its answer is his word:
- * what is not in these schemas, or more than they allow, is no answer. They hold numbers, names of reasons, and paths; no
+ * What a child of `asOwner` may answer. The user that it has become can do with it what he likes, so its response is his word:
+ * what is not in these schemas, or more than they allow, is no response. They hold numbers, names of reasons, and paths; no
  * text for people.
  */
 
-export type Answer<K extends Operation> = Awaited<ReturnType<Operations[K]>>;
+export type Response<K extends Operation> = Awaited<ReturnType<Operations[K]>>;
 
-export interface AnswerLimits<T> {
+export interface ResponseLimits<T> {
   readonly schema: z.ZodType<T>;
   readonly bytesMax: number;
   readonly valuesMax: number;
@@ -41,7 +41,7 @@ const IMAGE_PATH = BYTES.refine(
   (path) => IMAGE.test(path) && path.split("/").every((name) => !["", ".", ".."].includes(name)),
 );
 
-const READ: z.ZodType<ReadAnswer> = z.strictObject({
+const READ: z.ZodType<ReadResponse> = z.strictObject({
   target: PATH,
   content: z
     .string()
@@ -78,7 +78,7 @@ const walked = ({ tasks, entriesMax }: WalkRequest): z.ZodType<Walked> =>
     handedOver: NOTHING_HANDED_OVER,
   }) as z.ZodType<Walked>;
 
-const IMAGE_ANSWER: z.ZodType<ImageAnswer> = z.strictObject({
+const IMAGE_RESPONSE: z.ZodType<ImageResponse> = z.strictObject({
   image: IMAGE_PATH.nullable(),
   handedOver: NOTHING_HANDED_OVER,
 });
@@ -96,21 +96,21 @@ const KIBIBYTE = 1 << 10;
 const MEBIBYTE = 1 << 20;
 const FEW = 20;
 
-const small = <T>(schema: z.ZodType<T>): AnswerLimits<T> => ({
+const small = <T>(schema: z.ZodType<T>): ResponseLimits<T> => ({
   schema,
   bytesMax: 64 * KIBIBYTE,
   valuesMax: FEW,
 });
 
-/** How the answer to a request has to look. */
-export const ANSWERS: {
-  readonly [K in Operation]: (request: Parameters<Operations[K]>[0]) => AnswerLimits<Answer<K>>;
+/** How the response to a request has to look. */
+export const RESPONSES: {
+  readonly [K in Operation]: (request: Parameters<Operations[K]>[0]) => ResponseLimits<Response<K>>;
 } = {
   read: () => ({ schema: READ, bytesMax: 6 * MEBIBYTE, valuesMax: FEW }),
   replace: () => small(z.strictObject({ version: VERSION })),
   sweep: () => small(z.null()),
   realPath: () => small(PATH.nullable()),
-  findImage: () => small(IMAGE_ANSWER),
+  findImage: () => small(IMAGE_RESPONSE),
   changeModes: ({ changes }) => ({
     schema: z.array(KEPT).length(changes.length),
     bytesMax: KIBIBYTE + changes.length * 16,

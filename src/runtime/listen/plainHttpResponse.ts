@@ -1,15 +1,15 @@
 import type { VirtualServerConfig } from "../../model/index.js";
-import { answerFieldsFor } from "../exchange/answerFields.js";
+import { responseFieldsFor } from "../exchange/responseFields.js";
 import { serverHeader } from "../exchange/errorPages.js";
 import { httpDate } from "../exchange/httpDate.js";
 
 /**
- * nginx's complete answer to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server gives it.
+ * nginx's complete response to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server gives it.
  * The TLS layer has consumed the request, so there is no exchange to answer.
  */
-export function plainHttpAnswer(server: VirtualServerConfig): string {
+export function plainHttpResponse(server: VirtualServerConfig): string {
   const by = serverHeader(server);
-  const fields = answerFieldsFor({ server, route: undefined, client: { answerRules: "http" } });
+  const fields = responseFieldsFor({ server, route: undefined, client: { responseRules: "http" } });
   const page = [
     "<html>",
     `<head><title>400 ${REASON}</title></head>`,
