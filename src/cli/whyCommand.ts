@@ -161,7 +161,7 @@ function notFound(
 function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly Step[] {
   const request = access?.request;
   if (request === undefined) return [];
-  const { steps, place } = decisionSteps(config, {
+  const { steps, match } = decisionSteps(config, {
     scheme: request.scheme ?? "https",
     authority: request.host ?? "",
     method: request.method,
@@ -170,7 +170,7 @@ function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly St
     bodyBytes: request.bodyBytes,
   });
   const [now, then] = [
-    `${place?.server.name}/${place?.route?.name ?? "none"}`,
+    `${match?.server.name}/${match?.route?.name ?? "none"}`,
     `${request.server}/${request.route ?? "none"}`,
   ];
   return now === then

@@ -6,7 +6,7 @@ import {
   RouteTable,
   type Scheme,
 } from "../model/index.js";
-import { type Decision, decide, type Place, Places } from "../model/decision.js";
+import { type Decision, decide, type RouteMatch, RequestMatcher } from "../model/decision.js";
 
 /** One rule of the way of a request, and what came of it. */
 export interface Step {
@@ -31,24 +31,24 @@ export interface DecidedRequest {
 export function decisionSteps(
   config: ProxyConfig,
   request: DecidedRequest,
-): { readonly steps: readonly Step[]; readonly place: Place | undefined } {
-  const places = new Places(config);
-  const listener = places.listener(request.scheme, request.authority, request.listener);
-  if (listener === undefined) return { steps: [step("listener", "none takes it")], place: undefined };
+): { readonly steps: readonly Step[]; readonly match: RouteMatch | undefined } {
+  const matcher = new RequestMatcher(config);
+  const listener = matcher.listener(request.scheme, request.authority, request.listener);
+  if (listener === undefined) return { steps: [step("listener", "none takes it")], match: undefined };
   const steps = [
     step("listener", `${listener.name} (${listener.protocol}, ${listener.address} port ${listener.port})`),
   ];
-  const place = places.find(listener, request.authority, request.target);
-  if (place === undefined) {
-    const server = places.defaultServer(listener).name;
+  const match = matcher.match(listener, request.authority, request.target);
+  if (match === undefined) {
+    const server = matcher.defaultServer(listener).name;
     return {
       steps: [...steps, step("host and path", `one of them is malformed: 400 from ${server}`)],
-      place,
+      match,
     };
   }
-  const { route, server } = place;
-  steps.push(step("virtual server", `${server.name}: ${whyServer(place)}`), step("path", place.path));
-  steps.push(...routeSteps(place));
+  const { route, server } = match;
+  steps.push(step("virtual server", `${server.name}: ${whyServer(match)}`), step("path", match.path));
+  steps.push(...routeSteps(match));
   if (route !== undefined) {
     const { requestBodyBytesMax: max } = route;
     if (max > 0)
@@ -59,12 +59,12 @@ export function decisionSteps(
         ),
       );
   }
-  return { steps: [...steps, step("action", actionText(decide(place, request), route))], place };
+  return { steps: [...steps, step("action", actionText(decide(match, request), route))], match };
 }
 
 const step = (rule: string, outcome: string): Step => ({ rule, outcome });
 
-function whyServer({ server, serverName, listener }: Place): string {
+function whyServer({ server, serverName, listener }: RouteMatch): string {
   if (serverName === "") return `the default of ${listener.name}, for the client named no host`;
   if (server.serverNames.includes(serverName)) return `it is named ${serverName}`;
   const wildcard = server.serverNames.find(
@@ -78,7 +78,7 @@ function whyServer({ server, serverName, listener }: Place): string {
 }
 
 /** Routes that match, the one that is taken first, and how many do not. */
-function routeSteps({ server, route, path }: Place): Step[] {
+function routeSteps({ server, route, path }: RouteMatch): Step[] {
   const matching = server.routes.filter(
     (one) => one !== route && new RouteTable([one]).find(path) !== undefined,
   );

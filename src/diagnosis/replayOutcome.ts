@@ -6,7 +6,7 @@ import {
   serversOf,
   splitAbsolute,
 } from "../model/index.js";
-import { decide, type Decision, type Place, Places } from "../model/decision.js";
+import { decide, type Decision, type RouteMatch, RequestMatcher } from "../model/decision.js";
 
 /** What a config does with a request of a log, as far as that is known before an upstream or a disk is asked. */
 export interface Outcome {
@@ -39,14 +39,14 @@ export interface AskedOfSide {
 
 /** A config that many requests are looked up in. */
 export class Side {
-  readonly places: Places;
+  readonly matcher: RequestMatcher;
   readonly limitsBodies: boolean;
   private readonly servers: ReadonlyMap<string, string>;
   private readonly protocols: ReadonlyMap<string, Scheme>;
   private readonly listeners = new Map<string, ListenerConfig | undefined>();
 
   constructor(config: ProxyConfig) {
-    this.places = new Places(config);
+    this.matcher = new RequestMatcher(config);
     const routes = config.virtualServers.flatMap((server) => server.routes);
     this.limitsBodies = routes.some(({ requestBodyBytesMax }) => requestBodyBytesMax !== 0);
     this.protocols = new Map(config.listeners.map(({ name, protocol }) => [name, protocol]));
@@ -63,7 +63,7 @@ export class Side {
     const key = `${scheme} ${name ?? ""} ${host}`;
     if (this.listeners.has(key)) return this.listeners.get(key);
     const known = name !== undefined && this.protocols.get(name) === scheme ? name : undefined;
-    const found = this.places.listener(scheme, host, known);
+    const found = this.matcher.listener(scheme, host, known);
     // Hosts are what clients like.
     if (this.listeners.size >= HOSTS_MAX) this.listeners.clear();
     if (key.length <= HOST_CHARACTERS_MAX) this.listeners.set(key, found);
@@ -85,16 +85,16 @@ export function outcomeIn(side: Side, asked: AskedOfSide): Outcome {
   const { authority: host, target } = absolute ?? { authority: asked.host, target: asked.target };
   const listener = side.listener(asked.scheme, host, asked.listener);
   if (listener === undefined) return { action: "none" };
-  const place = side.places.find(listener, host, target);
-  if (place === undefined) {
-    const { name } = side.places.defaultServer(listener);
+  const match = side.matcher.match(listener, host, target);
+  if (match === undefined) {
+    const { name } = side.matcher.defaultServer(listener);
     return { action: "error", virtualServer: name, status: 400 };
   }
-  const decision = decide(place, { method: asked.method, target, bodyBytes: asked.bodyBytes });
+  const decision = decide(match, { method: asked.method, target, bodyBytes: asked.bodyBytes });
   return {
     action: decision.kind,
-    virtualServer: place.server.name,
-    ...(REFUSED.has(asked.method) ? {} : routeOf(place)),
+    virtualServer: match.server.name,
+    ...(REFUSED.has(asked.method) ? {} : routeOf(match)),
     ...parts(side, decision),
   };
 }
@@ -102,7 +102,7 @@ export function outcomeIn(side: Side, asked: AskedOfSide): Outcome {
 /** They are refused before a route is looked for. */
 const REFUSED: ReadonlySet<string> = new Set(["CONNECT", "TRACE"]);
 
-const routeOf = ({ route }: Place): Partial<Outcome> => ({
+const routeOf = ({ route }: RouteMatch): Partial<Outcome> => ({
   route: route?.name,
   bodyBytesMax: route?.requestBodyBytesMax,
 });

@@ -40,7 +40,7 @@ export type Decision =
   | { readonly kind: "error"; readonly status: number };
 
 /** Where a request leads. */
-export interface Place {
+export interface RouteMatch {
   readonly listener: ListenerConfig;
   readonly server: VirtualServerConfig;
   /** Undefined if none matches. */
@@ -51,7 +51,7 @@ export interface Place {
 }
 
 /** Listeners, virtual servers and routes of a config, to look up many requests in. */
-export class Places {
+export class RequestMatcher {
   private readonly router: Router;
 
   constructor(private readonly config: ProxyConfig) {
@@ -69,7 +69,7 @@ export class Places {
    * @param authority host as the client wrote it, with its port; empty if it named none
    * @param target origin-form target, one char a byte
    */
-  find(listener: ListenerConfig, authority: string, target: string): Place | undefined {
+  match(listener: ListenerConfig, authority: string, target: string): RouteMatch | undefined {
     const serverName = authority === "" ? "" : parseHost(authority)?.serverName;
     const path = normalisePath(target);
     if (serverName === undefined || path === undefined) return undefined;
@@ -103,8 +103,8 @@ export class Places {
   }
 }
 
-/** What is known of a request whose place is found. */
-export interface PlacedRequest {
+/** What is known of a request that matched a listener and a virtual server. */
+export interface MatchedRequest {
   readonly method: string;
   /** Origin-form target, one char a byte. */
   readonly target: string;
@@ -113,30 +113,30 @@ export interface PlacedRequest {
 }
 
 /** What happens to a request, in the order of the runtime (`exchange/dispatch.ts`, and its codecs before that). */
-export function decide(place: Place, request: PlacedRequest): Decision {
-  const { route } = place;
+export function decide(match: RouteMatch, request: MatchedRequest): Decision {
+  const { route } = match;
   if (request.method === "CONNECT") return error(CONNECT_REFUSAL.status);
   if (request.method === "TRACE") return error(TRACE_REFUSAL.status);
   if (route === undefined) return error(404);
   if (isBodyTooLong(request.bodyBytes, route.requestBodyBytesMax)) return error(413);
-  return decided(place, request, route, route.action);
+  return decided(match, request, route, route.action);
 }
 
 const error = (status: number): Decision => ({ kind: "error", status });
 
 function decided<T extends ActionConfig["type"]>(
-  place: Place,
-  request: PlacedRequest,
+  match: RouteMatch,
+  request: MatchedRequest,
   route: RouteConfig,
   action: ActionOf<T>,
 ): Decision {
-  return (DECISIONS[action.type as T] as Decisions[T])(place, request, route, action);
+  return (DECISIONS[action.type as T] as Decisions[T])(match, request, route, action);
 }
 
 type Decisions = {
   readonly [T in ActionConfig["type"]]: (
-    place: Place,
-    request: PlacedRequest,
+    match: RouteMatch,
+    request: MatchedRequest,
     route: RouteConfig,
     action: ActionOf<T>,
   ) => Decision;

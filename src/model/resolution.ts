@@ -23,7 +23,7 @@ import {
   type VirtualServerConfig,
   withinRanges,
 } from "./index.js";
-import { decide, type Place, Places } from "./decision.js";
+import { decide, type RouteMatch, RequestMatcher } from "./decision.js";
 import { type ServerChance, serverChances } from "./config/serverChances.js";
 import { isWrite } from "./config/writes.js";
 
@@ -52,7 +52,7 @@ export interface TestRequest {
 }
 
 /** What answers a request, and how it answers. */
-export type Resolution = ResolutionPlace & ResolutionOutcome;
+export type Resolution = ResolutionMatch & ResolutionOutcome;
 
 /** How a request is answered; `kind` tells which fields there are. */
 export type ResolutionOutcome =
@@ -88,7 +88,7 @@ export type ResolutionOutcome =
     };
 
 /** What answers a request: fields of every resolution. */
-export interface ResolutionPlace {
+export interface ResolutionMatch {
   /** Name of the listener that takes it. */
   readonly listener: string;
   /** Name of the virtual server that answers. */
@@ -113,16 +113,16 @@ export const EXAMPLE_CLIENT = "198.51.100.7";
 export function resolution(config: ProxyConfig, request: TestRequest | string): Resolution {
   const asked = withDefaults(typeof request === "string" ? { url: request } : request);
   const url = splitUrl(asked.url);
-  const places = new Places(config);
+  const matcher = new RequestMatcher(config);
   const listener =
-    places.listener(url.scheme, url.authority, asked.listener) ?? noListener(config, url, asked);
-  const place = places.find(listener, url.authority, url.target);
-  if (place === undefined) {
+    matcher.listener(url.scheme, url.authority, asked.listener) ?? noListener(config, url, asked);
+  const match = matcher.match(listener, url.authority, url.target);
+  if (match === undefined) {
     const { clientAddress } = asked;
-    const server = places.defaultServer(listener);
-    return { ...placeOf(listener, server, undefined), clientAddress, kind: "error", status: 400 };
+    const server = matcher.defaultServer(listener);
+    return { ...matchOf(listener, server, undefined), clientAddress, kind: "error", status: 400 };
   }
-  return answer({ ...place, config, asked, client: clientOf(config, asked), url });
+  return answer({ ...match, config, asked, client: clientOf(config, asked), url });
 }
 
 type AskedRequest = TestRequest & Required<Pick<TestRequest, "method" | "clientAddress">>;
@@ -150,7 +150,7 @@ function clientOf({ trustedProxies, clientAddressField }: ProxyConfig, asked: As
   return { clientAddress: named, forwardedBy: named === address ? undefined : address, trusted: true };
 }
 
-interface Routed extends Place {
+interface Routed extends RouteMatch {
   readonly config: ProxyConfig;
   readonly asked: AskedRequest;
   readonly client: Client;
@@ -159,10 +159,10 @@ interface Routed extends Place {
 
 function answer(routed: Routed): Resolution {
   const { clientAddress } = routed.client;
-  const place = { ...placeOf(routed.listener, routed.server, routed.route), clientAddress };
+  const match = { ...matchOf(routed.listener, routed.server, routed.route), clientAddress };
   const found = unpaged(routed);
   const page = found.kind === "error" ? pageOf(routed, found.status) : undefined;
-  return { ...place, ...found, ...(page === undefined ? {} : { page }) };
+  return { ...match, ...found, ...(page === undefined ? {} : { page }) };
 }
 
 /** What answers, whichever page an error has. */
@@ -191,11 +191,11 @@ function pageOf({ server, asked }: Routed, status: number): Page {
   return "file" in page ? { file: page.file } : { html: page.html };
 }
 
-function placeOf(
+function matchOf(
   listener: ListenerConfig,
   server: VirtualServerConfig,
   route: RouteConfig | undefined,
-): Omit<ResolutionPlace, "clientAddress"> {
+): Omit<ResolutionMatch, "clientAddress"> {
   const rules = [...responseFieldRules(server, route, listener.protocol)];
   return {
     listener: listener.name,

@@ -2,5 +2,5 @@ export { type SynthesizedFile, synthesizedFile, synthesizedFiles } from "./files
 export { renderProxyConfig } from "./proxyConfig.js";
 export { type RenderedGraph, renderGraph, renderRoutes } from "./review.js";
 export type { ServerChance } from "../model/config/serverChances.js";
-export type { ResolutionOutcome, ResolutionPlace, Resolution, TestRequest } from "../model/resolution.js";
+export type { ResolutionOutcome, ResolutionMatch, Resolution, TestRequest } from "../model/resolution.js";
 export { resolve, resolveAs } from "./request.js";
