@@ -44,8 +44,8 @@ export const CONTENT_BYTES_MAX = 512 * 1024;
  *
  * The entity tag is strong: inode and time of the last change, which no program can set back, distinguish all contents
  * except those within one tick of the file system's clock, and during that tick each check gets its own tag. Dates
- * distinguish only seconds. So a date never names a second that is not over: no client can then have one for a content
- * that was replaced within that second (RFC 9110, 8.8.2.2).
+ * distinguish only seconds. So a date never names a second that is not over, by the file system's clock, which lags behind
+ * by a tick: no client can then have one for a content that was replaced within that second (RFC 9110, 8.8.2.2).
  */
 export function describeFile(
   path: string,
@@ -56,7 +56,7 @@ export function describeFile(
   coding?: ContentCoding,
 ): StaticFile {
   const modifiedSecond = Math.floor(Number(stats.mtimeMs) / 1000);
-  const lastFullSecond = Math.floor(checkedAt / 1000) - 1;
+  const lastFullSecond = Math.floor((checkedAt - tickMs(stats)) / 1000) - 1;
   const named = new Date(Math.min(modifiedSecond, lastFullSecond) * 1000).toUTCString();
   const ticked = checkedAt - Number(stats.ctimeMs) > tickMs(stats);
   const settled = ticked && (modifiedSecond <= lastFullSecond || Number(stats.mtimeMs) > checkedAt);
