@@ -11,7 +11,7 @@ import {
 } from "../src/model/index.js";
 import type { LoggedExchange } from "../src/runtime/exchange/exchange.js";
 import { WorkerCounts } from "../src/runtime/counting/workerCounts.js";
-import { isRegistered } from "../src/runtime/exchange/reasonPhrases.js";
+import { isRegistered } from "../src/runtime/dispatch/reasonPhrases.js";
 import { ChunkDecoder } from "../src/runtime/codec/http1/chunkDecoder.js";
 import type { Head } from "../src/runtime/codec/http1/fields.js";
 import { HeadReader } from "../src/runtime/codec/http1/headReader.js";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import * as tls from "node:tls";
 import { formatProblem, parseConfig, type ProxyConfigInput, type RouteInput } from "../src/model/index.js";
 import { compileResponseFields } from "../src/runtime/exchange/responseFields.js";
-import { type DispatchedExchange, Dispatcher } from "../src/runtime/exchange/dispatch.js";
+import { type DispatchedExchange, Dispatcher } from "../src/runtime/dispatch/dispatch.js";
 import type {
   BodySink,
   Exchange,

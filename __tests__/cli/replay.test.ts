@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import fc from "../../testkit/property.js";
 import { run } from "../../src/cli/program.js";
-import { NO_REQUEST, readLogLine } from "../../src/diagnosis/accessLogLine.js";
-import { shownText } from "../../src/diagnosis/replayTexts.js";
+import { NO_REQUEST, readLogLine } from "../../src/host/diagnosis/accessLogLine.js";
+import { shownText } from "../../src/host/diagnosis/replayTexts.js";
 import type { RouteInput } from "../../src/model/index.js";
 
 /** `portico replay`: logs in, differences out. Whether they are true is tested by `proof/replay`. */

@@ -29,7 +29,7 @@ import { pageOf } from "../../src/runtime/acme/acmeClient.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
 import { type AcmeHost, LEFT, type WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
-import type { Challenge } from "../../src/runtime/exchange/challenge.js";
+import type { Challenge } from "../../src/runtime/dispatch/challenge.js";
 import * as der from "../../src/runtime/tls/der.js";
 import { Order } from "../../src/runtime/acme/order.js";
 import {

@@ -5,7 +5,7 @@ import { foldedStatus, methodIndex, methodLabel } from "../../src/runtime/counti
 import type { Counted } from "../../src/runtime/counting/requestCounts.js";
 import { Slots } from "../../src/runtime/counting/slots.js";
 import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
-import { isRegistered } from "../../src/runtime/exchange/reasonPhrases.js";
+import { isRegistered } from "../../src/runtime/dispatch/reasonPhrases.js";
 
 const SERVER = { name: "site" } as VirtualServerConfig;
 const ROUTE = { name: "files", path: "/files" } as RouteConfig;

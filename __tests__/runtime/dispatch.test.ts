@@ -1,6 +1,6 @@
 import { coarseNow, sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
-import { Faults } from "../../src/runtime/exchange/workerContext.js";
-import { httpDate } from "../../src/runtime/exchange/httpDate.js";
+import { Faults } from "../../src/runtime/dispatch/workerContext.js";
+import { httpDate } from "../../src/runtime/dispatch/httpDate.js";
 import { repeatedField, SINGLE_FIELDS } from "../../src/runtime/codec/request.js";
 import { startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { FakeExchange, fakeRoute, type LoggedError } from "../../testkit/fakeExchange.js";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
 import { join } from "node:path";
-import { respondError, serverHeader } from "../../src/runtime/exchange/errorPages.js";
-import { reasonPhrase } from "../../src/runtime/exchange/reasonPhrases.js";
+import { respondError, serverHeader } from "../../src/runtime/dispatch/errorPages.js";
+import { reasonPhrase } from "../../src/runtime/dispatch/reasonPhrases.js";
 import { VERSION } from "../../src/model/version.js";
 import { FakeExchange, type FakeOptions, type FakeRequest } from "../../testkit/fakeExchange.js";
 

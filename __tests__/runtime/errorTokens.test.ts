@@ -4,7 +4,7 @@ import type * as net from "node:net";
 import { join } from "node:path";
 import { ERROR_TOKENS, type ErrorToken } from "../../src/model/errorTokens.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
-import { NO_PAUSES } from "../../src/runtime/exchange/pauses.js";
+import { NO_PAUSES } from "../../src/runtime/dispatch/pauses.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
 import { socketFailed } from "../../src/runtime/upstream/failures.js";
 import type { UpstreamTls } from "../../src/runtime/upstream/upstreamTls.js";

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerConfig, ProxyConfig } from "../../src/model/index.js";
 import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
-import { Faults, type WorkerContext } from "../../src/runtime/exchange/workerContext.js";
+import { Faults, type WorkerContext } from "../../src/runtime/dispatch/workerContext.js";
 import { clientInfo, type Endpoints } from "../../src/runtime/listen/clientInfo.js";
 import { ConnectionGate } from "../../src/runtime/listen/gate.js";
 import { type Acceptor, ListenerServer } from "../../src/runtime/listen/listener.js";

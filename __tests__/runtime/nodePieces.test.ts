@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Evidence } from "../../src/diagnosis/evidence.js";
-import { diagnose } from "../../src/diagnosis/rows.js";
+import type { Evidence } from "../../src/host/diagnosis/evidence.js";
+import { diagnose } from "../../src/host/diagnosis/rows.js";
 import { parseConfig } from "../../src/model/index.js";
 import { piecesText, switchedOff, WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
 import { KNOWN_VERSIONS } from "../../src/runtime/sockets/node/probe.js";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { setTimeout as pass } from "node:timers/promises";
-import type { PauseOrder } from "../../src/runtime/exchange/pauses.js";
+import type { PauseOrder } from "../../src/runtime/dispatch/pauses.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Session.js";
 import { type Accepted, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";

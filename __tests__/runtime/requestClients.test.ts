@@ -3,7 +3,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProto
 import { FakeExchange } from "../../testkit/fakeExchange.js";
 import { answering, connectTo, isComplete, RawUpstream } from "../../testkit/peers.js";
 import type { RouteInput } from "../../src/model/index.js";
-import { RequestClients } from "../../src/runtime/exchange/dispatch.js";
+import { RequestClients } from "../../src/runtime/dispatch/dispatch.js";
 
 /** Who a request is from, and what it may say about that, over every protocol and on the wire to the upstream. */
 

@@ -44,6 +44,6 @@ test("a GET crosses 14 borders between rooms, from accept to its log line", asyn
   await upstream.close();
   const path = passed(["listen", "server", ...stacks.sent!, ...stacks.logged!]);
   expect(path.join(" ")).toBe(
-    "listen server sockets server exchange actions upstream actions upstream sockets upstream actions server exchange logs",
+    "listen server sockets server dispatch actions upstream actions upstream sockets upstream actions server dispatch logs",
   );
 });

@@ -2,8 +2,8 @@ import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { eventually } from "../../testkit/waiting.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import type { Counts } from "../../src/runtime/counting/counts.js";
-import type { PauseOrder } from "../../src/runtime/exchange/pauses.js";
-import type { SeenTransfers } from "../../src/runtime/exchange/transfers.js";
+import type { PauseOrder } from "../../src/runtime/dispatch/pauses.js";
+import type { SeenTransfers } from "../../src/runtime/dispatch/transfers.js";
 import type { ListedServer } from "../../src/runtime/supervisor/listedUpstreams.js";
 import { ServedOverview } from "../../src/runtime/supervisor/servedOverview.js";
 

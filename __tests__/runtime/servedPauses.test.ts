@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pass } from "node:timers/promises";
-import type { PauseOrder, SeenPauses } from "../../src/runtime/exchange/pauses.js";
+import type { PauseOrder, SeenPauses } from "../../src/runtime/dispatch/pauses.js";
 import { Queue } from "../../src/runtime/queue.js";
 import { ServedPauses } from "../../src/runtime/supervisor/servedPauses.js";
 

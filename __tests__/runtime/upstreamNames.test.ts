@@ -4,7 +4,7 @@ import type { LookupAddress } from "node:dns";
 import type { ServerConfig } from "../../src/model/index.js";
 import { connect } from "node:net";
 import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
-import { Faults } from "../../src/runtime/exchange/workerContext.js";
+import { Faults } from "../../src/runtime/dispatch/workerContext.js";
 import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";

@@ -53,10 +53,10 @@ test.each([
   ["a layer that is none of its business", "src/constructs/host.ts", "src/runtime/index.ts"],
   [
     "a folder above in its layer",
-    "src/runtime/exchange/dispatch.ts",
+    "src/runtime/dispatch/dispatch.ts",
     "src/runtime/server/http1Connection.ts",
   ],
-  ["a folder that the order does not name", "src/runtime/exchange/dispatch.ts", "src/runtime/new/a.ts"],
+  ["a folder that the order does not name", "src/runtime/dispatch/dispatch.ts", "src/runtime/new/a.ts"],
   ["what its own index shows", "src/model/config/router.ts", "src/model/index.ts"],
   ["the tests", "testkit/peers.ts", "__tests__/tidy/layers.ts"],
   ["one proof from the kit of all", "testkit/peers.ts", "proof/hostile/stage.ts"],
@@ -87,10 +87,10 @@ test("only constructs, kubernetes, testing and main.ts import cdktf; model and r
   expect(impure).toEqual([]);
 });
 
-test("only src/asOwner touches the application's trees", () => {
-  const apart = ["src/applicationSettings/databaseOverrides.ts"];
+test("only src/host/asOwner touches the application's trees", () => {
+  const apart = ["src/host/applicationSettings/databaseOverrides.ts"];
   const concerned =
-    /^src\/(?:applicationSettings\/|diagnosis\/(?:tree|image)|activation\/(?:settingsEdits|treeModes))/;
+    /^src\/host\/(?:applicationSettings\/|diagnosis\/(?:tree|image)|activation\/(?:settingsEdits|treeModes))/;
   const touching = /^node:(?:fs|child_process)|systemctl|runtime\/load\/files/;
   const wrong = sources
     .filter(({ path }) => concerned.test(path) && !apart.includes(path))

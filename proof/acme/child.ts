@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { Issued, WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
-import type { Challenge } from "../../src/runtime/exchange/challenge.js";
+import type { Challenge } from "../../src/runtime/dispatch/challenge.js";
 import type { Responder } from "./responder.js";
 
 /** `killedProcess.ts` as one file. */

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import * as tls from "node:tls";
 import type { AcmeHost, Issued } from "../../src/runtime/acme/acmeHost.js";
-import type { Challenge } from "../../src/runtime/exchange/challenge.js";
+import type { Challenge } from "../../src/runtime/dispatch/challenge.js";
 import type { TestCa } from "./ca.js";
 
 /** What the master and its workers do for the engine: answers challenges, and takes what was issued. */

@@ -7,7 +7,7 @@ import * as tls from "node:tls";
 import "../../build/reflectMetadata.js";
 import * as x509 from "@peculiar/x509";
 import { run } from "../../src/cli/program.js";
-import { diagnose } from "../../src/diagnosis/rows.js";
+import { diagnose } from "../../src/host/diagnosis/rows.js";
 import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/model/index.js";
 import { loadConfig, loadedStateOf } from "../../src/runtime/load/loadConfig.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";

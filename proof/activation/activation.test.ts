@@ -19,7 +19,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { ActivationFailed, editByHand, planByHand, recoverHost } from "../../src/activation/index.js";
+import { ActivationFailed, editByHand, planByHand, recoverHost } from "../../src/host/activation/index.js";
 import {
   type DeploymentInput,
   type Problem,
@@ -27,7 +27,7 @@ import {
   type ProxyConfigInput,
 } from "../../src/model/index.js";
 import { applicationSettingsFiles, applicationSettingsValues } from "../../src/applications/index.js";
-import type { SettingsSource } from "../../src/applicationSettings/index.js";
+import type { SettingsSource } from "../../src/host/applicationSettings/index.js";
 import { siteConfig } from "../../testkit/siteConfig.js";
 import { blobsOf, CONFIG, document, KEY, sha256, Site, type SiteFiles, siteFiles } from "./site.js";
 import { nextEvent } from "../../testkit/waiting.js";

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { awaitCertificates } from "../../src/activation/certificates.js";
-import type { Store } from "../../src/activation/store.js";
+import { awaitCertificates } from "../../src/host/activation/certificates.js";
+import type { Store } from "../../src/host/activation/store.js";
 import type { Deployment, Problem } from "../../src/model/index.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 import { ControlServer } from "../../src/runtime/supervisor/control.js";

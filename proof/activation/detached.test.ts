@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runDetached } from "../../src/activation/index.js";
-import { RECORDS } from "../../src/activation/detached.js";
+import { runDetached } from "../../src/host/activation/index.js";
+import { RECORDS } from "../../src/host/activation/detached.js";
 
 /** A command that goes on without its caller; with systemd as a unit, without it as a session of its own. */
 

@@ -26,7 +26,7 @@ import {
   removeLinkedIfEmpty,
   removeTree,
   temporaryOf,
-} from "../../src/activation/durableFiles.js";
+} from "../../src/host/activation/durableFiles.js";
 
 /** Changes to the disk: what is there afterwards, also when they fail. In which order they get there is in kill.test.ts. */
 

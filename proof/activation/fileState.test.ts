@@ -12,7 +12,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { differences, type FileState, hashOf, observe, sameState } from "../../src/activation/fileState.js";
+import {
+  differences,
+  type FileState,
+  hashOf,
+  observe,
+  sameState,
+} from "../../src/host/activation/fileState.js";
 
 /** What is at a path, and how two states differ. */
 

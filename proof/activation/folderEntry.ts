@@ -1,4 +1,4 @@
-import { activate, deactivate } from "../../src/activation/index.js";
+import { activate, deactivate } from "../../src/host/activation/index.js";
 
 /**
  * `portico activate` and `portico deactivate` below a folder, without the command line, which would take most of the time

@@ -9,7 +9,7 @@ import {
   recoverHost,
   runDetached,
   seeDrift,
-} from "../../src/activation/index.js";
+} from "../../src/host/activation/index.js";
 import { run } from "../../src/cli/program.js";
 import { ProblemError } from "../../src/model/index.js";
 

@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { type GoodState } from "../../src/activation/store.js";
+import { type GoodState } from "../../src/host/activation/store.js";
 import { type DeploymentIdentity, ProblemError } from "../../src/model/index.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "./site.js";
 

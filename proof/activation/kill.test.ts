@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
-import { recoverHost } from "../../src/activation/index.js";
+import { recoverHost } from "../../src/host/activation/index.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { applicationSettingsFiles, applicationSettingsValues } from "../../src/applications/index.js";
 import { Random, SEED } from "../../testkit/random.js";

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { withLock } from "../../src/activation/lock.js";
+import { withLock } from "../../src/host/activation/lock.js";
 import { nextEvent } from "../../testkit/waiting.js";
 
 /** The lock that only one activation has: what its file says, and how long it is waited for. */

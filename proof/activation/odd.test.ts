@@ -1,10 +1,10 @@
-import { bootUnit } from "../../src/activation/bootUnit.js";
-import { canDetach } from "../../src/activation/index.js";
-import { foreignDirectories, isOfUnit } from "../../src/activation/preconditions.js";
-import { admits } from "../../src/activation/firewallRules.js";
-import { openStore } from "../../src/activation/store.js";
-import { statusOf } from "../../src/activation/systemctl.js";
-import { shownUnit } from "../../src/diagnosis/shownUnits.js";
+import { bootUnit } from "../../src/host/activation/bootUnit.js";
+import { canDetach } from "../../src/host/activation/index.js";
+import { foreignDirectories, isOfUnit } from "../../src/host/activation/preconditions.js";
+import { admits } from "../../src/host/activation/firewallRules.js";
+import { openStore } from "../../src/host/activation/store.js";
+import { statusOf } from "../../src/host/activation/systemctl.js";
+import { shownUnit } from "../../src/host/diagnosis/shownUnits.js";
 import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
@@ -18,7 +18,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
-import { formatMode, makeModes, mergeModes, planModes, undoModes } from "../../src/activation/treeModes.js";
+import {
+  formatMode,
+  makeModes,
+  mergeModes,
+  planModes,
+  undoModes,
+} from "../../src/host/activation/treeModes.js";
 import type { Deployment } from "../../src/model/index.js";
 import { sha256, Site } from "./site.js";
 

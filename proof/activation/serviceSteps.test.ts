@@ -1,12 +1,12 @@
-import { previewOf } from "../../src/activation/preview.js";
+import { previewOf } from "../../src/host/activation/preview.js";
 import {
   formatStep,
   serviceSteps,
   type Situation,
   type Stale,
   type WantedUnit,
-} from "../../src/activation/serviceSteps.js";
-import type { UnitStatus } from "../../src/activation/systemctl.js";
+} from "../../src/host/activation/serviceSteps.js";
+import type { UnitStatus } from "../../src/host/activation/systemctl.js";
 import { daemonsOf } from "../../src/applications/index.js";
 import type { FileRole } from "../../src/model/index.js";
 

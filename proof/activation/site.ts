@@ -18,7 +18,7 @@ import {
   type ActivationOptions,
   deactivate,
   type Deactivated,
-} from "../../src/activation/index.js";
+} from "../../src/host/activation/index.js";
 import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import type { DeploymentInput, FileRole, Problem } from "../../src/model/index.js";
 import { issue, type Issued } from "../../testkit/certificates.js";

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
+import { applyEdits, planSettings } from "../../src/host/applicationSettings/index.js";
 import { APPLICATIONS, type PublicPlace } from "../../src/applications/index.js";
 import { renderSettings } from "../../src/render/index.js";
 

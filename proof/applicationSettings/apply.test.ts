@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
-import { temporaryBeside } from "../../src/asOwner/ownerFile.js";
+import { temporaryBeside } from "../../src/host/asOwner/ownerFile.js";
 import { run } from "../../src/cli/program.js";
 import type { DeploymentInput, SettingsFile } from "../../src/model/index.js";
-import { HIDDEN } from "../../src/applicationSettings/diff.js";
-import { readFound, replaceFiles } from "../../src/applicationSettings/files.js";
-import { applyEdits, planSettings, revertChanges } from "../../src/applicationSettings/index.js";
+import { HIDDEN } from "../../src/host/applicationSettings/diff.js";
+import { readFound, replaceFiles } from "../../src/host/applicationSettings/files.js";
+import { applyEdits, planSettings, revertChanges } from "../../src/host/applicationSettings/index.js";
 import { evaluate, wantedFiles } from "./oracle.js";
 
 /** `portico settings` on the files of a host below a folder, as root. */

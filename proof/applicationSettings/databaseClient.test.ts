@@ -2,7 +2,7 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { descriptorsOf } from "../../testkit/processes.js";
-import { type DatabaseAccess, readOverrides } from "../../src/applicationSettings/index.js";
+import { type DatabaseAccess, readOverrides } from "../../src/host/applicationSettings/index.js";
 
 /** How the database's command-line client is called, and what is made of what it says. */
 

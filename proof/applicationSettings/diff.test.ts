@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import fc from "../../testkit/property.js";
 import { SEED } from "../../testkit/random.js";
-import { unifiedDiff } from "../../src/applicationSettings/diff.js";
-import { applySplices, insertLines, type Splice } from "../../src/applicationSettings/textEdit.js";
+import { unifiedDiff } from "../../src/host/applicationSettings/diff.js";
+import { applySplices, insertLines, type Splice } from "../../src/host/applicationSettings/textEdit.js";
 
 /** What `portico settings apply --dry-run` shows, beside what Python's difflib makes of the same two texts. */
 

@@ -1,9 +1,9 @@
 import fc from "../../testkit/property.js";
-import type { ItemChange } from "../../src/applicationSettings/edit.js";
-import { editEnv } from "../../src/applicationSettings/envFile.js";
-import { revertEnv } from "../../src/applicationSettings/envRevert.js";
-import { secretEnvLines } from "../../src/applicationSettings/secretLines.js";
-import { applySplices } from "../../src/applicationSettings/textEdit.js";
+import type { ItemChange } from "../../src/host/applicationSettings/edit.js";
+import { editEnv } from "../../src/host/applicationSettings/envFile.js";
+import { revertEnv } from "../../src/host/applicationSettings/envRevert.js";
+import { secretEnvLines } from "../../src/host/applicationSettings/secretLines.js";
+import { applySplices } from "../../src/host/applicationSettings/textEdit.js";
 import type { EnvItem } from "../../src/model/index.js";
 import { SEED } from "../../testkit/random.js";
 import { READERS } from "./envReaders.js";

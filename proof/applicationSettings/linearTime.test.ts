@@ -1,13 +1,13 @@
-import { unifiedDiff } from "../../src/applicationSettings/diff.js";
-import { editEnv } from "../../src/applicationSettings/envFile.js";
-import { editIni } from "../../src/applicationSettings/iniFile.js";
+import { unifiedDiff } from "../../src/host/applicationSettings/diff.js";
+import { editEnv } from "../../src/host/applicationSettings/envFile.js";
+import { editIni } from "../../src/host/applicationSettings/iniFile.js";
 import {
   secretEnvLines,
   secretIniLines,
   secretPythonLines,
-} from "../../src/applicationSettings/secretLines.js";
-import { editPython } from "../../src/applicationSettings/pythonFile.js";
-import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
+} from "../../src/host/applicationSettings/secretLines.js";
+import { editPython } from "../../src/host/applicationSettings/pythonFile.js";
+import { revertPython } from "../../src/host/applicationSettings/pythonRevert.js";
 import { cpuMs, pumped } from "../../testkit/growth.js";
 import { HOST_PORT, URL_ITEM, WEB_ITEMS } from "./oracle.js";
 

@@ -1,4 +1,4 @@
-import { editPython } from "../../src/applicationSettings/pythonFile.js";
+import { editPython } from "../../src/host/applicationSettings/pythonFile.js";
 import { evaluate, WEB_ITEMS } from "./oracle.js";
 
 /** Values that stand in the settings file, as `portico settings show` has them; Python says what they are. */

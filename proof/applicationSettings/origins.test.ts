@@ -1,5 +1,5 @@
-import { applySplices } from "../../src/applicationSettings/textEdit.js";
-import { editPython } from "../../src/applicationSettings/pythonFile.js";
+import { applySplices } from "../../src/host/applicationSettings/textEdit.js";
+import { editPython } from "../../src/host/applicationSettings/pythonFile.js";
 import { evaluate, WEB_ITEMS } from "./oracle.js";
 import { cpuMs } from "../../testkit/growth.js";
 

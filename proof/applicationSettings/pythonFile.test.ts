@@ -1,8 +1,8 @@
 import fc from "../../testkit/property.js";
-import { applySplices } from "../../src/applicationSettings/textEdit.js";
-import { editPython } from "../../src/applicationSettings/pythonFile.js";
-import { scanPython } from "../../src/applicationSettings/python/tokens.js";
-import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
+import { applySplices } from "../../src/host/applicationSettings/textEdit.js";
+import { editPython } from "../../src/host/applicationSettings/pythonFile.js";
+import { scanPython } from "../../src/host/applicationSettings/python/tokens.js";
+import { revertPython } from "../../src/host/applicationSettings/pythonRevert.js";
 import { ELSEWHERE, evaluate, type Evaluated, WEB_ITEMS } from "./oracle.js";
 import { SEED } from "../../testkit/random.js";
 

@@ -1,5 +1,5 @@
-import type { ItemChange } from "../../src/applicationSettings/edit.js";
-import { revertPython } from "../../src/applicationSettings/pythonRevert.js";
+import type { ItemChange } from "../../src/host/applicationSettings/edit.js";
+import { revertPython } from "../../src/host/applicationSettings/pythonRevert.js";
 
 /** Edits of a Python module are taken back, whatever was done to the file meanwhile. */
 

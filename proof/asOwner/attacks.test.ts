@@ -6,16 +6,16 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
 import { buildBundle } from "../../build/bundle.js";
-import { identityOf } from "../../src/asOwner/acting.js";
-import { asOwner, ownerProgram } from "../../src/asOwner/asOwner.js";
-import { temporaryBeside } from "../../src/asOwner/ownerFile.js";
-import { changeModes, checkTrees } from "../../src/diagnosis/treePermissions.js";
-import { findImageFile } from "../../src/diagnosis/imageFile.js";
-import { planModes } from "../../src/activation/treeModes.js";
-import { planEdits } from "../../src/activation/settingsEdits.js";
-import { Store } from "../../src/activation/store.js";
+import { identityOf } from "../../src/host/asOwner/acting.js";
+import { asOwner, ownerProgram } from "../../src/host/asOwner/asOwner.js";
+import { temporaryBeside } from "../../src/host/asOwner/ownerFile.js";
+import { changeModes, checkTrees } from "../../src/host/diagnosis/treePermissions.js";
+import { findImageFile } from "../../src/host/diagnosis/imageFile.js";
+import { planModes } from "../../src/host/activation/treeModes.js";
+import { planEdits } from "../../src/host/activation/settingsEdits.js";
+import { Store } from "../../src/host/activation/store.js";
 import type { Deployment, Problem } from "../../src/model/index.js";
-import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
+import { applyEdits, planSettings } from "../../src/host/applicationSettings/index.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "../activation/site.js";
 import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
@@ -51,7 +51,7 @@ beforeAll(async () => {
     refuseDebugger();
     void runAsOwner(process.argv.slice(3));`;
   await build({
-    stdin: { contents, resolveDir: join(__dirname, "../../src/asOwner") },
+    stdin: { contents, resolveDir: join(__dirname, "../../src/host/asOwner") },
     outfile: childAlone,
     bundle: true,
     platform: "node",
@@ -795,7 +795,7 @@ test("a child is asked once, in a session of its own, and knows nothing of us bu
       const isLeader = ${session} === String(pid);
       fs.writeFileSync(${JSON.stringify(at("said"))},
         JSON.stringify({ input, env, args: argv.slice(2), cwd: process.cwd(), isLeader }));
-      console.log(JSON.stringify({ answer: null }));`,
+      console.log(JSON.stringify({ response: null }));`,
     );
     const backup = Number(execFileSync("id", ["-u", "backup"]).toString());
     const groups = execFileSync("id", ["-G", "backup"]).toString().trim().split(" ");

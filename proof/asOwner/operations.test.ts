@@ -3,19 +3,19 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
 import { descriptorsOf } from "../../testkit/processes.js";
-import { type Acting, actingOn, identityOf } from "../../src/asOwner/acting.js";
-import { runAsOwner } from "../../src/asOwner/child.js";
-import { findImage } from "../../src/asOwner/imageSearch.js";
-import { described } from "../../src/asOwner/treeFindings.js";
-import { type TreeTask, realPathOf, walkTrees, type WalkRequest } from "../../src/asOwner/treeWalk.js";
-import { entriesIn } from "../../src/asOwner/entries.js";
-import { changeModes, type ModeChange } from "../../src/asOwner/modes.js";
+import { type Acting, actingOn, identityOf } from "../../src/host/asOwner/acting.js";
+import { runAsOwner } from "../../src/host/asOwner/child.js";
+import { findImage } from "../../src/host/asOwner/imageSearch.js";
+import { described } from "../../src/host/asOwner/treeFindings.js";
+import { type TreeTask, realPathOf, walkTrees, type WalkRequest } from "../../src/host/asOwner/treeWalk.js";
+import { entriesIn } from "../../src/host/asOwner/entries.js";
+import { changeModes, type ModeChange } from "../../src/host/asOwner/modes.js";
 import {
   readOwnerFile,
   replaceOwnerFile,
   sweepBeside,
   temporaryBeside,
-} from "../../src/asOwner/ownerFile.js";
+} from "../../src/host/asOwner/ownerFile.js";
 import { ProblemError } from "../../src/model/index.js";
 import { mountAs } from "./fuse.js";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CERTIFICATE_QUESTIONS } from "../../src/diagnosis/certificateRows.js";
-import type { Evidence } from "../../src/diagnosis/evidence.js";
+import { CERTIFICATE_QUESTIONS } from "../../src/host/diagnosis/certificateRows.js";
+import type { Evidence } from "../../src/host/diagnosis/evidence.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 
 /** Which row of `doctor` names a failure of an authority; proof/acme has the failures themselves. */

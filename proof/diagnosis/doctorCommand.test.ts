@@ -2,10 +2,10 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
+import { applyEdits, planSettings } from "../../src/host/applicationSettings/index.js";
 import { run } from "../../src/cli/program.js";
 import { fileSyncTrees } from "../../src/applications/index.js";
-import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
 import { deploymentOf } from "../../testkit/deployment.js";

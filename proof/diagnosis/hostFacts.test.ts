@@ -9,12 +9,12 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { issue } from "../../testkit/certificates.js";
-import { run } from "../../src/diagnosis/command.js";
-import { isElsewhere, isOpen, translatedTo, unitsOf } from "../../src/diagnosis/hostFacts.js";
-import { probe } from "../../src/diagnosis/probe.js";
+import { run } from "../../src/host/diagnosis/command.js";
+import { isElsewhere, isOpen, translatedTo, unitsOf } from "../../src/host/diagnosis/hostFacts.js";
+import { probe } from "../../src/host/diagnosis/probe.js";
 import { sourceTo } from "../../src/runtime/load/ownAddress.js";
-import { hasStartLinks, showUnits, shownUnit, startsWithHost } from "../../src/diagnosis/shownUnits.js";
-import { scarceSpace } from "../../src/diagnosis/space.js";
+import { hasStartLinks, showUnits, shownUnit, startsWithHost } from "../../src/host/diagnosis/shownUnits.js";
+import { scarceSpace } from "../../src/host/diagnosis/space.js";
 import { nextEvent } from "../../testkit/waiting.js";
 
 /** What is found out about this machine, piece by piece. */

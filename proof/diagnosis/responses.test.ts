@@ -1,4 +1,4 @@
-import { causeOfResponse, causeOfFailure } from "../../src/diagnosis/causes.js";
+import { causeOfResponse, causeOfFailure } from "../../src/host/diagnosis/causes.js";
 import {
   answeredByUpstream,
   type Expectation,
@@ -14,15 +14,15 @@ import {
   type ReceivedResponse,
   serverField,
   status,
-} from "../../src/diagnosis/expectation.js";
+} from "../../src/host/diagnosis/expectation.js";
 import {
   type ExpectedResponse,
   expectedResponses,
   type ExpectedResponsesOptions,
   mainName,
-} from "../../src/diagnosis/expectedResponses.js";
-import { formatChecked, judge } from "../../src/diagnosis/liveCheck.js";
-import { judgeOverrides } from "../../src/diagnosis/storedSettings.js";
+} from "../../src/host/diagnosis/expectedResponses.js";
+import { formatChecked, judge } from "../../src/host/diagnosis/liveCheck.js";
+import { judgeOverrides } from "../../src/host/diagnosis/storedSettings.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { problem, type ProxyConfigInput } from "../../src/model/index.js";
 import { type SiteOptions, siteConfig } from "../../testkit/siteConfig.js";

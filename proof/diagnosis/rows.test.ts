@@ -1,9 +1,14 @@
-import type { Evidence, Finding, PublicAddress, SeenUpstreamServer } from "../../src/diagnosis/evidence.js";
-import type { ReceivedResponse } from "../../src/diagnosis/expectation.js";
-import { judge } from "../../src/diagnosis/liveCheck.js";
-import type { ProbeOutcome } from "../../src/diagnosis/probe.js";
-import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
-import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import type {
+  Evidence,
+  Finding,
+  PublicAddress,
+  SeenUpstreamServer,
+} from "../../src/host/diagnosis/evidence.js";
+import type { ReceivedResponse } from "../../src/host/diagnosis/expectation.js";
+import { judge } from "../../src/host/diagnosis/liveCheck.js";
+import type { ProbeOutcome } from "../../src/host/diagnosis/probe.js";
+import { diagnose, unreadable } from "../../src/host/diagnosis/rows.js";
+import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { type DeploymentInput, problem } from "../../src/model/index.js";
 import { siteConfig } from "../../testkit/siteConfig.js";
 import { deploymentOf } from "../../testkit/deployment.js";

@@ -2,7 +2,7 @@ import { execFileSync, spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { changeModes, checkTrees } from "../../src/diagnosis/treePermissions.js";
+import { changeModes, checkTrees } from "../../src/host/diagnosis/treePermissions.js";
 
 /** Permissions of trees (service 2.8) on real trees; what others may read is asked of a user that is nobody. */
 

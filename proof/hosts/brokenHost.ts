@@ -1,4 +1,4 @@
-import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { BREAKAGES, patternOf, SERVICES } from "./breakages.js";
 import { FileSyncHost, PORTICO } from "./fileSyncHost.js";
 

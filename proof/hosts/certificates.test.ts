@@ -1,5 +1,5 @@
 import { terraformIsHere } from "../terraform/workspace.js";
-import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { Deployment } from "./deploy/deployment.js";
 import { HostCa, TOKEN } from "./deploy/hostCa.js";
 import { differences, hostTree } from "./deploy/hostTree.js";

@@ -1,4 +1,4 @@
-import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { type DeploymentInput, INCOMING_DIRECTORY } from "../../src/model/index.js";
 import { DESTROYS, patternOf } from "./breakages.js";
 import { type Diagnosis, diagnosis, DOCTOR, failed, notServed } from "./brokenHost.js";

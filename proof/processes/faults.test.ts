@@ -11,7 +11,7 @@ import { RequestBody } from "../../src/runtime/exchange/requestBody.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/upstreamConnection.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
-import { Dispatcher } from "../../src/runtime/exchange/dispatch.js";
+import { Dispatcher } from "../../src/runtime/dispatch/dispatch.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
 import { openFolder } from "../../testkit/portico.js";

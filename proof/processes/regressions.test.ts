@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
-import type { Faults } from "../../src/runtime/exchange/workerContext.js";
+import type { Faults } from "../../src/runtime/dispatch/workerContext.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { pass } from "../../testkit/clock.js";
 import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";

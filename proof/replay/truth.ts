@@ -1,6 +1,6 @@
-import { NO_REQUEST, readLogLine, type LoggedRequest } from "../../src/diagnosis/accessLogLine.js";
-import { Replay } from "../../src/diagnosis/replay.js";
-import { type Outcome, outcomeIn, Side } from "../../src/diagnosis/replayOutcome.js";
+import { NO_REQUEST, readLogLine, type LoggedRequest } from "../../src/host/diagnosis/accessLogLine.js";
+import { Replay } from "../../src/host/diagnosis/replay.js";
+import { type Outcome, outcomeIn, Side } from "../../src/host/diagnosis/replayOutcome.js";
 import { Random, seedOf } from "../../testkit/random.js";
 import { type Asked, configAt, requestAt } from "./generate.js";
 import { Front, type Served, startParts } from "./served.js";

@@ -15,8 +15,8 @@ import {
   RecordWriter,
   runDetached,
   runningPrograms,
-} from "../activation/index.js";
-import { formatChecked } from "../diagnosis/liveCheck.js";
+} from "../host/activation/index.js";
+import { formatChecked } from "../host/diagnosis/liveCheck.js";
 import { formatProblem, INCOMING_DIRECTORY, type Problem, ProblemError } from "../model/index.js";
 import { wholeNumber } from "./options.js";
 import { EXIT, json, type Output } from "./output.js";

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { logsOfConfig } from "../diagnosis/configLogs.js";
-import { type Followed, LogFollower } from "../diagnosis/logFollower.js";
-import { matcherOf } from "../diagnosis/logFilter.js";
+import { logsOfConfig } from "../host/diagnosis/configLogs.js";
+import { type Followed, LogFollower } from "../host/diagnosis/logFollower.js";
+import { matcherOf } from "../host/diagnosis/logFilter.js";
 import { CIDR } from "../model/fields.js";
 import { problem } from "../model/problem.js";
 import { accepting } from "../model/textRule.js";

@@ -1,6 +1,12 @@
-import { type AccessEntry, type ErrorEntry, type LogEntry, numberOf, textOf } from "../diagnosis/logEntry.js";
-import type { ConfigLog } from "../diagnosis/configLogs.js";
-import { hiddenQuery, shownText } from "../diagnosis/replayTexts.js";
+import {
+  type AccessEntry,
+  type ErrorEntry,
+  type LogEntry,
+  numberOf,
+  textOf,
+} from "../host/diagnosis/logEntry.js";
+import type { ConfigLog } from "../host/diagnosis/configLogs.js";
+import { hiddenQuery, shownText } from "../host/diagnosis/replayTexts.js";
 
 /** One line of a log as a person reads it; the start of the line has its colour from `output.ts`. */
 export function entryText(entry: LogEntry, secrets: boolean): string {

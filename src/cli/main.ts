@@ -12,7 +12,7 @@ if (process.argv[2] === "worker")
   void import("../runtime/worker/worker.js").then(({ runWorker }) => runWorker());
 else if (process.argv[2] === "as-owner") {
   // Nor is this: root uses a child that is not root to work in trees that others can change.
-  void import("../asOwner/child.js").then(({ runAsOwner }) => runAsOwner(process.argv.slice(3)));
+  void import("../host/asOwner/child.js").then(({ runAsOwner }) => runAsOwner(process.argv.slice(3)));
 } else {
   void import("./program.js")
     .then(({ run }) => run(process.argv.slice(2)))

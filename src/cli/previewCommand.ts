@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import { endpoint, ProblemError, type ProxyConfig } from "../model/index.js";
 import { serve } from "../runtime/supervisor/serve.js";
 import { readDocument, type Source } from "./document.js";
-import { mainName } from "../diagnosis/expectedResponses.js";
+import { mainName } from "../host/diagnosis/expectedResponses.js";
 import { EXIT, json, type Output, problemsText } from "./output.js";
 import { previewConfig, type PreviewOptions } from "./previewConfig.js";
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { originOf, Replay } from "../diagnosis/replay.js";
-import { type FileCount, readInto } from "../diagnosis/replayFile.js";
-import { type Replayed, replayText } from "../diagnosis/replayText.js";
+import { originOf, Replay } from "../host/diagnosis/replay.js";
+import { type FileCount, readInto } from "../host/diagnosis/replayFile.js";
+import { type Replayed, replayText } from "../host/diagnosis/replayText.js";
 import { type Problem, problem, type ProxyConfig, type Scheme } from "../model/index.js";
 import { readDocument, sourceOf } from "./document.js";
 import { EXIT, json, type Output, problemsText } from "./output.js";

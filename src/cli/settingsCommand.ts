@@ -1,11 +1,16 @@
 import path from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { editByHand, planByHand, type PlannedEdits } from "../activation/index.js";
+import { editByHand, planByHand, type PlannedEdits } from "../host/activation/index.js";
 import { DEPLOYMENT_FILE, formatProblem, parseDeploymentText, problem, type Result } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
 import { readParsed } from "../runtime/load/files.js";
 import { problemCount } from "../runtime/supervisor/masterReport.js";
-import type { ItemFinding, PlannedFile, SettingsPlan, SettingsSource } from "../applicationSettings/index.js";
+import type {
+  ItemFinding,
+  PlannedFile,
+  SettingsPlan,
+  SettingsSource,
+} from "../host/applicationSettings/index.js";
 import { EXIT, json, type Output } from "./output.js";
 
 interface SettingsFlags {

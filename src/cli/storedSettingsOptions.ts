@@ -1,9 +1,9 @@
 import path from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import type { CheckedResponse } from "../diagnosis/liveCheck.js";
-import { judgeOverrides } from "../diagnosis/storedSettings.js";
+import type { CheckedResponse } from "../host/diagnosis/liveCheck.js";
+import { judgeOverrides } from "../host/diagnosis/storedSettings.js";
 import { type Deployment, storedItems } from "../model/index.js";
-import { type DatabaseAccess, readOverrides } from "../applicationSettings/index.js";
+import { type DatabaseAccess, readOverrides } from "../host/applicationSettings/index.js";
 
 /** Environment variable of the database's password: arguments can be seen by every user of the host. */
 export const PASSWORD_VARIABLE = "PORTICO_DATABASE_PASSWORD";

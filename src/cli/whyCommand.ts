@@ -1,13 +1,13 @@
 import type { Command } from "commander";
-import { logsOfConfig } from "../diagnosis/configLogs.js";
-import { decisionSteps, type Step } from "../diagnosis/decisionSteps.js";
-import { findRequest, type FoundRequest } from "../diagnosis/why.js";
+import { logsOfConfig } from "../host/diagnosis/configLogs.js";
+import { decisionSteps, type Step } from "../host/diagnosis/decisionSteps.js";
+import { findRequest, type FoundRequest } from "../host/diagnosis/why.js";
 import { ERROR_TOKENS, type ErrorToken } from "../model/errorTokens.js";
 import { formatProblem, type Problem, problem, ProblemError, type ProxyConfig } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
 import { type Resolution, resolution } from "../model/resolution.js";
-import { numberOf, textOf } from "../diagnosis/logEntry.js";
-import { shownText } from "../diagnosis/replayTexts.js";
+import { numberOf, textOf } from "../host/diagnosis/logEntry.js";
+import { shownText } from "../host/diagnosis/replayTexts.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryText, shownTarget } from "./logText.js";
 import { EXIT, json, type Output, refusal } from "./output.js";

@@ -1,8 +1,8 @@
-import { editEnv } from "../../../src/applicationSettings/envFile.js";
-import { editIni } from "../../../src/applicationSettings/iniFile.js";
-import type { SettingsEdit } from "../../../src/applicationSettings/edit.js";
-import { applySplices } from "../../../src/applicationSettings/textEdit.js";
-import { editPython } from "../../../src/applicationSettings/pythonFile.js";
+import { editEnv } from "../../../src/host/applicationSettings/envFile.js";
+import { editIni } from "../../../src/host/applicationSettings/iniFile.js";
+import type { SettingsEdit } from "../../../src/host/applicationSettings/edit.js";
+import { applySplices } from "../../../src/host/applicationSettings/textEdit.js";
+import { editPython } from "../../../src/host/applicationSettings/pythonFile.js";
 import type { EnvItem, IniItem, PythonItem } from "../../../src/model/index.js";
 import { applicationSettingsFiles, applicationSettingsValues } from "../../../src/applications/index.js";
 import { READERS } from "../../applicationSettings/envReaders.js";

@@ -1,5 +1,5 @@
 import type { KeyType, WantedCertificate as Wanted } from "../../model/serving.js";
-import type { Challenge } from "../exchange/challenge.js";
+import type { Challenge } from "../dispatch/challenge.js";
 import type { ErrorLevel } from "../exchange/exchange.js";
 
 /** What the engine and the master know about each other. */

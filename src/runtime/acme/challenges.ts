@@ -3,7 +3,7 @@ import type { ChallengeType } from "../../model/serving.js";
 import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, SECOND_MS } from "./clock.js";
-import type { Challenge } from "../exchange/challenge.js";
+import type { Challenge } from "../dispatch/challenge.js";
 import type { AcmeHost, WantedCertificate } from "./acmeHost.js";
 import { DnsProofs, proofOf } from "./dnsProofs.js";
 import type { Proof } from "./dnsProvider.js";

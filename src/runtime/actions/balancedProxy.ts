@@ -1,5 +1,5 @@
 import { ForwardingRules, type ProxiedRoute } from "../../model/serving.js";
-import { respondFailure } from "../exchange/errorPages.js";
+import { respondFailure } from "../dispatch/errorPages.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { UpstreamFailure } from "../upstream/responseReader.js";

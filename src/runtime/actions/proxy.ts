@@ -5,7 +5,7 @@ import {
   type ForwardedRequest,
   type ProxiedRoute,
 } from "../../model/serving.js";
-import { respondFailure } from "../exchange/errorPages.js";
+import { respondFailure } from "../dispatch/errorPages.js";
 import type { Action, BodySink, ClientInfo, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";

@@ -1,5 +1,5 @@
 import { type ActionOf, hostAsked, redirectLocation } from "../../model/serving.js";
-import { sendPage } from "../exchange/errorPages.js";
+import { sendPage } from "../dispatch/errorPages.js";
 import type { Action, Exchange } from "../exchange/exchange.js";
 
 /** Sends the client to another scheme, host, port or path (decisions 1.5: port 80 in TLS mode). */

@@ -1,6 +1,6 @@
 import type { ActionOf } from "../../model/index.js";
-import { respondFailure } from "../exchange/errorPages.js";
-import { reasonPhrase } from "../exchange/reasonPhrases.js";
+import { respondFailure } from "../dispatch/errorPages.js";
+import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 
 /** Answers every method with a fixed status and body. */

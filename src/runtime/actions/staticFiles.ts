@@ -9,9 +9,9 @@ import {
   restBelow,
   type RouteConfig,
 } from "../../model/serving.js";
-import { respondError, respondFailure, sendPage } from "../exchange/errorPages.js";
+import { respondError, respondFailure, sendPage } from "../dispatch/errorPages.js";
 import type { Action, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
-import { reasonPhrase } from "../exchange/reasonPhrases.js";
+import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import { systemReason } from "../load/systemReason.js";
 import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";
 import { FileCache, type StaticFile } from "./fileCache.js";

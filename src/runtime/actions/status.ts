@@ -1,7 +1,7 @@
 import { type ActionOf, type RouteConfig, withinRanges } from "../../model/serving.js";
-import { respondError } from "../exchange/errorPages.js";
+import { respondError } from "../dispatch/errorPages.js";
 import type { Action, Exchange } from "../exchange/exchange.js";
-import { reasonPhrase } from "../exchange/reasonPhrases.js";
+import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import { guarded } from "../sockets/guarded.js";
 import { type AskStatus, partOfQuery, STATUS_FIELDS, type StatusResponse } from "../status/asked.js";
 

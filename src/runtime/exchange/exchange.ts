@@ -7,9 +7,9 @@ import type { Guarded } from "../sockets/guarded.js";
 /**
  * The seam between protocols and actions: one request and its response, over HTTP/1.1 or HTTP/2.
  *
- * A protocol (`http1/`, `http2/`) makes an exchange for every request it accepts and hands it to the route's
- * action. The action reads the request body by attaching a sink, and answers by `sendHead`, `sendData`, `end` or
- * `abort`. Neither side knows the other.
+ * A server of a protocol (`server/`) makes an exchange for every request that it accepts, and the dispatcher hands the
+ * exchange to the route's action. The action reads the request body by attaching a sink, and answers by `sendHead`,
+ * `sendData`, `end` or `abort`. Neither side knows the other.
  */
 export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   readonly request: RequestHead;

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { type ListenerConfig, withinRanges } from "../../model/serving.js";
-import type { WorkerContext } from "../exchange/workerContext.js";
+import type { WorkerContext } from "../dispatch/workerContext.js";
 import { type Endpoints, endpointsOf, plainAddress } from "./clientInfo.js";
 import { readFirst } from "../sockets/firstBytes.js";
 import { proxyHeaderOf } from "./proxyHeader.js";

@@ -3,7 +3,7 @@ import { TLSSocket } from "node:tls";
 import type { ListenerConfig } from "../../model/index.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import type { Secured } from "../tls/certificateServers.js";
-import type { WorkerContext } from "../exchange/workerContext.js";
+import type { WorkerContext } from "../dispatch/workerContext.js";
 import { tlsGroup } from "../tls/tlsGroup.js";
 
 /** Where a connection comes from, and the address that it was made to. */

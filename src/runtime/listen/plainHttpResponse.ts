@@ -1,7 +1,7 @@
 import type { VirtualServerConfig } from "../../model/index.js";
 import { responseFieldsFor } from "../exchange/responseFields.js";
-import { serverHeader } from "../exchange/errorPages.js";
-import { httpDate } from "../exchange/httpDate.js";
+import { serverHeader } from "../dispatch/errorPages.js";
+import { httpDate } from "../dispatch/httpDate.js";
 
 /**
  * nginx's complete response to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server gives it.

@@ -1,7 +1,7 @@
 import { onePiece } from "../../model/serving.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ErrorLevel, Exchange, LoggedExchange, RouteRuntime } from "../exchange/exchange.js";
-import { requestIdOf } from "../exchange/requestId.js";
+import { requestIdOf } from "../dispatch/requestId.js";
 
 /**
  * Log lines. Whatever a client sent ends up as printable ASCII inside its field, so that no request can forge a

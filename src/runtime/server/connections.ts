@@ -5,7 +5,7 @@ import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Secured } from "../tls/certificateServers.js";
 import { clientInfo, type Endpoints } from "../listen/clientInfo.js";
 import type { ClientInfo, RunningExchange } from "../exchange/exchange.js";
-import type { WorkerContext } from "../exchange/workerContext.js";
+import type { WorkerContext } from "../dispatch/workerContext.js";
 import { Http1Connection } from "./http1Connection.js";
 import type { TLSSocket } from "node:tls";
 import { Http2Connection } from "./http2Connection.js";

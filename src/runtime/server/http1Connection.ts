@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { guarded } from "../sockets/guarded.js";
 import { coarseNow } from "../sockets/deadlines.js";
-import { respondFailure } from "../exchange/errorPages.js";
+import { respondFailure } from "../dispatch/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
-import type { WorkerContext } from "../exchange/workerContext.js";
+import type { WorkerContext } from "../dispatch/workerContext.js";
 import { closedFor } from "../listen/clientInfo.js";
 import { TLS_FLOOD } from "../sockets/node/tcpBelowTls.js";
 import { ResponseWriter, type WriteListener } from "./http1Writer.js";

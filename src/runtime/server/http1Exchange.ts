@@ -1,11 +1,11 @@
 import { guarded } from "../sockets/guarded.js";
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
 import { responseFieldsFor, linesOf } from "../exchange/responseFields.js";
-import { type DispatchedExchange, type Dispatcher, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
-import { serverHeader } from "../exchange/errorPages.js";
+import { type DispatchedExchange, type Dispatcher, UNROUTED_IDLE_MS } from "../dispatch/dispatch.js";
+import { serverHeader } from "../dispatch/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
-import { httpDate } from "../exchange/httpDate.js";
-import { Lifetime } from "../exchange/lifetime.js";
+import { httpDate } from "../dispatch/httpDate.js";
+import { Lifetime } from "./lifetime.js";
 import { tally } from "../exchange/tally.js";
 import type { BodyOwner } from "../exchange/requestBody.js";
 import type { ResponseWriter } from "./http1Writer.js";

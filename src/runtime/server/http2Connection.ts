@@ -1,14 +1,14 @@
 import type { TLSSocket } from "node:tls";
 import { guarded } from "../sockets/guarded.js";
 import { coarseNow } from "../sockets/deadlines.js";
-import { UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
-import { respondFailure } from "../exchange/errorPages.js";
+import { UNROUTED_IDLE_MS } from "../dispatch/dispatch.js";
+import { respondFailure } from "../dispatch/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import { closedFor } from "../listen/clientInfo.js";
 import { unsentBytes } from "../sockets/node/peer.js";
 import { TLS_FLOOD, TlsOverhead } from "../sockets/node/tcpBelowTls.js";
 import { rest, turnIsFull } from "../sockets/turn.js";
-import type { WorkerContext } from "../exchange/workerContext.js";
+import type { WorkerContext } from "../dispatch/workerContext.js";
 import { Http2Exchange } from "./http2Exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";
 import { ConnectionWindow, SendScheduler, type WindowLender } from "./flowControl.js";

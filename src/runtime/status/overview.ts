@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { GraphEdge, GraphNode } from "../../model/review/routesGraph.js";
-import type { Transfer } from "../exchange/transfers.js";
+import type { Transfer } from "../dispatch/transfers.js";
 
 /**
  * What goes on, for people: the one document that the status page, `status.json`, the action `status` and `portico status`

@@ -1,8 +1,8 @@
 import { type Problem, problem } from "../../model/serving.js";
 import type { Counts } from "../counting/counts.js";
-import type { Challenge } from "../exchange/challenge.js";
-import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
-import type { SeenTransfers } from "../exchange/transfers.js";
+import type { Challenge } from "../dispatch/challenge.js";
+import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
+import type { SeenTransfers } from "../dispatch/transfers.js";
 import type { AskedStatus, AskStatus, StatusResponse } from "../status/asked.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { withRenewed } from "../tls/tlsContents.js";

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from "node:net";
 import { plainAddress } from "../listen/clientInfo.js";
-import { httpDate } from "../exchange/httpDate.js";
-import { reasonPhrase } from "../exchange/reasonPhrases.js";
+import { httpDate } from "../dispatch/httpDate.js";
+import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import { readFirst } from "../sockets/firstBytes.js";
 
 /** What a request asks for. */

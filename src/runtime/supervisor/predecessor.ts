@@ -1,6 +1,6 @@
 import type { Problem } from "../../model/serving.js";
 import type { Counts } from "../counting/counts.js";
-import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { MasterMessage } from "../worker/ipc.js";
 import {
   type Handover,

@@ -1,4 +1,4 @@
-import type { Challenge } from "../exchange/challenge.js";
+import type { Challenge } from "../dispatch/challenge.js";
 import { unfitCertificate } from "../tls/handshakeCheck.js";
 import { certificateWarnings } from "../load/certificateExpiry.js";
 import type { LoadedConfig } from "../load/loadConfig.js";

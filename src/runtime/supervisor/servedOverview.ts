@@ -1,8 +1,8 @@
 import { type ProxyConfig, serversOf } from "../../model/serving.js";
 import { VERSION } from "../../model/version.js";
 import { totalOf } from "../counting/counts.js";
-import type { PauseOrder } from "../exchange/pauses.js";
-import { type SeenTransfers, TRANSFERS_MAX } from "../exchange/transfers.js";
+import type { PauseOrder } from "../dispatch/pauses.js";
+import { type SeenTransfers, TRANSFERS_MAX } from "../dispatch/transfers.js";
 import { type AskedStatus, partOfQuery, STATUS_POLICY, type StatusResponse } from "../status/asked.js";
 import { keyOf } from "../listen/sockets.js";
 import type {

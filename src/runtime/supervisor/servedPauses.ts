@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { type Problem, problem } from "../../model/serving.js";
-import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { ControlOutcome } from "./control.js";
 import type { BeginMaintenance, ListedPauses, QuiesceRequest } from "./listedPauses.js";
 import type { MasterLog } from "./masterLog.js";

@@ -1,5 +1,5 @@
 import type { Problem } from "../../model/serving.js";
-import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { ControlOutcome } from "./control.js";
 import { cannotHandOver, type Handover, type Program, Successor } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";

@@ -1,7 +1,7 @@
 import type { Counts } from "../counting/counts.js";
-import type { Challenge } from "../exchange/challenge.js";
-import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
-import type { SeenTransfers } from "../exchange/transfers.js";
+import type { Challenge } from "../dispatch/challenge.js";
+import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
+import type { SeenTransfers } from "../dispatch/transfers.js";
 import type { Supervised } from "./handover.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";

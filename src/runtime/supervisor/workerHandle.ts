@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { type Problem, problem } from "../../model/serving.js";
-import type { Challenge } from "../exchange/challenge.js";
-import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
-import type { SeenTransfers } from "../exchange/transfers.js";
+import type { Challenge } from "../dispatch/challenge.js";
+import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
+import type { SeenTransfers } from "../dispatch/transfers.js";
 import type { AskedStatus } from "../status/asked.js";
 import type { WorkerHeap } from "./allowance.js";
 import { withinMemory } from "./memoryLimits.js";

@@ -1,6 +1,6 @@
 import { createServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 import { NO_ROOTS } from "./tlsContexts.js";
-import type { Challenge } from "../exchange/challenge.js";
+import type { Challenge } from "../dispatch/challenge.js";
 import { CHALLENGE_PROTOCOL } from "./clientHello.js";
 
 /**

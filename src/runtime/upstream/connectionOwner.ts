@@ -1,6 +1,6 @@
 import type { LookupFunction } from "node:net";
 import type { ErrorToken } from "../../model/serving.js";
-import type { Faults } from "../exchange/workerContext.js";
+import type { Faults } from "../dispatch/workerContext.js";
 import type { ResponseReader } from "./responseReader.js";
 import type { UpstreamTls } from "./upstreamTls.js";
 

@@ -10,7 +10,7 @@ import {
 } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
-import type { Faults } from "../exchange/workerContext.js";
+import type { Faults } from "../dispatch/workerContext.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
 import { type Held, Outage } from "./outage.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";

@@ -10,7 +10,7 @@ import {
 import type { WorkerCounts } from "../counting/workerCounts.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import type { ClientInfo, HeaderList } from "../exchange/exchange.js";
-import type { Faults } from "../exchange/workerContext.js";
+import type { Faults } from "../dispatch/workerContext.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { Balancer, type ServerOrder } from "./balancer.js";
 import { UpstreamPool } from "./pool.js";

@@ -1,9 +1,9 @@
 import type { Problem } from "../../model/index.js";
 import type { Counts } from "../counting/counts.js";
-import type { Challenge } from "../exchange/challenge.js";
-import type { SeenTransfers } from "../exchange/transfers.js";
+import type { Challenge } from "../dispatch/challenge.js";
+import type { SeenTransfers } from "../dispatch/transfers.js";
 import type { AskedStatus, StatusResponse } from "../status/asked.js";
-import type { PauseOrder, SeenPauses } from "../exchange/pauses.js";
+import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";

@@ -1,5 +1,5 @@
 import type { Problem, ProxyConfig } from "../../model/index.js";
-import type { Challenge } from "../exchange/challenge.js";
+import type { Challenge } from "../dispatch/challenge.js";
 import { ConnectionGate } from "../listen/gate.js";
 import { DescriptorWatch } from "./descriptorWatch.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
@@ -8,8 +8,8 @@ import type { Counts } from "../counting/counts.js";
 import { tally } from "../exchange/tally.js";
 import { gaugesOf } from "./gauges.js";
 import { type Holdings, holdingsOf } from "./holdings.js";
-import { NO_PAUSES, type PauseOrder, type SeenPauses } from "../exchange/pauses.js";
-import { type SeenTransfers, Transfers } from "../exchange/transfers.js";
+import { NO_PAUSES, type PauseOrder, type SeenPauses } from "../dispatch/pauses.js";
+import { type SeenTransfers, Transfers } from "../dispatch/transfers.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";

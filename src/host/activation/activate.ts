@@ -1,0 +1,290 @@
+import type { Report } from "./report.js";
+import { awaitCertificates } from "./certificates.js";
+import type { CheckedResponse } from "../diagnosis/liveCheck.js";
+import { type DeploymentIdentity, formatProblem, type Problem, ProblemError } from "../../model/index.js";
+import { type Delivered, observeAll, readDelivered, readLast } from "./delivered.js";
+import { carryOut, formatChange, problemsOf, refuseInterrupted } from "./execution.js";
+import { fileChanges, missingDirectories, pathsOf, removeDirectories } from "./fileChanges.js";
+import type { FileState } from "./fileState.js";
+import { seeLoaded, staleOf, staleReasons } from "./loaded.js";
+import { refuseOther, sameIdentity } from "./identity.js";
+import { withLock } from "./lock.js";
+import { contentsToKeep, foreignDirectories, unopenable } from "./preconditions.js";
+import { type Programs, programsOf, runningPrograms } from "./programs.js";
+import { recover } from "./recovery.js";
+import { missingRoom } from "./room.js";
+import { replayGate } from "./replayGate.js";
+import { rollBack } from "./rollBack.js";
+import { tellOfRollBack } from "./tellOfRollBack.js";
+import { formatStep } from "./serviceSteps.js";
+import { formatMode, mergeModes, planModes, unreadable } from "./treeModes.js";
+import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
+import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
+import { changesServices, filesOf, type GoodState, type Journal, openStore, type Store } from "./store.js";
+import {
+  deliveredUnits,
+  isDomainOnly,
+  journalOf,
+  namedUnits,
+  type Plan,
+  statusOf,
+  stepsTo,
+  unitsInQuestion,
+  wantedUnits,
+} from "./transition.js";
+import { awaitService } from "./verification.js";
+
+export interface ActivationOptions {
+  /** Folder to use as the host's `/`; if it is not `/`, it only gets the files, and no service is touched. */
+  readonly root: string;
+  /** Where the delivery uploaded to; without one, the files are already in place. */
+  readonly incoming?: string;
+  /** Whether to activate the last deployment again, from the store; default false. */
+  readonly again?: boolean;
+  /** Name and SHA-256 of the document among the uploads; without it the document is their `deployment.json`. */
+  readonly document?: string;
+  /** Which deployment it is; without one, the one that the host has. */
+  readonly identity?: DeploymentIdentity;
+  /** Whether it takes the place of another deployment; default false. */
+  readonly takeOver?: boolean;
+  readonly dryRun: boolean;
+  /** How long to wait for another activation. */
+  readonly lockSeconds: number;
+  /** Ends the activation, and rolls back what it did. */
+  readonly signal: AbortSignal;
+  readonly report: Report;
+}
+
+export interface Activated {
+  readonly plan: Plan;
+  readonly responses: readonly CheckedResponse[];
+}
+
+/** An activation that failed after it had begun: why, and what the roll-back could not restore. */
+export class ActivationFailed extends ProblemError {
+  constructor(
+    readonly reason: readonly Problem[],
+    readonly notRestored: readonly Problem[],
+  ) {
+    super([...reason, ...notRestored]);
+    this.name = "ActivationFailed";
+  }
+}
+
+/**
+ * Makes a deployment the running state of the host, or leaves the host as it was.
+ *
+ *     check ──> keep contents ──> journal ──> stop, write, start ──> probe ──> good state, journal closed
+ *       │             │                              └───────────────┴──> roll back
+ *       └─────────────┴──> nothing was touched
+ *
+ * Whatever ends the process, the next activation finds either no journal, and the host in its last good state, or a
+ * journal, by which it first goes back to that state. Rejects with a ProblemError.
+ */
+export async function activate(options: ActivationOptions): Promise<Activated> {
+  const store = openStore(options.root);
+  const { incoming } = options;
+  return withLock(store.lock, { what: "activation", incoming }, options, async () => {
+    refuseOther(await store.readState(), options);
+    await store.prepare();
+    await recover(store, options);
+    const last = await store.readState();
+    // Whatever the outcome, the deployment can be removed.
+    if (last === undefined && !options.dryRun) await keepCommand(store, runningPrograms());
+    const delivered =
+      options.again === true ? await readLast(store, last) : await readDelivered(store, options);
+    const plan = await makePlan(store, delivered, last, options);
+    if (options.dryRun) return { plan, responses: [] };
+    if (plan.steps.length === 0 && last?.document === delivered.document) {
+      const responses = await verify(store, delivered, options);
+      // Contents that the store has lost since are still in place on the host.
+      await keepContents(store, delivered, plan);
+      const state = { ...last, ...identityOf(last, options) };
+      if (!sameIdentity(state, last)) await store.writeState(state);
+      await tidyUp(store, state, options);
+      return { plan, responses };
+    }
+    return { plan, responses: await carryOutOrRollBack(store, delivered, plan, last, options) };
+  });
+}
+
+async function makePlan(
+  store: Store,
+  delivered: Delivered,
+  last: GoodState | undefined,
+  { root, report }: ActivationOptions,
+): Promise<Plan> {
+  const systemd = changesServices(root);
+  const { deployment } = delivered;
+  const now = new Map([...(await observeAll(store, pathsOf(last))), ...delivered.now]);
+  const files = fileChanges(delivered, last, now);
+  const settings = await planEdits(store, deployment, last);
+  const { changes: modes, unreached } = systemd
+    ? await planModes(deployment)
+    : { changes: [], unreached: [] };
+  const units = await statusOf(unitsInQuestion(deployment, last?.deployment), systemd);
+  const checked = await checkStaged(store, delivered, systemd);
+  const brought = deliveredUnits(deployment.files).map(({ unit }) => unit);
+  const isKnown = (unit: string): boolean =>
+    !systemd || brought.includes(unit) || units.get(unit)?.known === true;
+  const problems = [
+    ...checked.problems,
+    ...settings.plan.problems,
+    ...missingUnits(namedUnits(deployment.services), isKnown),
+    ...maskedUnits(units, brought),
+  ];
+  if (problems.length > 0) throw new ProblemError(problems);
+  const replayed = await replayGate(store, delivered, last, report);
+  const loaded = systemd && last !== undefined ? await seeLoaded(store, last.deployment) : undefined;
+  const { steps, preview } = stepsTo(
+    {
+      services: deployment.services,
+      files,
+      edits: settings.edits,
+      modes,
+      domainOnly: isDomainOnly(deployment, last, files),
+      now: units,
+      wanted: await wantedUnits(delivered, last),
+      ...(loaded === undefined ? {} : { stale: staleOf(loaded, deployment) }),
+    },
+    systemd,
+  );
+  const inTheWay = [
+    ...(await missingRoom(store, delivered, files, settings.plan)),
+    ...(systemd ? await unopenable(delivered, steps) : []),
+    ...(systemd ? await foreignDirectories(files.map(({ path }) => path)) : []),
+  ];
+  if (inTheWay.length > 0) throw new ProblemError(inTheWay);
+  const written = files.filter(({ to }) => to.kind !== "absent").map(({ path }) => path);
+  const directories = missingDirectories(store, written);
+  const drift = loaded === undefined ? [] : staleReasons(loaded);
+  const unserved =
+    systemd && checked.config !== undefined ? await unreadable(deployment, checked.config) : [];
+  const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached, ...unserved];
+  return { files, directories, settings, modes, steps, preview, units, warnings, drift };
+}
+
+async function carryOutOrRollBack(
+  store: Store,
+  delivered: Delivered,
+  plan: Plan,
+  last: GoodState | undefined,
+  options: ActivationOptions,
+): Promise<readonly CheckedResponse[]> {
+  const { report, signal } = options;
+  const before = beforePortico(delivered, last);
+  await keepContents(store, delivered, plan);
+  refuseInterrupted(signal);
+  const journal = await journalOf(store, plan, delivered.deployment, last);
+  await keepCommand(store, runningPrograms());
+  await store.writeJournal(journal);
+  for (const line of [...plan.drift, ...plan.preview]) report(line);
+  try {
+    await carryOut(store, plan, signal, report);
+    const responses = await verify(store, delivered, options);
+    const state = { ...goodState(delivered, plan, journal, last, before), ...identityOf(last, options) };
+    await store.writeState(state);
+    await tidyUp(store, state, options);
+    return responses;
+  } catch (error) {
+    const reason = problemsOf(error);
+    for (const p of reason) report(`failed: ${formatProblem(p)}`);
+    report(
+      last === undefined ? "rolling back to what was there before" : "rolling back to the last good state",
+    );
+    const notRestored = await rollBack(store, journal, last, changesServices(options.root), report);
+    if (last !== undefined) await keepCommand(store, programsOf(last.deployment));
+    if (last !== undefined && changesServices(options.root))
+      await tellOfRollBack(last.deployment, reason, report);
+    throw new ActivationFailed(reason, notRestored);
+  }
+}
+
+/** What follows on success. None of it may turn the success into a failure; the next activation does it again. */
+async function tidyUp(store: Store, state: GoodState, options: ActivationOptions): Promise<void> {
+  const { incoming, report } = options;
+  try {
+    await store.closeJournal();
+    await keepCommand(store, programsOf(state.deployment));
+    await removeDirectories(store, state.directories);
+    await store.collectGarbage(state, incoming);
+  } catch (error) {
+    report(`not tidied up: ${(error as Error).message}`);
+  }
+}
+
+/** Leaves a command on the host, which runs portico by the programs of its deployment. */
+async function keepCommand(store: Store, programs: Programs): Promise<void> {
+  if (changesServices(store.root)) await store.writeCommand(programs);
+}
+
+/** Puts everything that may be needed into the store. Uploads are copied too: a new delivery writes to them. */
+async function keepContents(store: Store, delivered: Delivered, { files }: Plan): Promise<void> {
+  for (const [sha256, path] of contentsToKeep(store, delivered, files)) await store.keep(path, sha256);
+}
+
+/** What was at each path before the first deployment: known from earlier, or seen now. */
+function beforePortico(
+  delivered: Delivered,
+  last: GoodState | undefined,
+): Record<string, FileState | "unknown"> {
+  return Object.fromEntries(
+    filesOf(delivered.deployment, delivered.document).map(({ path }) => {
+      const now = delivered.inPlace ? "unknown" : delivered.now.get(path)!;
+      return [path, last?.before[path] ?? now];
+    }),
+  );
+}
+
+async function verify(
+  store: Store,
+  { deployment }: Delivered,
+  options: ActivationOptions,
+): Promise<readonly CheckedResponse[]> {
+  if (!changesServices(options.root)) return [];
+  const units = Object.values(namedUnits(deployment.services)).filter((unit) => unit !== undefined);
+  const responses = await awaitService(store, deployment, units, options.signal);
+  await awaitCertificates(store, deployment, options.signal, options.report);
+  return responses;
+}
+
+function goodState(
+  { deployment, document }: Delivered,
+  plan: Plan,
+  { id }: Journal,
+  last: GoodState | undefined,
+  before: GoodState["before"],
+): GoodState {
+  return {
+    version: 1,
+    id,
+    activatedAt: new Date().toISOString(),
+    deployment,
+    document,
+    before,
+    directories: [...new Set([...(last?.directories ?? []), ...plan.directories])],
+    settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
+    modes: mergeModes(last?.modes ?? [], plan.modes),
+  };
+}
+
+/** Whose the host is after an activation. */
+function identityOf(last: GoodState | undefined, options: ActivationOptions): Pick<GoodState, "identity"> {
+  const identity = options.identity ?? last?.identity;
+  return identity === undefined ? {} : { identity };
+}
+
+/** A plan as lines of text; empty if there is nothing to do. */
+export function formatPlan({ files, settings, modes, steps, drift, preview }: Plan): string[] {
+  const lines = steps.flatMap((step) => [
+    formatStep(step),
+    ...(step.do === "files"
+      ? [
+          ...files.map(formatChange),
+          ...editedPaths(settings.edits).map((path) => `${path}: application settings`),
+          ...modes.map(formatMode),
+        ].map((line) => `  ${line}`)
+      : []),
+  ]);
+  return lines.length === 0 ? [] : [...drift, ...preview, ...lines];
+}

@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type Deployment,
+  DEPLOYMENT_FILE,
+  parseDeploymentText,
+  type Problem,
+  problem,
+  ProblemError,
+} from "../../model/index.js";
+import { systemReason } from "../../runtime/load/systemReason.js";
+import { type FileState, hashOf, observe } from "./fileState.js";
+import { filesOf, type GoodState, type Store } from "./store.js";
+
+/** A deployment as it arrived, with all its contents found and intact. */
+export interface Delivered {
+  readonly deployment: Deployment;
+  /** Hash of the document's text. */
+  readonly document: string;
+  /** Where each content is, by its hash. */
+  readonly contents: ReadonlyMap<string, string>;
+  /** What is at each path of the deployment now. */
+  readonly now: ReadonlyMap<string, FileState>;
+  /** Whether nothing was uploaded: the delivery may have written files to their places, where nobody saw what was there before. */
+  readonly inPlace: boolean;
+}
+
+/**
+ * Reads the deployment to be activated and looks for the content of every file: in its place, in the store of earlier
+ * activations, among the uploads. Only what changed was uploaded. Changes nothing.
+ */
+export async function readDelivered(
+  store: Store,
+  { incoming, document: expected }: { readonly incoming?: string; readonly document?: string },
+): Promise<Delivered> {
+  const name = expected ?? "deployment.json";
+  const file = incoming === undefined ? store.onHost(DEPLOYMENT_FILE) : join(incoming, name);
+  const text = await readFile(file).catch((error: Error) => {
+    throw new ProblemError([problem("files.unreadable", file, `cannot be read ${systemReason(error)}`)]);
+  });
+  const document = createHash("sha256").update(text).digest("hex");
+  if (expected !== undefined && document !== expected) {
+    const message = "does not match the hash in its name";
+    throw new ProblemError([
+      problem("activation.corrupt-blob", file, message, { received: `SHA-256 ${document}` }),
+    ]);
+  }
+  return findContents(store, text, file, incoming);
+}
+
+/** The same for the last activated deployment, whatever has happened to its files on the host since. */
+export async function readLast(store: Store, last: GoodState | undefined): Promise<Delivered> {
+  if (last === undefined) {
+    const message = "is not there: nothing was activated on this host";
+    throw new ProblemError([problem("activation.damaged-store", store.at("state.json"), message)]);
+  }
+  for (const path of [store.blob(last.document), store.onHost(DEPLOYMENT_FILE)]) {
+    const text = await readFile(path).catch(() => Buffer.alloc(0));
+    if (createHash("sha256").update(text).digest("hex") !== last.document) continue;
+    return findContents(store, text, path);
+  }
+  const message = "is missing or damaged, and so is the document on the host";
+  throw new ProblemError([problem("activation.damaged-store", store.blob(last.document), message)]);
+}
+
+async function findContents(
+  store: Store,
+  text: Buffer,
+  source: string,
+  incoming?: string,
+): Promise<Delivered> {
+  const parsed = parseDeploymentText(text.toString("utf8"));
+  if (!parsed.ok) {
+    const at = (p: Problem): string => (p.path === "" ? source : `${source}: ${p.path}`);
+    throw new ProblemError(parsed.problems.map((p) => ({ ...p, path: at(p) })));
+  }
+  const deployment = parsed.value;
+  const document = createHash("sha256").update(text).digest("hex");
+  const now = await observeAll(
+    store,
+    filesOf(deployment, document).map(({ path }) => path),
+  );
+  const contents = new Map([[document, source]]);
+  const problems: Problem[] = [];
+  for (const { path, sha256 } of deployment.files) {
+    const found = await find(sha256, path, now, store, incoming);
+    if (typeof found === "string") contents.set(sha256, found);
+    else problems.push(found);
+  }
+  if (problems.length > 0) throw new ProblemError(problems);
+  return { deployment, document, contents, now, inPlace: incoming === undefined };
+}
+
+/** What is at paths of the host; a directory where a file belongs is a problem. */
+export async function observeAll(store: Store, paths: readonly string[]): Promise<Map<string, FileState>> {
+  const states = new Map<string, FileState>();
+  const problems: Problem[] = [];
+  for (const path of paths) {
+    try {
+      const state = await observe(store.onHost(path));
+      if (state !== "unfit") states.set(path, state);
+      else
+        problems.push(
+          problem("activation.bad-target", path, "is not a file, or its parent is not a directory"),
+        );
+    } catch (error) {
+      const message = `cannot be looked at ${systemReason(error as Error)}`;
+      problems.push(problem("activation.bad-target", path, message));
+    }
+  }
+  if (problems.length > 0) throw new ProblemError(problems);
+  return states;
+}
+
+async function find(
+  sha256: string,
+  wanted: string,
+  now: ReadonlyMap<string, FileState>,
+  store: Store,
+  incoming: string | undefined,
+): Promise<string | Problem> {
+  for (const [path, state] of now) {
+    if (state.kind === "file" && state.sha256 === sha256) return store.onHost(path);
+  }
+  if (await store.has(sha256)) return store.blob(sha256);
+  if (incoming === undefined) {
+    const fix = "Let the delivery write the file again, for example by `terraform apply`.";
+    const message = "is not there, or not as the deployment says";
+    return problem("activation.corrupt-blob", wanted, message, { fix, allowed: `SHA-256 ${sha256}` });
+  }
+  const path = join(incoming, sha256);
+  const hash = await hashOf(path).catch((error: NodeJS.ErrnoException) => error);
+  if (hash === sha256) return path;
+  if (typeof hash === "string") {
+    const message = `does not match the hash in its name, and ${wanted} needs it`;
+    return problem("activation.corrupt-blob", path, message, { received: `SHA-256 ${hash}` });
+  }
+  const message = `cannot be read ${systemReason(hash)}, and ${wanted} needs it`;
+  return problem("activation.missing-blob", path, message);
+}

@@ -1,0 +1,119 @@
+import { type Deployment, parseConfigText, type ProxyConfig } from "../../model/index.js";
+import { lostLogDirectories } from "../diagnosis/logState.js";
+import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import { readText } from "../../runtime/load/files.js";
+import { loadConfig, type LoadedState, loadedStateOf } from "../../runtime/load/loadConfig.js";
+import { hashOf } from "./fileState.js";
+import { type LoadedRules, loadedRules } from "./loadedRules.js";
+import { showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";
+import { controlSocketOf } from "./systemctl.js";
+import { isDropIn, type Stale } from "./serviceSteps.js";
+import type { Store } from "./store.js";
+import { deliveredUnits } from "./transition.js";
+
+/**
+ * What a host has loaded, which its files do not show: rules in the kernel, units in systemd, config, certificates and
+ * runtime in the running proxy. A manual change to it leaves every file as it was.
+ */
+export interface Loaded {
+  /** By path of the rule set. */
+  readonly rules: ReadonlyMap<string, LoadedRules>;
+  /** Units that are part of the deployment; undefined if systemd does not answer. */
+  readonly units: readonly ShownUnit[] | undefined;
+  /** What the proxy runs, and what it would load now; undefined if it could not be queried. */
+  readonly proxy: { readonly running: LoadedState; readonly installed: LoadedState } | undefined;
+  /** Directories of logs that are gone, or that the running proxy no longer sees. */
+  readonly lostLogDirectories: readonly string[];
+}
+
+export async function seeLoaded(store: Store, deployment: Deployment): Promise<Loaded> {
+  const rules = new Map<string, LoadedRules>();
+  for (const { path, role } of deployment.files)
+    if (role === "firewall" && !isDropIn(path)) rules.set(path, await loadedRules(store.onHost(path)));
+  const brought = deliveredUnits(deployment.files).map(({ unit }) => unit);
+  const shown = await showUnits(brought, SHOW_SECONDS);
+  const units = "code" in shown ? undefined : shown;
+  const service = units?.find(({ unit }) => unit === deployment.services.proxy.service);
+  const config = await configOf(store, deployment);
+  return {
+    rules,
+    units,
+    proxy: await seeProxy(store, deployment),
+    lostLogDirectories: config === undefined ? [] : lostLogDirectories(config, service?.mainPid ?? 0),
+  };
+}
+
+async function seeProxy(store: Store, deployment: Deployment): Promise<Loaded["proxy"]> {
+  const socket = await controlSocketOf(deployment.services.proxy.service).catch(() => undefined);
+  if (socket === undefined) return undefined;
+  const outcome = await askMaster(socket, { command: "status" }, STATUS_MS);
+  const running = outcome.ok ? outcome.value.loaded : undefined;
+  const runtime = deployment.files.find(({ role }) => role === "runtime");
+  const file = store.onHost(deployment.config);
+  const loaded = await loadConfig({ file, logToStderr: true, expiry: "warning" });
+  if (running === undefined || runtime === undefined || !loaded.ok) return undefined;
+  const hash = await hashOf(store.onHost(runtime.path)).catch(() => "");
+  return { running, installed: { runtime: hash, ...loadedStateOf(loaded.value) } };
+}
+
+const STATUS_MS = 5_000;
+const SHOW_SECONDS = 30;
+
+/** The installed config; undefined if it cannot be read. */
+export async function configOf(store: Store, { config }: Deployment): Promise<ProxyConfig | undefined> {
+  const file = store.onHost(config);
+  const read = await readText(file, file);
+  const parsed = "text" in read ? parseConfigText(read.text) : undefined;
+  return parsed?.ok === true ? parsed.value : undefined;
+}
+
+/** Descriptions, to explain why something is done. */
+export function staleReasons({ rules, units, proxy, lostLogDirectories }: Loaded): string[] {
+  const filters = [...rules].flatMap(([path, found]) =>
+    found.state === "missing" || found.state === "different"
+      ? found.tables.map((table) => `${path}: the table ${table} is ${inKernel(found.state)}`)
+      : [],
+  );
+  return [
+    ...filters,
+    ...(units ?? []).flatMap(({ unit, outdated }) =>
+      outdated ? [`${unit}: changed since systemd read it`] : [],
+    ),
+    ...lostLogDirectories.map((path) => `${path}: was removed, and the proxy cannot create it again`),
+    ...proxyReasons(proxy).map(({ at, what }) => `${at}: ${what}`),
+  ];
+}
+
+/** How the running proxy differs from what is installed. */
+export function proxyReasons(proxy: Loaded["proxy"]): { readonly at: string; readonly what: string }[] {
+  if (proxy === undefined) return [];
+  const { running, installed } = proxy;
+  return [
+    ...(running.runtime === installed.runtime ? [] : [{ at: "runtime", what: "is not the one that runs" }]),
+    ...(running.config === installed.config
+      ? []
+      : [{ at: "config", what: "was changed since it was loaded" }]),
+    ...(running.tls === installed.tls
+      ? []
+      : [{ at: "certificate", what: "was changed since it was loaded" }]),
+  ];
+}
+
+export const inKernel = (state: "missing" | "different"): string =>
+  state === "missing" ? "not loaded" : "loaded with other rules";
+
+export function staleOf(loaded: Loaded, { services }: Deployment): Stale {
+  const outdated = (loaded.units ?? []).filter((unit) => unit.outdated).map(({ unit }) => unit);
+  const rules = [...loaded.rules.values()].some(({ state }) => state === "missing" || state === "different");
+  const { running, installed } = loaded.proxy ?? {};
+  const config = running?.config !== installed?.config || running?.tls !== installed?.tls;
+  return {
+    units: new Set([
+      ...outdated,
+      ...(rules && services.firewall !== undefined ? [services.firewall] : []),
+      ...(loaded.lostLogDirectories.length > 0 ? [services.proxy.service] : []),
+    ]),
+    manager: outdated.length > 0,
+    proxy: running?.runtime !== installed?.runtime ? "upgrade" : config ? "reload" : "nothing",
+  };
+}

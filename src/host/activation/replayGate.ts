@@ -1,0 +1,84 @@
+import { readFile } from "node:fs/promises";
+import { originOf, Replay } from "../diagnosis/replay.js";
+import { readInto } from "../diagnosis/replayFile.js";
+import { replayText } from "../diagnosis/replayText.js";
+import {
+  type Deployment,
+  parseConfigText,
+  type Problem,
+  problem,
+  ProblemError,
+  type ProxyConfig,
+} from "../../model/index.js";
+import type { Delivered } from "./delivered.js";
+import type { Report } from "./report.js";
+import type { GoodState, Store } from "./store.js";
+
+/**
+ * Runs the requests of an access log through the config of the last good state and the one that would replace it, if the
+ * deployment asks for it. Changes nothing.
+ *
+ * @returns why nothing could be replayed, as warnings: a host without a log is no reason to refuse
+ * @throws ProblemError if more requests would be treated otherwise than may be; examples are reported before
+ */
+export async function replayGate(
+  store: Store,
+  { deployment, contents }: Delivered,
+  last: GoodState | undefined,
+  report: Report,
+): Promise<readonly Problem[]> {
+  const { replay } = deployment;
+  const [before, after] = [last?.deployment, deployment].map(hashOfConfig);
+  // Nothing was served before, or the same will be.
+  if (replay === undefined || before === undefined || before === after) return [];
+  const old = (await configAt(store.blob(before))) ?? (await configAt(store.onHost(last!.deployment.config)));
+  const next = await configAt(contents.get(after!)!);
+  if (old === undefined || next === undefined)
+    return [notReplayed(deployment.config, "the config in force cannot be read")];
+  const { access } = old.logs;
+  const log = replay.accessLog ?? (typeof access === "object" && "path" in access ? access.path : undefined);
+  if (log === undefined) return [notReplayed("logs.access", "the config in force logs to no file")];
+  const origin = originOf(old, { host: replay.host });
+  // Where each line names its host, nobody has to choose.
+  const assumed = "names" in origin ? { scheme: "https" as const, host: origin.names[0]! } : origin;
+  const run = new Replay({ before: old, after: next, origin: assumed, secrets: false });
+  const end = { bytesMax: replay.logBytesMax, links: false };
+  const counted = await readInto(run, store.onHost(log), "names" in origin, end);
+  if (counted.failure !== undefined) return [notReplayed(log, counted.failure.message)];
+  if (counted.hostMissing === true) {
+    const allowed = `\`replay.host\`, or a log in JSON, which names hosts`;
+    return [notReplayed(log, "its lines do not name hosts, and there are several", allowed)];
+  }
+  if (counted.requests === 0) return [notReplayed(log, "it has no request")];
+  if (run.changed <= replay.changesMax) return [];
+  const shown = {
+    before: "the config in force",
+    after: "the new config",
+    files: [counted],
+    run,
+    problems: [],
+  };
+  for (const line of replayText(shown).trimEnd().split("\n")) report(line);
+  throw new ProblemError([
+    problem("activation.replay-changes", log, "has requests that the new config would treat otherwise", {
+      received: `${run.changed} of ${run.requests} requests`,
+      allowed: `${replay.changesMax} that change`,
+    }),
+  ]);
+}
+
+const hashOfConfig = (deployment: Deployment | undefined): string | undefined =>
+  deployment?.files.find(({ path }) => path === deployment.config)?.sha256;
+
+async function configAt(file: string): Promise<ProxyConfig | undefined> {
+  const parsed = parseConfigText(await readFile(file, "utf8").catch(() => ""));
+  return parsed.ok ? parsed.value : undefined;
+}
+
+const notReplayed = (log: string, why: string, allowed?: string): Problem =>
+  problem(
+    "activation.not-replayed",
+    log,
+    `was not replayed: ${why}`,
+    allowed === undefined ? {} : { allowed },
+  );

@@ -1,0 +1,133 @@
+import { removeCertificates } from "./certificates.js";
+import type { Report } from "./report.js";
+import { type Problem, problem } from "../../model/index.js";
+import { attempt, perform, problemsOf } from "./execution.js";
+import { putState, removeTemporary, makeParents, removeDirectories } from "./fileChanges.js";
+import { observe, sameState } from "./fileState.js";
+import { removeLogs } from "./logs.js";
+import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
+import { undoModes } from "./treeModes.js";
+import { editedPaths, undoEdits } from "./settingsEdits.js";
+import type { GoodState, Journal, Store } from "./store.js";
+import { deliveredUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
+import { awaitService } from "./verification.js";
+
+/**
+ * Brings a host back from an activation that failed or was cut off: files, settings and services of the last good
+ * state, and for everything else what was there before. It does as much as possible and reports what could not be
+ * done.
+ */
+export async function rollBack(
+  store: Store,
+  journal: Journal,
+  last: GoodState | undefined,
+  withSystemd: boolean,
+  report: Report,
+): Promise<readonly Problem[]> {
+  const wanted = wantedAgain(journal, last);
+  const now = await statusOf([...wanted.keys()], withSystemd);
+  const services = last?.deployment.services ?? journal.deployment.services;
+  const { files, settings: edits, modes = [] } = journal;
+  const { steps } = stepsTo({ services, files, edits, modes, domainOnly: false, now, wanted }, withSystemd);
+  const problems: Problem[] = [];
+  let filesRestored = true;
+  for (const step of steps) {
+    report(formatStep(step));
+    if (step.do === "files") {
+      const restored = await restoreFiles(store, journal, report);
+      await undoModes(modes, report);
+      filesRestored = restored.unwritten.length === 0;
+      problems.push(...restored.unwritten, ...restored.lost);
+    } else problems.push(...(await tryStep(step)));
+  }
+  // The journal stays open until every file is restored, since it says what they have to become.
+  if (!filesRestored) return problems;
+  // What stays of these does not leave the host between two states: it is only reported.
+  if (journal.purge === true) {
+    problems.push(...(await removeLogs(store, journal.logs ?? [], report)));
+    problems.push(...(await removeCertificates(store, report)));
+  }
+  await removeDirectories(store, journal.directories);
+  if (journal.kind === "deactivation") await store.forget();
+  await store.closeJournal();
+  return withSystemd ? [...problems, ...(await verify(store, last, wanted))] : problems;
+}
+
+/**
+ * Units as they were before; those of the last good state run in any case. Whether a unit starts with the host was
+ * changed only for units of a deployment: the links of any other unit are its owner's, even if they are unusual.
+ */
+function wantedAgain(journal: Journal, last: GoodState | undefined): Map<string, WantedUnit> {
+  const serving = last === undefined ? [] : Object.values(namedUnits(last.deployment.services));
+  const files = [...journal.deployment.files, ...(last?.deployment.files ?? [])];
+  const brought = new Set(deliveredUnits(files).map(({ unit }) => unit));
+  return new Map(
+    Object.entries(journal.units).map(([unit, { active, enabled }]) => [
+      unit,
+      { active: active || serving.includes(unit), ...(brought.has(unit) ? { enabled } : {}) },
+    ]),
+  );
+}
+
+interface Restored {
+  /** Files that could not be written; another attempt may succeed. */
+  readonly unwritten: Problem[];
+  /** Files whose stored content is gone; no further attempt can succeed. */
+  readonly lost: Problem[];
+}
+
+async function restoreFiles(store: Store, journal: Journal, report: Report): Promise<Restored> {
+  const restored: Restored = { unwritten: [], lost: [] };
+  for (const { path, restore: state } of journal.files) {
+    if (state.kind === "file" && !(await store.has(state.sha256))) {
+      const message = `stays as it is: the content it had, ${store.blob(state.sha256)}, is missing or damaged`;
+      restored.lost.push(problem("activation.not-restored", path, message));
+      continue;
+    }
+    await attempt(restored.unwritten, async () => {
+      // A write that was refused has changed nothing, and a write to undo it would be refused too.
+      const found = await observe(store.onHost(path));
+      if (found !== "unfit" && sameState(found, state)) return removeTemporary(store, path);
+      if (state.kind !== "absent") await makeParents(store, path);
+      await putState(store, path, state);
+      report(`  ${path}: ${state.kind === "absent" ? "removed" : "restored"}`);
+    });
+  }
+  for (const path of editedPaths(journal.settings)) {
+    await attempt(restored.unwritten, async () => {
+      const changed = await undoEdits(store, path, journal.settings);
+      // Items that were changed in the meantime stay, and are reported.
+      for (const p of changed) report(`  ${p.path}: ${p.message}`);
+      if (changed.length === 0) report(`  ${path}: our settings are undone`);
+    });
+  }
+  return restored;
+}
+
+/** A proxy that cannot load the old state while it runs is restarted with it. */
+async function tryStep(step: Exclude<Step, { do: "files" }>): Promise<readonly Problem[]> {
+  try {
+    await perform(step);
+    return [];
+  } catch (error) {
+    if (step.do === "reload" || step.do === "upgrade") return tryStep({ do: "restart", unit: step.unit });
+    return problemsOf(error);
+  }
+}
+
+async function verify(
+  store: Store,
+  last: GoodState | undefined,
+  wanted: ReadonlyMap<string, WantedUnit>,
+): Promise<readonly Problem[]> {
+  if (last === undefined) return [];
+  const running = [...wanted].filter(([, { active }]) => active).map(([unit]) => unit);
+  try {
+    await awaitService(store, last.deployment, running, new AbortController().signal);
+    return [];
+  } catch (error) {
+    const message = "the last good state is back, but does not serve as it did";
+    const fix = "See the problems below; the files and units are those of the last good state.";
+    return [problem("activation.not-restored", "", message, { fix }), ...problemsOf(error)];
+  }
+}

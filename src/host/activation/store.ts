@@ -1,0 +1,309 @@
+import { existsSync } from "node:fs";
+import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { ModeChange } from "../diagnosis/treePermissions.js";
+import {
+  type DeployedFile,
+  type Deployment,
+  DEPLOYMENT_FILE,
+  DEPLOYMENT_STORE,
+  type DeploymentIdentity,
+  type FileRole,
+  INCOMING_DIRECTORY,
+  problem,
+  ProblemError,
+} from "../../model/index.js";
+import { placeBootUnit, removeBootUnit } from "./bootUnit.js";
+import {
+  currentUser,
+  isTemporary,
+  makeDirectory,
+  placeBytes,
+  placeCopy,
+  placeText,
+  removeFile,
+  removeIfEmpty,
+} from "./durableFiles.js";
+import { type FileState, hashOf } from "./fileState.js";
+import type { Programs } from "./programs.js";
+import { systemdIsHere } from "./systemctl.js";
+import type { SettingsEditRecord } from "../applicationSettings/index.js";
+
+/** A state that a host was brought to, and in which it was seen to serve. */
+export interface GoodState {
+  readonly version: 1;
+  /** The activation that made it. */
+  readonly id: string;
+  readonly activatedAt: string;
+  /** Whose it is; a host that an earlier release deployed to has none until the next activation. */
+  readonly identity?: DeploymentIdentity;
+  readonly deployment: Deployment;
+  /** Hash of the deployment document. */
+  readonly document: string;
+  /** What was at each path before the first deployment; `unknown` if the delivery had already written there. */
+  readonly before: Readonly<Record<string, FileState | "unknown">>;
+  /** Directories that were made. */
+  readonly directories: readonly string[];
+  /** Edits of the application's own files: one of each item, with what it was before the first deployment. */
+  readonly settings: readonly SettingsEditRecord[];
+  /** Permissions of trees that were set, and what they were before the first deployment. */
+  readonly modes?: readonly ModeChange[];
+}
+
+/** A running activation, and everything needed to undo it; or a deactivation, and everything needed to finish it. */
+export interface Journal {
+  readonly version: 1;
+  readonly kind: "activation" | "deactivation";
+  readonly id: string;
+  readonly startedAt: string;
+  /** Every path that changes, and what a roll-back restores there. */
+  readonly files: readonly JournaledFile[];
+  /** Directories that it makes. */
+  readonly directories: readonly string[];
+  /** Logs of what a deactivation removes; their names are in a config that is removed first. */
+  readonly logs?: readonly string[];
+  /** Whether logs and certificates by ACME are removed as well. */
+  readonly purge?: boolean;
+  /** Edits of the application's own files. */
+  readonly settings: readonly SettingsEditRecord[];
+  /** Permissions of trees that it changes. */
+  readonly modes?: readonly ModeChange[];
+  /** Units that it may touch, as a roll-back should leave them. */
+  readonly units: Readonly<Record<string, { readonly active: boolean; readonly enabled: boolean }>>;
+  /** The deployment that was being activated. */
+  readonly deployment: Deployment;
+}
+
+export interface JournaledFile {
+  readonly path: string;
+  readonly role: FileRole;
+  /** What a roll-back restores there. */
+  readonly restore: FileState;
+}
+
+/**
+ * What activation remembers on a host, below `/var/lib/portico/deployment`, for root only:
+ *
+ *     state.json     the last good state
+ *     journal.json   the activation in progress; exists only while the host is between two states
+ *     blobs/         contents by their SHA-256: the last good state's, and what was there before Portico
+ *     staging/       the new files as they will be, to be checked
+ *     command        runs portico with the programs that `programs` names
+ *     run/           programs of a deactivation, which removes the installed ones
+ *
+ * Next to it are `lock`, and `incoming/` with a directory for the uploads of each deployment.
+ */
+export class Store {
+  readonly directory: string;
+
+  /** @param root folder to use as the host's `/` */
+  constructor(readonly root: string) {
+    this.directory = join(root, DEPLOYMENT_STORE);
+  }
+
+  /** Outside the directory, because a deactivation removes that while others wait. */
+  get lock(): string {
+    return join(dirname(this.directory), "lock");
+  }
+
+  at(...names: string[]): string {
+    return join(this.directory, ...names);
+  }
+
+  /** A path of the host below the root. */
+  onHost(path: string): string {
+    return join(this.root, path);
+  }
+
+  async prepare(): Promise<void> {
+    await mkdir(dirname(this.directory), { recursive: true });
+    await makeDirectory(this.directory, "0700");
+    await makeDirectory(this.at("blobs"), "0700");
+  }
+
+  /** Removes half-written files that a killed process has left. */
+  async sweep(): Promise<void> {
+    for (const directory of [this.directory, this.at("blobs")]) {
+      const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return [];
+        throw error;
+      });
+      for (const name of names.filter(isTemporary)) await rm(join(directory, name), { force: true });
+    }
+  }
+
+  readState(): Promise<GoodState | undefined> {
+    return this.read<GoodState>("state.json");
+  }
+
+  readJournal(): Promise<Journal | undefined> {
+    return this.read<Journal>("journal.json");
+  }
+
+  writeState(state: GoodState): Promise<void> {
+    return placeText(this.at("state.json"), JSON.stringify(state));
+  }
+
+  /** While it is open, a host that boots is repaired by it. */
+  async writeJournal(journal: Journal): Promise<void> {
+    if (changesServices(this.root)) await placeBootUnit(Object.keys(journal.units));
+    await placeText(this.at("journal.json"), JSON.stringify(journal));
+  }
+
+  async closeJournal(): Promise<void> {
+    await removeFile(this.at("journal.json"));
+    if (changesServices(this.root)) await removeBootUnit();
+  }
+
+  /** Makes `command` run portico with these programs. */
+  async writeCommand(programs: Programs): Promise<void> {
+    // One per line: paths are never part of a script.
+    await placeText(this.at("programs"), programs.map((path) => `${path}\n`).join(""));
+    await placeBytes(this.at("command"), Buffer.from(COMMAND), { mode: "0700", ...currentUser() });
+  }
+
+  /** Whether `command` can be run. */
+  async hasCommand(): Promise<boolean> {
+    try {
+      const programs = (await readFile(this.at("programs"), "utf8")).trimEnd().split("\n");
+      const { mode } = await lstat(this.at("command"));
+      const text = await readFile(this.at("command"), "utf8");
+      return text === COMMAND && (mode & 0o100) !== 0 && programs.length === 2 && programs.every(existsSync);
+    } catch {
+      return false;
+    }
+  }
+
+  /** Path of a blob; `has` checks that it exists and is intact. */
+  blob(sha256: string): string {
+    return this.at("blobs", sha256);
+  }
+
+  async has(sha256: string): Promise<boolean> {
+    return (await hashOf(this.blob(sha256)).catch(() => "")) === sha256;
+  }
+
+  /** Keeps a copy of a file. */
+  async keep(source: string, sha256: string): Promise<void> {
+    if (await this.has(sha256)) return;
+    await placeCopy(source, this.blob(sha256), { mode: "0600", ...currentUser() });
+    if (await this.has(sha256)) return;
+    const message = "changed while it was copied";
+    throw new ProblemError([problem("activation.file-failed", source, message, { fix: "Try again." })]);
+  }
+
+  /** Removes contents that no state refers to, and what the delivery uploaded. */
+  async collectGarbage(state: GoodState, incoming: string | undefined): Promise<void> {
+    const wanted = new Set([
+      ...keptFiles(state).map(({ sha256 }) => sha256),
+      ...contentsBefore(state).map(([, { sha256 }]) => sha256),
+    ]);
+    const names = await readdir(this.at("blobs"));
+    for (const name of names) if (!wanted.has(name)) await rm(this.at("blobs", name), { force: true });
+    await rm(this.at("run"), { recursive: true, force: true });
+    if (incoming === undefined) return;
+    for (const name of await readdir(incoming)) {
+      if (/^[0-9a-f]{64}$/.test(name)) await rm(join(incoming, name), { force: true });
+    }
+    await this.sweepUploads(basename(incoming));
+  }
+
+  /** Uploads of other deployments that nobody has touched for long: the state that knows their names was lost. */
+  private async sweepUploads(own: string): Promise<void> {
+    const all = this.onHost(INCOMING_DIRECTORY);
+    for (const name of await readdir(all).catch(() => [])) {
+      if (name === own) continue;
+      const found = await lstat(join(all, name)).catch(() => undefined);
+      if (found !== undefined && Date.now() - found.mtimeMs > UPLOADS_KEPT_MS)
+        await rm(join(all, name), { recursive: true, force: true });
+    }
+  }
+
+  /** Forgets the last good state. */
+  forget(): Promise<void> {
+    return removeFile(this.at("state.json"));
+  }
+
+  /** Removes everything, the lock included. */
+  async remove(): Promise<void> {
+    await rm(this.directory, { recursive: true, force: true });
+    await rm(this.lock, { force: true });
+    await removeIfEmpty(dirname(this.directory));
+  }
+
+  private async read<T extends { version: number }>(name: string): Promise<T | undefined> {
+    const text = await readFile(this.at(name), "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return undefined;
+      throw error;
+    });
+    if (text === undefined) return undefined;
+    try {
+      const value = JSON.parse(text) as T;
+      if (value.version === 1) return value;
+    } catch {
+      // Reported below.
+    }
+    const message = "is not what this release of portico writes";
+    throw new ProblemError([problem("activation.damaged-store", this.at(name), message)]);
+  }
+}
+
+/** An apply that failed may be tried again for so long. */
+const UPLOADS_KEPT_MS = 7 * 24 * 3_600_000;
+
+const COMMAND = `#!/bin/sh
+{ IFS= read -r node && IFS= read -r runtime; } < "$(dirname "$0")"/programs
+exec "$node" "$runtime" "$@"
+`;
+
+/** Whether units are touched: with any root other than the host's own there are only files. */
+export const changesServices = (root: string): boolean => root === "/";
+
+/** Refuses a host that cannot be changed by this process. Makes nothing: that is for an activation, which has the lock. */
+export function openStore(root: string): Store {
+  if (changesServices(root)) {
+    if (process.geteuid!() !== 0) {
+      throw new ProblemError([problem("activation.not-root", "", "only root can change the host")]);
+    }
+    if (!systemdIsHere()) {
+      throw new ProblemError([problem("activation.no-systemd", "/run/systemd/system", "does not exist")]);
+    }
+  }
+  return new Store(root);
+}
+
+/** Every file of a deployment, the document itself at the end. */
+export function filesOf(deployment: Deployment, document: string): readonly DeployedFile[] {
+  return [...deployment.files, { path: DEPLOYMENT_FILE, mode: "0640", sha256: document, role: "other" }];
+}
+
+/**
+ * Files of a good state whose contents the store keeps. Node is large, and the installed file is the only copy: a
+ * broken one is replaced by a new delivery.
+ */
+export function keptFiles({
+  deployment,
+  document,
+}: Pick<GoodState, "deployment" | "document">): readonly DeployedFile[] {
+  return filesOf(deployment, document).filter(({ role }) => role !== "node");
+}
+
+/** Files that were there before the first deployment, by their paths. */
+export function contentsBefore({ before }: GoodState): [path: string, FileState & { kind: "file" }][] {
+  return Object.entries(before).flatMap(([path, state]): [string, FileState & { kind: "file" }][] =>
+    typeof state === "object" && state.kind === "file" ? [[path, state]] : [],
+  );
+}
+
+/** Every file of a good state, as it was. */
+export function goodFiles({ deployment, document }: GoodState): { path: string; state: FileState }[] {
+  return filesOf(deployment, document).map((file) => ({ path: file.path, state: stateOf(file) }));
+}
+
+/** A deployed file as it is on the host. */
+export function stateOf(file: DeployedFile): FileState {
+  return { kind: "file", sha256: file.sha256, mode: file.mode, ...OWNER };
+}
+
+/** Deployed files belong to root; below a folder, to the user who lays them out. */
+const OWNER = currentUser();

@@ -1,0 +1,180 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { ModeChange } from "../diagnosis/treePermissions.js";
+import type { Deployment, DeploymentServices, FileRole, Problem } from "../../model/index.js";
+import type { Delivered } from "./delivered.js";
+import type { FileChange } from "./fileChanges.js";
+import { type UnitStatus, unitStatus } from "./systemctl.js";
+import { previewOf } from "./preview.js";
+import { serviceSteps, type Situation, type Step, unitOf, type WantedUnit } from "./serviceSteps.js";
+import type { PlannedEdits } from "./settingsEdits.js";
+import { goodFiles, type GoodState, type Journal, type Store } from "./store.js";
+import type { SettingsEditRecord } from "../applicationSettings/index.js";
+
+/** What will be done to a host. */
+export interface Plan {
+  readonly files: readonly FileChange[];
+  /** Directories that have to be made for them. */
+  readonly directories: readonly string[];
+  readonly settings: PlannedEdits;
+  /** Permissions of trees that are set. */
+  readonly modes: readonly ModeChange[];
+  readonly steps: readonly Step[];
+  /** What they will do to services, and why, as text. */
+  readonly preview: readonly string[];
+  /** Units in question, as they are. */
+  readonly units: ReadonlyMap<string, UnitStatus>;
+  readonly warnings: readonly Problem[];
+  /** How the loaded state differs from what is installed, as text. */
+  readonly drift: readonly string[];
+}
+
+/** The units that a deployment names, by field. */
+export function namedUnits(services: DeploymentServices): Record<string, string | undefined> {
+  const { proxy, daemons = [], firewall, keepalived } = services;
+  return {
+    "proxy.service": proxy.service,
+    "proxy.socket": proxy.socket,
+    ...Object.fromEntries(daemons.map(({ unit }, i) => [`daemons[${i}].unit`, unit])),
+    firewall,
+    keepalived,
+  };
+}
+
+/** Units that deployed files belong to. */
+function unitsOfFiles(files: readonly { readonly path: string; readonly role: FileRole }[]): string[] {
+  return [...new Set(files.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path)))];
+}
+
+/** Units whose own file is among the files, not just a drop-in. Templates do not run as units. */
+export function deliveredUnits<T extends { readonly path: string; readonly role: FileRole }>(
+  files: readonly T[],
+): { readonly unit: string; readonly file: T }[] {
+  return files
+    .filter(({ path, role }) => role === "unit" && path.endsWith(`/${unitOf(path)}`))
+    .map((file) => ({ unit: unitOf(file.path), file }))
+    .filter(({ unit }) => !unit.includes("@."));
+}
+
+/** Every unit that a change from one deployment to another may concern. */
+export function unitsInQuestion(...deployments: readonly (Deployment | undefined)[]): string[] {
+  const units = deployments.flatMap((deployment) =>
+    deployment === undefined
+      ? []
+      : [...Object.values(namedUnits(deployment.services)), ...unitsOfFiles(deployment.files)],
+  );
+  // A template does not run as a unit.
+  return [...new Set(units)].filter((unit): unit is string => unit !== undefined && !unit.includes("@."));
+}
+
+/** Units as a deployment wants them: those that it names run, and those that it delivers start at boot. */
+export async function wantedUnits(
+  { deployment, contents }: Delivered,
+  last: GoodState | undefined,
+): Promise<Map<string, WantedUnit>> {
+  const { services } = deployment;
+  const wanted = new Map<string, WantedUnit>();
+  for (const unit of removedUnits(deployment, last)) wanted.set(unit, { active: false, enabled: false });
+  for (const { unit, file } of deliveredUnits(deployment.files)) {
+    const starts = await hasInstallSection(contents.get(file.sha256)!);
+    if (starts) wanted.set(unit, { active: true, enabled: true });
+  }
+  for (const unit of Object.values(namedUnits(services))) {
+    if (unit !== undefined && !wanted.has(unit)) wanted.set(unit, { active: true });
+  }
+  return wanted;
+}
+
+/** Units whose file is removed with the last deployment, and that did not exist before. */
+function removedUnits(deployment: Deployment, last: GoodState | undefined): string[] {
+  const staying = new Set(deployment.files.map(({ path }) => path));
+  return deliveredUnits(last?.deployment.files ?? [])
+    .filter(({ file: { path } }) => !staying.has(path) && cameByDeployment(last!, path))
+    .map(({ unit }) => unit);
+}
+
+/** Whether a deployment created a file: as far as is known, nothing was at its path before the first one. */
+export function cameByDeployment(last: GoodState, path: string): boolean {
+  const before = last.before[path];
+  return before !== undefined && (before === "unknown" || before.kind === "absent");
+}
+
+async function hasInstallSection(path: string): Promise<boolean> {
+  return /^\[Install\]/m.test(await readFile(path, "utf8"));
+}
+
+/** Whether all that changes is the host in the application's URLs (service 2.7). */
+export function isDomainOnly(
+  deployment: Deployment,
+  last: GoodState | undefined,
+  files: readonly { readonly role: FileRole }[],
+): boolean {
+  const [now, then] = [deployment.settings?.files, last?.deployment.settings?.files];
+  const withoutHost = (wanted: unknown): string =>
+    JSON.stringify(wanted).replaceAll(/(https?:\/\/)(?:\[[^\]"]*\]|[^/:"]*)/g, "$1");
+  return (
+    now !== undefined &&
+    then !== undefined &&
+    JSON.stringify(now) !== JSON.stringify(then) &&
+    withoutHost(now) === withoutHost(then) &&
+    files.every(({ role }) => ["config", "tls", "page", "settings", "other"].includes(role))
+  );
+}
+
+/** The steps of a plan, and what they do to services; without systemd, only the files. */
+export function stepsTo(
+  given: Omit<Situation, "changed" | "settings"> & {
+    readonly files: readonly { readonly path: string; readonly role: FileRole }[];
+    readonly edits: readonly SettingsEditRecord[];
+    readonly modes: readonly ModeChange[];
+  },
+  withSystemd: boolean,
+): Pick<Plan, "steps" | "preview"> {
+  const { files, edits, modes } = given;
+  const edit: Step = { do: "files" };
+  if (!withSystemd)
+    return { steps: files.length + edits.length + modes.length > 0 ? [edit] : [], preview: [] };
+  const situation = { ...given, changed: files, settings: new Set(edits.map(({ file }) => file)) };
+  const steps = serviceSteps(situation);
+  // Permissions do not concern any service.
+  const isOnlyModes = modes.length > 0 && !steps.some((step) => step.do === "files");
+  return { steps: isOnlyModes ? [edit, ...steps] : steps, preview: previewOf(steps, situation) };
+}
+
+export async function statusOf(
+  units: readonly string[],
+  withSystemd: boolean,
+): Promise<Map<string, UnitStatus>> {
+  return withSystemd ? unitStatus(units) : new Map();
+}
+
+/** What has to be recorded before a plan is carried out. */
+export async function journalOf(
+  store: Store,
+  plan: Plan,
+  deployment: Deployment,
+  last: GoodState | undefined,
+): Promise<Journal> {
+  const good = new Map((last === undefined ? [] : goodFiles(last)).map((file) => [file.path, file.state]));
+  const files = await Promise.all(
+    plan.files.map(async ({ path, role, now }) => {
+      const state = good.get(path);
+      const usable = state?.kind === "file" && (await store.has(state.sha256));
+      return { path, role, restore: usable ? state : now };
+    }),
+  );
+  return {
+    version: 1,
+    kind: "activation",
+    id: randomUUID(),
+    startedAt: new Date().toISOString(),
+    files,
+    directories: plan.directories,
+    settings: plan.settings.edits,
+    modes: plan.modes,
+    units: Object.fromEntries(
+      [...plan.units].map(([unit, { active, enabled }]) => [unit, { active, enabled }]),
+    ),
+    deployment,
+  };
+}

@@ -1,0 +1,57 @@
+import type { Report } from "./report.js";
+import { changeModes, checkTrees, type ModeChange } from "../diagnosis/treePermissions.js";
+import { servedTrees } from "../diagnosis/servedTrees.js";
+import { type Deployment, type Problem, problem, type ProxyConfig } from "../../model/index.js";
+import { DIRECTORIES } from "../../model/rows.js";
+import { shown } from "../../runtime/actions/permissions.js";
+
+/** What is to be done about permissions, and where nothing could be found out. */
+export interface PlannedModes {
+  readonly changes: readonly ModeChange[];
+  readonly unreached: readonly Problem[];
+}
+
+/** The permissions (service 2.8) that trees lack which a deployment has made readable; changes nothing. */
+export async function planModes({ trees = [] }: Deployment): Promise<PlannedModes> {
+  return checkTrees(trees.filter(({ fix }) => fix));
+}
+
+/** Directories of static routes that others cannot read, which no tree has: their permissions are their owner's. */
+export async function unreadable(deployment: Deployment, config: ProxyConfig): Promise<Problem[]> {
+  const served = servedTrees(config, deployment.trees).filter(({ code }) => code === DIRECTORIES);
+  const { violations } = await checkTrees(served);
+  return violations.map(({ path, lacks, fix }) =>
+    problem("files.unreadable", path, `is served, and others lack ${lacks}`, { fix }),
+  );
+}
+
+/** Sets permissions; the expected responses show what could not be set. */
+export async function makeModes(changes: readonly ModeChange[], report: Report): Promise<void> {
+  for (const { why, ...change } of await changeModes(changes)) {
+    report(`  ${formatMode(change)}${why === undefined ? "" : `: not changed, ${why}`}`);
+  }
+}
+
+/** Undoes permissions that are still as they were set. */
+export async function undoModes(given: readonly ModeChange[], report: Report): Promise<void> {
+  const back = given.map((change) => ({ ...change, from: change.to, to: change.from }));
+  for (const { why, ...change } of await changeModes(back.toReversed())) {
+    report(`  ${formatMode(change)}${why === undefined ? "" : `: stays, ${why}`}`);
+  }
+}
+
+/** The changes of all activations, one for each path: the mode before the first, and the mode that the last one set. */
+export function mergeModes(made: readonly ModeChange[], more: readonly ModeChange[]): readonly ModeChange[] {
+  const byPath = new Map(made.map((change) => [change.path, change]));
+  for (const change of more) {
+    const first = byPath.get(change.path);
+    byPath.set(change.path, first?.to === change.from ? { ...change, from: first.from } : change);
+  }
+  return [...byPath.values()];
+}
+
+export function formatMode({ path, from, to }: ModeChange): string {
+  return `${shown(path)}: mode ${octal(to)} instead of ${octal(from)}`;
+}
+
+const octal = (mode: number): string => mode.toString(8).padStart(4, "0");

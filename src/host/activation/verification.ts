@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Deployment, parseConfigText, type Problem, problem, ProblemError } from "../../model/index.js";
+import { readText } from "../../runtime/load/files.js";
+import { expectedResponses } from "../diagnosis/expectedResponses.js";
+import { type CheckedResponse, checkLive } from "../diagnosis/liveCheck.js";
+import { seePauses, withoutPaused } from "../diagnosis/pauses.js";
+import { imageFor } from "../diagnosis/imageFile.js";
+import { refuseInterrupted } from "./execution.js";
+import { CONTROL_SOCKET } from "../../render/hostPaths.js";
+import { unitStatus } from "./systemctl.js";
+import type { Store } from "./store.js";
+
+/**
+ * Waits until a host serves as its deployment promises: its units run, and give the expected responses (service 5.1).
+ * Daemons need some time after a start, so all requests are repeated until the time is up; then every deviation is a
+ * problem.
+ */
+export async function awaitService(
+  store: Store,
+  deployment: Deployment,
+  units: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly CheckedResponse[]> {
+  const { enabled, timeoutSeconds } = deployment.probe;
+  // Not the wall clock, which a host that has just started may still set.
+  const deadline = performance.now() + timeoutSeconds * 1000;
+  let attempts = 0;
+  for (;;) {
+    const stopped = await stoppedUnits(units);
+    const rows = enabled ? await responses(store, deployment) : [];
+    // What a user keeps from being looked at, nobody knows to be wrong: no user has a veto of that kind.
+    const failed = rows.filter((row) => !row.pass && row.unseen !== true && !isNotYetSet(row, deployment));
+    const isLast = performance.now() > deadline;
+    const later = rows.some((row) => isNotYetSet(row, deployment));
+    // A missing setting will not appear while we wait; but a daemon that starts may answer as if it were missing.
+    if (stopped.length + failed.length === 0 && (!later || isLast || attempts++ > 4)) return rows;
+    refuseInterrupted(signal);
+    if (isLast) throw new ProblemError([...stopped, ...failed.map(unexpected)]);
+    await sleep(RETRY_MS, undefined, { signal }).catch(() => refuseInterrupted(signal));
+  }
+}
+
+const RETRY_MS = 500;
+const REQUEST_MS = 10_000;
+
+async function stoppedUnits(units: readonly string[]): Promise<Problem[]> {
+  const status = await unitStatus(units);
+  return [...status].flatMap(([unit, { active }]) =>
+    active ? [] : [problem("activation.command-failed", unit, "does not run")],
+  );
+}
+
+async function responses(store: Store, deployment: Deployment): Promise<CheckedResponse[]> {
+  const file = store.onHost(deployment.config);
+  const read = await readText(file, file);
+  if ("problem" in read) throw new ProblemError([read.problem]);
+  const parsed = parseConfigText(read.text);
+  if (!parsed.ok) throw new ProblemError(parsed.problems);
+  const { expect } = deployment;
+  const { imagePath } = deployment.probe;
+  const image = imagePath === undefined ? await imageFor(parsed.value, expect, store.root) : { imagePath };
+  const all = expectedResponses(parsed.value, {
+    ...(expect === undefined ? {} : { expect }),
+    ...image,
+  });
+  // Until an authority has issued a certificate, one for other names may serve; `requireCertificate` waits for it.
+  const rows = all.filter(({ certificate }) => certificate === undefined);
+  // Whether clients trust the certificate does not matter here, only whether the host serves.
+  const pauses = await seePauses(store.onHost(CONTROL_SOCKET), REQUEST_MS);
+  const asked = withoutPaused(rows, parsed.value, pauses);
+  return checkLive(asked, { timeoutMs: REQUEST_MS, insecure: true });
+}
+
+/**
+ * Whether a response is wrong only because of settings that are left to the application's owner: a first deployment
+ * cannot wait for settings whose values come with it. They are reported, and are not a reason to roll back.
+ */
+function isNotYetSet(row: CheckedResponse, { settings }: Deployment): boolean {
+  return !row.pass && row.settings !== undefined && settings?.apply !== true;
+}
+
+function unexpected(row: CheckedResponse): Problem {
+  const cause = row.cause === undefined ? {} : { fix: row.cause };
+  return problem("activation.unexpected-response", row.request, `${row.name}: not as expected`, {
+    received: row.seen,
+    allowed: row.expected,
+    ...cause,
+  });
+}

@@ -1,0 +1,76 @@
+import type { Problem, SettingsFile } from "../../model/index.js";
+import type { Splice } from "./textEdit.js";
+
+/** One item, as its file has it and as it should be. */
+export interface ItemFinding {
+  /** Its label. */
+  readonly item: string;
+  readonly wanted: string;
+  /** The value in force; undefined if the item is not set, or set by something other than a literal. */
+  readonly found?: string;
+  /** Line of the value in force. */
+  readonly line?: number;
+  /** `refused`: it cannot be read, or not be set safely; a problem says why. */
+  readonly state: "same" | "different" | "missing" | "refused";
+}
+
+/** What an edit does to one item; enough to undo it, whatever else happens to the file in the meantime. */
+export interface ItemChange {
+  /** In an INI file. */
+  readonly section?: string;
+  readonly name: string;
+  /** Source text of the value before; null if the item was not set, and was added. */
+  readonly from: string | null;
+  /** Source text of the value after. */
+  readonly to: string;
+  /** Of a list: elements that were added to it, and earlier additions of ours that were removed. */
+  readonly added?: readonly string[];
+  readonly removed?: readonly string[];
+  /** Of an added item: whether the header of its section was added too, and whether an empty line is above that. */
+  readonly header?: "added" | "added apart";
+  /** How the file was read, if it was not UTF-8. */
+  readonly encoding?: "latin1";
+  /** Of an added item: whether the file did not end with a line end, and got one. */
+  readonly lineEndAdded?: boolean;
+}
+
+/** What an edit of lines finds of one item, and would do. */
+export interface ItemPlan {
+  readonly finding: ItemFinding;
+  readonly splice?: Splice;
+  readonly change?: ItemChange;
+  readonly problem?: Problem;
+  readonly note?: string;
+}
+
+/**
+ * An edit of one item in one of the application's own files. It is undone item by item, so that every other line stays
+ * as its owner last wrote it. It contains nothing else from the file, whose secret key is never copied (service 2.3).
+ */
+export interface SettingsEditRecord extends ItemChange {
+  /** Name of the file in the deployment that asked for it; a later one may have others. */
+  readonly file: string;
+  readonly kind: SettingsFile["kind"];
+  /** The path that the deployment gives. */
+  readonly path: string;
+}
+
+/** The result of undoing a change. */
+export interface Reverted {
+  readonly text: string;
+  /** `gone`: nothing of it is left; `changed`: the value was changed since, and stays. */
+  readonly state: "reverted" | "gone" | "changed";
+  /** Line of the value that stays. */
+  readonly line?: number;
+}
+
+/** What is in a file, and how it has to change. If there are problems, nothing may be changed. */
+export interface SettingsEdit {
+  readonly findings: readonly ItemFinding[];
+  readonly splices: readonly Splice[];
+  /** What the splices do, by items. */
+  readonly changes: readonly ItemChange[];
+  readonly problems: readonly Problem[];
+  /** Notes that users should know and that need no action. */
+  readonly notes: readonly string[];
+}

@@ -1,0 +1,88 @@
+import { type EnvItem, problem } from "../../model/index.js";
+import { envLine } from "../../render/index.js";
+import type { ItemPlan, SettingsEdit } from "./edit.js";
+import { type EnvText, readEnv, valueAt } from "./envLines.js";
+import { strayProblem } from "./iniFile.js";
+import { insertLines, isUnended, lineNumbers } from "./textEdit.js";
+
+/**
+ * Edits a file of environment variables. Docker Compose may read it, `docker run` and systemd: what they would read
+ * differently of an item is refused, with its line number. Quotes around a value count as none, though `docker run`
+ * takes them as a part of it.
+ *
+ * An item is set where it is already set (at the last place if there are several, because that one counts); others are
+ * added at the end.
+ *
+ * @param path for messages
+ */
+export function editEnv(text: string, items: readonly EnvItem[], path: string): SettingsEdit {
+  const stray = strayProblem(text, path);
+  if (stray !== undefined) {
+    const findings = items.map((item) => ({ ...named(item), state: "refused" as const }));
+    return { findings, splices: [], changes: [], problems: [stray], notes: [] };
+  }
+  const file = { env: readEnv(text), path, lineAt: lineNumbers(text) };
+  const plans = items.map((item) => planItem(file, item));
+  const missing = items.filter((_, i) => plans[i]!.finding.state === "missing");
+  const lineEndAdded = isUnended(text) ? { lineEndAdded: true } : {};
+  const added = missing.map(({ name, value }) => ({ name, from: null, to: String(value), ...lineEndAdded }));
+  const insertion = missing.length === 0 ? [] : [insertLines(text, text.length, missing.map(envLine))];
+  return {
+    findings: plans.map((p) => p.finding),
+    splices: [...plans.flatMap((p) => p.splice ?? []), ...insertion],
+    changes: [...plans.flatMap((p) => p.change ?? []), ...added],
+    problems: plans.flatMap((p) => p.problem ?? []),
+    notes: plans.flatMap((p) => p.note ?? []),
+  };
+}
+
+interface EnvFile {
+  readonly env: EnvText;
+  readonly path: string;
+  readonly lineAt: (at: number) => number;
+}
+
+const named = ({ name, value }: EnvItem) => ({ item: name, wanted: String(value) });
+
+function planItem({ env, path, lineAt }: EnvFile, item: EnvItem): ItemPlan {
+  const base = named(item);
+  const { name } = item;
+  const refuse = (at: number, why: string): ItemPlan => {
+    const line = lineAt(at);
+    const unsafe = problem("settings.refused", `${path}:${line}`, `${name}: ${why}`, FIX);
+    return { finding: { ...base, line, state: "refused" }, problem: unsafe };
+  };
+  const places = env.placesOf(name);
+  const last = places.at(-1);
+  if (!env.agreed.has(last ?? env.end)) return refuse(...disagreement(env, last));
+  if (last === undefined) return { finding: { ...base, state: "missing" } };
+  const found = valueAt(env, last);
+  if (typeof found === "string") return refuse(last, found);
+  const line = lineAt(last);
+  const state = found.value === base.wanted ? "same" : "different";
+  const { from, to, text } = found;
+  const earlier = [...new Set(places.slice(0, -1).map(lineAt))];
+  const note = `${path}:${line}: ${name} is set before on line ${earlier.join(", ")}; the last one wins`;
+  return {
+    finding: { ...base, found: found.value, line, state },
+    ...(state === "same"
+      ? {}
+      : { splice: { from, to, text: base.wanted }, change: { name, from: text, to: base.wanted } }),
+    ...(earlier.length === 0 ? {} : { note }),
+  };
+}
+
+const FIX = {
+  fix: "Write every item as `NAME=value` on a separate line, with no quotes or backslashes in the lines above it that are left open.",
+};
+
+/** Where readers begin to disagree about a place, or about what would be added at the end, and why. */
+function disagreement({ agreed, end }: EnvText, at: number | undefined): [at: number, why: string] {
+  const before = [...agreed].findLast((start) => start < (at ?? end));
+  if (before === undefined) {
+    return [0, "would be read with the byte order mark in front of it by some readers"];
+  }
+  return at === undefined
+    ? [before, "would have to be below a value that does not end, at least for some readers"]
+    : [at, "is a part of the value above for some readers"];
+}

@@ -1,0 +1,166 @@
+import { isUtf8 } from "node:buffer";
+import { join } from "node:path";
+import {
+  type DeploymentSettings,
+  itemLabel,
+  type Problem,
+  problem,
+  type Result,
+  type SettingsFile,
+  storedItems,
+} from "../../model/index.js";
+import { printableValue } from "../../model/printable.js";
+import type { ItemChange, ItemFinding, SettingsEdit, SettingsEditRecord } from "./edit.js";
+import { kindProblem } from "./fileKind.js";
+import { type FoundFile, readFound, replaceFiles } from "./files.js";
+import { kindOf } from "./kinds.js";
+import { applySplices, type Splice } from "./textEdit.js";
+import { unifiedDiff } from "./diff.js";
+
+/** What is wanted, and where. */
+export type SettingsSource = Pick<DeploymentSettings, "files">;
+
+/** One of the application's files: its content, and the content it should have. */
+export interface PlannedFile {
+  /** What is wanted of it. */
+  readonly source: SettingsFile;
+  readonly path: string;
+  /** Of each item, in their order. */
+  readonly findings: readonly ItemFinding[];
+  /** Notes that users should know and that need no action. */
+  readonly notes: readonly string[];
+  readonly changed: boolean;
+  /** Unified diff without the lines that may contain a secret; empty if nothing changes. */
+  readonly diff: string;
+  readonly file: FoundFile;
+  /**
+   * What is replaced in the text, by offsets into the text that the files before it left; in UTF-8, or in bytes if it is
+   * not UTF-8.
+   */
+  readonly splices: readonly Splice[];
+  /** What they change, item by item. */
+  readonly changes: readonly ItemChange[];
+  /** The whole file after the edit. */
+  readonly content: Buffer;
+}
+
+/** Everything an edit of the settings would do. If there are problems, nothing may be done. */
+export interface SettingsPlan {
+  /** Files that could be read. */
+  readonly files: readonly PlannedFile[];
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Reads the application's files and works out what has to change; writes nothing.
+ *
+ * @param root folder that stands for the host's `/`
+ * @param made earlier edits
+ */
+export async function planSettings(
+  source: SettingsSource,
+  root = "/",
+  made: readonly SettingsEditRecord[] = [],
+): Promise<SettingsPlan> {
+  const read = await Promise.all(
+    source.files.map(async (wanted) => ({ wanted, found: await readFound(join(root, wanted.path)) })),
+  );
+  const files: PlannedFile[] = [];
+  const problems: Problem[] = [];
+  for (const { wanted, found } of read) {
+    if (!found.ok) {
+      problems.push(...found.problems);
+      continue;
+    }
+    // Two paths may lead to one file: the second continues with the result of the first.
+    const before = files.findLast((f) => isSameFile(f.file, found.value))?.content;
+    const edit = planFile(wanted, found.value, before ?? found.value.content, (text, path) => {
+      const ours = (name: string): readonly string[] =>
+        made.find((one) => one.path === wanted.path && one.name === name)?.added ?? [];
+      const others = storedItems({ files: source.files.filter((file) => file !== wanted) });
+      return kindOf(wanted.kind).edit(text, wanted.items, path, ours, others);
+    });
+    files.push(edit.planned);
+    problems.push(...edit.problems);
+  }
+  return { files, problems };
+}
+
+/** Puts a plan into effect: all files or none. A plan with problems is refused, one without changes writes nothing. */
+export async function applyEdits(plan: SettingsPlan): Promise<Result<null>> {
+  if (plan.problems.length > 0) return { ok: false, problems: plan.problems };
+  const changed = plan.files.filter((file) => file.changed);
+  const last = changed.filter((f, i) => changed.findLastIndex((o) => isSameFile(o.file, f.file)) === i);
+  return replaceFiles(last);
+}
+
+/** Where a file really is, is the word of the user who read it: it counts for files of the same user only. */
+const isSameFile = (a: FoundFile, b: FoundFile): boolean =>
+  a.target === b.target && a.acting.uid === b.acting.uid;
+
+/** A file after its changes were undone, the last one first; what stays is reported. */
+export function revertChanges(
+  file: FoundFile,
+  changes: readonly (ItemChange & Pick<SettingsFile, "kind">)[],
+): { readonly content: Buffer; readonly problems: readonly Problem[] } {
+  // The edit may have replaced the part of the file that was not UTF-8.
+  const wasBytes = changes.some((change) => change.encoding === "latin1");
+  const encoding = isUtf8(file.content) && !wasBytes ? "utf8" : "latin1";
+  let text = file.content.toString(encoding);
+  const problems: Problem[] = [];
+  for (const change of changes.toReversed()) {
+    const reverted = kindOf(change.kind).revert(text, change);
+    text = reverted.text;
+    if (reverted.state !== "changed") continue;
+    const was = change.from === null ? "it was not set" : `it was ${printableValue(change.from)}`;
+    const message = `${itemLabel(change)} was changed by another program or person and stays as it is; before the first deployment ${was}`;
+    problems.push(problem("activation.changed-since", `${file.path}:${reverted.line}`, message));
+  }
+  return { content: Buffer.from(text, encoding), problems };
+}
+
+function planFile(
+  source: SettingsFile,
+  file: FoundFile,
+  before: Buffer,
+  editText: (text: string, path: string) => SettingsEdit,
+): { planned: PlannedFile; problems: readonly Problem[] } {
+  // Any encoding other than UTF-8 is handled byte by byte, so that all bytes are kept.
+  const encoding = isUtf8(before) ? "utf8" : "latin1";
+  const text = before.toString(encoding);
+  const { path } = file;
+  const wrong = kindProblem(text, path, source);
+  const edit = editText(text, path);
+  const {
+    findings,
+    splices,
+    changes,
+    problems: refused,
+    notes,
+  } = wrong === undefined ? edit : refusedAll(edit, wrong);
+  const locked = splices.length > 0 && file.notReplaceable !== undefined ? [file.notReplaceable] : [];
+  const problems = [...refused, ...locked];
+  const hidden = kindOf(source.kind).secretLines(text);
+  const changed = splices.length > 0 && problems.length === 0;
+  const links =
+    changed && file.links > 1 ? [`${path}: other hard links to the file keep the old content`] : [];
+  const planned: PlannedFile = {
+    source,
+    path,
+    findings,
+    notes: [...notes, ...links],
+    changed,
+    diff: changed ? unifiedDiff(path, text, splices, hidden) : "",
+    file,
+    splices: changed ? splices : [],
+    changes: !changed ? [] : changes.map((each) => (encoding === "utf8" ? each : { ...each, encoding })),
+    content: changed ? Buffer.from(applySplices(text, splices), encoding) : before,
+  };
+  return { planned, problems };
+}
+
+/** What another kind of file says of an item is no finding. */
+function refusedAll({ findings }: SettingsEdit, wrong: Problem): SettingsEdit {
+  const refused = findings.map(({ item, wanted }) => ({ item, wanted, state: "refused" as const }));
+  return { findings: refused, splices: [], changes: [], problems: [wrong], notes: [] };
+}

@@ -1,0 +1,135 @@
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import * as z from "zod";
+import { problem, ProblemError } from "../../model/problem.js";
+import { Untrusted } from "../../model/untrusted.js";
+import { shown } from "../../runtime/actions/permissions.js";
+import { type Acting, identityOf } from "./acting.js";
+import { type Response, RESPONSES, REFUSAL } from "./responses.js";
+import { type Operation, OPERATIONS, type Operations } from "./operations.js";
+import { type Refusal, Refused } from "./refused.js";
+
+/*
+ * What root has to do in trees that others can change (the application's settings, what the proxy serves) is done by a child
+ * process. It takes the identity of the user who can change the tree before it touches anything, so it can do no more
+ * than that user can. Requests and responses pass through pipes; root itself opens, changes and starts nothing there. No
+ * other code may touch such paths (`proof/asOwner/` traces an activation). The response is the user's word: `responses.ts`
+ * says what it may be, and nothing else of it is taken.
+ */
+
+/** The program that a child runs. Tests, which run from sources, name the bundle. */
+export const ownerProgram = { path: process.argv[1]! };
+
+export interface Deadline {
+  /** How long the child may take, its start included. */
+  readonly timeoutMs: number;
+}
+
+/** What a child writes: its response, or why there is none. */
+export type Answered = { readonly response: unknown } | { readonly refused: Refusal };
+
+/** Does something as a user. Rejects with a ProblemError. */
+export async function asOwner<K extends Operation>(
+  operation: K,
+  request: Parameters<Operations[K]>[0],
+  { uid, path }: Acting,
+  { timeoutMs }: Deadline = { timeoutMs: 30_000 },
+): Promise<Response<K>> {
+  if (uid === process.geteuid!()) {
+    return (OPERATIONS[operation] as (given: typeof request) => Promise<Response<K>>)(request);
+  }
+  const { gid, groups } = await identityOf(uid);
+  const { schema, bytesMax, valuesMax } = RESPONSES[operation](request);
+  const outcome = await runChild({
+    args: ["as-owner", String(uid), String(gid), groups.join(",")],
+    input: JSON.stringify({ operation, request }),
+    timeoutMs: silent.has(uid) ? Math.min(timeoutMs, AGAIN_MS) : timeoutMs,
+    bytesMax,
+  });
+  if ("failed" in outcome) {
+    if (outcome.isLate) silent.add(uid);
+    throw noResponse(uid, path, outcome.failed);
+  }
+  silent.delete(uid);
+  const told = outcome.told.opened(
+    z.union([z.strictObject({ response: schema }), z.strictObject({ refused: REFUSAL })]),
+    valuesMax,
+  );
+  if (told === undefined) throw noResponse(uid, path, "the response does not match the request");
+  if ("response" in told) return told.response as Response<K>;
+  const { label } = request as { readonly label?: string };
+  throw new Refused(told.refused, operation === "replace" ? "write" : "read", label ?? shown(path), uid);
+}
+
+/** Users who did not answer in time. They could hold up each of a hundred questions. */
+const silent = new Set<number>();
+/** How long they have the next time. */
+const AGAIN_MS = 5_000;
+
+function noResponse(uid: number, path: string, why: string): ProblemError {
+  const message = `could not be reached as user ${uid}, who can change it: ${why}`;
+  const fix = `Processes of user ${uid} can hold this up: end them (ps -o pid,stat,args -u ${uid}), and try again.`;
+  return new ProblemError([problem("files.no-response", shown(path), message, { fix })]);
+}
+
+interface Run {
+  readonly args: readonly string[];
+  readonly input: string;
+  readonly timeoutMs: number;
+  readonly bytesMax: number;
+}
+
+type Ran = { readonly told: Untrusted } | { readonly failed: string; readonly isLate?: boolean };
+
+/** Waits only for the response: a child that hangs on a file system may not even end when it is killed. */
+function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
+  return new Promise((resolve) => {
+    // A separate session, so that only this process gets a Ctrl-C. The user gets nothing of our environment. io_uring
+    // would keep root's rights after setuid(2). What it says besides its response is the user's, and of no use to root.
+    const child = spawn(process.execPath, [ownerProgram.path, ...args], {
+      cwd: "/",
+      env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", UV_USE_IO_URING: "0" },
+      stdio: ["pipe", "pipe", "ignore"],
+      detached: true,
+    });
+    const output: Buffer[] = [];
+    let bytes = 0;
+    const end = (outcome: Ran): void => {
+      clearTimeout(timer);
+      clearInterval(looks);
+      child.kill("SIGKILL");
+      for (const stream of [child.stdin, child.stdout]) stream.destroy();
+      child.unref();
+      resolve(outcome);
+    };
+    const late = (failed: string): void => end({ failed, isLate: true });
+    const timer = setTimeout(() => late(`no response within ${timeoutMs / 1000} s`), timeoutMs);
+    // Nobody else than the user would stop it, and it need not be waited for.
+    const looks = setInterval(() => {
+      if (isStopped(child.pid)) late(`the process that works there, process ${child.pid}, was stopped`);
+    }, LOOK_MS);
+    child.stdin.on("error", () => undefined);
+    child.stdout.on("data", (data: Buffer) => {
+      bytes += data.length;
+      if (bytes > bytesMax) end({ failed: "the response is too long" });
+      else output.push(data);
+    });
+    child.on("error", ({ message }) => end({ failed: message }));
+    child.on("close", (code, signal) => {
+      if (bytes > 0) end({ told: new Untrusted(Buffer.concat(output)) });
+      else end({ failed: `it ended without a response (${signal ?? `exit code ${code}`})` });
+    });
+    child.stdin.end(input);
+  });
+}
+
+const LOOK_MS = 2_000;
+
+/** Whether a process has got a SIGSTOP (proc(5), stat). */
+function isStopped(pid: number | undefined): boolean {
+  try {
+    return /\) [Tt] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}

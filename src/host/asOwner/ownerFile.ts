@@ -1,0 +1,182 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { type BigIntStats, constants } from "node:fs";
+import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { fsPath } from "../../runtime/actions/permissions.js";
+import { type Doing, errnoOf, type Refusal, Refused, SETTINGS_BYTES_MAX } from "./refused.js";
+
+/* Reads and replaces one small file, with the rights of the user who runs it: see `asOwner.ts`. */
+
+export interface ReadRequest {
+  readonly path: string;
+  /** The path as it was named, for messages. */
+  readonly label: string;
+}
+
+/** A file as it was found. */
+export interface ReadResponse {
+  /** The file itself, if the path leads through symbolic links. */
+  readonly target: string;
+  /** Base64. */
+  readonly content: string;
+  /** Differs after any change to the file. */
+  readonly version: string;
+  readonly uid: number;
+  readonly links: number;
+}
+
+/** How `openRegular` opens a file: without waiting for it, and without following a link in its place. */
+const CAREFULLY = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+export async function readOwnerFile({ path, label }: ReadRequest): Promise<ReadResponse> {
+  return explained("read", label, async () => {
+    const target = await realpath(fsPath(path), "buffer");
+    const file = await open(target, constants.O_RDONLY | CAREFULLY);
+    try {
+      const found = await file.stat({ bigint: true });
+      if (!found.isFile()) throw refused({ why: "not-regular" }, "read", label);
+      const content = await readUpTo(file, SETTINGS_BYTES_MAX);
+      if (content === undefined) throw refused({ why: "too-large" }, "read", label);
+      return {
+        target: target.toString("latin1"),
+        content: content.toString("base64"),
+        version: versionOf(found),
+        uid: Number(found.uid),
+        links: Number(found.nlink),
+      };
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** The whole content, whatever the size the file reports (files in `/proc` report 0); undefined if it is too long. */
+async function readUpTo(file: FileHandle, bytesMax: number): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = [];
+  for (let left = bytesMax; ;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(64 * 1024));
+    if (bytesRead === 0) return Buffer.concat(pieces);
+    left -= bytesRead;
+    if (left < 0) return undefined;
+    pieces.push(buffer.subarray(0, bytesRead));
+  }
+}
+
+const refused = (refusal: Refusal, doing: Doing, label: string): Refused =>
+  new Refused(refusal, doing, label, process.geteuid!());
+
+export interface ReplaceRequest {
+  readonly label: string;
+  readonly target: string;
+  /** The version that was read. */
+  readonly version: string;
+  /** Base64. */
+  readonly content: string;
+}
+
+/**
+ * Replaces a file in one step: a reader finds either the old one or the new one, complete, with the same owner and
+ * mode.
+ */
+export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ version: string }> {
+  const { label, version } = request;
+  const target = fsPath(request.target).toString();
+  return explained("write", label, async () => {
+    const now = await stat(target, { bigint: true });
+    refuseChanged(label, now, version);
+    refuseForeign(label, now);
+    const temporary = temporaryBeside(target);
+    // Left by a run that was killed: it may contain what the file contained then.
+    await rm(temporary, { force: true });
+    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+    const file = await open(temporary, flags, 0o600);
+    try {
+      await copyAttributes({ label, target, stats: now }, temporary, file);
+      await file.writeFile(Buffer.from(request.content, "base64"));
+      await file.sync();
+      refuseChanged(label, await stat(target, { bigint: true }), version);
+      await rename(temporary, target);
+      await syncDirectory(dirname(target));
+      return { version: versionOf(await file.stat({ bigint: true })) };
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** Removes what a replacement that was killed has left next to a file. */
+export async function sweepBeside({ path }: ReadRequest): Promise<null> {
+  const target = await realpath(fsPath(path)).catch(() => fsPath(path).toString());
+  await rm(temporaryBeside(target), { force: true });
+  return null;
+}
+
+/**
+ * The same name each time, so that it is found again. Daemons that read whole directories skip names that begin with a
+ * dot.
+ */
+export function temporaryBeside(target: string): string {
+  const name = createHash("sha256").update(basename(target)).digest("hex").slice(0, 16);
+  return join(dirname(target), `.portico-settings-${name}`);
+}
+
+function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+}
+
+function refuseChanged(label: string, now: BigIntStats, version: string): void {
+  if (versionOf(now) !== version) throw refused({ why: "changed" }, "write", label);
+}
+
+/**
+ * A user who cannot give the new file the same owner must not replace the old one. Root can, but acts only where no
+ * other user can interfere.
+ */
+function refuseForeign(label: string, { uid }: BigIntStats): void {
+  const self = process.geteuid!();
+  if (self !== 0 && Number(uid) !== self) throw refused({ why: "foreign", uid: Number(uid) }, "write", label);
+}
+
+interface Found {
+  readonly label: string;
+  readonly target: string;
+  readonly stats: BigIntStats;
+}
+
+async function copyAttributes(
+  { label, target, stats }: Found,
+  temporary: string,
+  file: FileHandle,
+): Promise<void> {
+  const { uid, gid, mode } = stats;
+  // If that is not permitted, the check of the result below reports it.
+  await file.chown(Number(uid), Number(gid)).catch(() => undefined);
+  await file.chmod(Number(mode & 0o7777n));
+  // Access lists and labels, which Node does not support.
+  const copy = ["--attributes-only", "--preserve=all", "--", target, temporary];
+  await promisify(execFile)("cp", copy, { env: { PATH: process.env["PATH"] } }).catch(() => undefined);
+  const now = await file.stat({ bigint: true });
+  // A group with the same permissions as everyone makes no difference.
+  const groupMatters = ((mode >> 3n) & 7n) !== (mode & 7n);
+  if (now.uid === uid && now.mode === mode && (now.gid === gid || !groupMatters)) return;
+  throw refused({ why: "attributes", uid: Number(uid), gid: Number(gid) }, "write", label);
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  await directory.sync().finally(() => directory.close());
+}
+
+async function explained<T>(doing: Doing, label: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof Refused) throw error;
+    throw refused({ why: "system", errno: errnoOf(error) }, doing, label);
+  }
+}

@@ -1,0 +1,134 @@
+import { isOwnErrorPage, isVersioned, type ReceivedResponse } from "./expectation.js";
+import type { ExpectedCause } from "../../model/expect.js";
+import { SERVER_NAME } from "../../model/rows.js";
+import type { ExpectedResponse } from "./expectedResponses.js";
+import { isLoopback } from "../../model/index.js";
+import type { ProbeFailure } from "./probe.js";
+
+/** Why a response is not the expected one: the first cause of the row that fits, or one that any proxy may have. */
+export function causeOfResponse(row: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
+  const found =
+    otherServer(row, response) ?? row.causes.find(({ evidence }) => shows(row, response, evidence));
+  const { says, ...cause } = found ?? commonCause(row, response);
+  return {
+    ...cause,
+    says: filled(says, row, response),
+    ...(cause.fix && { fix: filled(cause.fix, row, response) }),
+  };
+}
+
+/** By its `Server`, the response is that of a default server. */
+function otherServer(
+  { unversioned }: ExpectedResponse,
+  response: ReceivedResponse,
+): ExpectedCause | undefined {
+  if (!unversioned || !isVersioned(response.headers["server"])) return undefined;
+  return { evidence: {}, code: SERVER_NAME, says: `the default virtual server answered: ${WRONG_NAME}` };
+}
+
+function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
+  const evidence = {};
+  if (response.status === 404 && isOwnErrorPage(response))
+    return { evidence, code: SERVER_NAME, says: WRONG_NAME };
+  if (response.status === 503 && response.headers["retry-after"] !== undefined)
+    return { evidence, ...REFUSED_FOR_NOW };
+  if (upstream === undefined || (response.status !== 502 && response.status !== 504))
+    return { evidence, says: "something other than what was deployed answered" };
+  const says = response.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
+  // Of a port, a refusal says it all.
+  const right = upstream.startsWith("unix:")
+    ? " If it runs, let the proxy's user write to the socket: `service: { groups }`, or the socket's mode."
+    : upstream.startsWith("https:")
+      ? " If it runs, the proxy's error log says what is wrong with its certificate."
+      : "";
+  const fix = `Start what listens on {upstream}.${right}`;
+  return { evidence, says: `the upstream {upstream} ${says}`, fix };
+}
+
+/** Whether a response shows all that a cause needs. */
+function shows(
+  row: ExpectedResponse,
+  response: ReceivedResponse,
+  evidence: ExpectedCause["evidence"],
+): boolean {
+  const { status, statusNot, page, server, location, http2 } = evidence;
+  return (
+    (status === undefined || status.includes(response.status)) &&
+    statusNot?.includes(response.status) !== true &&
+    (page === undefined || (page === "proxy") === isOwnErrorPage(response)) &&
+    (server === undefined || (server === "version") === isVersioned(response.headers["server"])) &&
+    (location === undefined || location === wrongPart(row, response)) &&
+    (http2 === undefined || response.protocol !== "HTTP/2")
+  );
+}
+
+/** What is wrong with a `Location`; undefined if it is as expected, or cannot be compared. */
+function wrongPart(
+  { expected, request }: ExpectedResponse,
+  response: ReceivedResponse,
+): "path" | "origin" | undefined {
+  const wanted = expected.find(({ targets }) => targets !== undefined);
+  const received = response.headers["location"];
+  const { scheme, host, path } = request;
+  const asked = `${scheme}://${host}${path}`;
+  if (wanted === undefined || wanted.holds(response) || received === undefined) return undefined;
+  if (!URL.canParse(received, asked)) return undefined;
+  const found = new URL(received, asked);
+  const meant = wanted
+    .targets!.map((target) => new URL(target))
+    .find(({ pathname }) => pathname === found.pathname);
+  if (meant === undefined) return "path";
+  return found.origin === meant.origin ? undefined : "origin";
+}
+
+function filled(
+  text: string,
+  { request, upstream = "its upstream's address" }: ExpectedResponse,
+  response: ReceivedResponse,
+) {
+  const { host, path } = request;
+  const values: Readonly<Record<string, string | undefined>> = {
+    status: String(response.status),
+    location: response.headers["location"],
+    host,
+    path,
+    upstream,
+  };
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+}
+
+/** The likely cause if nothing answered. */
+export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): string {
+  const { address, port, scheme } = row.request;
+  const at = `${address} port ${port}`;
+  if (failure.code === "ECONNREFUSED") {
+    return `nothing listens on ${at}: the proxy does not run there, or the config in use has other listeners`;
+  }
+  const isUnreachable = UNREACHABLE.has(failure.code);
+  if (isUnreachable && isLoopback(address)) {
+    return `nothing answers on ${at}: the proxy or the daemon behind it hangs, or a packet filter of this host drops what is sent to itself`;
+  }
+  if (isUnreachable) {
+    return `${at} cannot be reached: a firewall or a missing port forward; or, if it works from outside the LAN but not from inside, the router lacks NAT loopback (hairpinning)`;
+  }
+  if (failure.code === "ENOTFOUND" || failure.code === "EAI_AGAIN") {
+    return `${address} has no DNS record here: give the host's address with --connect`;
+  }
+  if (scheme === "https" && /CERT|SELF_SIGNED|UNABLE_TO/.test(failure.code)) {
+    return "the certificate is not trusted: a self-signed one needs an exception (--insecure), any other needs its whole chain";
+  }
+  if (scheme === "https" && /SSL|EPROTO|TLS/.test(failure.code)) {
+    return `the TLS handshake with ${at} failed: it does not speak TLS, or offers no TLS version this client has`;
+  }
+  return `the connection to ${at} was lost: see the proxy's error log`;
+}
+
+const REFUSED_FOR_NOW = {
+  says: "the proxy, or what is behind it, refuses requests for now",
+  fix: "`portico maintenance status` shows what is refused by command; the proxy's error log names an upstream that takes no more.",
+};
+
+const UNREACHABLE = new Set(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);
+
+const WRONG_NAME =
+  "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";

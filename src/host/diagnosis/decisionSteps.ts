@@ -1,0 +1,110 @@
+import {
+  CATCH_ALL,
+  isBodyTooLong,
+  type ProxyConfig,
+  type RouteConfig,
+  RouteTable,
+  type Scheme,
+} from "../../model/index.js";
+import { type Decision, decide, type RouteMatch, RequestMatcher } from "../../model/decision.js";
+
+/** One rule of the way of a request, and what came of it. */
+export interface Step {
+  readonly rule: string;
+  readonly outcome: string;
+}
+
+export interface DecidedRequest {
+  readonly scheme: Scheme;
+  /** As the client wrote it, with its port. */
+  readonly authority: string;
+  readonly method: string;
+  /** Origin-form, one char a byte. */
+  readonly target: string;
+  /** Name of the listener, if it is known. */
+  readonly listener?: string | undefined;
+  /** Bytes of its body; -1 if that is not known. */
+  readonly bodyBytes: number;
+}
+
+/** The rules that a config applies to a request, in their order, by the functions that `resolve` and `replay` use. */
+export function decisionSteps(
+  config: ProxyConfig,
+  request: DecidedRequest,
+): { readonly steps: readonly Step[]; readonly match: RouteMatch | undefined } {
+  const matcher = new RequestMatcher(config);
+  const listener = matcher.listener(request.scheme, request.authority, request.listener);
+  if (listener === undefined) return { steps: [step("listener", "none takes it")], match: undefined };
+  const steps = [
+    step("listener", `${listener.name} (${listener.protocol}, ${listener.address} port ${listener.port})`),
+  ];
+  const match = matcher.match(listener, request.authority, request.target);
+  if (match === undefined) {
+    const server = matcher.defaultServer(listener).name;
+    return {
+      steps: [...steps, step("host and path", `one of them is malformed: 400 from ${server}`)],
+      match,
+    };
+  }
+  const { route, server } = match;
+  steps.push(step("virtual server", `${server.name}: ${whyServer(match)}`), step("path", match.path));
+  steps.push(...routeSteps(match));
+  if (route !== undefined) {
+    const { requestBodyBytesMax: max } = route;
+    if (max > 0)
+      steps.push(
+        step(
+          "body",
+          `${isBodyTooLong(request.bodyBytes, max) ? "longer than" : "up to"} ${max} bytes are allowed`,
+        ),
+      );
+  }
+  return { steps: [...steps, step("action", actionText(decide(match, request), route))], match };
+}
+
+const step = (rule: string, outcome: string): Step => ({ rule, outcome });
+
+function whyServer({ server, serverName, listener }: RouteMatch): string {
+  if (serverName === "") return `the default of ${listener.name}, for the client named no host`;
+  if (server.serverNames.includes(serverName)) return `it is named ${serverName}`;
+  const wildcard = server.serverNames.find(
+    (name) =>
+      name.startsWith("*.") &&
+      name !== CATCH_ALL &&
+      serverName.slice(serverName.indexOf(".")) === name.slice(1),
+  );
+  if (wildcard !== undefined) return `${wildcard} covers ${serverName}`;
+  return `the default of ${listener.name}, for no virtual server there is named ${serverName}`;
+}
+
+/** Routes that match, the one that is taken first, and how many do not. */
+function routeSteps({ server, route, path }: RouteMatch): Step[] {
+  const matching = server.routes.filter(
+    (one) => one !== route && new RouteTable([one]).find(path) !== undefined,
+  );
+  const others = server.routes.length - matching.length - (route === undefined ? 0 : 1);
+  const says = ({ name, path: at, match }: RouteConfig, outcome: string): Step =>
+    step(`route ${name}`, `${match} ${at}: ${outcome}`);
+  return [
+    ...(route === undefined ? [step("route", "none matches: 404")] : [says(route, "matches, and is taken")]),
+    ...matching.map((one) => says(one, "matches, but its path is shorter, or less exact")),
+    ...(others === 0 ? [] : [step("other routes", `${others} do${others === 1 ? "es" : ""} not match`)]),
+  ];
+}
+
+function actionText(decision: Decision, route: RouteConfig | undefined): string {
+  switch (decision.kind) {
+    case "proxy":
+      return `proxied to upstream ${decision.upstream}, as ${decision.target}`;
+    case "staticFile":
+      return `the file ${decision.file}`;
+    case "redirect":
+      return `${decision.status} to ${decision.location}`;
+    case "respond":
+      return `${decision.status}, fixed`;
+    case "status":
+      return `the status, for ${decision.allow.join(" and ")}; 403 for all others`;
+    case "error":
+      return `${decision.status} from Portico${route === undefined ? "" : `, by the rules of ${route.action.type}`}`;
+  }
+}

@@ -1,0 +1,172 @@
+import { posix } from "node:path";
+import type { SettingsItem, Tree } from "../../model/index.js";
+import { DIRECTORIES, SETTINGS } from "../../model/rows.js";
+import { responsesOf, describe, failedBy, outage } from "./responses.js";
+import type { Evidence, SeenResponse } from "./evidence.js";
+import type { UnitState } from "./hostFacts.js";
+import { isIn, servedTrees } from "./servedTrees.js";
+import type { TreeViolation } from "./treePermissions.js";
+import { explained, failure, notSeen, ok, type Question, short, unknown, type Verdict } from "./verdict.js";
+
+/**
+ * Rows that the deployment brings. Each tells of what has its code: a tree that others cannot read, a daemon that does
+ * not run or has a command that it must not have, settings items that are not as listed, a response with a cause of that
+ * code.
+ */
+export function deploymentQuestions({ deployment }: Evidence): Question[] {
+  const rows = deployment?.rows ?? [];
+  return rows.map(({ code, title }) => ({
+    id: code,
+    title,
+    ask: (evidence, failed) => askRow(code, evidence, failed),
+  }));
+}
+
+/** Something that makes a row fail. */
+export interface Fault {
+  readonly cause: string;
+  readonly evidence: readonly string[];
+  readonly fix: string;
+}
+
+function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const trees = (evidence.deployment?.trees ?? []).filter((tree) => tree.code === code);
+  const faults = [
+    ...commandFaults(evidence, code),
+    ...settingsFaults(evidence, code),
+    ...treeFaults(evidence, trees, code),
+    ...(responseFault(evidence, code) ?? stoppedFaults(evidence, code)),
+  ];
+  const [first] = faults;
+  if (first !== undefined) {
+    const seen = faults.flatMap((fault) => fault.evidence);
+    return failure(first.cause, seen, first.fix);
+  }
+  if (trees.length > 0) return askTrees(evidence, trees, code, failed);
+  if (hasItems(evidence, code)) return askItems(evidence);
+  const responses = responsesOf(evidence, code);
+  if (responses.length > 0) return ok(...responses.slice(0, 1).map(describe));
+  return outage(evidence, failed) ?? unknown("No response came that this row tells of.");
+}
+
+/** Directories that static routes serve, as far as the deployment has no row for them. */
+export function askDirectories(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const trees = directories(evidence);
+  const [fault] = treeFaults(evidence, trees, DIRECTORIES);
+  if (fault !== undefined) return failure(fault.cause, fault.evidence, fault.fix);
+  // Of a tree of the application something may be missing; what a route serves is there.
+  const unseen =
+    evidence.trees?.unseen.filter(({ path }) => trees.some((tree) => isIn(path, tree.path))) ?? [];
+  if (unseen.length > 0) return unknown(unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
+  return askTrees(evidence, trees, DIRECTORIES, failed);
+}
+
+/** Such directories. */
+export const directories = ({ config, deployment }: Evidence): readonly Tree[] =>
+  servedTrees(config, deployment?.trees).filter(({ code }) => code === DIRECTORIES);
+
+function commandFaults({ deployment, units }: Evidence, code: string): Fault[] {
+  return (deployment?.services.daemons ?? []).flatMap(({ unit, command: rule, code: told }) => {
+    const command = units?.daemons?.find(({ name }) => name === unit)?.command ?? "";
+    if (told !== code || rule === undefined || !new RegExp(rule.never, "i").test(command)) return [];
+    return [{ cause: rule.says, evidence: [`${unit}: ExecStart=${command}`], fix: rule.fix }];
+  });
+}
+
+/** Items of a row that are not as listed. */
+export function settingsFaults({ settings }: Evidence, row: string): Fault[] {
+  const wrong = settings?.deviations.filter(({ code = SETTINGS }) => code === row) ?? [];
+  if (wrong.length === 0) return [];
+  const fix = wrong.some(({ where }) => where.includes("database"))
+    ? "Change them in the application's web settings, which take priority over the files; then restart it."
+    : "portico settings apply, then restart the daemons that read the files.";
+  const evidence = wrong.map(
+    ({ item, wanted, found, where }) =>
+      `${item} is ${found ?? "not set"} (${where}), and should be ${wanted}`,
+  );
+  return [{ cause: "items of the application's settings are not as deployed", evidence, fix }];
+}
+
+function hasItems({ deployment }: Evidence, row: string): boolean {
+  const items = (deployment?.settings?.files ?? []).flatMap((file): readonly SettingsItem[] => file.items);
+  return items.some(({ code }) => code === row);
+}
+
+function askItems(evidence: Evidence): Verdict {
+  const { settings } = evidence;
+  if (settings === undefined) return notSeen(evidence, "The application's settings");
+  const { problems, database } = settings;
+  return problems.length > 0 ? unknown(problems.map(short).join("; ")) : ok(database);
+}
+
+function treeFaults(evidence: Evidence, trees: readonly Tree[], code: string): Fault[] {
+  const lacking = violationsOf(evidence, code);
+  const [tree] = trees;
+  if (lacking.length === 0 || tree === undefined) return [];
+  const fixes = lacking.slice(0, SHOWN_MAX).map(({ fix }) => fix);
+  return [{ cause: tree.says, evidence: listed(lacking), fix: fixes.join("; ") }];
+}
+
+const violationsOf = ({ trees }: Evidence, code: string): TreeViolation[] =>
+  trees?.violations.filter((violation) => violation.code === code) ?? [];
+
+const listed = (violations: readonly TreeViolation[]): string[] =>
+  violations.slice(0, SHOWN_MAX).map(({ path, lacks }) => `${path}: others lack ${lacks}`);
+
+/** Violations reported in one row; the next run shows the others. */
+const SHOWN_MAX = 10;
+
+function responseFault(evidence: Evidence, code: string): [Fault] | undefined {
+  const wrong = failedBy(evidence, code).filter((seen) => !isOfOtherTree(evidence, seen, code));
+  const [first] = wrong;
+  if (first === undefined) return undefined;
+  const { cause, expected, fix = `It should be: ${expected}.`, settings } = first.checked;
+  // Where settings are wrong, the daemon runs.
+  const daemons = settings === undefined ? daemonsOf(evidence, code) : [];
+  const states = daemons.map(({ name, state }) => `${name}: ${state}`);
+  const starts = daemons.filter(isStopped).map(({ name }) => `systemctl start ${name}`);
+  return [{ cause: cause!, evidence: [...wrong.map(describe), ...states], fix: [fix, ...starts].join(" ") }];
+}
+
+/** Whether only the trees of another row that explains the response are not as they should be. */
+const isOfOtherTree = (evidence: Evidence, { checked: { because = [] } }: SeenResponse, code: string) =>
+  violationsOf(evidence, code).length === 0 &&
+  because.some((other) => violationsOf(evidence, other).length > 0);
+
+function daemonsOf({ deployment, units }: Evidence, code: string): UnitState[] {
+  const own = (deployment?.services.daemons ?? []).filter((daemon) => daemon.code === code);
+  return own.flatMap(({ unit }) => units?.daemons?.find(({ name }) => name === unit) ?? []);
+}
+
+const isStopped = ({ state }: UnitState): boolean => !["active", "activating", "reloading"].includes(state);
+
+const stoppedFaults = (evidence: Evidence, code: string): Fault[] =>
+  daemonsOf(evidence, code)
+    .filter(isStopped)
+    .map(({ name, state }) => ({
+      cause: `${name} does not run`,
+      evidence: [`${name}: ${state}`],
+      fix: `systemctl start ${name}; if that fails: journalctl -u ${name}`,
+    }));
+
+function askTrees(
+  evidence: Evidence,
+  trees: readonly Tree[],
+  code: string,
+  failed: ReadonlySet<string>,
+): Verdict {
+  const { trees: seen } = evidence;
+  const paths = trees.map(({ path }) => path);
+  if (seen === undefined)
+    return outage(evidence, failed) ?? notSeen(evidence, `Whether others can read ${paths.join(" and ")}`);
+  // A directory on the way to several trees is told of once.
+  const above = seen.violations.filter(
+    (violation) =>
+      violation.code !== code && paths.some((path) => path.startsWith(posix.join(violation.path, "/"))),
+  );
+  if (above.length > 0) return explained(above[0]!.code, ...listed(above));
+  // A tree whose owner does not answer is not one that is in order.
+  if (seen.looked === 0 && seen.unseen.length > 0)
+    return unknown(seen.unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
+  return ok(`${seen.looked} files and directories of all trees were looked at`);
+}

@@ -1,0 +1,379 @@
+import { existsSync } from "node:fs";
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { dirname, join } from "node:path";
+import {
+  canonicalAddress,
+  clientPort,
+  type Deployment,
+  endpoint,
+  type HealthListenerConfig,
+  isLoopback,
+  reachableAt,
+  parseConfigText,
+  parseDeploymentText,
+  type ProxyConfig,
+  type Result,
+  storedItems,
+} from "../../model/index.js";
+import { nodeFixes } from "../../model/nodeReleases.js";
+import { printableValue } from "../../model/printable.js";
+import { DEFAULT_HOST_PATHS } from "../../render/hostPaths.js";
+import { readText } from "../../runtime/load/files.js";
+import type { ListedCertificate } from "../../runtime/supervisor/certificateList.js";
+import { memoryKills } from "../../runtime/supervisor/cgroup.js";
+import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import type { ListedPauses } from "../../runtime/supervisor/listedPauses.js";
+import { seePauses, withoutPaused } from "./pauses.js";
+import { loadConfig, logPaths } from "../../runtime/load/loadConfig.js";
+import { listeningSockets } from "../../runtime/sockets/node/listeningSockets.js";
+import { piecesText } from "../../runtime/sockets/node/pieces.js";
+import { missingPieces } from "../../runtime/sockets/node/probe.js";
+import { planSettings, readOverrides } from "../applicationSettings/index.js";
+import type { Drift, Evidence, NodeSeen, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
+import { expectedResponses, mainName, namedHost, type ProbeRequest } from "./expectedResponses.js";
+import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
+import { askRows, judge } from "./liveCheck.js";
+import { logFindings } from "./logState.js";
+import { imageFor } from "./imageFile.js";
+import { servedTrees } from "./servedTrees.js";
+import { checkTrees } from "./treePermissions.js";
+import { certificatesInOwnWords } from "./ownWords.js";
+import { probe, type ProbeOptions } from "./probe.js";
+import { rotationFindings } from "./rotation.js";
+import { scarceSpace } from "./space.js";
+import { seeUpstreamServers } from "./upstreamServers.js";
+import { isWanted, shownValue } from "./storedSettings.js";
+
+export interface DiagnosisOptions extends ProbeOptions {
+  /** The deployment document; without it, its content is unknown. */
+  readonly deploymentFile: string;
+  /** The proxy config, if it is not the one that the deployment names. */
+  readonly configFile?: string;
+  readonly place: Evidence["place"];
+  /** Folder that stands for the host's `/`; only with the place `folder`. */
+  readonly root?: string;
+  /** Name or address that clients use; by default the first of the expected responses, or of the config. */
+  readonly host?: string;
+  /** Where to connect; by default loopback on the host, and `host` from elsewhere. */
+  readonly connect?: string;
+  /** Addresses by which other networks reach the host, besides those of the deployment's DNS records. */
+  readonly publicAddresses: readonly string[];
+  readonly imagePath?: string;
+  /** Path of the running proxy's control socket; without it the proxy is not asked for its certificates. */
+  readonly control?: string;
+  /** Password of the application's database, to read the settings stored in it (service 2.2). */
+  readonly databasePassword?: string;
+  readonly databaseOptionFile?: string;
+  /**
+   * How the host differs from what was activated on it, and that deployment, even if its document has changed since.
+   */
+  readonly activated?: { readonly drift: Drift; readonly deployment?: Deployment };
+}
+
+/** Gathers everything that can be seen from here. Changes nothing; fails only if no config can be read. */
+export async function gather(options: DiagnosisOptions): Promise<Result<Evidence>> {
+  const { activated } = options;
+  const read = await readDeployment(options.deploymentFile);
+  const last = activated?.deployment;
+  const usable = read.ok && (read.value !== undefined || last === undefined);
+  const deployment = usable || last === undefined ? read : { ok: true as const, value: last };
+  if (!deployment.ok) return deployment;
+  const onHost = options.place === "host";
+  const onHostFile = deployment.value?.config ?? DEFAULT_HOST_PATHS.config;
+  const configFile = options.configFile ?? join(options.root ?? "/", onHostFile);
+  const document = await readConfig(configFile);
+  if (!document.ok) return document;
+  const config = document.value;
+  if (options.place === "folder") return folderEvidence(configFile, config, deployment.value, options);
+  const target = targetOf(options, deployment.value, config);
+  const pauses = onHost ? await seePauses(options.control, CONTROL_MS) : undefined;
+  const [responses, publicAddresses, host] = await Promise.all([
+    seenResponses(config, deployment.value, target, options, pauses),
+    askPublicAddresses(config, deployment.value, target.host, options),
+    onHost
+      ? hostEvidence(configFile, config, deployment.value, options)
+      : elsewhereEvidence(config, deployment.value, target.connect),
+  ]);
+  return {
+    ok: true,
+    value: {
+      place: options.place,
+      config,
+      ...(deployment.value === undefined ? {} : { deployment: deployment.value }),
+      responses,
+      publicAddresses,
+      ...(pauses === undefined ? {} : { pauses }),
+      ...host,
+    },
+  };
+}
+
+async function readDeployment(file: string): Promise<Result<Deployment | undefined>> {
+  if (!existsSync(file)) return { ok: true, value: undefined };
+  const read = await readText(file, file);
+  return "problem" in read
+    ? { ok: false, problems: [read.problem] }
+    : inFile(file, parseDeploymentText(read.text));
+}
+
+async function readConfig(file: string): Promise<Result<ProxyConfig>> {
+  const read = await readText(file, file);
+  return "problem" in read
+    ? { ok: false, problems: [read.problem] }
+    : inFile(file, parseConfigText(read.text));
+}
+
+/** Two documents are read: a problem names the one it is about. */
+function inFile<T>(file: string, read: Result<T>): Result<T> {
+  if (read.ok) return read;
+  const at = (path: string): string => (path === "" ? file : `${file}: ${path}`);
+  return { ok: false, problems: read.problems.map((p) => ({ ...p, path: at(p.path) })) };
+}
+
+interface Target {
+  /** Name to request; undefined for the first name in the config. */
+  readonly host?: string;
+  /** Where to connect; undefined for loopback, or the listener's own address. */
+  readonly connect?: string;
+}
+
+/** Clients use the name that the expected responses ask for, whatever the proxy's config says. */
+function targetOf(
+  options: DiagnosisOptions,
+  deployment: Deployment | undefined,
+  config: ProxyConfig,
+): Target {
+  const host = options.host ?? namedHost(deployment?.expect ?? []);
+  const elsewhere = options.place === "elsewhere" ? (host ?? mainName(config)) : undefined;
+  const connect = options.connect ?? elsewhere;
+  return { ...(host === undefined ? {} : { host }), ...(connect === undefined ? {} : { connect }) };
+}
+
+async function seenResponses(
+  config: ProxyConfig,
+  deployment: Deployment | undefined,
+  target: Target,
+  options: DiagnosisOptions,
+  pauses: ListedPauses | undefined,
+): Promise<SeenResponse[]> {
+  const given = options.imagePath ?? deployment?.probe.imagePath;
+  const expect = deployment?.expect;
+  const search = given === undefined && options.place === "host";
+  const image = search ? await imageFor(config, expect, undefined) : {};
+  const rows = expectedResponses(config, {
+    ...target,
+    asClients: options.place === "elsewhere" || (target.connect !== undefined && isElsewhere(target.connect)),
+    ...(expect === undefined ? {} : { expect }),
+    ...(given === undefined ? image : { imagePath: given }),
+  });
+  const asked = await askRows(withoutPaused(rows, config, pauses), options);
+  return asked.map(({ row, outcome }) => ({ row, outcome, checked: judge(row, outcome) }));
+}
+
+/** Requests the default page at every public address. */
+async function askPublicAddresses(
+  config: ProxyConfig,
+  deployment: Deployment | undefined,
+  host: string | undefined,
+  options: DiagnosisOptions,
+): Promise<PublicAddress[]> {
+  const records = deployment?.network?.dnsRecords.map(({ value }) => value) ?? [];
+  const named = host !== undefined && isIP(host) === 0 ? await resolved(host) : [];
+  const own = ownAddresses();
+  // An address that is translated to one of the host's answers too.
+  const translated = (deployment?.network?.addresses ?? [])
+    .map(canonicalAddress)
+    .filter((address) => !own.has(address));
+  const known = [...options.publicAddresses, ...records, ...translated].map(canonicalAddress);
+  const all = new Set([...known, ...named.map(canonicalAddress)]);
+  const addresses = [...all].filter((address) => !isLoopback(address));
+  return Promise.all(
+    addresses.map(async (address) => {
+      const rows = expectedResponses(config, {
+        connect: address,
+        asClients: !own.has(address),
+        ...(deployment?.expect === undefined ? {} : { expect: deployment.expect }),
+        ...(host === undefined ? {} : { host }),
+      });
+      const request = rows.find((row) => row.notProbed === undefined)?.request;
+      const outcome =
+        request === undefined
+          ? { failure: { code: "", message: "nothing is served there" } }
+          : await probe(request, options);
+      const onHost = options.place === "host" && translated.includes(address);
+      const inner = onHost ? await translatedTo(address) : undefined;
+      return {
+        address,
+        own: own.has(address),
+        ...(known.includes(address) || own.has(address) ? {} : { name: host! }),
+        ...(inner === undefined ? {} : { translatedTo: inner }),
+        outcome,
+      };
+    }),
+  );
+}
+
+async function resolved(name: string): Promise<string[]> {
+  try {
+    return (await lookup(name, { all: true })).map(({ address }) => address);
+  } catch {
+    // Without a record there is no public address to try.
+    return [];
+  }
+}
+
+async function hostEvidence(
+  configFile: string,
+  config: ProxyConfig,
+  deployment: Deployment | undefined,
+  options: DiagnosisOptions,
+): Promise<Partial<Evidence>> {
+  const { healthListener } = config;
+  const { control } = options;
+  const trees = servedTrees(config, deployment?.trees);
+  const [loaded, units, settings, readable, certificates, health, upstreams] = await Promise.all([
+    loadConfig({ file: configFile, logToStderr: true }),
+    deployment === undefined ? undefined : unitsOf(deployment.services),
+    deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
+    trees.length === 0 ? undefined : checkTrees(trees),
+    config.certificateAuthorities.length === 0 ? undefined : seenCertificates(control, config),
+    healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
+    control === undefined ? undefined : seeUpstreamServers(config, control, CONTROL_MS),
+  ]);
+  const unit = units?.proxy;
+  const rotation = deployment === undefined ? undefined : await rotationFindings(deployment);
+  await missingPieces();
+  const lacking = piecesText();
+  const kills = unit === undefined || unit.mainPid === 0 ? 0 : memoryKills(`/proc/${unit.mainPid}`);
+  return {
+    ownAddresses: ownAddresses(),
+    logs: logFindings(config, unit?.mainPid ?? 0, unit?.name ?? "portico.service"),
+    space: await scarceSpace([...FILLED, ...logPaths(config).map((path) => dirname(path))]),
+    ...(rotation === undefined ? {} : { rotation }),
+    ...(options.activated === undefined ? {} : { drift: options.activated.drift }),
+    configProblems: loaded.ok ? [] : loaded.problems,
+    configWarnings: loaded.ok ? loaded.value.warnings : [],
+    sockets: listeningSockets(),
+    node: nodeSeen(),
+    ...(lacking === undefined ? {} : { missingPieces: lacking }),
+    ...(kills === 0 ? {} : { memoryKills: kills }),
+    ...(certificates === undefined ? {} : { certificates }),
+    ...(health === undefined ? {} : { health }),
+    ...(upstreams === undefined || "why" in upstreams ? {} : { upstreamServers: upstreams }),
+    ...(units === undefined ? {} : { units }),
+    ...(settings === undefined ? {} : { settings }),
+    ...(readable === undefined ? {} : { trees: readable }),
+  };
+}
+
+function nodeSeen(): NodeSeen {
+  const { node: version } = process.versions;
+  const fixes = nodeFixes(version, Date.now());
+  return { version, path: process.execPath, ...(fixes === undefined ? {} : { fixes }) };
+}
+
+/** What asks whether it is ready; a wildcard is asked at loopback. */
+function readyRequest({ address: at, port }: HealthListenerConfig): ProbeRequest {
+  const address = reachableAt(at);
+  return { scheme: "http", address, port, host: endpoint({ host: address, port }), path: "/readyz" };
+}
+
+async function seenCertificates(
+  control: string | undefined,
+  config: ProxyConfig,
+): Promise<readonly ListedCertificate[] | undefined> {
+  if (control === undefined) return undefined;
+  const outcome = await askMaster(control, { command: "certificates" }, CONTROL_MS);
+  const found = outcome.ok ? outcome.value.certificates : undefined;
+  return found && certificatesInOwnWords(found, config);
+}
+
+const CONTROL_MS = 5_000;
+
+/** Where a deployment and its proxy write. */
+const FILLED = ["/", "/etc", "/usr", "/var", "/var/lib/portico", "/run", "/tmp"];
+
+async function seenSettings(
+  { database }: Deployment,
+  settings: NonNullable<Deployment["settings"]>,
+  { databasePassword, databaseOptionFile, timeoutMs, root }: DiagnosisOptions,
+): Promise<SettingsSeen> {
+  const { files, problems } = await planSettings(settings, root);
+  const inFiles = files.flatMap(({ source, path, findings }) =>
+    findings
+      .map((finding, i) => ({ ...finding, code: source.items[i]!.code }))
+      .filter(({ state }) => state === "different" || state === "missing")
+      .map(({ item, wanted, found, line, code }) => ({
+        item,
+        wanted,
+        ...(found === undefined ? {} : { found: printableValue(found) }),
+        where: line === undefined ? path : `${path}:${line}`,
+        ...(code === undefined ? {} : { code }),
+      })),
+  );
+  if (database === undefined || root !== undefined) {
+    const why = root === undefined ? NO_DATABASE : NOT_IN_FILES;
+    return { deviations: inFiles, problems, database: why };
+  }
+  const access = {
+    ...database,
+    timeoutMs,
+    ...(databasePassword === undefined ? {} : { password: databasePassword }),
+    ...(databaseOptionFile === undefined ? {} : { optionFile: databaseOptionFile }),
+  };
+  const items = storedItems(settings);
+  const seen = await readOverrides(access, [...items.keys()]);
+  if (!seen.looked)
+    return { deviations: inFiles, problems, database: `The database was not queried: ${seen.why}.` };
+  const stored = seen.overrides
+    .filter(({ item, stored: value }) => !isWanted(value, items.get(item)!.wanted))
+    .map(({ item, stored: value }) => ({
+      ...items.get(item)!,
+      item,
+      found: shownValue(value),
+      where: "stored in the application's database, which has priority",
+    }));
+  return { deviations: [...inFiles, ...stored], problems, database: "The database stores no other values." };
+}
+
+const NOT_IN_FILES = "The database was not queried: only files are looked at.";
+const NO_DATABASE = "The database was not queried: the deployment does not name one.";
+
+/** What files say where nothing runs by them. */
+async function folderEvidence(
+  file: string,
+  config: ProxyConfig,
+  deployment: Deployment | undefined,
+  options: DiagnosisOptions,
+): Promise<Result<Evidence>> {
+  const { root = "/", place } = options;
+  const loaded = await loadConfig({ file, root, logToStderr: true });
+  const { settings } = deployment ?? {};
+  return {
+    ok: true,
+    value: {
+      ...{ place, config, responses: [], publicAddresses: [] },
+      ...(deployment === undefined ? {} : { deployment }),
+      configProblems: loaded.ok ? [] : loaded.problems,
+      configWarnings: loaded.ok ? loaded.value.warnings : [],
+      ...(settings === undefined ? {} : { settings: await seenSettings(deployment!, settings, options) }),
+    },
+  };
+}
+
+/** Which ports are open for another machine. */
+async function elsewhereEvidence(
+  config: ProxyConfig,
+  deployment: Deployment | undefined,
+  connect: string | undefined,
+): Promise<Partial<Evidence>> {
+  if (connect === undefined) return {};
+  if (isIP(connect) === 0 && (await resolved(connect)).length === 0) return { unresolved: connect };
+  const hidden = deployment?.network?.loopbackPorts ?? [];
+  const ports = [...new Set([...config.listeners.map(clientPort), ...hidden])];
+  const open = await Promise.all(ports.map((port) => isOpen(connect, port, PORT_MS)));
+  return { openPorts: new Map(ports.map((port, i) => [port, open[i]!])) };
+}
+
+const PORT_MS = 3_000;

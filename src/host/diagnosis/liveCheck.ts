@@ -1,0 +1,91 @@
+import { endpoint, urlAuthority } from "../../model/index.js";
+import { causeOfResponse, causeOfFailure } from "./causes.js";
+import type { ExpectedResponse } from "./expectedResponses.js";
+import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
+
+/** A row of the table of expected responses with what was seen. */
+export interface CheckedResponse {
+  readonly name: string;
+  readonly pass: boolean;
+  /** A user who can change the files to ask for keeps them from being looked at; so there was no request. */
+  readonly unseen?: true;
+  /** `METHOD URL`, and where it was sent if that is not the URL's host. */
+  readonly request: string;
+  readonly expected: string;
+  readonly seen: string;
+  /** Likely cause of a failure, and what to look at. */
+  readonly cause?: string;
+  /** What to do about it, where the cause says so. */
+  readonly fix?: string;
+  /** Row of `portico doctor` that the cause makes fail, and those that explain it. */
+  readonly code?: string;
+  readonly because?: readonly string[];
+  /** Settings of the application that the response shows to be missing or wrong; none if the cause is something else. */
+  readonly settings?: readonly string[];
+}
+
+/** Requests that are under way at a time: a deployment may list hundreds. */
+const AT_ONCE = 16;
+
+/** Sends every row's request and compares. Rows come back in their order. */
+export async function checkLive(
+  rows: readonly ExpectedResponse[],
+  options: ProbeOptions,
+): Promise<CheckedResponse[]> {
+  return (await askRows(rows, options)).map(({ row, outcome }) => judge(row, outcome));
+}
+
+/** Sends every row's request. */
+export async function askRows(
+  rows: readonly ExpectedResponse[],
+  options: ProbeOptions,
+): Promise<{ readonly row: ExpectedResponse; readonly outcome: ProbeOutcome | undefined }[]> {
+  const outcomes: (ProbeOutcome | undefined)[] = [];
+  const left = rows.entries();
+  const ask = async (): Promise<void> => {
+    for (const [i, { request, notProbed }] of left)
+      if (notProbed === undefined) outcomes[i] = await probe(request, options);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, ask));
+  return rows.map((row, i) => ({ row, outcome: outcomes[i] }));
+}
+
+/** Compares one outcome with its row; undefined for a request that was not made. */
+export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined): CheckedResponse {
+  const base = {
+    name: row.name,
+    request: describe(row),
+    expected: row.expected.map((e) => e.says).join(", "),
+  };
+  if (outcome === undefined) {
+    const { reason, fix, unseen } = row.notProbed!;
+    const more = unseen === undefined ? {} : { unseen };
+    return { ...base, pass: false, seen: "not probed", cause: `${reason}: ${fix}`, ...more };
+  }
+  if ("failure" in outcome) {
+    return {
+      ...base,
+      pass: false,
+      seen: outcome.failure.message,
+      cause: causeOfFailure(row, outcome.failure),
+    };
+  }
+  const { response } = outcome;
+  const seen = row.expected.map((e) => e.seen(response)).join(", ");
+  if (row.expected.every((e) => e.holds(response))) return { ...base, pass: true, seen };
+  const { says: cause, evidence: _, ...more } = causeOfResponse(row, response);
+  return { ...base, pass: false, seen, cause, ...more };
+}
+
+/** One line for a person: result, request, what was expected, what was seen, and the cause of a failure. */
+export function formatChecked(row: CheckedResponse): string {
+  const line = `${row.pass ? "PASS" : "FAIL"}  ${row.name}: ${row.request} | expected ${row.expected} | seen ${row.seen}`;
+  return row.cause === undefined ? line : `${line} | cause: ${row.cause}`;
+}
+
+function describe(row: ExpectedResponse): string {
+  const { scheme, host, path, address, port, method = "HEAD" } = row.request;
+  const url = `${method} ${scheme}://${host}${path}`;
+  const asked = urlAuthority(scheme, address, port);
+  return asked === host ? url : `${url} (at ${endpoint({ host: address, port })})`;
+}

@@ -1,0 +1,52 @@
+import { withinRanges } from "../../model/serving.js";
+import type { ProxyConfig } from "../../model/index.js";
+import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import type { ListedPauses } from "../../runtime/supervisor/listedPauses.js";
+import type { ExpectedResponse } from "./expectedResponses.js";
+import { type Verdict, warning } from "./verdict.js";
+
+/** What the running proxy refuses by command; undefined if nothing, or if it cannot be asked. */
+export async function seePauses(
+  control: string | undefined,
+  timeoutMs: number,
+): Promise<ListedPauses | undefined> {
+  if (control === undefined) return undefined;
+  const outcome = await askMaster(control, { command: "pauses" }, timeoutMs);
+  const pauses = outcome.ok ? outcome.value.pauses : undefined;
+  const none = pauses === undefined || (pauses.maintenance.length === 0 && pauses.quiesce === undefined);
+  return none ? undefined : pauses;
+}
+
+/** The same rows, but for those that would be refused: such a response says nothing about what was deployed. */
+export function withoutPaused(
+  rows: readonly ExpectedResponse[],
+  { maintenance: { allow } }: ProxyConfig,
+  pauses: ListedPauses | undefined,
+): readonly ExpectedResponse[] {
+  if (pauses === undefined) return rows;
+  const isAllowed = withinRanges(allow);
+  return rows.map((row) => {
+    const { server, request } = row;
+    const closed = pauses.maintenance.some((one) => one.server === undefined || one.server === server);
+    // A host asks its own address from this address.
+    if (server === undefined || !closed || isAllowed(request.address)) return row;
+    const reason = `virtual server "${server}" is in maintenance`;
+    return { ...row, notProbed: { reason, fix: "`portico maintenance off` ends it", unseen: true } };
+  });
+}
+
+/** A row of `portico doctor`. */
+export function judgePauses({ maintenance, quiesce }: ListedPauses): Verdict {
+  const lines = maintenance.map(({ server, since, until }) => {
+    const end = until === undefined ? "" : `, until ${isoTime(until)}`;
+    return `${server === undefined ? "every virtual server" : server}: in maintenance since ${isoTime(since)}${end}`;
+  });
+  if (quiesce !== undefined) {
+    const what = quiesce.reads ? "all requests" : "requests that write";
+    lines.push(`${what} are refused since ${isoTime(quiesce.since)}, for a command under portico quiesce`);
+  }
+  const fix = maintenance.length > 0 ? "portico maintenance off" : "Wait until the command has ended.";
+  return warning("requests are refused by command", lines, fix);
+}
+
+const isoTime = (ms: number): string => new Date(ms).toISOString();

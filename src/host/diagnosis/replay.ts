@@ -1,0 +1,197 @@
+import {
+  CATCH_ALL,
+  isWildcardName,
+  type ListenerConfig,
+  type ProxyConfig,
+  type Scheme,
+} from "../../model/index.js";
+import type { LoggedRequest } from "./accessLogLine.js";
+import {
+  changesBetween,
+  changesFromLog,
+  type Change,
+  summaryOf,
+  summaryOfLogged,
+  type Summary,
+} from "./replayChanges.js";
+import { outcomeIn, type Outcome, Side } from "./replayOutcome.js";
+import { hiddenQuery, shownText } from "./replayTexts.js";
+
+/** Requests of which a log tells, as two configs treat them, or as the log says and one config does. */
+
+export interface ReplayOptions {
+  /** The config that requests are compared with; undefined to compare with what the log says itself. */
+  readonly before: ProxyConfig | undefined;
+  readonly after: ProxyConfig;
+  /** Where requests belong whose lines do not say it, as those of `combined`. */
+  readonly origin: Origin;
+  /** Whether queries, and parts of paths that look like secrets, are shown. */
+  readonly secrets: boolean;
+}
+
+export interface Origin {
+  readonly scheme: Scheme;
+  /** Host as clients write it; empty for one that has no name. */
+  readonly host: string;
+}
+
+/** Requests that change in the same way. */
+export interface ChangeGroup {
+  count: number;
+  readonly changes: readonly Change[];
+  readonly before: Summary;
+  readonly after: Summary;
+  readonly examples: Example[];
+}
+
+/** One of them; every text is printable ASCII. */
+export interface Example {
+  /** File and number of its line: `access.log:12`. */
+  readonly line: string;
+  /** `GET https://files.example.org/sync/`. */
+  readonly request: string;
+  /** Path upstream, file or Location, before and after; absent where there is none, or none is known. */
+  readonly before?: string;
+  readonly after?: string;
+}
+
+const EXAMPLES_MAX = 3;
+/** How many different requests are kept: a log of a month repeats itself, but a scanner does not. */
+const KNOWN_MAX = 20_000;
+/** What is longer is no link of a page, and many of them would fill the memory. */
+const KNOWN_CHARACTERS_MAX = 2_048;
+
+interface Known {
+  readonly before: Outcome | undefined;
+  readonly after: Outcome;
+  readonly group: ChangeGroup | undefined;
+  /** Whether the length of a body, which the log does not say, would make a difference. */
+  readonly limitDiffers: boolean;
+}
+
+export class Replay {
+  requests = 0;
+  changed = 0;
+  /** Requests with bodies of a length that is not known, for routes that now have another limit. */
+  unknownBodies = 0;
+  private readonly before: Side | undefined;
+  private readonly after: Side;
+  /** Whether any route limits bodies: only then is their length part of what is kept. */
+  private readonly limits: boolean;
+  private readonly byText = new Map<string, ChangeGroup>();
+  private known = new Map<string, Known>();
+
+  constructor(private readonly options: ReplayOptions) {
+    this.before = options.before === undefined ? undefined : new Side(options.before);
+    this.after = new Side(options.after);
+    this.limits = this.after.limitsBodies || this.before?.limitsBodies === true;
+  }
+
+  /** @param where file and line that it is from, in words; asked only for examples */
+  add(request: LoggedRequest, where: () => string): void {
+    this.requests++;
+    const known = this.lookUp(request);
+    if (known.limitDiffers && request.bodyBytes === -1) this.unknownBodies++;
+    const group = this.before === undefined ? this.groupFromLog(request, known.after) : known.group;
+    if (group === undefined) return;
+    this.changed++;
+    group.count++;
+    if (group.examples.length < EXAMPLES_MAX) group.examples.push(this.example(request, known, where()));
+  }
+
+  /** The most frequent first. */
+  get groups(): readonly ChangeGroup[] {
+    return [...this.byText.values()].sort((a, b) => b.count - a.count);
+  }
+
+  private lookUp(request: LoggedRequest): Known {
+    const { method, bodyBytes, listener = "" } = request;
+    const { scheme = this.options.origin.scheme, host = this.options.origin.host } = request;
+    const target = this.options.secrets ? request.target : hiddenQuery(request.target);
+    const length = this.limits ? bodyBytes : "";
+    // None of these has a space but the host, which is last.
+    const key = `${method} ${target} ${length} ${scheme} ${listener} ${host}`;
+    const found = this.known.get(key);
+    if (found !== undefined) return found;
+    if (this.known.size >= KNOWN_MAX) this.known = new Map();
+    const asked = { method, target, bodyBytes, scheme, host, listener: request.listener };
+    const after = outcomeIn(this.after, asked);
+    const before = this.before === undefined ? undefined : outcomeIn(this.before, asked);
+    const group = before === undefined ? undefined : this.groupOf(before, after);
+    const limitDiffers = before !== undefined && bodyLimitDiffers(before, after);
+    const made = { before, after, group, limitDiffers };
+    if (key.length <= KNOWN_CHARACTERS_MAX) this.known.set(key, made);
+    return made;
+  }
+
+  private groupOf(before: Outcome, after: Outcome): ChangeGroup | undefined {
+    const changes = changesBetween(before, after);
+    if (changes.length === 0) return undefined;
+    // Names of a config have no spaces.
+    const key = `${changes.join()} ${keyOf(before)} ${keyOf(after)}`;
+    return this.byText.get(key) ?? this.grouped(key, changes, summaryOf(before), summaryOf(after));
+  }
+
+  private groupFromLog(request: LoggedRequest, after: Outcome): ChangeGroup | undefined {
+    const changes = changesFromLog(request, after);
+    if (changes.length === 0) return undefined;
+    const before = summaryOfLogged(request);
+    const key = `${changes.join()} ${keyOf(after)} ${JSON.stringify(before)}`;
+    return this.byText.get(key) ?? this.grouped(key, changes, before, summaryOf(after));
+  }
+
+  private grouped(
+    key: string,
+    changes: readonly Change[],
+    before: Summary,
+    after: Summary,
+  ): ChangeGroup | undefined {
+    const group = { count: 0, changes, before, after, examples: [] };
+    this.byText.set(key, group);
+    return group;
+  }
+
+  private example(request: LoggedRequest, { before, after }: Known, line: string): Example {
+    const { scheme = this.options.origin.scheme, host = this.options.origin.host } = request;
+    const shown = (text: string): string => shownText(text, this.options.secrets);
+    const target = this.options.secrets ? request.target : hiddenQuery(request.target);
+    const authority = host === "" ? "-" : host;
+    return {
+      line: shownText(line, true),
+      request: `${request.method} ${shown(target.startsWith("/") ? `${scheme}://${authority}${target}` : target)}`,
+      ...(before?.to === undefined ? {} : { before: shown(before.to) }),
+      ...(after.to === undefined ? {} : { after: shown(after.to) }),
+    };
+  }
+}
+
+/** The same for all outcomes with one {@link Summary}. */
+const keyOf = ({ virtualServer, route, action, upstream, status }: Outcome): string =>
+  `${virtualServer} ${route} ${action} ${upstream} ${status}`;
+
+/** Where either has no route, no length matters. */
+const bodyLimitDiffers = ({ bodyBytesMax: before }: Outcome, { bodyBytesMax: after }: Outcome): boolean =>
+  before !== undefined && after !== undefined && before !== after;
+
+/**
+ * Where requests belong whose lines do not say it: `https` if the config has a listener for it, and the only
+ * application's name.
+ *
+ * @returns the names among which somebody has to choose, if there are several applications
+ */
+export function originOf(
+  config: ProxyConfig,
+  given: { readonly scheme?: Scheme | undefined; readonly host?: string | undefined },
+): Origin | { readonly names: readonly string[] } {
+  const isHttps = ({ protocol }: ListenerConfig): boolean => protocol === "https";
+  const scheme = given.scheme ?? (config.listeners.some(isHttps) ? "https" : "http");
+  if (given.host !== undefined) return { scheme, host: given.host };
+  const listeners = config.listeners.filter(({ protocol }) => protocol === scheme).map(({ name }) => name);
+  const names = config.virtualServers
+    .filter((server) => server.listeners.some((name) => listeners.includes(name)))
+    .flatMap(
+      ({ serverNames }) => serverNames.find((name) => name !== CATCH_ALL && !isWildcardName(name)) ?? [],
+    );
+  const [host = "", ...others] = new Set(names);
+  return others.length === 0 ? { scheme, host } : { names: [host, ...others] };
+}

@@ -1,0 +1,55 @@
+import { basename } from "node:path";
+import type { Problem } from "../../model/index.js";
+import { type LogEnd, readLogFile } from "./accessLogFile.js";
+import { NO_REQUEST, readLogLine } from "./accessLogLine.js";
+import type { Replay } from "./replay.js";
+
+/** What was read of one log. */
+export interface FileCount {
+  readonly file: string;
+  lines: number;
+  requests: number;
+  /** Lines that tell of no request that could be read. */
+  noRequest: number;
+  /** Lines that are of no access log. */
+  noLog: number;
+  firstNoLog: number | undefined;
+  /** Whether a line does not say to whom its request was. */
+  hostMissing?: boolean;
+  readonly failure?: Problem;
+}
+
+/**
+ * Replays the requests of a log.
+ *
+ * @param asksHost whether lines without a host cannot be replayed
+ * @param end of the log that is read; by default all of it
+ */
+export async function readInto(
+  run: Replay,
+  file: string,
+  asksHost: boolean,
+  end?: LogEnd,
+): Promise<FileCount> {
+  const counted: FileCount = { file, lines: 0, requests: 0, noRequest: 0, noLog: 0, firstNoLog: undefined };
+  const where = (): string => `${file === "-" ? "standard input" : basename(file)}:${counted.lines}`;
+  const failure = await readLogFile(
+    file,
+    (text) => {
+      counted.lines++;
+      const line = readLogLine(text);
+      if (line === undefined) {
+        counted.firstNoLog ??= counted.lines;
+        counted.noLog++;
+      } else if (line === NO_REQUEST) {
+        counted.noRequest++;
+      } else {
+        counted.requests++;
+        if (asksHost && line.host === undefined) counted.hostMissing = true;
+        run.add(line, where);
+      }
+    },
+    end,
+  );
+  return failure === undefined ? counted : { ...counted, failure };
+}

@@ -1,0 +1,289 @@
+import { type EngineRow, ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../../model/index.js";
+import { responsesOf, describe, outage, OUTAGES } from "./responses.js";
+import { DIRECTORIES, SERVER_NAME, SETTINGS } from "../../model/rows.js";
+import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
+import { askDirectories, deploymentQuestions, directories, settingsFaults } from "./deploymentRows.js";
+import type { Drift, Evidence, PublicAddress, SeenResponse } from "./evidence.js";
+import { askPorts } from "./ports.js";
+import {
+  HEALTH_QUESTION,
+  HOST_QUESTIONS,
+  MEMORY_QUESTION,
+  NODE_FIXES_QUESTION,
+  NODE_QUESTION,
+  ROTATION_QUESTION,
+  SERVING_QUESTIONS,
+} from "./hostRows.js";
+import {
+  type DiagnosisRow,
+  explained,
+  failure,
+  notSeen,
+  ok,
+  short,
+  type Question,
+  unknown,
+  type Verdict,
+} from "./verdict.js";
+import { judgePauses } from "./pauses.js";
+import { judgeUpstreamServers } from "./upstreamServers.js";
+import { isOwnErrorPage, isVersioned } from "./expectation.js";
+
+/** Judges what was seen. Pure: the same evidence gives the same rows, causes before their symptoms. */
+export function diagnose(evidence: Evidence): DiagnosisRow[] {
+  const failed = new Set<string>();
+  const rows: DiagnosisRow[] = [];
+  const node = evidence.missingPieces === undefined ? [] : [NODE_QUESTION];
+  const nodeFixes = evidence.node === undefined ? [] : [NODE_FIXES_QUESTION];
+  const acme = evidence.certificates === undefined ? [] : CERTIFICATE_QUESTIONS;
+  const health = evidence.health === undefined ? [] : [HEALTH_QUESTION];
+  const upstreams = evidence.upstreamServers === undefined ? [] : [UPSTREAMS_QUESTION];
+  const pauses = evidence.pauses === undefined ? [] : [PAUSES_QUESTION];
+  const rotation = evidence.rotation === undefined ? [] : [ROTATION_QUESTION];
+  const memory = evidence.memoryKills === undefined ? [] : [MEMORY_QUESTION];
+  const known = evidence.settings ?? evidence.deployment?.settings;
+  const settings = known === undefined ? [] : [SETTINGS_QUESTION];
+  const questions: Question[] = [
+    ...QUESTIONS,
+    ...deploymentQuestions(evidence),
+    ...(directories(evidence).length === 0 ? [] : [DIRECTORIES_QUESTION]),
+    ...settings,
+    HAIRPIN_QUESTION,
+    ...rotation,
+    ...memory,
+    ...health,
+    ...upstreams,
+    ...pauses,
+    ...acme,
+    ...nodeFixes,
+    ...node,
+    ...evidence.responses.map(responseQuestion),
+  ];
+  for (const { id, title, ask } of questions) {
+    const row = { id, title, ...ask(evidence, failed) };
+    if (row.status === "failed") failed.add(id);
+    rows.push(row);
+  }
+  return rows;
+}
+
+/** The rows if no config can be read: all others depend on it. */
+export function unreadable(problems: readonly Problem[], drift: Drift | undefined): DiagnosisRow[] {
+  const { id, title } = CONFIG_QUESTION;
+  const row = {
+    id,
+    title,
+    ...failure("the config cannot be read", problems.map(short), problems[0]!.fix),
+  };
+  if (drift === undefined) return [row];
+  // They only use how the host differs from its deployment.
+  const evidence = { drift } as Evidence;
+  return [
+    ...HOST_QUESTIONS.map(({ ask, ...question }) => ({ ...question, ...ask(evidence, new Set()) })),
+    row,
+  ];
+}
+
+const CONFIG_QUESTION: Question<EngineRow> = {
+  id: "config",
+  title: "The proxy's config is valid",
+  ask: askConfig,
+};
+
+const QUESTIONS: readonly Question<EngineRow>[] = [
+  ...HOST_QUESTIONS,
+  CONFIG_QUESTION,
+  { id: "proxy", title: "The proxy is running, and starts at boot", ask: askProxy },
+  ...SERVING_QUESTIONS,
+  { id: "ports", title: "Exactly the right ports are open", ask: askPorts },
+  { id: SERVER_NAME, title: "Requests reach their virtual server and route", ask: askServerName },
+];
+
+/** Asked only where routes serve directories that the deployment has no row for. */
+const DIRECTORIES_QUESTION: Question<EngineRow> = {
+  id: DIRECTORIES,
+  title: "Others can read the files of static routes",
+  ask: askDirectories,
+};
+
+/** Asked only where something is known of an application's settings. */
+const SETTINGS_QUESTION: Question<EngineRow> = {
+  id: SETTINGS,
+  title: "The application's other settings fit",
+  ask: askSettings,
+};
+
+/** Asked only where upstreams have several servers, and the proxy could be asked. */
+const UPSTREAMS_QUESTION: Question<EngineRow> = {
+  id: "upstreams",
+  title: "Each server of an upstream with several gets requests",
+  ask: ({ upstreamServers = [] }) => judgeUpstreamServers(upstreamServers),
+};
+
+/** Asked only while requests are refused by command. */
+const PAUSES_QUESTION: Question<EngineRow> = {
+  id: "pauses",
+  title: "Requests are not refused by command",
+  ask: ({ pauses = { maintenance: [] } }) => judgePauses(pauses),
+};
+
+const HAIRPIN_QUESTION: Question<EngineRow> = {
+  id: "hairpin",
+  title: "Works from inside the LAN as well as from outside",
+  ask: askHairpin,
+};
+
+function askConfig(evidence: Evidence): Verdict {
+  const { configProblems, configWarnings = [] } = evidence;
+  if (configProblems === undefined) return notSeen(evidence, "The files that the config names");
+  const [first] = configProblems;
+  if (first !== undefined)
+    return failure("the proxy refuses its config", configProblems.map(short), first.fix);
+  return ok(...configWarnings.map(short));
+}
+
+function askProxy(evidence: Evidence): Verdict {
+  const { units } = evidence;
+  if (units?.proxy === undefined) return notSeen(evidence, "The state of the units");
+  const { proxy, proxySocket } = units;
+  const own = proxySocket === undefined ? [proxy] : [proxySocket, proxy];
+  const seen = own.map(
+    (unit) =>
+      `${unit.name}: ${unit.load === "masked" ? "masked, " : ""}${unit.state}, ${unit.enabled ? "enabled" : "not enabled"}`,
+  );
+  if (own.every((unit) => unit.state === "active" && unit.enabled)) return ok(...seen);
+  const names = own.map((unit) => unit.name).join(" ");
+  const masked = own.filter(({ load }) => load === "masked").map(({ name }) => name);
+  const unmask = masked.length === 0 ? "" : `systemctl unmask ${masked.join(" ")} && `;
+  const fix = `${unmask}systemctl enable --now ${names}; if that fails: journalctl -u ${proxy.name}`;
+  return failure("the proxy does not run, or is not enabled", seen, fix);
+}
+
+function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  if (evidence.place === "folder") return notSeen(evidence, "Which virtual server answers");
+  const responses = responsesOf(evidence);
+  const missing = responses.filter(
+    ({ checked, response }) =>
+      checked.code === SERVER_NAME && response.status === 404 && isOwnErrorPage(response),
+  );
+  const [first] = missing;
+  if (first === undefined) return outage(evidence, failed) ?? ok(...responses.slice(0, 1).map(describe));
+  const host = first.row.request.host;
+  const byDefault = missing.filter(({ response }) => isVersioned(response.headers["server"]));
+  if (byDefault.length > 0) {
+    const names = evidence.config.virtualServers
+      .flatMap((server) => server.serverNames)
+      .filter((n) => n !== "_");
+    const known = `server names in the config: ${[...new Set(names)].join(", ") || "none"}`;
+    return failure(
+      "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled",
+      [...byDefault.map(describe), known],
+      `Give the host the address or name that clients use (${host}), deploy, and reload the proxy.`,
+    );
+  }
+  const { cause, fix = "Deploy again; if that does not help, see which route is missing in the config." } =
+    first.checked;
+  return failure(cause!, missing.map(describe), fix);
+}
+
+function askSettings(evidence: Evidence): Verdict {
+  const { settings } = evidence;
+  if (settings === undefined) return notSeen(evidence, "The application's settings");
+  const [fault] = settingsFaults(evidence, SETTINGS);
+  if (fault !== undefined) return failure(fault.cause, fault.evidence, fault.fix);
+  const [first] = settings.problems;
+  return first === undefined
+    ? ok()
+    : failure("the application's settings cannot be read", settings.problems.map(short), first.fix);
+}
+
+function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const { publicAddresses = [] } = evidence;
+  if (publicAddresses.length === 0)
+    return unknown("No public address is known: give it with --public-address.");
+  const seen = publicAddresses.map(({ address, own, outcome }) =>
+    "failure" in outcome
+      ? `${address}: ${outcome.failure.message}`
+      : `${address}: answers${own ? ", and is the host's own" : ""}`,
+  );
+  const silent = publicAddresses.filter(({ outcome }) => "failure" in outcome);
+  if (silent.length === 0) return ok(...seen);
+  if (failed.has("addresses")) return explained("addresses", ...seen);
+  // Behind a provider's NAT there is only the host, and clients are outside.
+  if (silent.every(({ translatedTo }) => translatedTo !== undefined))
+    return unknown(`${seen.join("; ")}. Ask from outside: portico doctor --elsewhere.`);
+  const inside = responsesOf(evidence);
+  if (inside.length === 0)
+    return outage(evidence, failed) ?? unknown("Neither the public nor the internal address answers.");
+  const here = `from here, by another address: ${describe(inside[0]!)}`;
+  const [stray] = silent.filter((one) => leadsElsewhere(evidence, one));
+  if (stray !== undefined)
+    return failure(
+      `${stray.name} leads to an address that is not the host's`,
+      [...seen, here],
+      `Let the A and AAAA records of ${stray.name} name the host's public addresses, and no others.`,
+    );
+  const named = silent.find(({ name }) => name !== undefined);
+  const record =
+    named === undefined ? "" : ` Check that ${named.address}, the address of ${named.name}, is the router's.`;
+  return failure(
+    "the router lacks NAT loopback (hairpinning)",
+    [...seen, here],
+    "Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). " +
+      `If it does not work from outside either, the router lacks the forwards of ports 80 and 443.${record}`,
+  );
+}
+
+/** Whether the host has another public address of that family: then a name's is not that of a router in front of it. */
+function leadsElsewhere(
+  { ownAddresses = new Set(), publicAddresses = [] }: Evidence,
+  { address, name }: PublicAddress,
+): boolean {
+  const isPublic = (own: string): boolean => (ipv4Scope(own) ?? ipv6Scope(own)) === "public";
+  const known = [
+    ...[...ownAddresses].filter(isPublic),
+    ...publicAddresses.flatMap((one) => (one.name === undefined ? one.address : [])),
+  ];
+  return name !== undefined && known.some((one) => isIpv6(one) === isIpv6(address));
+}
+
+/** One row of the table of expected responses (service 5.1). */
+function responseQuestion(seen: SeenResponse): Question {
+  const { row, checked, outcome } = seen;
+  return {
+    id: `response: ${row.name}`,
+    title: `Expected response: ${row.name}`,
+    ask: (evidence, failed) => {
+      if (outcome === undefined) return unknown(checked.cause!);
+      if (checked.pass) return ok(describe(seen));
+      const cause = explanation(seen, evidence, failed);
+      if (cause !== undefined) return explained(cause, describe(seen));
+      return failure(checked.cause!, [describe(seen)], checked.fix ?? `It should be: ${checked.expected}.`);
+    },
+  };
+}
+
+/** Whether a row is only about the Server field, which the responses of all others have too. */
+const isOnServer = ({ expected }: SeenResponse["row"]): boolean =>
+  expected.every(({ field }) => field === "Server");
+
+/** Which failed row explains a response that is not as expected. */
+function explanation(
+  { row, outcome, checked }: SeenResponse,
+  { responses }: Evidence,
+  failed: ReadonlySet<string>,
+): string | undefined {
+  const of = (...ids: string[]): string | undefined => ids.find((id) => failed.has(id));
+  if (outcome === undefined || "failure" in outcome) return of(...OUTAGES);
+  const { response } = outcome;
+  if (response.status === 404 && isOwnErrorPage(response)) return of("server-name", "config", "proxy");
+  if (row.unversioned && isVersioned(response.headers["server"])) {
+    const shown = of(
+      ...responses.filter((one) => isOnServer(one.row)).map((one) => `response: ${one.row.name}`),
+    );
+    if (shown !== undefined) return shown;
+  }
+  const { code, because } = checked;
+  if (code === undefined && because === undefined) return of("config", "proxy");
+  return of(...(code === undefined ? [] : [code]), ...(because ?? []));
+}

@@ -1,0 +1,89 @@
+import { connect } from "node:net";
+import { hasSeveral, type ProxyConfig, upstreamAddress } from "../../model/index.js";
+import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import type { ListedServer } from "../../runtime/supervisor/listedUpstreams.js";
+import type { CheckedResponse } from "./liveCheck.js";
+import type { SeenUpstreamServer } from "./evidence.js";
+import { failure, ok, type Verdict, warning } from "./verdict.js";
+
+/**
+ * Asks the running proxy for the servers of upstreams that have several, and connects to those that it takes for up: no
+ * request may have tried them yet.
+ *
+ * @returns undefined if there are none; else what was seen, or why nothing was
+ */
+export async function seeUpstreamServers(
+  config: ProxyConfig,
+  control: string,
+  timeoutMs: number,
+): Promise<readonly SeenUpstreamServer[] | { readonly why: string } | undefined> {
+  if (!config.upstreams.some(hasSeveral)) return undefined;
+  const outcome = await askMaster(control, { command: "upstreams" }, timeoutMs);
+  if (!outcome.ok) return { why: outcome.problems[0]!.message };
+  const listed = (outcome.value.upstreams ?? []).flatMap(({ name, servers }) =>
+    servers.map((server) => ({ name, server })),
+  );
+  return Promise.all(listed.map(({ name, server }) => seen(name, server, timeoutMs)));
+}
+
+async function seen(upstream: string, server: ListedServer, timeoutMs: number): Promise<SeenUpstreamServer> {
+  const { url, backup, drained, down, outIn, inProgress, why } = server;
+  const base = { upstream, url, backup };
+  if (drained)
+    return { ...base, state: "drained", says: `drained by command, with ${inProgress} in progress` };
+  if (down === true) return { ...base, state: "down", says: `down by its checks${because(why)}` };
+  if (outIn > 0) {
+    const workers = `${outIn} worker${outIn === 1 ? "" : "s"}`;
+    return { ...base, state: "out", says: `left out by ${workers}${because(why)}` };
+  }
+  const failed = await connectionFailure(url, Math.min(timeoutMs, CONNECT_MS));
+  if (failed !== undefined)
+    return { ...base, state: "refused", says: `a connection from here failed: ${failed}` };
+  return { ...base, state: "up", says: `up, with ${inProgress} in progress` };
+}
+
+const because = (why: string | undefined): string => (why === undefined ? "" : `: ${why}`);
+
+/** @returns undefined if it accepted the connection */
+function connectionFailure(url: string, timeoutMs: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(upstreamAddress(url));
+    const done = (why?: string): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(why);
+    };
+    const timer = setTimeout(() => done(`none within ${timeoutMs} ms`), timeoutMs);
+    socket.once("connect", () => done());
+    socket.on("error", ({ code, message }: NodeJS.ErrnoException) => done(code ?? message));
+  });
+}
+
+/** Those of the proxy, where there is another server. */
+const CONNECT_MS = 3_000;
+
+/** Whether one gets requests, as far as is known. */
+const serves = ({ state }: SeenUpstreamServer): boolean => state === "up";
+
+/** A row of `portico check --live`; one that is drained is as somebody ordered. */
+export function checkedServer({ upstream, url, state, says }: SeenUpstreamServer): CheckedResponse {
+  const request = `server ${url}`;
+  const pass = state === "up" || state === "drained";
+  return { name: `upstream ${upstream}`, pass, request, expected: "it gets requests", seen: says };
+}
+
+/** A row of `portico doctor`. */
+export function judgeUpstreamServers(servers: readonly SeenUpstreamServer[]): Verdict {
+  const lines = servers.map(({ upstream, url, says }) => `${upstream}: ${url}: ${says}`);
+  const others = servers.filter((one) => !serves(one));
+  if (others.length === 0) return ok(...lines);
+  const fixes = others.map(({ upstream, url, state }) =>
+    state === "drained" ? `portico upstreams undrain ${upstream} ${url}` : `start what listens on ${url}`,
+  );
+  const fix = fixes.join("; ");
+  const names = [...new Set(others.map(({ upstream }) => upstream))];
+  const dead = names.filter((name) => !servers.some((one) => one.upstream === name && serves(one)));
+  return dead.length > 0
+    ? failure(`no server of ${dead.join(", ")} gets requests`, lines, fix)
+    : warning("servers get no requests, and the others have all of them", lines, fix);
+}

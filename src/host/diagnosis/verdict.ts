@@ -1,0 +1,64 @@
+import type { Problem } from "../../model/index.js";
+import type { Evidence } from "./evidence.js";
+
+/** The result of one row of a diagnosis. */
+export interface DiagnosisRow {
+  readonly id: string;
+  readonly title: string;
+  /**
+   * `warning`: it works, and needs something done in time. `explained`: the symptom is there, and another row, which failed, is its cause. `unknown`: it could not be checked
+   * from here.
+   */
+  readonly status: "ok" | "warning" | "failed" | "explained" | "unknown";
+  /** Why it failed, in the words of service 6, or what the warning is of. */
+  readonly cause?: string;
+  /** What was seen. */
+  readonly evidence: readonly string[];
+  readonly fix?: string;
+  /** Id of the row that explains this one. */
+  readonly because?: string;
+}
+
+export type Verdict = Pick<DiagnosisRow, "status" | "cause" | "evidence" | "fix" | "because">;
+
+export const ok = (...evidence: string[]): Verdict => ({ status: "ok", evidence });
+export const unknown = (why: string): Verdict => ({ status: "unknown", evidence: [why] });
+export const failure = (cause: string, evidence: readonly string[], fix: string): Verdict => ({
+  status: "failed",
+  cause,
+  evidence,
+  fix,
+});
+
+export const warning = (cause: string, evidence: readonly string[], fix: string): Verdict => ({
+  ...failure(cause, evidence, fix),
+  status: "warning",
+});
+
+export const explained = (because: string, ...evidence: string[]): Verdict => ({
+  status: "explained",
+  because,
+  evidence,
+});
+
+/**
+ * One question of the diagnosis. Those before it have been answered: `failed` contains the ids of the ones that failed.
+ */
+export interface Question<Id extends string = string> {
+  readonly id: Id;
+  readonly title: string;
+  ask(evidence: Evidence, failed: ReadonlySet<string>): Verdict;
+}
+
+/** Why something could not be checked. */
+export function notSeen({ place, deployment }: Evidence, what: string): Verdict {
+  if (place === "elsewhere")
+    return unknown(`${what} can only be seen on the host: run \`portico doctor\` there.`);
+  if (place === "folder") return unknown(`${what} can only be seen where the files are in use.`);
+  const known =
+    deployment === undefined ? "there is no deployment document" : "the deployment says nothing about it";
+  return unknown(`${what} cannot be determined: ${known}.`);
+}
+
+/** A problem as evidence. */
+export const short = ({ path, message }: Problem): string => (path === "" ? message : `${path}: ${message}`);

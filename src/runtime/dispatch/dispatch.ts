@@ -1,0 +1,138 @@
+import {
+  forwardedClient,
+  isBodyTooLong,
+  type ProxyConfig,
+  Router,
+  type VirtualServerConfig,
+  withinRanges,
+} from "../../model/serving.js";
+import { type Challenge, challengePath } from "./challenge.js";
+import { respondFailure } from "./errorPages.js";
+import { Pauses } from "./pauses.js";
+import { RequestIds } from "./requestId.js";
+import { reasonPhrase } from "./reasonPhrases.js";
+import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "../exchange/exchange.js";
+import type { RequestHead } from "../codec/request.js";
+import type { RequestCounts } from "../counting/requestCounts.js";
+import type { WorkerCounts } from "../counting/workerCounts.js";
+
+/** Idle time of exchanges without a route: timeouts are a route's. */
+export const UNROUTED_IDLE_MS = 30_000;
+
+const CHALLENGE_FIELDS = ["Content-Type", "application/octet-stream"];
+
+/** An exchange whose client, server and route the dispatcher still has to find. */
+export interface DispatchedExchange extends LoggedExchange {
+  /** As yet, what is connected. */
+  client: ClientInfo;
+  server: VirtualServerConfig;
+  route: RouteRuntime | undefined;
+}
+
+/** From an exchange to its route's action; the same for both protocols. */
+export class Dispatcher {
+  /** What is refused for now. */
+  readonly pauses: Pauses;
+  private readonly router: Router;
+  private readonly clients: RequestClients;
+  private readonly ids: RequestIds | undefined;
+  /** What authorities are answered over plain HTTP at present, by path. */
+  private challenges: ReadonlyMap<string, string> = new Map();
+  /** Of requests that no route matched. */
+  private readonly unrouted: ReadonlyMap<VirtualServerConfig, RequestCounts>;
+
+  constructor(
+    readonly config: ProxyConfig,
+    private readonly routes: ReadonlyMap<object, RouteRuntime>,
+    private readonly mainAccess: AccessLog,
+    counts: WorkerCounts,
+  ) {
+    this.router = new Router(config);
+    this.clients = new RequestClients(config);
+    this.ids = config.requestId && new RequestIds(config.requestId);
+    this.pauses = new Pauses(config);
+    this.unrouted = new Map(config.virtualServers.map((server) => [server, counts.requestsOf(server)]));
+  }
+
+  /** The server that answers for a listener before the host is known (decisions 1.2). */
+  defaultServer(listener: string): VirtualServerConfig {
+    return this.router.defaultServer(listener);
+  }
+
+  /** The server for a normalised host name; the default server for the empty one. */
+  serverFor(listener: string, serverName: string): VirtualServerConfig {
+    return this.router.virtualServer(listener, serverName);
+  }
+
+  /** Answers those over HTTP on plain listeners from now on, before anything else does (RFC 8555, 8.3). */
+  setChallenges(challenges: readonly Challenge[]): void {
+    this.challenges = new Map(
+      challenges.flatMap((one) =>
+        one.type === "http-01" ? [[challengePath(one.token), one.keyAuthorization] as const] : [],
+      ),
+    );
+  }
+
+  /** Finds client, server and route, checks what every route checks, and hands the exchange to the action. */
+  dispatch(exchange: DispatchedExchange): void {
+    const { request } = exchange;
+    exchange.client = this.clients.of(exchange.client, request);
+    if (this.ids !== undefined) exchange.requestId = this.ids.of(exchange.client, request);
+    exchange.server = this.router.virtualServer(exchange.client.listener, request.serverName);
+    if (this.challenges.size > 0 && this.answersChallenge(exchange)) return;
+    // The client is to ask on a connection of the other name (RFC 9110, 15.5.20).
+    if (exchange.client.misdirected?.(request.serverName) === true)
+      return respondFailure(exchange, "http_request_error", 421);
+    const config = this.router.route(exchange.server, request.path);
+    if (config === undefined) return respondFailure(exchange, "destination_not_found", 404);
+    const route = this.routes.get(config)!;
+    exchange.route = route;
+    if (this.pauses.active && this.pauses.refuses(exchange, route)) return;
+    if (isBodyTooLong(request.bodyLength, config.requestBodyBytesMax))
+      return respondFailure(exchange, "http_request_error", 413);
+    route.action.handle(exchange);
+  }
+
+  private answersChallenge(exchange: DispatchedExchange): boolean {
+    const { method, path } = exchange.request;
+    const plain = exchange.client.scheme === "http" && (method === "GET" || method === "HEAD");
+    const response = plain ? this.challenges.get(path) : undefined;
+    if (response === undefined) return false;
+    const body = Buffer.from(response);
+    exchange.sendHead(200, reasonPhrase(200), CHALLENGE_FIELDS, body.length);
+    if (method === "GET") exchange.sendData(body);
+    exchange.end();
+    return true;
+  }
+
+  /** Called exactly once when an exchange is over, however it ended; counts it and writes its access log line. */
+  finished(exchange: LoggedExchange): void {
+    this.countsOf(exchange).over(exchange, Date.now());
+    const log = exchange.route === undefined ? this.mainAccess : exchange.route.accessLog;
+    log.write(exchange);
+  }
+
+  /** Who counts what is transferred for it. */
+  countsOf({ route, server }: LoggedExchange): RequestCounts {
+    return route === undefined ? this.unrouted.get(server)! : route.counts;
+  }
+}
+
+/** Whose a request is that came through a trusted proxy, which has a connection for the requests of many clients. */
+export class RequestClients {
+  private readonly field: string;
+  private readonly trusted: (address: string) => boolean;
+
+  constructor(config: Pick<ProxyConfig, "trustedProxies" | "clientAddressField">) {
+    this.field = config.clientAddressField.toLowerCase();
+    this.trusted = withinRanges(config.trustedProxies);
+  }
+
+  /** The client of the request; the connection's own, the same object, unless a trusted proxy names another. */
+  of(client: ClientInfo, request: RequestHead): ClientInfo {
+    if (!client.trusted) return client;
+    const address = forwardedClient(request.headers, this.field, this.trusted);
+    if (address === undefined || address === client.address) return client;
+    return { ...client, address, port: 0, forwardedBy: client.address };
+  }
+}

@@ -1,0 +1,179 @@
+import { printableValue } from "../../model/printable.js";
+import { isKnownMethod } from "../counting/folding.js";
+import { plainName } from "./clientProgram.js";
+import { headerValue, type RunningExchange } from "../exchange/exchange.js";
+
+/** A request in progress, as people are shown it. All of it is JSON, and short. */
+export interface Transfer {
+  /** Number of the request in its worker: the same whenever it is shown. */
+  readonly id: number;
+  /** Name of the virtual server. */
+  readonly server: string;
+  /** Name of the route. */
+  readonly route: string;
+  /** The route's path, and what is below it as `…`: `/sync/…/`. */
+  readonly path: string;
+  /** Name of the file that the request's path ends with, shortened; absent where it ends with none. */
+  readonly file?: string;
+  /** Of the known methods, else `other`. */
+  readonly method: string;
+  /** Address of the client. */
+  readonly client: string;
+  /** The client's program by its own word, shortened: `Firefox 128`, `rclone/v1.68.1`; empty if it names none. */
+  readonly program: string;
+  /** What most of its bytes are: what the client sends, what it is sent, or both in a tunnel. */
+  readonly kind: "upload" | "download" | "tunnel";
+  /** Status of the response; 0 before its head was sent. */
+  readonly status: number;
+  /** Milliseconds since its head was received. */
+  readonly ageMs: number;
+  /** Bytes of bodies that the client has sent. */
+  readonly bytesIn: number;
+  /** Bytes of bodies that the client was sent. */
+  readonly bytesOut: number;
+  /** Bytes of the body that `kind` means, all of it; absent where nobody has said. */
+  readonly bytesTotal?: number;
+  /** Bytes a second in both directions, since it was looked at before, or else since it began. */
+  readonly bytesPerSecond: number;
+}
+
+/** What a worker has in progress. */
+export interface SeenTransfers {
+  /** Those that moved most bytes, the oldest first. */
+  readonly transfers: readonly Transfer[];
+  /** How many others there are. */
+  readonly more: number;
+}
+
+interface Looked {
+  readonly id: number;
+  at: number;
+  bytes: number;
+  rate: number;
+}
+
+/** Looks at the requests in progress when somebody wants to see them; a request that nobody looks at costs nothing. */
+export class Transfers {
+  private readonly looked = new WeakMap<RunningExchange, Looked>();
+  private lastId = 0;
+
+  constructor(private readonly now: () => number = Date.now) {}
+
+  /**
+   * @param running the requests in progress
+   * @param max how many are told of one by one
+   */
+  look(running: Iterable<RunningExchange>, max = TRANSFERS_MAX): SeenTransfers {
+    const routed = [...running].filter(
+      ({ route }) => route !== undefined && route.config.action.type !== "status",
+    );
+    const most = routed.sort(
+      (a, b) => bytesOf(b) - bytesOf(a) || a.request.receivedAt - b.request.receivedAt,
+    );
+    const shown = most.slice(0, max).sort((a, b) => a.request.receivedAt - b.request.receivedAt);
+    return { transfers: shown.map((one) => this.transfer(one)), more: routed.length - shown.length };
+  }
+
+  private transfer(exchange: RunningExchange): Transfer {
+    const { request, client, server, status, bodyBytesSent: bytesOut, bodyBytesReceived: bytesIn } = exchange;
+    const route = exchange.route!.config;
+    const { method } = request;
+    const kind = kindOf(exchange);
+    const bytesTotal =
+      kind === "upload" ? request.bodyLength : kind === "download" ? exchange.responseBytes : -1;
+    return {
+      ...this.paced(exchange),
+      server: server.name,
+      route: route.name,
+      ...shownPath(route.path, request.path),
+      method: isKnownMethod(method) ? method : "other",
+      client: client.address,
+      program: plainName(headerValue(request.headers, "user-agent") ?? ""),
+      kind,
+      status,
+      ageMs: Math.max(0, this.now() - request.receivedAt),
+      bytesIn,
+      bytesOut,
+      ...(bytesTotal > 0 ? { bytesTotal } : {}),
+    };
+  }
+
+  private paced(exchange: RunningExchange): Pick<Transfer, "id" | "bytesPerSecond"> {
+    const [now, bytes] = [this.now(), bytesOf(exchange)];
+    const began = exchange.request.receivedAt;
+    const before = this.looked.get(exchange);
+    const looked = before ?? { id: ++this.lastId, at: began, bytes: 0, rate: 0 };
+    // Two who look at the same time get one response.
+    if (now - looked.at >= PACE_MS) {
+      looked.rate = Math.round(((bytes - looked.bytes) * 1_000) / (now - looked.at));
+      looked.at = now;
+      looked.bytes = bytes;
+    }
+    if (before === undefined) this.looked.set(exchange, looked);
+    return { id: looked.id, bytesPerSecond: looked.rate };
+  }
+}
+
+/** How many a worker tells of one by one. */
+export const TRANSFERS_MAX = 100;
+const PACE_MS = 500;
+
+const bytesOf = ({ bodyBytesReceived, bodyBytesSent }: RunningExchange): number =>
+  bodyBytesReceived + bodyBytesSent;
+
+function kindOf({
+  request,
+  status,
+  headSent,
+  bodyBytesReceived,
+  bodyBytesSent,
+}: RunningExchange): Transfer["kind"] {
+  if (request.upgrade !== undefined && headSent && (status === 101 || status === 200)) return "tunnel";
+  return request.bodyLength !== 0 && bodyBytesSent <= bodyBytesReceived ? "upload" : "download";
+}
+
+/**
+ * The route's path, which the config says, and of the rest only a last segment that is the name of a file. Everything
+ * between may be a secret: share links and upload links have a token there.
+ */
+export function shownPath(
+  routePath: string,
+  path: string,
+): { readonly path: string; readonly file?: string } {
+  if (path.length <= routePath.length || path === `${routePath}/`) return { path: routePath };
+  const base = routePath.endsWith("/") ? routePath : `${routePath}/`;
+  const file = fileName(path.slice(routePath.length));
+  if (file === undefined) return { path: `${base}…` };
+  return { path: path.lastIndexOf("/") < base.length ? base : `${base}…/`, file };
+}
+
+function fileName(rest: string): string | undefined {
+  const last = decoded(rest.slice(rest.lastIndexOf("/") + 1));
+  const dot = last.lastIndexOf(".");
+  const [stem, extension] = [last.slice(0, dot), last.slice(dot + 1)];
+  // A dot alone makes no name: signed tokens have some as well.
+  if (dot < 1 || !EXTENSION.test(extension) || !LETTER.test(extension)) return undefined;
+  return `${shortStem(printableValue(stem))}.${extension}`;
+}
+
+const EXTENSION = /^[A-Za-z0-9]{1,5}$/;
+const LETTER = /[A-Za-z]/;
+
+/** A long name loses its middle, and one that could be a token, most of itself. */
+function shortStem(stem: string): string {
+  const characters = [...stem];
+  if (TOKEN.test(stem) && DIGIT.test(stem)) return `${characters.slice(0, 4).join("")}…`;
+  if (characters.length <= STEM_CHARACTERS_MAX) return stem;
+  return `${characters.slice(0, 20).join("")}…${characters.slice(-6).join("")}`;
+}
+
+const STEM_CHARACTERS_MAX = 32;
+/** A run of letters and digits that is no word, the hex of a hash or a UUID, or the alphabet of base64url. */
+const TOKEN = /[A-Za-z0-9]{20}|^[0-9a-fA-F-]{20}|[A-Za-z0-9_-]{32}/;
+const DIGIT = /[0-9]/;
+
+/** Paths are compared as bytes; a name is shown as the text that it is. */
+function decoded(name: string): string {
+  const text = Buffer.from(name, "latin1").toString("utf8");
+  return text.includes("\ufffd") ? name : text;
+}

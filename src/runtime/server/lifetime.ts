@@ -1,0 +1,142 @@
+import { respondFailure } from "../dispatch/errorPages.js";
+import type { Exchange, Holdable, Holder, LoggedExchange } from "../exchange/exchange.js";
+import { guarded, type Guarded } from "../sockets/guarded.js";
+import type { RequestBody } from "../exchange/requestBody.js";
+import { formattedAt } from "../dispatch/httpDate.js";
+import { tally } from "../exchange/tally.js";
+import type { ErrorToken } from "../../model/index.js";
+import type { LoggedRequest } from "../codec/request.js";
+
+const enum Stage {
+  /** Its action works on it, and may acquire something for it. */
+  Open,
+  /** What was acquired is given back; the side that ends it may still answer, at once. */
+  Released,
+  /** Complete or given up, and logged. */
+  Over,
+}
+
+/**
+ * The end of an exchange, which has one owner. Whichever side ends it (the action, the client, the protocol, an upstream,
+ * a deadline, a fault), the same happens once and in this order:
+ *
+ *     Open ──release──> Released ──finish──> Over
+ *       1. its body goes nowhere any more
+ *       2. its holder gives back what it has: a file, a connection, a place in a queue
+ *       3. a response that replaces the action's is sent, if none has begun
+ *       4. it is logged
+ *
+ * Nothing can be acquired once it is released: who hands something out asks {@link hold} first. So whatever an exchange
+ * holds needs no deadline but the exchange's own.
+ */
+export abstract class Lifetime implements Holdable, Guarded {
+  /** The request body, and after an upgrade the tunnel's bytes; undefined for a request without one. */
+  abstract readonly body: RequestBody | undefined;
+  abstract readonly request: LoggedRequest;
+  /** Whether it is another protocol's now: then its end is none of ours to judge. */
+  abstract readonly tunnelled: boolean;
+  requestId: string | undefined = undefined;
+  errorToken: ErrorToken | undefined = undefined;
+  headMs = -1;
+  upstreamServer: string | undefined = undefined;
+  upstreamBegunMs = -1;
+  upstreamConnectMs = -1;
+  countedSent = 0;
+  countedReceived = 0;
+  private stage = Stage.Open;
+  private holder: Holder | undefined = undefined;
+
+  /** @param ends hears when it is over, however it ended */
+  constructor(private readonly ends: { finished(exchange: LoggedExchange): void }) {
+    tally.exchangesBegun++;
+  }
+
+  /** Bytes of its body that arrived, and what came through its tunnel. */
+  get bodyBytesReceived(): number {
+    return this.body === undefined ? 0 : this.body.received;
+  }
+
+  get released(): boolean {
+    return this.stage !== Stage.Open;
+  }
+
+  /** True once the response is complete or given up. */
+  get over(): boolean {
+    return this.stage === Stage.Over;
+  }
+
+  hold(holder: Holder): boolean {
+    if (this.stage !== Stage.Open) return false;
+    if (this.holder !== undefined && this.holder !== holder)
+      throw new Error("an exchange that is held was to be held by another holder as well");
+    this.holder = holder;
+    return true;
+  }
+
+  letGo(holder: Holder): void {
+    if (this.holder === holder) this.holder = undefined;
+  }
+
+  /** Takes it out of its action's hands, for the side that ends it instead. */
+  release(): void {
+    if (this.stage !== Stage.Open) return;
+    this.stage = Stage.Released;
+    this.body?.abandon();
+    const { holder } = this;
+    this.holder = undefined;
+    if (holder !== undefined) guarded(this, giveBack, holder);
+  }
+
+  /** The client, or the time that it was given, ended its body: it gets the status if nothing was sent yet. */
+  bodyFailed(this: Lifetime & Exchange, status: 400 | 408 | 413): void {
+    if (this.over) return;
+    this.release();
+    respondFailure(this, "http_request_error", status);
+  }
+
+  /** The stream or its connection is closed, before the response was complete. */
+  leave(this: Lifetime & LoggedExchange): void {
+    if (!this.over && !this.tunnelled) this.errorToken ??= "client_gone";
+    this.finish();
+  }
+
+  /** Has its tunnel, if it is one, end in order. */
+  closeTunnel(): void {
+    if (this.holder !== undefined) guarded(this, endTunnel, this.holder);
+  }
+
+  abstract onFault(error: unknown): void;
+
+  /** @returns false if it was over before, or became so while its holder gave back what it had */
+  protected finish(this: Lifetime & LoggedExchange): boolean {
+    this.release();
+    if (this.stage === Stage.Over) return false;
+    this.stage = Stage.Over;
+    tally.exchangesOver++;
+    this.ends.finished(this);
+    return true;
+  }
+
+  /** The head of the response is made, with its `Date`. */
+  protected noteHead(): void {
+    // A difference, as a small integer: it needs no memory of its own, as a time would. Clocks are set back now and then.
+    this.headMs = Math.max(0, (formattedAt - this.request.receivedAt) | 0);
+  }
+
+  /** The client takes more of the response. */
+  protected drained(): void {
+    if (this.holder !== undefined) guarded(this, goOn, this.holder);
+  }
+}
+
+function goOn(this: Guarded, holder: Holder): void {
+  holder.onDrain();
+}
+
+function endTunnel(this: Guarded, holder: Holder): void {
+  holder.onTunnelClosing?.();
+}
+
+function giveBack(this: Guarded, holder: Holder): void {
+  holder.onReleased();
+}
