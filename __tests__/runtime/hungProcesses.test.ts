@@ -78,7 +78,7 @@ test.each([
   ["ready", 60],
   ["takeOver", 10],
 ] as const)("a new master that does not answer: %s, after %i seconds", async (what, seconds) => {
-  const handover = { sockets: [], ticketKeys: "", generation: 1 };
+  const handover = { sockets: [], ticketKeys: "", ticketKeysUntil: 0, serverOrders: {}, generation: 1 };
   const orders = {
     drain: () => undefined,
     stop: () => undefined,

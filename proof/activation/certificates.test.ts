@@ -79,6 +79,7 @@ const listed = (more: Partial<ListedCertificate>): ListedCertificate => ({
   source: "temporary",
   from: "ca",
   issuer: "temporary",
+  notBefore: Date.now(),
   notAfter: Date.now() + 86_400_000,
   state: "none",
   ...more,

@@ -870,7 +870,7 @@ describe("the running proxy", () => {
     expect((await host.activate({ dryRun: true })).value.plan).toMatchInlineSnapshot(
       `["config: was changed since it was loaded","certificate: was changed since it was loaded","will reload portico.service, which interrupts nothing: what it runs with is not what is installed","systemctl reload portico.service"]`,
     );
-    // An older release does not know its state.
+    // A response without its state says nothing of it.
     outcomes.status = { ok: true, value: { message: "", warnings: [] } };
     expect(((await drift()) as SeenDrift["drift"]).running).toBeUndefined();
   });
@@ -931,7 +931,7 @@ describe("the running proxy", () => {
       value: {
         message: "",
         warnings: [],
-        certificates: [{ ...certificate, from: "ca", issuer: "x", notAfter: 0, state: "ordering" }],
+        certificates: [{ ...certificate, from: "ca", issuer: "x", notBefore: 0, notAfter: 0, state: "ordering" }],
       },
     };
     host.deliver({ ...one, [CONFIG]: { role: "config", content } }, UNPROBED);

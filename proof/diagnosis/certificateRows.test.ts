@@ -15,6 +15,7 @@ const certificate = (more: Partial<ListedCertificate>): ListedCertificate => ({
   source: "temporary",
   from: "letsencrypt",
   issuer: "temporary",
+  notBefore: NOW,
   notAfter: NOW + 300 * DAY,
   state: "waiting",
   nextAttempt: NOW + DAY,

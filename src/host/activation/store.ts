@@ -35,7 +35,7 @@ export interface GoodState {
   /** The activation that made it. */
   readonly id: string;
   readonly activatedAt: string;
-  /** Whose it is; a host that an earlier release deployed to has none until the next activation. */
+  /** Whose it is; absent if it was activated by hand, without an identity. */
   readonly identity?: DeploymentIdentity;
   readonly deployment: Deployment;
   /** Hash of the deployment document. */

@@ -19,8 +19,8 @@ export async function tellOfRollBack(
   const request = { command: "notify", rolledBack: { reason: reason!, fix: fix! } } as const;
   const outcome = await askMaster(socket, request, RESPONSE_MS);
   const [refused] = outcome.ok ? [] : outcome.problems;
-  // An older release does not know the request, and most configs name nobody.
-  if (refused !== undefined && !/^control\.(?:no-notifications|bad-request)$/.test(refused.code))
+  // Most configs have no notifications.
+  if (refused !== undefined && refused.code !== "control.no-notifications")
     report(`no notification was sent: ${problemTitle(refused)}`);
 }
 

@@ -28,8 +28,8 @@ interface Pending {
   readonly key: string;
   /** URL of the order; absent until the authority has answered. */
   readonly order?: string;
-  /** When it was begun, in milliseconds since 1970; absent in files of older releases. */
-  readonly since?: number;
+  /** When it was begun, in milliseconds since 1970. */
+  readonly since: number;
   /** What the authority may be asking for at this moment. */
   readonly challenges: readonly OpenChallenge[];
 }
@@ -110,8 +110,8 @@ export class Order {
 
   private async read(): Promise<Pending | undefined> {
     const read = await readJson<Pending>(this.path);
-    if (read?.key === undefined || usableKey(read.key) === undefined) return undefined;
-    return { ...read, key: read.key, challenges: read.challenges ?? [] };
+    if (read?.key === undefined || usableKey(read.key) === undefined || read.since === undefined) return undefined;
+    return { ...read, key: read.key, since: read.since, challenges: read.challenges ?? [] };
   }
 
   private async save(pending: Pending): Promise<Pending> {

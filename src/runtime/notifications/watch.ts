@@ -11,7 +11,7 @@ export interface WatchedCertificate {
   readonly names: readonly string[];
   readonly source: "files" | "acme" | "temporary";
   readonly from: string;
-  readonly notBefore?: number;
+  readonly notBefore: number;
   readonly notAfter: number;
   readonly lastError?: { readonly message: string; readonly fix: string };
 }
@@ -25,7 +25,7 @@ export function certificateNotices(
   return certificates.flatMap(({ names, source, from, notAfter, lastError, ...more }) => {
     const left = notAfter - now;
     // A certificate of six days has less than fourteen left all the time.
-    const soon = Math.min(daysMax * DAY_MS, (notAfter - (more.notBefore ?? 0)) / 4);
+    const soon = Math.min(daysMax * DAY_MS, (notAfter - more.notBefore) / 4);
     const waits = source === "temporary" && lastError !== undefined;
     if (left > soon && !waits) return [];
     const about = `the certificate of ${listOf(names)}`;

@@ -16,8 +16,7 @@ export interface ListedCertificate {
   /** Of files: the path of the certificate in the config. Of ACME: the name of the authority. */
   readonly from: string;
   readonly issuer: string;
-  /** Absent of a master of an older release. */
-  readonly notBefore?: number;
+  readonly notBefore: number;
   readonly notAfter: number;
   /** What the proxy is doing about it; for ACME only. */
   readonly state?: CertificateStatus["state"];

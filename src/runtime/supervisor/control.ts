@@ -18,7 +18,7 @@ export interface Done {
   readonly message: string;
   /** Findings that did not keep it from being done. */
   readonly warnings: readonly Problem[];
-  /** The response to `status`; older releases do not know it. */
+  /** The response to `status`. */
   readonly loaded?: LoadedState;
   /** The response to `holdings`. */
   readonly workers?: readonly WorkerHoldings[];

@@ -37,14 +37,14 @@ export interface StartSuccessor extends Handover {
 export interface Handover {
   readonly sockets: readonly PassedSocket[];
   readonly ticketKeys: string;
-  /** When these keys end, in milliseconds since 1970; older releases do not know it. */
-  readonly ticketKeysUntil?: number;
+  /** When these keys end, in milliseconds since 1970. */
+  readonly ticketKeysUntil: number;
   /** Where the health listener listens, if there is one. */
   readonly health?: OwnSocket | undefined;
   /** The same of the metrics listener, if it has a port. */
   readonly metrics?: OwnSocket | undefined;
-  /** About servers of upstreams that have several; older releases do not know it. */
-  readonly serverOrders?: ServerOrders;
+  /** About servers of upstreams that have several. */
+  readonly serverOrders: ServerOrders;
   /** Number of the generation that serves. */
   readonly generation: number;
 }
@@ -52,14 +52,13 @@ export interface Handover {
 export type ToSuccessor =
   | StartSuccessor
   | { readonly type: "stop" }
-  /** A release that does not count gives none. */
-  | { readonly type: "takeOver"; readonly counts?: Counts }
+  /** What the workers of the old master have counted so far. */
+  | { readonly type: "takeOver"; readonly counts: Counts }
   /** What the workers of the old master counted since then. */
   | { readonly type: "counts"; readonly counts: Counts }
   /** What each of them has at the moment; only a new master that asked for it gets it. */
   | { readonly type: "gauges"; readonly turn: number; readonly seen: readonly Counts[] }
-  /** Releases that do not know `delayed` drain at once. */
-  | { readonly type: "drain"; readonly delayed?: boolean }
+  | { readonly type: "drain"; readonly delayed: boolean }
   /** What the workers of the old master see; only a new one that asked for it gets it. */
   | { readonly type: "pauses"; readonly turn: number; readonly seen: readonly (SeenPauses | null)[] };
 
@@ -67,9 +66,9 @@ export type ToPredecessor =
   | { readonly type: "started"; readonly pid: number }
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
   | { readonly type: "ready" | "tookOver" | "drain" | "stop" | "reopenLogs" }
-  /** What the workers of the old master are to refuse; an older release does not answer. */
+  /** What the workers of the old master are to refuse. */
   | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number }
-  /** What the workers of the new master counted; an older release passes over it. */
+  /** What the workers of the new master counted. */
   | { readonly type: "counts"; readonly counts: Counts }
   /** A question for what the workers of the old master have at the moment. */
   | { readonly type: "gauges"; readonly turn: number };

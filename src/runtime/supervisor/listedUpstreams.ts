@@ -11,8 +11,8 @@ export interface ListedServer {
   readonly inProgress: number;
   /** By command: it gets no new request. */
   readonly drained: boolean;
-  /** Its checks fail: it gets no request; older releases make no checks. */
-  readonly down?: boolean;
+  /** Its checks fail: it gets no request. */
+  readonly down: boolean;
   /** How many of the workers leave it out because of what requests met. */
   readonly outIn: number;
   /** Why it is down or left out, where that is known. */

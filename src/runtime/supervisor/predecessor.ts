@@ -56,7 +56,7 @@ export class Predecessor implements Supervised {
     const { orders } = this;
     if (message.type === "takeOver") orders?.takeOver(message.counts);
     else if (message.type === "counts") orders?.count(message.counts);
-    else if (message.type === "drain") orders?.drain(message.delayed === true);
+    else if (message.type === "drain") orders?.drain(message.delayed);
     else if (message.type === "stop") orders?.stop();
     else if (message.type !== "start") this.asked.get(message.turn)?.(message.seen);
   }

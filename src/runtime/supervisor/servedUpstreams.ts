@@ -68,8 +68,8 @@ export class ServedUpstreams {
     );
   }
 
-  /** Goes on with the orders of the master before this one; older releases have none. */
-  adopt(orders: ServerOrders = {}): void {
+  /** Goes on with the orders of the master before this one. */
+  adopt(orders: ServerOrders): void {
     const now = performance.now();
     for (const [name, servers] of Object.entries(orders)) {
       for (const [url, { drained, down, backForMs, of, why }] of Object.entries(servers)) {

@@ -36,7 +36,7 @@ export class TicketKeys {
   }
 
   /** Goes on with those of the master before this one. */
-  adopt({ ticketKeys, ticketKeysUntil = this.ownUntil }: Handover): void {
+  adopt({ ticketKeys, ticketKeysUntil }: Handover): void {
     this.own = ticketKeys;
     this.ownUntil = ticketKeysUntil;
   }

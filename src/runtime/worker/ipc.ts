@@ -33,7 +33,7 @@ export type MasterMessage =
   | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number }
   /** Say what you have in progress. */
   | { readonly type: "transfers"; readonly turn: number }
-  /** The response to `status` of that turn; a master of an older release gives none. */
+  /** The response to `status` of that turn; undefined if the master has none. */
   | { readonly type: "status"; readonly turn: number; readonly response: StatusResponse | undefined };
 
 /** Everything a worker needs; its first message. */
@@ -45,10 +45,10 @@ export interface StartMessage {
   /** 48 bytes in base64: workers that share them resume each other's TLS sessions. */
   readonly ticketKeys: string;
   readonly challenges: readonly Challenge[];
-  /** About servers of upstreams that have several; a master of an older release gives none. */
-  readonly serverOrders?: ServerOrders;
-  /** What is refused for now; a master of an older release knows nothing of it. */
-  readonly pauses?: PauseOrder;
+  /** About servers of upstreams that have several. */
+  readonly serverOrders: ServerOrders;
+  /** What is refused for now. */
+  readonly pauses: PauseOrder;
   readonly logToStderr: boolean;
   /** Pieces of Node that the master found missing. */
   readonly without: readonly Piece[];

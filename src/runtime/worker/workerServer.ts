@@ -8,7 +8,7 @@ import type { Counts } from "../counting/counts.js";
 import { tally } from "../exchange/tally.js";
 import { gaugesOf } from "./gauges.js";
 import { type Holdings, holdingsOf } from "./holdings.js";
-import { NO_PAUSES, type PauseOrder, type SeenPauses } from "../dispatch/pauses.js";
+import { type PauseOrder, type SeenPauses } from "../dispatch/pauses.js";
 import { type SeenTransfers, Transfers } from "../dispatch/transfers.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
@@ -57,8 +57,8 @@ export class WorkerServer {
         }),
     );
     this.setChallenges(start.challenges);
-    this.routes.orderServers(start.serverOrders ?? {});
-    this.routes.dispatcher.pauses.set(start.pauses ?? NO_PAUSES);
+    this.routes.orderServers(start.serverOrders);
+    this.routes.dispatcher.pauses.set(start.pauses);
   }
 
   /** Answers these challenges, and no others, from now on. */
