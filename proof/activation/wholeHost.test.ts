@@ -931,7 +931,9 @@ describe("the running proxy", () => {
       value: {
         message: "",
         warnings: [],
-        certificates: [{ ...certificate, from: "ca", issuer: "x", notBefore: 0, notAfter: 0, state: "ordering" }],
+        certificates: [
+          { ...certificate, from: "ca", issuer: "x", notBefore: 0, notAfter: 0, state: "ordering" },
+        ],
       },
     };
     host.deliver({ ...one, [CONFIG]: { role: "config", content } }, UNPROBED);

@@ -368,7 +368,7 @@ test("without a deployment each route has to answer as its action promises", () 
   const servers = virtualServers.map((one) => ({ ...one, routes: [...one.routes, tea] }));
   expect(expectedResponses(configOf({ ...rest, virtualServers: servers })).map(line)).toMatchInlineSnapshot(`
 [
-  "default page: http://127.0.0.1/ at 127.0.0.1 80 | a response (not a 5xx)",
+  "default page: http://127.0.0.1/ at 127.0.0.1 80 | a file (not a 4xx or 5xx)",
   "default tea: http://127.0.0.1/a%5Bb at 127.0.0.1 80 | 418",
   "redirect toHttps: http://files.example.org/sync/ at 127.0.0.1 80 | 301, Location: https://files.example.org/sync/, Content-Type: text/html",
   "redirect tea: http://files.example.org/a%5Bb at 127.0.0.1 80 | 418",
@@ -379,6 +379,22 @@ test("without a deployment each route has to answer as its action promises", () 
   "application tea: https://files.example.org/a%5Bb at 127.0.0.1 443 | 418",
 ]
 `);
+});
+
+test.each([
+  [["index.html"], 403, false],
+  [["index.html"], 404, false],
+  [["index.html"], 301, true],
+  [["index.html"], 200, true],
+  [[], 403, true],
+  [[], 404, true],
+  [[], 500, false],
+])("of a static directory with the index %j a %i passes: %s", (index, status, pass) => {
+  const { virtualServers, ...rest } = siteConfig({ mode: "plain" });
+  const action = { type: "staticFiles", directory: "/srv/site", index } as const;
+  const routes = [{ name: "site", path: "/", match: "prefix", action } as const];
+  const [row] = expectedResponses(configOf({ ...rest, virtualServers: [{ ...virtualServers[0]!, routes }] }));
+  expect(judge(row!, response(status)).pass).toBe(pass);
 });
 
 test.each<[what: string, names: string[][], without: string[], asked: string[]]>([

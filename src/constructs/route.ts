@@ -155,7 +155,7 @@ export interface RouteProps {
    * What it answers after an apply, or the host rolls back; `portico check --live` and `portico doctor` ask for it too.
    * `false` asks nothing: for a route whose upstream may be down, or answers a `HEAD` with what lasts.
    * @default - what its action promises: `proxy` a response of the upstream (no 502, no 504), `redirect` its `Location`,
-   * `respond` its status, `staticFiles` no 5xx
+   * `respond` its status, `staticFiles` a file where there is an index, otherwise no 5xx
    */
   readonly expect?: false | ExpectedResponse | readonly ExpectedResponse[];
 }

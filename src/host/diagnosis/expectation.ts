@@ -48,7 +48,16 @@ export function statusOf(expected: readonly number[]): Expectation {
   };
 }
 
-/** The proxy can serve: any status but those of the 500s, as files may be missing. */
+/** The response is a file, or leads to one. */
+export function servesFile(): Expectation {
+  return {
+    says: "a file (not a 4xx or 5xx)",
+    holds: (response) => response.status < 400,
+    seen: (response) => String(response.status),
+  };
+}
+
+/** Any status but those of the 500s: a directory without an index has no file at its own path. */
 export function serves(): Expectation {
   return {
     says: "a response (not a 5xx)",

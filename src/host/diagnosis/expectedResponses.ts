@@ -40,6 +40,7 @@ import {
   member,
   serverField,
   serves,
+  servesFile,
   status,
   statusOf,
   writtenField,
@@ -352,7 +353,7 @@ function promised(
     case "proxy":
       return [answeredByUpstream(), serverField(server.versionTokens)];
     case "staticFiles":
-      return [serves()];
+      return [action.index.length > 0 ? servesFile() : serves()];
     case "respond":
       return [status(action.status)];
     case "status":

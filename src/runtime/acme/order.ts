@@ -110,7 +110,8 @@ export class Order {
 
   private async read(): Promise<Pending | undefined> {
     const read = await readJson<Pending>(this.path);
-    if (read?.key === undefined || usableKey(read.key) === undefined || read.since === undefined) return undefined;
+    if (read?.key === undefined || usableKey(read.key) === undefined || read.since === undefined)
+      return undefined;
     return { ...read, key: read.key, since: read.since, challenges: read.challenges ?? [] };
   }
 
