@@ -24,7 +24,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AcmeError } from "../../src/runtime/acme/acmeError.js";
 import { accountFile, Authority } from "../../src/runtime/acme/authority.js";
-import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
+import { AcmeEngine } from "../../src/runtime/acme/engine.js";
 import { pageOf } from "../../src/runtime/acme/acmeClient.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
@@ -215,9 +215,9 @@ const clock: Clock = {
 const host: AcmeHost = {
   answerChallenges: (challenges) => (answered.push(challenges), Promise.resolve()),
   unfit: () => Promise.resolve(unfit),
-  install: (id, issued) => {
+  install: (issued) => {
     installed = issued;
-    lines.push(`installed ${id}`);
+    lines.push(`installed ${issued.id}`);
   },
   log: (level, message) => void lines.push(`${level} ${message}`),
 };
@@ -1009,10 +1009,10 @@ describe("looking after a certificate", () => {
   }
   const rested = (): Promise<void> => eventually(() => wake !== undefined, "for it to wait");
 
-  let engine: AcmeCertificates;
+  let engine: AcmeEngine;
   beforeEach(() => {
     wake = undefined;
-    engine = new AcmeCertificates(folder, host, stepping);
+    engine = new AcmeEngine(folder, host, stepping);
   });
   afterEach(() => engine.stop());
   async function start(...wanted: WantedCertificate[]): Promise<void> {
@@ -1022,7 +1022,7 @@ describe("looking after a certificate", () => {
   /** Ends as a process does, and begins again with what is on the disk. */
   async function restart(...wanted: WantedCertificate[]): Promise<void> {
     await engine.stop();
-    engine = new AcmeCertificates(folder, host, stepping);
+    engine = new AcmeEngine(folder, host, stepping);
     [requests, lines, waits, wake, script] = [[], [], [], undefined, { ...script, ...usual() }];
     await start(...wanted);
   }
@@ -1282,7 +1282,7 @@ describe("looking after a certificate", () => {
       script = { ...usual(), "/dir": directory!, [RENEWAL]: renewal!, "/account/1": () => ({}) };
       [lines, requests] = [[], []];
       await engine.stop();
-      engine = new AcmeCertificates(folder, host, stepping);
+      engine = new AcmeEngine(folder, host, stepping);
       engine.lookAfter([wanted()]);
       await pass(now + 4 * HOUR);
       expect(lines.slice(0, 3)).toEqual([

@@ -25,11 +25,22 @@ function parsed(...names: string[]): ProxyConfig {
 }
 
 const [WITHOUT, WITH] = [parsed(), parsed("a.example.net")];
-const HOST = {
-  answerChallenges: () => Promise.resolve(),
-  unfit: () => Promise.resolve(undefined),
-  install: () => Promise.resolve(),
-};
+
+/** A manager, and how it is told to look after the certificates of a config. */
+function managing(directory: string | undefined, write: (level: string, message: string) => void = () => {}) {
+  let config = WITHOUT;
+  const logs = { write, warn: () => undefined };
+  const manager = new CertificateManager(directory, logs, {
+    loaded: () => ({ config, tls: {}, warnings: [] }),
+    answerChallenges: () => Promise.resolve(),
+    install: () => Promise.resolve(),
+  });
+  const lookAfter = (next: ProxyConfig): void => {
+    config = next;
+    manager.lookAfter();
+  };
+  return { manager, lookAfter };
+}
 
 /** What it says to those who ask for all certificates, and for one. */
 async function refusals(manager: CertificateManager) {
@@ -43,27 +54,27 @@ const refused = (code: string, fix: unknown) => ["", "b.example.net"].map((path)
 const UNKNOWN = refused("acme.unknown-name", expect.any(String));
 
 test("a master that has no certificates says so, and one that has left them to another says that", async () => {
-  const manager = new CertificateManager(folder, HOST, { write: () => undefined });
+  const { manager, lookAfter } = managing(folder);
   expect(await refusals(manager)).toEqual(UNKNOWN);
-  manager.lookAfter(WITHOUT);
+  lookAfter(WITHOUT);
   await manager.stop();
   expect(await refusals(manager)).toEqual(UNKNOWN);
-  manager.lookAfter(WITH);
+  lookAfter(WITH);
   expect(await manager.renew("b.example.net")).toMatchObject({ problems: [{ allowed: "a.example.net" }] });
   expect(manager.status()).toMatchObject([{ names: ["a.example.net"], authority: "ca" }]);
   await manager.stop();
   expect(manager.status()).toEqual([]);
   expect(await refusals(manager)).toEqual(refused("acme.not-issued", "Ask again."));
   // A successor that failed gives them back.
-  manager.lookAfter(WITHOUT);
+  lookAfter(WITHOUT);
   expect(await refusals(manager)).toEqual(UNKNOWN);
 });
 
 test("without a directory no authority is asked, which is said once", async () => {
   const lines: string[] = [];
   const write = (level: string, message: string): void => void lines.push(`${level} ${message}`);
-  const manager = new CertificateManager(undefined, HOST, { write });
-  for (const config of [WITHOUT, WITH, WITH]) manager.lookAfter(config);
+  const { manager, lookAfter } = managing(undefined, write);
+  for (const config of [WITHOUT, WITH, WITH]) lookAfter(config);
   expect(await refusals(manager)).toEqual(UNKNOWN);
   const why = /^warn no certificate is asked for, .*: give `portico serve --state DIR`, or /;
   expect(lines).toEqual([expect.stringMatching(why)]);

@@ -9,7 +9,7 @@ import { listCertificates } from "../../src/runtime/supervisor/certificateList.j
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
-import { ServedCertificates } from "../../src/runtime/supervisor/servedCertificates.js";
+import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
 import { descriptorWarning } from "../../src/runtime/supervisor/startNotes.js";
 import { Health, type NotReady } from "../../src/runtime/supervisor/health.js";
 import { controlSocket } from "../../src/runtime/supervisor/serve.js";
@@ -190,7 +190,7 @@ test("certificates are looked at once a day", async () => {
   jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "Date"] });
   try {
     const logs = { warn: ({ code }: Problem) => void warned.push(code) } as unknown as MasterLog;
-    const certificates = new ServedCertificates(undefined, logs, {
+    const certificates = new CertificateManager(undefined, logs, {
       ...{ loaded: () => ({ config, tls, warnings: [] }), install: unused, answerChallenges: unused },
     });
     expect(certificates.list()).toMatchObject({ message: "1 certificate", certificates: [{ from: "/a" }] });

@@ -44,7 +44,9 @@ test.each(KEYS)("for two names by %s with a key of %s", async (challenge, keyTyp
   expect(leaf.checkPrivateKey(createPrivateKey(key))).toBe(true);
   expect(createPrivateKey(key).asymmetricKeyType).toBe(keyType === "rsa-2048" ? "rsa" : "ec");
   expect(cert.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
-  expect(await certificates.stored([one])).toEqual(new Map([[one.id, { key, cert, standsIn: false }]]));
+  expect(await certificates.stored([one])).toEqual(
+    new Map([[one.id, { id: one.id, source: "acme", names: one.names, key, cert }]]),
+  );
   expect(host.history[0]!.map(({ type }) => type)).toEqual([challenge, challenge]);
   await eventually(() => host.open.length === 0, "for the challenges to be closed");
   const [status] = certificates.status();

@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
-import type { Issued, WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
+import type { WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
 import type { Challenge } from "../../src/runtime/dispatch/challenge.js";
+import type { CertificateContents } from "../../src/runtime/tls/tlsContents.js";
 import type { Responder } from "./responder.js";
 
 /** `killedProcess.ts` as one file. */
@@ -26,8 +27,7 @@ export async function buildProgram(): Promise<{ file: string; remove(): void }> 
 
 interface Message {
   readonly challenges?: readonly Challenge[];
-  readonly id?: string;
-  readonly issued?: Issued;
+  readonly issued?: CertificateContents;
   readonly line?: string;
 }
 
@@ -48,9 +48,9 @@ export function startChild(
   });
   const gone = once(child, "exit");
   child.on("error", () => undefined);
-  child.on("message", ({ challenges, id, issued, line }: Message) => {
+  child.on("message", ({ challenges, issued, line }: Message) => {
     if (line !== undefined) host.lines.push(line);
-    if (id !== undefined) host.install(id, issued!);
+    if (issued !== undefined) host.install(issued);
     if (challenges !== undefined)
       void host
         .answerChallenges(challenges)

@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import * as tls from "node:tls";
 import { run } from "../../src/cli/program.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
+import { AcmeEngine } from "../../src/runtime/acme/engine.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { ControlOutcome } from "../../src/runtime/supervisor/control.js";
@@ -189,7 +189,7 @@ describe("two engines", () => {
   const DAY = 86_400 * SECONDS;
   let stage: Stage;
   const folders: string[] = [];
-  const engines: AcmeCertificates[] = [];
+  const engines: AcmeEngine[] = [];
   /** With several profiles Pebble chooses one by chance. */
   const profiles = { default: { description: "three months", validityPeriod: (90 * DAY) / SECONDS } };
   let ca: TestCa;
@@ -202,10 +202,10 @@ describe("two engines", () => {
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
   });
 
-  function engine(): { readonly state: string; readonly certificates: AcmeCertificates } {
+  function engine(): { readonly state: string; readonly certificates: AcmeEngine } {
     const state = mkdtempSync(join(tmpdir(), "portico-holder-"));
     folders.push(state);
-    const certificates = new AcmeCertificates(state, stage.host, stage.clock);
+    const certificates = new AcmeEngine(state, stage.host, stage.clock);
     engines.push(certificates);
     return { state, certificates };
   }

@@ -1,10 +1,6 @@
 import fsp from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
-import {
-  AcmeCertificates,
-  type AcmeHost,
-  type WantedCertificate,
-} from "../../src/runtime/acme/certificates.js";
+import { AcmeEngine, type AcmeHost, type WantedCertificate } from "../../src/runtime/acme/engine.js";
 
 /** The engine in a process of its own, which a test kills; challenges and what was issued go to the test. */
 interface Order {
@@ -43,12 +39,12 @@ const host: AcmeHost = {
       process.send!({ challenges });
     }),
   unfit: () => Promise.resolve(undefined),
-  install: (id, issued) => void process.send!({ id, issued }),
+  install: (issued) => void process.send!({ issued }),
   log: (level, message) => void process.send!({ line: `${level} ${message}` }),
 };
 
-const certificates = new AcmeCertificates(state, host);
+const certificates = new AcmeEngine(state, host);
 void certificates.stored([wanted]).then((stored) => {
-  for (const [id, issued] of stored) host.install(id, issued);
+  for (const issued of stored.values()) host.install(issued);
   certificates.lookAfter([wanted]);
 });

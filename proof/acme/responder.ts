@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import * as tls from "node:tls";
-import type { AcmeHost, Issued } from "../../src/runtime/acme/acmeHost.js";
+import type { AcmeHost } from "../../src/runtime/acme/acmeHost.js";
+import type { CertificateContents } from "../../src/runtime/tls/tlsContents.js";
 import type { Challenge } from "../../src/runtime/dispatch/challenge.js";
 import type { TestCa } from "./ca.js";
 
 /** What the master and its workers do for the engine: answers challenges, and takes what was issued. */
 export class Responder implements AcmeHost {
-  readonly installed = new Map<string, Issued>();
+  readonly installed = new Map<string, CertificateContents>();
   readonly lines: string[] = [];
   /** Every change of the challenges that are open. */
   readonly history: (readonly Challenge[])[] = [];
@@ -57,8 +58,8 @@ export class Responder implements AcmeHost {
     return Promise.resolve(undefined);
   }
 
-  install(id: string, issued: Issued): void {
-    this.installed.set(id, issued);
+  install(issued: CertificateContents): void {
+    this.installed.set(issued.id, issued);
   }
 
   log(level: string, message: string): void {

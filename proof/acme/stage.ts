@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AcmeCertificates, type WantedCertificate } from "../../src/runtime/acme/certificates.js";
+import { AcmeEngine, type WantedCertificate } from "../../src/runtime/acme/engine.js";
 import { eventually } from "../../testkit/waiting.js";
 import { Between } from "./between.js";
 import { type CaOptions, TestCa } from "./ca.js";
@@ -24,7 +24,7 @@ export interface Stage {
   readonly clock: TestClock;
   readonly state: string;
   /** The engine on the state directory; stopped at the end. */
-  engine(): AcmeCertificates;
+  engine(): AcmeEngine;
   wanted(names: readonly string[], more?: Settings): WantedCertificate;
   stop(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export async function startStage(options: CaOptions = {}, shared?: TestCa): Prom
   const [between, host] = await Promise.all([Between.start(ca), Responder.start(ca)]);
   const clock = new TestClock();
   const state = mkdtempSync(join(tmpdir(), "portico-acme-"));
-  const engines: AcmeCertificates[] = [];
+  const engines: AcmeEngine[] = [];
   return {
     ca,
     between,
@@ -43,7 +43,7 @@ export async function startStage(options: CaOptions = {}, shared?: TestCa): Prom
     clock,
     state,
     engine: () => {
-      const engine = new AcmeCertificates(state, host, clock);
+      const engine = new AcmeEngine(state, host, clock);
       engines.push(engine);
       return engine;
     },

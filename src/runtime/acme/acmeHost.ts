@@ -1,6 +1,7 @@
 import type { KeyType, WantedCertificate as Wanted } from "../../model/serving.js";
 import type { Challenge } from "../dispatch/challenge.js";
 import type { ErrorLevel } from "../exchange/exchange.js";
+import type { CertificateContents } from "../tls/tlsContents.js";
 
 /** What the engine and the master know about each other. */
 
@@ -13,18 +14,15 @@ export interface WantedCertificate extends Wanted {
 }
 
 /** PEM; the chain is included. */
-export interface Issued {
-  readonly key: string;
-  readonly cert: string;
-}
+export type KeyPair = Pick<CertificateContents, "key" | "cert">;
 
 export interface AcmeHost {
   /** Sets the challenges that have to be answered from now on; resolves when every accepting worker answers them. */
   answerChallenges(challenges: readonly Challenge[]): Promise<void>;
   /** Why listeners cannot use a certificate that was issued; undefined if they can. */
-  unfit(id: string, issued: Issued): Promise<string | undefined>;
+  unfit(issued: CertificateContents): Promise<string | undefined>;
   /** A certificate was issued. It is already on disk. */
-  install(id: string, issued: Issued): void;
+  install(issued: CertificateContents): void;
   log(level: ErrorLevel, message: string): void;
 }
 

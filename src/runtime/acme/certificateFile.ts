@@ -2,16 +2,23 @@ import { createPrivateKey, type KeyObject, type X509Certificate } from "node:cry
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { coversName } from "../../model/certificateName.js";
-import type { WantedCertificate } from "./acmeHost.js";
+import type { KeyPair, WantedCertificate } from "./acmeHost.js";
 import { certificatesOf } from "../load/certificateExpiry.js";
-import type { Issued } from "./acmeHost.js";
+import type { CertificateContents } from "../tls/tlsContents.js";
 import { namesIn, readState, writeState } from "./stateFiles.js";
 
 /** A certificate as it is kept: key and chain in one file, so that there is never one without the other. */
-export interface Kept extends Issued {
+export interface Kept extends KeyPair {
   readonly leaf: X509Certificate;
   readonly privateKey: KeyObject;
 }
+
+/** A certificate as listeners use it, in the place of the one that is wanted. */
+export const contentsOf = (
+  { id, names }: WantedCertificate,
+  { key, cert }: KeyPair,
+  source: "acme" | "temporary" = "acme",
+): CertificateContents => ({ id, source, names, key, cert });
 
 export const folderOf = (directory: string, id: string): string => join(directory, "certificates", id);
 
@@ -37,7 +44,7 @@ export async function certificateMark(folder: string): Promise<string | undefine
   return found && `${found.ino} ${found.mtimeMs} ${found.size}`;
 }
 
-export const writeCertificate = (folder: string, { key, cert }: Issued): Promise<void> =>
+export const writeCertificate = (folder: string, { key, cert }: KeyPair): Promise<void> =>
   writeState(certificateFile(folder), key + cert);
 
 /**

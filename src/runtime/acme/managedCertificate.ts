@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { printableName } from "../../model/printable.js";
 import { AcmeError } from "./acmeError.js";
 import type { Authority } from "./authority.js";
-import { certificateMark, folderOf, type Kept, readCertificate } from "./certificateFile.js";
+import { certificateMark, contentsOf, folderOf, type Kept, readCertificate } from "./certificateFile.js";
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./acmeClient.js";
 import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
@@ -65,7 +65,7 @@ export class ManagedCertificate {
   constructor(private readonly options: ManagedCertificateOptions) {
     const { wanted, directory } = options;
     this.folder = folderOf(directory, wanted.id);
-    const unfit: AcmeHost["unfit"] = (id, issued) => options.host.unfit(id, issued);
+    const unfit: AcmeHost["unfit"] = (issued) => options.host.unfit(issued);
     this.order = new Order({ ...options, unfit, folder: this.folder, signal: this.stopping.signal });
   }
 
@@ -198,7 +198,7 @@ export class ManagedCertificate {
       return host.log("warn", `${certificate}: what is in the state directory is not used: ${why}`);
     }
     this.taken = kept.cert;
-    host.install(wanted.id, { key: kept.key, cert: kept.cert });
+    host.install(contentsOf(wanted, kept));
     const until = new Date(validityOf(kept).notAfter).toISOString();
     if (!isFirst)
       host.log(
@@ -263,7 +263,7 @@ export class ManagedCertificate {
       this.kept = await this.ordered();
       this.taken = this.kept.cert;
       await this.change({ failures: 0, issuedAt: clock.now() });
-      host.install(wanted.id, { key: this.kept.key, cert: this.kept.cert });
+      host.install(contentsOf(wanted, this.kept));
       const until = new Date(validityOf(this.kept).notAfter).toISOString();
       host.log("info", `certificate for ${names}: issued by ${issuerOf(this.kept)}, valid until ${until}`);
       this.answer(undefined);

@@ -5,7 +5,7 @@ import { coversName } from "../../model/certificateName.js";
 import type { AcmeHost, WantedCertificate } from "./acmeHost.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Authority, usableKey } from "./authority.js";
-import { type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
+import { contentsOf, type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
 import type { OpenChallenge, OpenChallenges } from "./challenges.js";
 import type { Resource } from "./acmeClient.js";
 import { type Clock, DAY_MS, MINUTE_MS, SECOND_MS } from "./clock.js";
@@ -304,7 +304,7 @@ export class Order {
     if (Date.parse(validTo) <= clock.now()) return `it expired on ${new Date(validTo).toISOString()}`;
     if (Date.parse(validFrom) > clock.now() + EARLY_MS)
       return `by the clock of this host, it is not valid before ${new Date(validFrom).toISOString()}`;
-    return unfit(wanted.id, { key: kept.key, cert: kept.cert });
+    return unfit(contentsOf(wanted, kept));
   }
 
   private request(url: string, payload?: unknown): Promise<Resource> {

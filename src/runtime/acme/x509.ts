@@ -11,7 +11,7 @@ import { isIP } from "node:net";
 import { promisify } from "node:util";
 import { ipv4Bits, ipv6Groups } from "../../model/address.js";
 import * as der from "../tls/der.js";
-import type { Issued, KeyType } from "./acmeHost.js";
+import type { KeyPair, KeyType } from "./acmeHost.js";
 
 /**
  * Keys, requests and the two kinds of certificates that we sign ourselves. These are three fixed shapes of DER; a
@@ -53,13 +53,13 @@ export async function certificateRequest(names: readonly string[], key: KeyObjec
 }
 
 /** A self-signed certificate for names without one: clients do not trust it, but listeners can start. */
-export async function temporaryCertificate(names: readonly string[], keyType: KeyType): Promise<Issued> {
+export async function temporaryCertificate(names: readonly string[], keyType: KeyType): Promise<KeyPair> {
   const purpose = extension(OID.extendedKeyUsage, der.sequence(der.oid(OID.serverAuth)));
   return selfSigned(await newKey(keyType), names, [purpose]);
 }
 
 /** What an authority wants to see when it connects with `acme-tls/1` (RFC 8737, 3; for an address RFC 8738, 6). */
-export async function tlsAlpnCertificate(name: string, keyAuthorization: string): Promise<Issued> {
+export async function tlsAlpnCertificate(name: string, keyAuthorization: string): Promise<KeyPair> {
   const digest = createHash("sha256").update(keyAuthorization).digest();
   const proof = extension(OID.acmeIdentifier, der.octets(digest), true);
   return selfSigned(await newKey("ecdsa-p256"), [name], [proof]);
@@ -99,7 +99,7 @@ const DAY_MS = 24 * 3_600_000;
 const SELF_SIGNED_DAYS = 365;
 
 /** @param more extensions besides the names */
-async function selfSigned(key: KeyObject, names: readonly string[], more: Buffer[]): Promise<Issued> {
+async function selfSigned(key: KeyObject, names: readonly string[], more: Buffer[]): Promise<KeyPair> {
   const subject = der.sequence(
     der.set(der.sequence(der.oid(OID.commonName), der.utf8("temporary certificate of portico"))),
   );

@@ -1,33 +1,40 @@
 import { join } from "node:path";
-import type { AcmeCertificates, AcmeHost, CertificateStatus } from "../acme/certificates.js";
+import type { AcmeEngine, AcmeHost, CertificateStatus } from "../acme/engine.js";
 import { LEFT } from "../acme/acmeHost.js";
+import type { Challenge } from "../dispatch/challenge.js";
 import { filesMark } from "../load/authorityFiles.js";
-import type { CertificateContents, TlsRenewal } from "../tls/tlsContents.js";
+import { certificateWarnings } from "../load/certificateExpiry.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
+import { RenewalWatch } from "../load/renewalWatch.js";
 import { wantedCertificates } from "../load/wantedCertificates.js";
+import { unfitCertificate } from "../tls/handshakeCheck.js";
+import type { CertificateContents, TlsRenewal } from "../tls/tlsContents.js";
 import { Queue } from "../queue.js";
+import { problem, type Result, type WantedCertificate } from "../../model/serving.js";
+import { listCertificates } from "./certificateList.js";
+import type { ControlOutcome, Done } from "./control.js";
 import type { MasterLog } from "./masterLog.js";
-import {
-  type Problem,
-  problem,
-  type ProxyConfig,
-  type Result,
-  type WantedCertificate,
-} from "../../model/serving.js";
+import { problemLine } from "./masterReport.js";
 
-/** What certificates by ACME need from the master. */
-export interface CertificateManagerHost extends Pick<AcmeHost, "answerChallenges"> {
-  /** Why a listener could not use a certificate in place of the one with its id. */
-  unfit(certificate: CertificateContents): Promise<Problem | undefined>;
+/** What the certificates of a master need from it. */
+export interface CertificatesHost {
+  /** What is in service now. */
+  loaded(): LoadedConfig;
+  /** Puts what was renewed into service. */
   install(renewal: TlsRenewal): Promise<void>;
+  /** Resolves when every worker that accepts answers these challenges. */
+  answerChallenges(challenges: readonly Challenge[]): Promise<void>;
 }
 
 /**
- * The master's side of certificates by ACME. The engine that asks authorities is loaded only if a config wants such a
- * certificate, and runs only in the main master: if two masters run at once, one must not order what the other already
- * has.
+ * Manages the certificates that a master serves: loads renewed files, gets and renews certificates by ACME, and warns
+ * of those that expire soon. The engine that asks authorities is loaded only if a config wants such a certificate, and
+ * runs only in the main master: if two masters run at once, one must not order what the other already has.
  */
 export class CertificateManager {
-  private engine: AcmeCertificates | undefined;
+  private readonly renewals: RenewalWatch;
+  private readonly daily: NodeJS.Timeout;
+  private engine: AcmeEngine | undefined;
   /** Certificates in use, by id, issued or temporary. */
   private readonly serving = new Map<string, CertificateContents>();
   private readonly changes = new Queue();
@@ -35,32 +42,49 @@ export class CertificateManager {
   /** Whether another master may have the certificates by now. */
   private left = false;
 
-  /** @param directory of the state; undefined if there is none: then no certificate is requested */
+  /** @param directory of the state of ACME; undefined if there is none: then no certificate is requested */
   constructor(
     private readonly directory: string | undefined,
-    private readonly host: CertificateManagerHost,
-    private readonly logs: Pick<MasterLog, "write">,
-  ) {}
+    private readonly logs: Pick<MasterLog, "write" | "warn">,
+    private readonly host: CertificatesHost,
+  ) {
+    this.renewals = new RenewalWatch(() => host.loaded(), {
+      renewed: async (renewal, message, warnings) => {
+        await host.install(renewal);
+        logs.write("info", message);
+        for (const p of warnings) logs.warn(p);
+      },
+      refused: (message, [first]) => logs.write("warn", `${message}: ${problemLine(first!)}`),
+    });
+    this.daily = setInterval(() => this.warnOfExpiry(), DAY_MS).unref();
+  }
 
   /** What listeners can use at once: an issued certificate, or a temporary one. Does not ask an authority. */
   async issued(wanted: readonly WantedCertificate[]): Promise<readonly CertificateContents[]> {
     if (wanted.length === 0) return [];
-    const { AcmeCertificates, temporaryCertificate } = await import("../acme/certificates.js");
-    const state = this.directory === undefined ? undefined : new AcmeCertificates(this.directory, IDLE_HOST);
+    const { AcmeEngine, temporaryCertificate } = await import("../acme/engine.js");
+    const state = this.directory === undefined ? undefined : new AcmeEngine(this.directory, IDLE_HOST);
     const stored = await state?.stored(wanted);
     for (const { id, names, keyType } of wanted) {
       const found = stored?.get(id);
-      if (found !== undefined) {
-        const { key, cert, standsIn } = found;
-        this.serving.set(id, { id, source: standsIn ? "temporary" : "acme", names, key, cert });
-      } else if (this.serving.get(id)?.source !== "temporary")
+      if (found !== undefined) this.serving.set(id, found);
+      else if (this.serving.get(id)?.source !== "temporary")
         this.serving.set(id, { id, source: "temporary", ...(await temporaryCertificate(names, keyType)) });
     }
     return wanted.map(({ id }) => this.serving.get(id)!);
   }
 
-  /** From now on manages the certificates that a config wants, and no others. */
-  lookAfter(config: ProxyConfig): void {
+  /** Watches the files of the config that is in service now. */
+  async begin(): Promise<void> {
+    await this.renewals.begin();
+  }
+
+  /**
+   * Asks authorities for the certificates that the current config wants, from now on, and for no others. Only a main
+   * master may.
+   */
+  lookAfter(): void {
+    const { config } = this.host.loaded();
     this.change(async () => {
       this.left = false;
       const { certificateAuthorities: authorities } = config;
@@ -78,8 +102,8 @@ export class CertificateManager {
     });
   }
 
-  /** Leaves all certificates to another master, or to the next start. */
-  stop(): Promise<void> {
+  /** Leaves the authorities to another master, or to the next start. */
+  leave(): Promise<void> {
     return this.change(async () => {
       const { engine } = this;
       this.engine = undefined;
@@ -88,32 +112,49 @@ export class CertificateManager {
     });
   }
 
+  async stop(): Promise<void> {
+    this.renewals.stop();
+    clearInterval(this.daily);
+    await this.leave();
+  }
+
+  list(): Done {
+    const certificates = listCertificates(this.host.loaded(), this.status());
+    const message = certificates.length === 1 ? "1 certificate" : `${certificates.length} certificates`;
+    return { message, warnings: [], certificates };
+  }
+
+  /** Of certificates by ACME. */
   status(): readonly CertificateStatus[] {
     return this.engine?.status() ?? [];
   }
 
-  /** @param name of a certificate; default: all */
-  async renew(name: string | undefined): Promise<Result<string>> {
+  /** @param name one of the names of a certificate by ACME; undefined for all of them */
+  async renew(name: string | undefined): Promise<ControlOutcome> {
     await this.changes.do(() => undefined);
-    if (this.engine !== undefined) return this.engine.renewNow(name);
+    const renewed = await (this.engine?.renewNow(name) ?? this.notRenewed(name));
+    return renewed.ok ? { ok: true, value: { message: renewed.value, warnings: [] } } : renewed;
+  }
+
+  /** Why nothing can be renewed without the engine. */
+  private notRenewed(name = ""): Result<string> {
     const { message, fix } = LEFT;
     const why = this.left
-      ? problem("acme.not-issued", name ?? "", `was not issued: ${message}`, { fix })
-      : problem("acme.unknown-name", name ?? "", "portico gets no certificate from an authority");
+      ? problem("acme.not-issued", name, `was not issued: ${message}`, { fix })
+      : problem("acme.unknown-name", name, "portico gets no certificate from an authority");
     return { ok: false, problems: [why] };
   }
 
-  private async startEngine(directory: string): Promise<AcmeCertificates> {
-    const { AcmeCertificates } = await import("../acme/certificates.js");
+  private async startEngine(directory: string): Promise<AcmeEngine> {
+    const { AcmeEngine } = await import("../acme/engine.js");
     const { host, logs } = this;
-    return new AcmeCertificates(directory, {
-      answerChallenges: host.answerChallenges,
-      unfit: async (id, issued) => (await host.unfit({ id, source: "acme", ...issued }))?.message,
+    return new AcmeEngine(directory, {
+      answerChallenges: (challenges) => host.answerChallenges(challenges),
+      unfit: async (issued) => (await unfitCertificate(issued, issued.id, host.loaded()))?.message,
       log: (level, message) => logs.write(level, message),
-      install: (id, issued) => {
-        const contents = { ...this.serving.get(id), id, source: "acme", ...issued } as const;
-        this.serving.set(id, contents);
-        void host.install({ certificates: [contents] });
+      install: (issued) => {
+        this.serving.set(issued.id, issued);
+        void host.install({ certificates: [issued] });
       },
     });
   }
@@ -125,6 +166,11 @@ export class CertificateManager {
     this.logs.write("warn", `no certificate is asked for, as there is no directory to keep it in: ${fix}`);
   }
 
+  private warnOfExpiry(): void {
+    const { config, tls } = this.host.loaded();
+    for (const p of certificateWarnings(config, tls)) this.logs.warn(p);
+  }
+
   /** One after the other, in the order they were asked for. */
   private change(step: () => Promise<void>): Promise<void> {
     return this.changes
@@ -134,6 +180,8 @@ export class CertificateManager {
       );
   }
 }
+
+const DAY_MS = 24 * 3_600_000;
 
 /** For reading what is stored, without asking an authority. */
 const IDLE_HOST: AcmeHost = {

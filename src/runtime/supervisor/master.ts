@@ -14,7 +14,7 @@ import { openControl } from "./masterRequests.js";
 import * as report from "./masterReport.js";
 import type { MasterOptions } from "./masterOptions.js";
 import { MasterSockets } from "./masterSockets.js";
-import { ServedCertificates } from "./servedCertificates.js";
+import { CertificateManager } from "./certificateManager.js";
 import { ServedCounts } from "./servedCounts.js";
 import { type NotifyingMaster, ServedNotifications } from "./servedNotifications.js";
 import { ServedOverview } from "./servedOverview.js";
@@ -52,7 +52,7 @@ export class Master implements ReplaceableMaster {
   private loaded: LoadedConfig | undefined;
   readonly logs: MasterLog;
   readonly service: ServiceState;
-  readonly certificates: ServedCertificates;
+  readonly certificates: CertificateManager;
   readonly upstreams: ServedUpstreams;
   readonly pauses: ServedPauses;
   readonly counts: ServedCounts;
@@ -87,7 +87,7 @@ export class Master implements ReplaceableMaster {
       (ticketKeys) => this.supervised.broadcast({ type: "ticketKeys", ticketKeys }),
       this.logs,
     );
-    this.certificates = new ServedCertificates(options.acmeDirectory, this.logs, {
+    this.certificates = new CertificateManager(options.acmeDirectory, this.logs, {
       loaded: () => this.loaded!,
       install: (renewal) => this.install(renewal),
       answerChallenges: (challenges) => this.supervised.answerChallenges(challenges),

@@ -3,7 +3,7 @@ import type { ControlRequest } from "./controlRequest.js";
 import type { Program } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
 import { holdingsText } from "../worker/holdings.js";
-import type { ServedCertificates } from "./servedCertificates.js";
+import type { CertificateManager } from "./certificateManager.js";
 import type { ServedNotifications } from "./servedNotifications.js";
 import type { ServedOverview } from "./servedOverview.js";
 import type { ServedPauses } from "./servedPauses.js";
@@ -20,7 +20,7 @@ export interface AskedMaster {
   readonly pauses: Pick<ServedPauses, "list" | "begin" | "end" | "quiesce" | "resume">;
   readonly notifications: Pick<ServedNotifications, "test" | "rolledBack">;
   readonly overview: Pick<ServedOverview, "now">;
-  readonly certificates: Pick<ServedCertificates, "list" | "renew">;
+  readonly certificates: Pick<CertificateManager, "list" | "renew">;
 }
 
 /** Makes a master reachable at a path; if that fails, it serves anyway. */

@@ -1,7 +1,7 @@
 import { type Counts, type Series, Totals } from "../counting/counts.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { masterGauges } from "./masterGauges.js";
-import type { ServedCertificates } from "./servedCertificates.js";
+import type { CertificateManager } from "./certificateManager.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
 
@@ -21,7 +21,7 @@ const NONE_YET: Counts = {
 /** What the counts of a master need from it. */
 export interface CountsHost {
   readonly supervised: Pick<Supervision, "gauges">;
-  readonly certificates: Pick<ServedCertificates, "list">;
+  readonly certificates: Pick<CertificateManager, "list">;
   readonly upstreams: Pick<ServedUpstreams, "listed">;
   /** What is in service now. */
   loaded(): LoadedConfig;

@@ -8,7 +8,7 @@ import type { DownTimes, WorkerEnds } from "../notifications/watch.js";
 import type { ControlOutcome } from "./control.js";
 import type { MasterLog } from "./masterLog.js";
 import { problemLine } from "./masterReport.js";
-import type { ServedCertificates } from "./servedCertificates.js";
+import type { CertificateManager } from "./certificateManager.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 
 /** What notifications need to know of their master. */
@@ -18,7 +18,7 @@ export interface NotifyingMaster {
   /** Whether workers accept, and it is not about to end. */
   isServing(): boolean;
   readonly upstreams: Pick<ServedUpstreams, "down">;
-  readonly certificates: Pick<ServedCertificates, "list">;
+  readonly certificates: Pick<CertificateManager, "list">;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { ControlOutcome } from "./control.js";
 import { cannotHandOver, type Handover, type Program, Successor } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
 import type { ServedCounts } from "./servedCounts.js";
-import type { ServedCertificates } from "./servedCertificates.js";
+import type { CertificateManager } from "./certificateManager.js";
 
 import { type ServiceState, stopped } from "./serviceState.js";
 import type { Supervision } from "./supervision.js";
@@ -13,7 +13,7 @@ import type { Supervision } from "./supervision.js";
 export interface ReplaceableMaster {
   readonly supervised: Pick<Supervision, "add" | "release" | "orderPauses" | "gauges">;
   readonly counts: Pick<ServedCounts, "add" | "count" | "passOn" | "keep">;
-  readonly certificates: Pick<ServedCertificates, "leave" | "lookAfter">;
+  readonly certificates: Pick<CertificateManager, "leave" | "lookAfter">;
   readonly service: ServiceState;
   readonly logs: Pick<MasterLog, "write">;
   /** What the new master takes along. */

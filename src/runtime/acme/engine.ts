@@ -1,15 +1,17 @@
 import { problem, type Result } from "../../model/serving.js";
+import type { CertificateContents } from "../tls/tlsContents.js";
 import { Authority } from "./authority.js";
-import { folderOf, type Kept, readCertificate, readCertificates, standIn } from "./certificateFile.js";
+import {
+  contentsOf,
+  folderOf,
+  type Kept,
+  readCertificate,
+  readCertificates,
+  standIn,
+} from "./certificateFile.js";
 import { OpenChallenges } from "./challenges.js";
 import { type Clock, systemClock } from "./clock.js";
-import {
-  type AcmeHost,
-  type CertificateStatus,
-  type Issued,
-  LEFT,
-  type WantedCertificate,
-} from "./acmeHost.js";
+import { type AcmeHost, type CertificateStatus, LEFT, type WantedCertificate } from "./acmeHost.js";
 import { type Asked, ManagedCertificate } from "./managedCertificate.js";
 
 export type * from "./acmeHost.js";
@@ -26,7 +28,7 @@ export { temporaryCertificate } from "./x509.js";
  *
  * One process at a time may look after certificates; another may read them.
  */
-export class AcmeCertificates {
+export class AcmeEngine {
   private readonly managed = new Map<string, ManagedCertificate>();
   private readonly authorities = new Map<string, Authority>();
   private readonly challenges: OpenChallenges;
@@ -47,14 +49,14 @@ export class AcmeCertificates {
    * Certificates on the disk, whether they are still valid or not; does not ask an authority. In place of a certificate that is
    * not there yet stands one for other names, if it covers the first name.
    */
-  async stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, Stored>> {
-    const found = new Map<string, Stored>();
+  async stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, CertificateContents>> {
+    const found = new Map<string, CertificateContents>();
     let all: Promise<readonly Kept[]> | undefined;
     for (const one of wanted) {
       const own = await readCertificate(folderOf(this.directory, one.id)).catch(() => undefined);
       const kept = own ?? standIn(await (all ??= readCertificates(this.directory)), one);
       if (kept !== undefined)
-        found.set(one.id, { key: kept.key, cert: kept.cert, standsIn: own === undefined });
+        found.set(one.id, contentsOf(one, kept, own === undefined ? "temporary" : "acme"));
     }
     return found;
   }
@@ -144,9 +146,4 @@ export class AcmeCertificates {
     this.authorities.set(key, made);
     return made;
   }
-}
-
-interface Stored extends Issued {
-  /** Whether it is for other names, in place of one that was not issued yet. */
-  readonly standsIn: boolean;
 }
