@@ -28,7 +28,7 @@ import { AcmeEngine } from "../../src/runtime/acme/engine.js";
 import { pageOf } from "../../src/runtime/acme/acmeClient.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
-import { type AcmeHost, LEFT, type WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
+import { type AcmeHost, LEFT, type OrderedCertificate } from "../../src/runtime/acme/acmeHost.js";
 import type { Challenge } from "../../src/runtime/dispatch/challenge.js";
 import * as der from "../../src/runtime/tls/der.js";
 import { Order } from "../../src/runtime/acme/order.js";
@@ -236,8 +236,8 @@ afterEach(() => {
   expect(unexpected).toEqual([]);
 });
 
-type More = Partial<Omit<WantedCertificate, "authority">> & {
-  authority?: Partial<WantedCertificate["authority"]>;
+type More = Partial<Omit<OrderedCertificate, "authority">> & {
+  authority?: Partial<OrderedCertificate["authority"]>;
 };
 
 function begin({ authority: config, ...more }: More = {}) {
@@ -248,7 +248,7 @@ function begin({ authority: config, ...more }: More = {}) {
       ...{ name: "ca", directory: `${base}/dir`, agreeToTerms: true, roots: join(folder, "roots.pem") },
       ...config,
     },
-  } as unknown as WantedCertificate;
+  } as unknown as OrderedCertificate;
   const { signal } = new AbortController();
   const authority = new Authority(wanted.authority, folder, clock, signal);
   const challenges = new OpenChallenges(host, clock);
@@ -1015,12 +1015,12 @@ describe("looking after a certificate", () => {
     engine = new AcmeEngine(folder, host, stepping);
   });
   afterEach(() => engine.stop());
-  async function start(...wanted: WantedCertificate[]): Promise<void> {
+  async function start(...wanted: OrderedCertificate[]): Promise<void> {
     engine.lookAfter(wanted);
     await rested();
   }
   /** Ends as a process does, and begins again with what is on the disk. */
-  async function restart(...wanted: WantedCertificate[]): Promise<void> {
+  async function restart(...wanted: OrderedCertificate[]): Promise<void> {
     await engine.stop();
     engine = new AcmeEngine(folder, host, stepping);
     [requests, lines, waits, wake, script] = [[], [], [], undefined, { ...script, ...usual() }];

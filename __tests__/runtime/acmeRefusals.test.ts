@@ -1,14 +1,14 @@
 import { AcmeError, type AcmeProblem } from "../../src/runtime/acme/acmeError.js";
-import type { WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
+import type { OrderedCertificate } from "../../src/runtime/acme/acmeHost.js";
 import { failureOf } from "../../src/runtime/acme/refusals.js";
 
 /** What is said of an authority's refusal: whose name it concerns, what happened, and what to do. */
 
 const authority = { name: "ca", directory: "https://ca.example/dir" };
-function wanted(more: object = {}): WantedCertificate {
+function wanted(more: object = {}): OrderedCertificate {
   const names = ["a.example", "b.example"];
   const given = { id: "ca-1", names, keyType: "ec", challenge: "http-01", authority };
-  return { ...given, ...more } as unknown as WantedCertificate;
+  return { ...given, ...more } as unknown as OrderedCertificate;
 }
 const refused = (code: string, detail = "", instance?: string): AcmeError =>
   new AcmeError(code, detail, { instance });
@@ -16,7 +16,7 @@ const onTls = wanted({ challenge: "tls-alpn-01" });
 const withProfile = wanted({ authority: { ...authority, profile: "short" } });
 const RETRIED = /Portico tries again later\.( |$)/;
 
-test.each<[error: AcmeError, of: WantedCertificate, message: RegExp, fix: RegExp]>([
+test.each<[error: AcmeError, of: OrderedCertificate, message: RegExp, fix: RegExp]>([
   [refused("connection"), wanted(), /could not connect to port 80$/, /port 80 of this host by a\.example/],
   [refused("connection"), onTls, /could not connect to port 443$/, /port 443 of this host/],
   [refused("dns", "NXDOMAIN."), wanted(), /look up the name: NXDOMAIN$/, /^Give a\.example an A record/],

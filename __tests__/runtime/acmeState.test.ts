@@ -23,7 +23,7 @@ import {
   writeCertificate,
 } from "../../src/runtime/acme/certificateFile.js";
 import { serverNameOf } from "../../src/runtime/acme/challenges.js";
-import type { WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
+import type { OrderedCertificate } from "../../src/runtime/acme/acmeHost.js";
 import { RateLimits } from "../../src/runtime/acme/rateLimits.js";
 import {
   readJson,
@@ -261,14 +261,14 @@ describe("a certificate", () => {
 
   test("of other names stands in: with the first name and a key of that kind, of most names, of the latest end", async () => {
     const wanted = (keyType: string, ...names: string[]) =>
-      ({ names, keyType }) as unknown as WantedCertificate;
+      ({ names, keyType }) as unknown as OrderedCertificate;
     const put = async (id: string, options: Parameters<typeof issue>[0]): Promise<string> => {
       const issued = await issue(options);
       await writeCertificate(folderOf(folder, id), issued);
       return issued.cert.trimEnd();
     };
     const p256 = (...names: string[]) => wanted("ecdsa-p256", ...names);
-    const found = async (of: WantedCertificate) =>
+    const found = async (of: OrderedCertificate) =>
       standIn(await readCertificates(folder), of)?.cert.trimEnd();
     expect(await found(p256("a.example"))).toBeUndefined();
     const one = await put("1", { type: "ec", names: ["a.example"] });

@@ -115,6 +115,13 @@ test("a worker loads neither parser nor command line; serve loads no other comma
   expect(serve.packages).toEqual(["commander", "zod"]);
 });
 
+test("TLS contexts of the proxy are made in one module", () => {
+  const making = modulesBelow("src/runtime").filter((module) =>
+    textOf(module).includes("createSecureContext("),
+  );
+  expect(making.map(({ path }) => path)).toEqual(["src/runtime/tls/tlsContexts.ts"]);
+});
+
 test("parts of Node without a public name are used only in src/runtime/sockets/node", () => {
   const wrong = sources
     .filter(({ path }) => !path.startsWith("src/runtime/sockets/node/"))

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
-import type { WantedCertificate } from "../../src/runtime/acme/acmeHost.js";
+import type { OrderedCertificate } from "../../src/runtime/acme/acmeHost.js";
 import type { Challenge } from "../../src/runtime/dispatch/challenge.js";
 import type { CertificateContents } from "../../src/runtime/tls/tlsContents.js";
 import type { Responder } from "./responder.js";
@@ -41,7 +41,7 @@ export interface Child {
 export function startChild(
   file: string,
   host: Responder,
-  order: { state: string; wanted: WantedCertificate; dieAt?: { change: number; when: "before" | "after" } },
+  order: { state: string; wanted: OrderedCertificate; dieAt?: { change: number; when: "before" | "after" } },
 ): Child {
   const child = spawn(process.execPath, [file, JSON.stringify(order)], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AcmeEngine, WantedCertificate } from "../../src/runtime/acme/engine.js";
+import type { AcmeEngine, OrderedCertificate } from "../../src/runtime/acme/engine.js";
 import { Random } from "../../testkit/random.js";
 import { eventually } from "../../testkit/waiting.js";
 import { TestCa } from "./ca.js";
@@ -157,7 +157,7 @@ describe("kill -9", () => {
 });
 
 /** As a process begins that finds what a killed one left on the disk. */
-function goOn({ engine, host }: Stage, one: WantedCertificate): AcmeEngine {
+function goOn({ engine, host }: Stage, one: OrderedCertificate): AcmeEngine {
   const certificates = engine();
   void certificates.stored([one]).then((stored) => {
     for (const found of stored.values()) host.install(found);

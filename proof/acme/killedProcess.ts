@@ -1,11 +1,11 @@
 import fsp from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
-import { AcmeEngine, type AcmeHost, type WantedCertificate } from "../../src/runtime/acme/engine.js";
+import { AcmeEngine, type AcmeHost, type OrderedCertificate } from "../../src/runtime/acme/engine.js";
 
 /** The engine in a process of its own, which a test kills; challenges and what was issued go to the test. */
 interface Order {
   readonly state: string;
-  readonly wanted: WantedCertificate;
+  readonly wanted: OrderedCertificate;
   /** Dies at this change of a file, before it or after it. */
   readonly dieAt?: { readonly change: number; readonly when: "before" | "after" };
 }

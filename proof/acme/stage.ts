@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AcmeEngine, type WantedCertificate } from "../../src/runtime/acme/engine.js";
+import { AcmeEngine, type OrderedCertificate } from "../../src/runtime/acme/engine.js";
 import { eventually } from "../../testkit/waiting.js";
 import { Between } from "./between.js";
 import { type CaOptions, TestCa } from "./ca.js";
 import { Responder } from "./responder.js";
 import { TestClock } from "./testClock.js";
 
-type Settings = Partial<Omit<WantedCertificate, "authority">> & {
-  readonly authority?: Partial<WantedCertificate["authority"]>;
+type Settings = Partial<Omit<OrderedCertificate, "authority">> & {
+  readonly authority?: Partial<OrderedCertificate["authority"]>;
 };
 
 /**
@@ -25,7 +25,7 @@ export interface Stage {
   readonly state: string;
   /** The engine on the state directory; stopped at the end. */
   engine(): AcmeEngine;
-  wanted(names: readonly string[], more?: Settings): WantedCertificate;
+  wanted(names: readonly string[], more?: Settings): OrderedCertificate;
   stop(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import type { CertificateContents } from "../tls/tlsContents.js";
 export type { KeyType };
 
 /** A certificate that a config wants, with what its authority's files contain. */
-export interface WantedCertificate extends Wanted {
+export interface OrderedCertificate extends Wanted {
   /** Changes with the contents of those files; absent if the authority names none. */
   readonly files?: string | undefined;
 }

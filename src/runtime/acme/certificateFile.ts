@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, type X509Certificate } from "node:cry
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { coversName } from "../../model/certificateName.js";
-import type { KeyPair, WantedCertificate } from "./acmeHost.js";
+import type { KeyPair, OrderedCertificate } from "./acmeHost.js";
 import { certificatesOf } from "../load/certificateExpiry.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
 import { namesIn, readState, writeState } from "./stateFiles.js";
@@ -15,7 +15,7 @@ export interface Kept extends KeyPair {
 
 /** A certificate as listeners use it, in the place of the one that is wanted. */
 export const contentsOf = (
-  { id, names }: WantedCertificate,
+  { id, names }: OrderedCertificate,
   { key, cert }: KeyPair,
   source: "acme" | "temporary" = "acme",
 ): CertificateContents => ({ id, source, names, key, cert });
@@ -80,7 +80,7 @@ export async function readCertificates(directory: string): Promise<Kept[]> {
  *
  * @param kept all that there are
  */
-export function standIn(kept: readonly Kept[], wanted: WantedCertificate): Kept | undefined {
+export function standIn(kept: readonly Kept[], wanted: OrderedCertificate): Kept | undefined {
   const kind = wanted.keyType === "ecdsa-p256" ? "ec" : "rsa";
   const covered = ({ leaf }: Kept): number => wanted.names.filter((name) => coversName(leaf, name)).length;
   const usable = kept.filter(

@@ -4,7 +4,7 @@ import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, SECOND_MS } from "./clock.js";
 import type { Challenge } from "../dispatch/challenge.js";
-import type { AcmeHost, WantedCertificate } from "./acmeHost.js";
+import type { AcmeHost, OrderedCertificate } from "./acmeHost.js";
 import { DnsProofs, proofOf } from "./dnsProofs.js";
 import type { Proof } from "./dnsProvider.js";
 import { addressBytes, tlsAlpnCertificate } from "./x509.js";
@@ -35,7 +35,7 @@ export class OpenChallenges {
 
   /** Resolves when they are answered. @throws AcmeError if they are not */
   async open(
-    { id, authority: { dns } }: WantedCertificate,
+    { id, authority: { dns } }: OrderedCertificate,
     challenges: readonly OpenChallenge[],
     signal: AbortSignal,
   ): Promise<void> {
@@ -69,7 +69,7 @@ export class OpenChallenges {
     }
   }
 
-  async close({ id, authority: { dns } }: WantedCertificate): Promise<void> {
+  async close({ id, authority: { dns } }: OrderedCertificate): Promise<void> {
     const proofs = this.recorded.get(id);
     this.recorded.delete(id);
     if (dns !== undefined && proofs !== undefined) await this.dns.remove(dns, proofs);

@@ -11,7 +11,7 @@ import {
   writeCertificate,
 } from "./certificateFile.js";
 import { DAY_MS, HOUR_MS } from "./clock.js";
-import type { KeyType, WantedCertificate } from "./acmeHost.js";
+import type { KeyType, OrderedCertificate } from "./acmeHost.js";
 import { readJson, readState, writeJson } from "./stateFiles.js";
 import { keyPem } from "./x509.js";
 import { rootCertificates } from "node:tls";
@@ -33,13 +33,13 @@ export interface Outcome {
 }
 
 /** Files that are copied, whether they are there or not. */
-export const copiedFiles = (directory: string, wanted: readonly WantedCertificate[]): readonly string[] => [
+export const copiedFiles = (directory: string, wanted: readonly OrderedCertificate[]): readonly string[] => [
   ...new Set(wanted.map(({ authority }) => accountFile(directory, authority))),
   ...wanted.map(({ id }) => certificateFile(folderOf(directory, id))),
 ];
 
 /** @throws AcmeError `file` if something cannot be read */
-export async function copiesOf(directory: string, wanted: readonly WantedCertificate[]): Promise<Copies> {
+export async function copiesOf(directory: string, wanted: readonly OrderedCertificate[]): Promise<Copies> {
   const accounts: Record<string, string> = {};
   const certificates: Record<string, string> = {};
   for (const { id, authority } of wanted) {
@@ -59,7 +59,7 @@ export async function copiesOf(directory: string, wanted: readonly WantedCertifi
  */
 export async function takeCopies(
   directory: string,
-  wanted: readonly WantedCertificate[],
+  wanted: readonly OrderedCertificate[],
   message: unknown,
   now: number,
 ): Promise<Outcome> {
@@ -87,7 +87,7 @@ export async function takeCopies(
 }
 
 /** The other host tries again: a deployment reaches one host after the other. */
-function unwanted(message: unknown, wanted: readonly WantedCertificate[]): string[] {
+function unwanted(message: unknown, wanted: readonly OrderedCertificate[]): string[] {
   const sent = ownValue(message, "certificates");
   if (typeof sent !== "object" || sent === null || Array.isArray(sent)) return [];
   const ids = new Set(wanted.map(({ id }) => id));
@@ -128,7 +128,7 @@ async function takeAccount(file: string, sent: string): Promise<boolean> {
 
 async function takeCertificate(
   folder: string,
-  { names, keyType, authority }: WantedCertificate,
+  { names, keyType, authority }: OrderedCertificate,
   sent: string,
   now: number,
 ): Promise<boolean> {

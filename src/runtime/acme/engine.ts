@@ -11,7 +11,7 @@ import {
 } from "./certificateFile.js";
 import { OpenChallenges } from "./challenges.js";
 import { type Clock, systemClock } from "./clock.js";
-import { type AcmeHost, type CertificateStatus, LEFT, type WantedCertificate } from "./acmeHost.js";
+import { type AcmeHost, type CertificateStatus, LEFT, type OrderedCertificate } from "./acmeHost.js";
 import { type Asked, ManagedCertificate } from "./managedCertificate.js";
 
 export type * from "./acmeHost.js";
@@ -49,7 +49,7 @@ export class AcmeEngine {
    * Certificates on the disk, whether they are still valid or not; does not ask an authority. In place of a certificate that is
    * not there yet stands one for other names, if it covers the first name.
    */
-  async stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, CertificateContents>> {
+  async stored(wanted: readonly OrderedCertificate[]): Promise<ReadonlyMap<string, CertificateContents>> {
     const found = new Map<string, CertificateContents>();
     let all: Promise<readonly Kept[]> | undefined;
     for (const one of wanted) {
@@ -62,7 +62,7 @@ export class AcmeEngine {
   }
 
   /** Starts managing these certificates, and no others; never throws. Those no longer wanted stay on disk. */
-  lookAfter(wanted: readonly WantedCertificate[]): void {
+  lookAfter(wanted: readonly OrderedCertificate[]): void {
     if (this.stopping.signal.aborted) return;
     const next = new Map(wanted.map((one) => [one.id, one]));
     for (const [id, certificate] of this.managed) {
@@ -106,7 +106,7 @@ export class AcmeEngine {
     await Promise.all(this.ending.values());
   }
 
-  private begin(id: string, wanted: WantedCertificate): void {
+  private begin(id: string, wanted: OrderedCertificate): void {
     const { directory, challenges, host, clock } = this;
     const authority = this.authority(wanted);
     const changed = this.ending.has(id);
@@ -138,7 +138,7 @@ export class AcmeEngine {
     for (const response of asked) response(next === undefined ? LEFT : next.renewNow());
   }
 
-  private authority({ authority: config, files }: WantedCertificate): Authority {
+  private authority({ authority: config, files }: OrderedCertificate): Authority {
     const key = JSON.stringify([config, files]);
     const known = this.authorities.get(key);
     if (known !== undefined) return known;

@@ -6,7 +6,7 @@ import { certificateMark, contentsOf, folderOf, type Kept, readCertificate } fro
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./acmeClient.js";
 import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
-import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal, WantedCertificate } from "./acmeHost.js";
+import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal, OrderedCertificate } from "./acmeHost.js";
 import { Order } from "./order.js";
 import {
   afterClockChange,
@@ -25,7 +25,7 @@ import { failureOf } from "./refusals.js";
 import { renewalId } from "./x509.js";
 
 export interface ManagedCertificateOptions {
-  readonly wanted: WantedCertificate;
+  readonly wanted: OrderedCertificate;
   readonly authority: Authority;
   /** The state directory. */
   readonly directory: string;
@@ -69,7 +69,7 @@ export class ManagedCertificate {
     this.order = new Order({ ...options, unfit, folder: this.folder, signal: this.stopping.signal });
   }
 
-  get wanted(): WantedCertificate {
+  get wanted(): OrderedCertificate {
     return this.options.wanted;
   }
 

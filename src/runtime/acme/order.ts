@@ -2,7 +2,7 @@ import { createPrivateKey } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { coversName } from "../../model/certificateName.js";
-import type { AcmeHost, WantedCertificate } from "./acmeHost.js";
+import type { AcmeHost, OrderedCertificate } from "./acmeHost.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Authority, usableKey } from "./authority.js";
 import { contentsOf, type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
@@ -35,7 +35,7 @@ interface Pending {
 }
 
 export interface OrderOptions {
-  readonly wanted: WantedCertificate;
+  readonly wanted: OrderedCertificate;
   readonly authority: Authority;
   /** Where the certificate is kept. */
   readonly folder: string;

@@ -1,13 +1,13 @@
 import { printableValue } from "../../model/printable.js";
 import type { AcmeError, AcmeProblem } from "./acmeError.js";
 import type { WantedCertificate as Wanted } from "../../model/serving.js";
-import type { AcmeFailure, WantedCertificate } from "./acmeHost.js";
+import type { AcmeFailure, OrderedCertificate } from "./acmeHost.js";
 import { DNS_WORDS, dnsCode } from "./dnsWords.js";
 import { type About, RETRIED, type Words } from "./words.js";
 
 /** What an authority refused, in words that say what to do. */
 
-export function failureOf(error: AcmeError, wanted: WantedCertificate, at: number): AcmeFailure {
+export function failureOf(error: AcmeError, wanted: OrderedCertificate, at: number): AcmeFailure {
   const { code, detail, more } = error;
   const all: readonly AcmeProblem[] =
     more.subproblems !== undefined && more.subproblems.length > 0
@@ -40,7 +40,7 @@ export function fixFor({ code, message }: Pick<AcmeFailure, "code" | "message">,
 const PARTS_MAX = 5;
 const DETAIL_CHARACTERS_MAX = 300;
 
-function messageOf({ code, detail, name }: AcmeProblem, wanted: WantedCertificate): string {
+function messageOf({ code, detail, name }: AcmeProblem, wanted: OrderedCertificate): string {
   const what = wordsOf(code)?.what(portOf(wanted));
   const sentence = printableValue(detail).trimEnd();
   const own = sentence.endsWith(".") ? sentence.slice(0, -1) : sentence;

@@ -6,7 +6,7 @@ import {
   type UpstreamTlsConfig,
 } from "../../model/serving.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
-import { contextOf, upstreamContextOptions } from "../tls/tlsContexts.js";
+import { tried, upstreamContext } from "../tls/tlsContexts.js";
 import { readRoots } from "./authorityFiles.js";
 import { loadCertificate } from "./certificate.js";
 import type { FindCredential } from "./credentials.js";
@@ -66,7 +66,7 @@ async function loadOne(
   };
   if (problems.length === 0) {
     // Reading the roots that Node brings takes long, and shows nothing.
-    const made = contextOf(upstreamContextOptions(contents, verify && roots !== undefined));
+    const made = tried(() => upstreamContext(contents, verify && roots !== undefined));
     const message = "refused" in made ? `is refused by OpenSSL: ${made.refused}` : undefined;
     if (message !== undefined) problems.push(problem("files.bad-certificate", at, message));
   }

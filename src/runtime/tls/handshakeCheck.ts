@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { duplexPair } from "node:stream";
-import { connect, createSecureContext, type SecureContext, TLSSocket } from "node:tls";
+import { connect, type SecureContext, TLSSocket } from "node:tls";
 import { type Problem, problem, type ProxyConfig, type TlsPolicySettings } from "../../model/serving.js";
 import { EXCLUDED_KEY_FIX, takesKeyType } from "../../model/tlsPolicy.js";
 import type { CertificateContents, TlsContents } from "./tlsContents.js";
@@ -46,7 +46,8 @@ export async function handshakeProblem(
       fix,
     });
   }
-  const failure = await handshake(server.context, createSecureContext(secureContextOptions(policy)));
+  const client = contextOf(secureContextOptions(policy));
+  const failure = "refused" in client ? client.refused : await handshake(server.context, client.context);
   if (failure === undefined) return undefined;
   const message = `no client can complete a handshake with this policy and a key of type ${keyType}: ${failure}`;
   const choose = excludes(policy, keyType)

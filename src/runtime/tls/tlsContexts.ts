@@ -47,25 +47,30 @@ export function secureContextOptions(
   };
 }
 
-/** What is asked of an upstream. @param verify without it no roots are read */
-export function upstreamContextOptions(
-  { roots, cert, key }: UpstreamTlsContents,
-  verify: boolean,
-): SecureContextOptions {
-  return {
+/** What is asked of an upstream. @param verify without it no roots are read @throws Error of OpenSSL */
+export function upstreamContext({ roots, cert, key }: UpstreamTlsContents, verify: boolean): SecureContext {
+  return createSecureContext({
     minVersion: "TLSv1.2",
     maxVersion: "TLSv1.3",
     ca: verify ? roots : NO_ROOTS,
     ...(key === undefined ? {} : { cert, key }),
-  };
+  });
 }
 
+/** For requests to an authority. @param roots that are trusted; undefined for those that Node brings */
+export const authorityContext = (roots?: string): SecureContext =>
+  createSecureContext(roots === undefined ? {} : { ca: roots });
+
+type Made = { readonly context: SecureContext } | { readonly refused: string };
+
+/** A server's context, or why OpenSSL refuses to make it. */
+export const contextOf = (options: SecureContextOptions): Made =>
+  tried(() => createSecureContext({ ca: NO_ROOTS, ...options }));
+
 /** A context, or why OpenSSL refuses to make it. */
-export function contextOf(
-  options: SecureContextOptions,
-): { readonly context: SecureContext } | { readonly refused: string } {
+export function tried(make: () => SecureContext): Made {
   try {
-    return { context: createSecureContext({ ca: NO_ROOTS, ...options }) };
+    return { context: make() };
   } catch (error) {
     forgetErrors();
     return { refused: reason(error as Error) };

@@ -1,18 +1,12 @@
 import { connect as connectTcp, isIP, type LookupFunction, type NetConnectOpts, type Socket } from "node:net";
 import { Duplex } from "node:stream";
-import {
-  checkServerIdentity,
-  connect,
-  createSecureContext,
-  type SecureContext,
-  type TLSSocket,
-} from "node:tls";
+import { checkServerIdentity, connect, type SecureContext, type TLSSocket } from "node:tls";
 import type { UpstreamTlsConfig } from "../../model/serving.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { keepReadableAfterWriteErrors } from "../sockets/node/peer.js";
 import { onRead, readInto } from "../sockets/node/reads.js";
 import type { ReceiveBuffer } from "../sockets/receiveBuffer.js";
-import { upstreamContextOptions } from "../tls/tlsContexts.js";
+import { upstreamContext } from "../tls/tlsContexts.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 
 /** What all TLS connections to one upstream share: whom to trust, and the session that the next one resumes. */
@@ -29,7 +23,7 @@ export class UpstreamTls {
   constructor(host: string, tls?: UpstreamTlsConfig, contents: UpstreamTlsContents = {}) {
     this.name = tls?.serverName ?? host;
     this.verify = tls?.verify ?? true;
-    this.secureContext = createSecureContext(upstreamContextOptions(contents, this.verify));
+    this.secureContext = upstreamContext(contents, this.verify);
   }
 
   /** Begins a handshake over a connection that may still be made. */
