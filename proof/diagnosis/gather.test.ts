@@ -321,6 +321,7 @@ test("the running proxy is asked for its certificates, where there is one", asyn
       listeners: [],
       source: "temporary",
       issuer: "",
+      notBefore: 0,
       notAfter: 0,
       lastError,
     };

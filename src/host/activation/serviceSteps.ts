@@ -43,8 +43,8 @@ export interface WantedUnit {
 }
 
 /**
- * The steps from here to there, in the order of service 2.6: web application down, file server down, edit,
- * daemon-reload, file server up, web application up, proxy last. Only what a change concerns (service 2.5) is touched.
+ * The steps from here to there, in the order of service 2.6: daemons down, the last one first; edits; daemon-reload;
+ * daemons up, the first one first; the proxy last. Only what a change concerns (service 2.5) is touched.
  */
 export function serviceSteps(given: Situation): Step[] {
   const { changed, settings } = given;

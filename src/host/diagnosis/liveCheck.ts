@@ -1,4 +1,5 @@
 import { endpoint, urlAuthority } from "../../model/index.js";
+import { Queue } from "../../runtime/queue.js";
 import { causeOfResponse, causeOfFailure } from "./causes.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
@@ -40,14 +41,14 @@ export async function askRows(
   rows: readonly ExpectedResponse[],
   options: ProbeOptions,
 ): Promise<{ readonly row: ExpectedResponse; readonly outcome: ProbeOutcome | undefined }[]> {
-  const outcomes: (ProbeOutcome | undefined)[] = [];
-  const left = rows.entries();
-  const ask = async (): Promise<void> => {
-    for (const [i, { request, notProbed }] of left)
-      if (notProbed === undefined) outcomes[i] = await probe(request, options);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, ask));
-  return rows.map((row, i) => ({ row, outcome: outcomes[i] }));
+  const queue = new Queue(AT_ONCE);
+  return Promise.all(
+    rows.map(async (row) => {
+      const { request, notProbed } = row;
+      const asked = notProbed === undefined ? queue.do(() => probe(request, options)) : undefined;
+      return { row, outcome: await asked };
+    }),
+  );
 }
 
 /** Compares one outcome with its row; undefined for a request that was not made. */

@@ -23,7 +23,7 @@ export function judgeOverrides(
 }
 
 const CAUSE =
-  "a value stored in the application's database takes priority over the config files: correct it in the web interface, or remove it from the table constance_config";
+  "a value stored in the application's database takes priority over the config files: correct it in the web interface, or delete it in the database";
 
 /** The application joins paths to a URL and accepts a slash at its end. */
 export const isWanted = (stored: Override["stored"], wanted: string): boolean =>

@@ -12,7 +12,7 @@ const JOINED_KEPT_BYTES_MAX = 2_048;
 /** Size of a piece for a client that has not shown yet that it reads; over TLS the encrypted copy is as long. */
 const PIECE_BYTES = 65_536;
 const SECURE_PIECE_BYTES = 32_768;
-/** Answers of one turn that are held back to go out together. */
+/** Responses of one turn that are held back to go out together. */
 const BATCHED_TEXT_MAX = 65_536;
 
 /** Is notified of writes. */
@@ -85,16 +85,14 @@ export class ResponseWriter implements Guarded {
   body(bytes: Buffer, transient: boolean): boolean {
     const { framing } = this;
     framing.count(bytes.length);
-    const chunked = framing.isChunked;
-    const prefix = chunked ? `${bytes.length.toString(16)}\r\n` : "";
+    const [start, end] = [framing.pieceStart(bytes.length), framing.pieceEnd];
     if (bytes.length + this.held.length <= (transient ? JOINED_BYTES_MAX : JOINED_KEPT_BYTES_MAX)) {
-      const text = latin1(bytes, 0, bytes.length);
-      this.held += chunked ? `${prefix}${text}\r\n` : text;
+      this.held += start + latin1(bytes, 0, bytes.length) + end;
       return !this.pending;
     }
-    const before = this.held + prefix;
+    const before = this.held + start;
     this.held = "";
-    this.writeAround(before, transient ? Buffer.from(bytes) : bytes, chunked ? "\r\n" : "");
+    this.writeAround(before, transient ? Buffer.from(bytes) : bytes, end);
     return !this.pending;
   }
 

@@ -93,9 +93,7 @@ export class RequestWriter implements Guarded {
   body(bytes: Uint8Array, transient: boolean): boolean {
     const { framing } = this;
     framing.count(bytes.length);
-    return framing.isChunked
-      ? this.writeAround(`${bytes.length.toString(16)}\r\n`, bytes, "\r\n", transient)
-      : this.writeAround("", bytes, "", transient);
+    return this.writeAround(framing.pieceStart(bytes.length), bytes, framing.pieceEnd, transient);
   }
 
   /**

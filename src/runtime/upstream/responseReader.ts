@@ -21,7 +21,7 @@ export interface ResponseReader extends Guarded {
   onResponsePause(): void;
   /** The response is complete. */
   onResponseEnd(): void;
-  /** There will be no (complete) answer. */
+  /** There will be no (complete) response. */
   onResponseError(failure: UpstreamFailure): void;
   /** Not all of the request so far could be written: send no more until it can. */
   onRequestStall(): void;

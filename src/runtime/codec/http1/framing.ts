@@ -89,8 +89,14 @@ export class MessageFraming {
     return this.kind === Kind.Tunnel;
   }
 
-  get isChunked(): boolean {
-    return this.kind === Kind.Chunked;
+  /** What stands before a piece of body: the size of a chunk (RFC 9112, 7.1), or nothing. */
+  pieceStart(bytes: number): string {
+    return this.kind === Kind.Chunked ? `${bytes.toString(16)}\r\n` : "";
+  }
+
+  /** What stands after a piece of body: the end of a chunk, or nothing. */
+  get pieceEnd(): string {
+    return this.kind === Kind.Chunked ? "\r\n" : "";
   }
 
   /** Whether the end of the message is the end of its connection. */
