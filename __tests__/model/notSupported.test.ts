@@ -52,7 +52,7 @@ const fixesOf = (document: object): string[] => {
  */
 const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][] = [
   [
-    "leaving out a server because of the statuses",
+    "passive health checks",
     "health_check healthCheck health_checks max_fails fail_timeout fail_duration outlier_detection",
     ["upstream"],
   ],
@@ -61,27 +61,27 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
     "fastcgi_pass fastcgi php_fastcgi uwsgi_pass uwsgi scgi_pass grpc_pass grpc",
   ],
   [
-    "a rewrite of paths by a pattern, or of a body",
+    "rewriting of paths by a pattern, or of bodies",
     "sub_filter handle_path replacePath replacePathRegex stripPrefix addPrefix pathRewrite",
   ],
   ["a pattern as the path", "PathRegexp path_regexp path-regex regexp regex pattern matcher"],
   [
-    "basic authentication, or a request to another server",
+    "basic authentication, or authentication by a subrequest",
     "auth_basic auth_basic_user_file auth_request satisfy basic_auth basicauth basicAuth forward_auth forwardAuth " +
       "auth users realm htpasswd",
   ],
   [
-    "a list of client addresses",
+    "lists of allowed or denied client addresses",
     "allow deny geo geoip remote_ip ipAllowList ipWhiteList sourceRange allow_list deny_list whitelist blacklist",
   ],
   ["limits of requests or bytes per second", "limit_req limit_rate limit_conn rate_limit rateLimit throttle"],
   [
-    "pages of your own for errors of an upstream",
+    "replacement of an upstream's error pages",
     "proxy_intercept_errors intercept_errors handle_errors errorfile errors",
   ],
   ["a pattern as a server name", "HostRegexp server_name_regex wildcard"],
   ["a fallback to one page", "try_files fallback historyApiFallback single-page spa not_found"],
-  ["a list of a directory's files", "autoindex browse directory-listing dir-listing dirlisting listing"],
+  ["directory listings", "autoindex browse directory-listing dir-listing dirlisting listing"],
   ["compression", "gzip gzip_types gzip_static brotli zstd encode precompressed compress compression"],
   [
     "a cache of responses, or buffers on disk",
@@ -118,7 +118,7 @@ test.each<[what: string, values: string[], more: (value: string) => Parameters<t
     (url) => ({ upstream: { url } }),
   ],
   [
-    "a rewrite of paths",
+    "rewriting of paths",
     ["http://app:8000/base", "https://app/base/", "http://app:8000/$1"],
     (url) => ({ upstream: { url } }),
   ],

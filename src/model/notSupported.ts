@@ -18,24 +18,24 @@ const UPSTREAM = ["connectTimeoutMs"];
 
 export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
-    what: "leaving out a server because of the statuses of its responses to requests",
+    what: "passive health checks by the status of responses",
     instead:
-      "`health` checks each of several `servers` at intervals, and the proxy leaves out a server that fails " +
-      "checks or requests; a single server gets every request.",
+      "`health` checks each of several `servers` at intervals, and the proxy leaves out a server whose checks fail or that " +
+      "does not respond; a single server gets every request.",
     names: ["healthCheck", "healthChecks", "maxFails", "failTimeout", "failDuration", "outlierDetection"],
     beside: UPSTREAM,
   },
   {
     what: "FastCGI, uWSGI, SCGI or gRPC to an upstream",
     instead:
-      "Let the application speak HTTP/1.1: gunicorn and uvicorn do, and for PHP a web server beside the application does.",
+      "Let the application speak HTTP/1.1: gunicorn and uvicorn do; for PHP, run a web server beside the application.",
     names: ["fastcgi", "fastcgiPass", "uwsgi", "uwsgiPass", "scgiPass", "grpc", "grpcPass", "phpFastcgi"],
     values: { "config.bad-url": /^(?:fastcgi|uwsgi|scgi|grpcs?|h2c?):/i },
   },
   {
-    what: "a rewrite of paths by a pattern, or of a body",
+    what: "rewriting of paths by a pattern, or of bodies",
     instead:
-      "`rewrite` of `Action.proxy` puts another path in place of the route's path, `strip` cuts the route's path; let the " +
+      "`rewrite` of `Action.proxy` replaces the route's path with another path, `strip` removes the route's path; let the " +
       "application change anything else.",
     names: [
       ...["pathRewrite", "replacePath", "replacePathRegex", "stripPrefix", "addPrefix"],
@@ -50,10 +50,10 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     values: { "config.bad-route-path": /^[~^@]|[*$\\()|]/ },
   },
   {
-    what: "basic authentication, or a request to another server for it",
+    what: "basic authentication, or authentication by a subrequest",
     instead:
-      "Let the application authenticate, or make an authenticating proxy such as oauth2-proxy the upstream, which passes " +
-      "requests on.",
+      "Let the application authenticate its users, or use an authenticating proxy such as oauth2-proxy as the upstream, which " +
+      "forwards requests to the application.",
     names: [
       ...[
         "auth",
@@ -69,10 +69,10 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     ],
   },
   {
-    what: "a list of client addresses",
+    what: "lists of allowed or denied client addresses",
     instead:
-      'The packet filter has such a list: `allowed: [{ port: 443, from: ["10.0.0.0/8"] }]` of `Firewall`. Or give the listener an ' +
-      "`address` that only those clients reach.",
+      'Use the packet filter: `allowed: [{ port: 443, from: ["10.0.0.0/8"] }]` of `Firewall`. Or give the listener an ' +
+      "`address` that only those clients can reach.",
     names: [
       ...["allow", "deny", "allowList", "denyList", "whitelist", "blacklist", "ipAllowList", "ipWhitelist"],
       ...["sourceRange", "remoteIp", "geo", "geoip"],
@@ -82,21 +82,21 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
     what: "limits of requests or bytes per second",
     instead:
-      "`connectionsPerClientMax` and others of `limits` bound what one client holds, `clientSharePercent` what it has of " +
-      "an upstream; count requests in the application.",
+      "`connectionsPerClientMax` and other fields of `limits` bound what a client holds, and `clientSharePercent` bounds its " +
+      "share of an upstream; limit rates in the application.",
     names: ["limitReq", "limitRate", "limitConn", "rateLimit", "throttle"],
   },
   {
-    what: "pages of your own for errors of an upstream",
+    what: "replacement of an upstream's error pages",
     instead:
-      "The proxy passes an upstream's responses unchanged. `errorPages` of a virtual server replace the proxy's " +
-      "own responses, such as 404, 413, 502 and 503.",
+      "The proxy passes an upstream's error responses on. `errorPages` of a virtual server replace the proxy's own responses, " +
+      "such as 404, 413, 502 and 503.",
     names: ["handleErrors", "errorFile", "errors", "proxyInterceptErrors", "interceptErrors"],
   },
   {
     what: "a pattern as a server name",
     instead:
-      "`*.example.org` matches every name with one more label; or write each name, or `_` on the default server " +
+      "`*.example.org` matches every name with one more label. Otherwise list each name, or use `_` on the default server " +
       "for all names that no other server has.",
     names: ["hostRegexp", "serverNameRegex", "wildcard"],
     values: { "config.bad-server-name": /^[~.]|\*/ },
@@ -109,15 +109,15 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     names: ["tryFiles", "fallback", "spa", "singlePage", "historyApiFallback", "notFound"],
   },
   {
-    what: "a list of a directory's files",
+    what: "directory listings",
     instead: "Write an `index.html`, or proxy to the application that manages the files.",
     names: ["autoindex", "browse", "listing", "directoryListing", "dirlisting"],
   },
   {
     what: "compression",
     instead:
-      "Let the application compress responses that hold no secret; the proxy passes them unchanged. `precompressed` of " +
-      "`Action.staticFiles` sends files that a build encoded.",
+      "Let the application compress responses that contain no secret: the proxy passes them on unchanged. `precompressed` of " +
+      "`Action.staticFiles` sends files that a build has compressed.",
     names: [
       "gzip",
       "gzipTypes",
@@ -133,14 +133,14 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
     what: "a cache of responses, or buffers on disk",
     instead:
-      "Put a cache, such as Varnish or a content delivery network, before the proxy; `cacheControl` tells " +
+      "Put a cache, such as Varnish or a content delivery network, in front of the proxy; `cacheControl` tells " +
       "clients how long to keep files.",
     names: ["cache", "proxyCache", "proxyBuffering", "buffering", "expires", "proxyRequestBuffering"],
   },
   {
     what: "HTTP/3",
     instead:
-      "Browsers use HTTP/2. A load balancer or content delivery network before the proxy can add HTTP/3.",
+      "Browsers use HTTP/2. A load balancer or content delivery network in front of the proxy can add HTTP/3.",
     names: ["http3", "quic", "h3", "altSvc"],
   },
 ];
