@@ -16,6 +16,7 @@ const NEEDS = [
   { tests: "proof/acme/holder.test.ts", programs: ["ip"], root: true },
   { tests: "proof/activation/", programs: ["strace", "flock", "chattr"], root: true },
   { tests: "proof/application/", programs: ["python3", "chromedriver", "chromium"], root: false },
+  { tests: "proof/application/", programs: ["python3", "chromedriver", "chromium"], root: false },
   { tests: "proof/asOwner/", programs: ["strace"], root: true },
   { tests: "proof/balancer/", programs: ["haproxy", "nginx"], root: false },
   { tests: "proof/metrics/prometheus.test.ts", programs: ["prometheus", "promtool"], root: false },
