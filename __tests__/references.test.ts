@@ -144,8 +144,8 @@ test("every test that a page names exists", () => {
   expect(gone).toEqual([]);
 });
 
-describe("the borders of privilege in SECURITY.md", () => {
-  const [, section = ""] = read(join(ROOT, "SECURITY.md")).split("## Borders of privilege\n");
+describe("the privilege boundaries in SECURITY.md", () => {
+  const [, section = ""] = read(join(ROOT, "SECURITY.md")).split("## Privilege boundaries\n");
   const rows = [...section.matchAll(/^\| (?!from |-)([^|]*?) *\|([^|]*)\|([^|]*)\|([^|]*)\|$/gm)].map(
     ([, from = "", what = "", checks = "", attacks = ""]) => ({ from, what: what.trim(), checks, attacks }),
   );
