@@ -55,14 +55,14 @@ test("what opens is listed, the gravest first, and the exit code is 1", async ()
   const { code, out } = await against("old.json", "opened.json");
   expect(code).toBe(1);
   expect(out).toBe(`\
-error: trustedProxies[0]: further addresses are believed when they say who the client is [trust.proxies]
+error: trustedProxies[0]: the proxy trusts more addresses to name the client [trust.proxies]
     old:  none
     new:  10.0.0.0/8
-error: virtualServers[1].routes[${officeAt()}]: what reached nothing behind the proxy leads to an application or to files [way.opened]
+error: virtualServers[1].routes[${officeAt()}]: requests that the proxy answered itself reach an application or files [way.opened]
     old:  404
     new:  http://127.0.0.1:8000, writes by method
     for:  http 0.0.0.0:80, ${names()}: /office /office/*
-/opened.json against /old.json: 2 opened or may open something, 0 do not
+/opened.json against /old.json: 2 differences, of which 2 open access or may open it
 `);
 });
 
@@ -76,13 +76,13 @@ test("what only closes is noted, and the exit code is 0", async () => {
   const { code, out } = await against("old.json", "closed.json");
   expect(code).toBe(0);
   expect(out).toMatch(/^note: virtualServers\[1\]\.routes\[0\] of the old config: .* \[way\.closed\]\n/);
-  expect(out).toMatch(/: 0 opened or may open something, 1 does not\n$/);
+  expect(out).toMatch(/: 1 difference, of which 0 open access or may open it\n$/);
 });
 
 test("a config against itself", async () => {
   expect(await against("old.json", "old.json")).toEqual({
     code: 0,
-    out: "/old.json against /old.json: nothing differs for clients\n",
+    out: "/old.json against /old.json: no difference for clients\n",
     err: "",
   });
 });

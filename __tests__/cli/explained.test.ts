@@ -42,7 +42,7 @@ const CONFIG = {
   ],
 };
 
-const OTHER = "the default of https, for no virtual server there is named";
+const OTHER = "the default server of https, because no virtual server there is named";
 
 async function said(...args: string[]): Promise<string> {
   const file = join(openFolder(), "portico.json");
@@ -89,19 +89,19 @@ test.each<[url: string, ...rules: string[]]>([
   ["x.example.net/dav", "*.example.net covers x.example.net", "proxied to upstream dav, as /dav"],
   [
     "files.example.org/media/a --method PUT",
-    "it is named files.example.org",
-    "405 from Portico, by the rules of staticFiles",
+    "its name files.example.org matches",
+    "405 from Portico, by the rules of the action staticFiles",
   ],
-  ["files.example.org/old", "it is named files.example.org", "301 to https://files.example.org/new"],
-  ["a.files.example.org/fixed", `${OTHER} a.files.example.org`, "200, fixed"],
+  ["files.example.org/old", "its name files.example.org matches", "301 to https://files.example.org/new"],
+  ["a.files.example.org/fixed", `${OTHER} a.files.example.org`, "200, a fixed response"],
   [
     "example.net/state",
     `${OTHER} example.net`,
-    "the status, for 192.0.2.7 and 10.0.0.0/8; 403 for all others",
+    "the status page, for 192.0.2.7 and 10.0.0.0/8; 403 for all others",
   ],
   [
     "files.example.org/media/%2E%2E/none",
-    "it is named files.example.org",
+    "its name files.example.org matches",
     "proxied to upstream web, as /media/%2E%2E/none",
   ],
 ])("%s: the virtual server and the action", async (url, server, action) => {
@@ -114,14 +114,18 @@ test.each<[path: string, options: string[], ...response: string[]]>([
   [
     "/media/a",
     ["--header", "Accept-Encoding: gzip, br"],
-    ...["the file /srv/a", "or /srv/a.br, if it is there", "or /srv/a.gz, if it is there"],
+    ...["the file /srv/a", "or /srv/a.br, if that file exists", "or /srv/a.gz, if that file exists"],
   ],
-  ["/media/a", ["--header", "Accept-Encoding: gzip"], ...["the file /srv/a", "or /srv/a.gz, if it is there"]],
+  [
+    "/media/a",
+    ["--header", "Accept-Encoding: gzip"],
+    ...["the file /srv/a", "or /srv/a.gz, if that file exists"],
+  ],
   ["/state", [], "403, an error page"],
   ["/state", ["--header", "Accept: text/html"], "403, an error page of the config"],
   ["/media/a", ["--method", "PUT", "--header", "Accept: text/html"], "405, the error page /etc/405.html"],
-  ["/state", ["--client", "10.1.2.3"], "the page that shows what goes on"],
-  ["/fixed", [], "200, fixed", "one", "two"],
+  ["/state", ["--client", "10.1.2.3"], "the status page"],
+  ["/fixed", [], "200, a fixed response", "one", "two"],
 ])("%s with %j: %s", async (path, options, ...response) => {
   const text = await said("resolve", `https://files.example.org${path}`, ...options);
   const [, found] = /^ {2}response {8}([^]*?)\n {2}fields set {6}x-a: 1\n/m.exec(text)!;
@@ -130,11 +134,15 @@ test.each<[path: string, options: string[], ...response: string[]]>([
 
 const TIMES = ["request_time_ms", "time_to_first_byte_ms", "upstream_connect_ms", "upstream_wait_ms"];
 const [AT_HAND, MADE, RESPONSE] = [
-  "until a connection to the upstream was at hand",
-  "to make that connection",
-  "until the upstream's response, or the failure",
+  "before the request got a connection to the upstream",
+  "to open this connection",
+  "to get the upstream's response, or the failure",
 ];
-const [HEAD, BODY, ALL] = ["until the head of the response was sent", "for its body", "all together"];
+const [HEAD, BODY, ALL] = [
+  "until the proxy sent the head of the response",
+  "to send the body of the response",
+  "in total",
+];
 
 /** What a log says of a request whose id is `abc`. */
 function logged(fields: object): string {

@@ -123,14 +123,17 @@ test.each(RANGES)("%s %s", async (command, option, least, greatest) => {
 });
 
 test.each([
-  ["reload --credential a", "Give NAME:FILE, as privkey.pem:/etc/portico/tls/privkey.pem."],
+  ["reload --credential a", "Give NAME:FILE, such as privkey.pem:/etc/portico/tls/privkey.pem."],
   ["reload --credential :a", "Give NAME:FILE"],
   ["reload --credential a:", "Give NAME:FILE"],
   ["reload --credential a:b --pid 1", "option '--credential' needs --credential-directory and --pid"],
   ["reload --credential a:b --credential-directory d", "option '--credential' needs --credential-directory"],
   ["doctor --public-address files.example.org", "give an IP address"],
-  ["doctor --public-address 127.0.0.1", "only the host itself can reach that: give the public address"],
-  ["doctor --public-address ::1", "only the host itself can reach that"],
+  [
+    "doctor --public-address 127.0.0.1",
+    "only the host itself can reach a loopback address: give the public address",
+  ],
+  ["doctor --public-address ::1", "only the host itself can reach a loopback address"],
   ["doctor --deployment /none/deployment.json", "error: --deployment: there is no /none/deployment.json\n"],
   ["check --connect 192.0.2.1", "error: option '--connect' needs --live"],
   ["check --host a", "error: option '--host' needs --live"],

@@ -302,12 +302,14 @@ test("says what is wrong: unknown names, no files, wrong options", async () => {
   const log = (...more: string[]) => portico("log", "--config", config(), "--no-follow", ...more);
   expect(await log("--route", "wbe")).toMatchObject({
     code: 2,
-    err: "error: no route is named wbe; there are web, files, old\n",
+    err: "error: no route is named wbe; the config has web, files, old\n",
   });
   for (const status of ["6xx", "0xx", "40", "4040", "5x", "4xx,", ""])
     expect(await log("--status", status)).toMatchObject({
       code: 2,
-      err: expect.stringContaining("Give a status, as 404, a class, as 5xx, or several with commas."),
+      err: expect.stringContaining(
+        "Give a status such as 404, a class such as 5xx, or a list such as 404,5xx.",
+      ),
     });
   expect(await log("--client", "10.0.0.0/33")).toMatchObject({ code: 2 });
   expect(await log()).toMatchObject({

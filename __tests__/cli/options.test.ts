@@ -84,7 +84,7 @@ test("upstreams of a preview are given by name, the last of a name counts", () =
   );
   expect(given).toEqual({ a: "c", web: "http://127.0.0.1:1?x=y" });
   for (const text of ["", "web", "=", "=b", "web="])
-    expect(() => collectUpstream(text, {})).toThrow("Give NAME=URL, as web=http://127.0.0.1:18000.");
+    expect(() => collectUpstream(text, {})).toThrow("Give NAME=URL, such as web=http://127.0.0.1:18000.");
 });
 
 test.each([

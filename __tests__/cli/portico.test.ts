@@ -131,7 +131,7 @@ describe("doctor --root", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^ok {5}The proxy's config is valid$/m);
     expect(out).toMatch(/^\?.*virtual server and route\n.* can only be seen where the files are in use\.$/m);
-    expect(out).toMatch(/ rows: \d+ ok, 0 failed, \d+ not seen from here\n$/);
+    expect(out).toMatch(/ rows: \d+ ok, 0 failed, \d+ not checked\n$/);
   });
 
   test("finds a config that does not load there", async () => {
@@ -244,14 +244,14 @@ describe("check", () => {
   });
 
   test.each([
-    [[], "no database is named by --database or the deployment"],
+    [[], "neither --database nor the deployment names a database"],
     [
       ["--database", "sync@127.0.0.1:1/sync"],
       "no credentials: set PORTICO_DATABASE_PASSWORD or give --database-option-file",
     ],
     [
       ["--database", "sync@127.0.0.1:1/sync", "--database-option-file", "/none"],
-      "the deployment does not say what they should be",
+      "the deployment has no application settings to compare with",
     ],
   ])("--live without an offset asks the listeners as they are; %j", async (options, why) => {
     const file = path.join(folder, "own.json");
@@ -271,7 +271,7 @@ describe("check", () => {
     // Without a deployment, each route is asked for what its action promises.
     expect(failed).toHaveLength(5);
     for (const line of failed) expect(line).toContain("nothing listens on 127.0.0.9 port 1:");
-    expect(err).toMatch(/^note: did not look for settings stored in the application's database: .*\n$/);
+    expect(err).toMatch(/^note: settings in the application's database were not checked: .*\n$/);
     expect(err).toEqual(expect.stringMatching(why));
   });
 });
@@ -384,7 +384,7 @@ describe("preview and check --live", () => {
       `portico preview of ${path.join(root, "etc/portico/portico.json")}`,
       `  http://127.0.0.1:${http}/          instead of port 80 of 0.0.0.0`,
       `  https://127.0.0.1:${https}/         instead of port 443 of 0.0.0.0`,
-      `Ask for it by name: curl -k --resolve files.example.org:${https}:127.0.0.1 https://files.example.org:${https}/`,
+      `Request it by name: curl -k --resolve files.example.org:${https}:127.0.0.1 https://files.example.org:${https}/`,
       "Stop it with Ctrl-C.",
     ]);
     const { code, out, err } = await portico("check", ...at);
@@ -402,8 +402,8 @@ describe("preview and check --live", () => {
     expect(lines(out)[7]).toMatch(/6 of 7 responses as expected$/);
     expect(code).toBe(1);
     expect(lines(err)).toEqual([
-      "note: did not look for settings stored in the application's database: no database is named by --database or the deployment",
-      "note: the certificate was not verified, as it may be self-signed; --no-insecure verifies it",
+      "note: settings in the application's database were not checked: neither --database nor the deployment names a database",
+      "note: the certificate was not verified, because it may be self-signed; --no-insecure verifies it",
     ]);
 
     const json = await portico("check", ...at, "--json", "--no-insecure");

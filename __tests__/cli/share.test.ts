@@ -116,6 +116,6 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s stops it", async (signal) => {
 test("a key of fewer than 32 bytes is none", async () => {
   writeFileSync(at("key"), Buffer.alloc(31, 7).toString("base64"));
   await expect(share("127.0.0.1", "--key", at("key"), "--state", at("none"))).rejects.toThrow(
-    `${at("key")} does not have the 32 bytes of a secret`,
+    `${at("key")} is too short: a secret has at least 32 bytes`,
   );
 });

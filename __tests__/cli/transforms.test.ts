@@ -140,7 +140,7 @@ describe("previewConfig", () => {
       (text) => text.replace(/("listeners":)\[(\{[^}]*\}),(\{[^}]*\})\]/, "$1[$3,$2]"),
       `  http://[::1]:10080/              instead of port 80 of 2001:db8::10
   http://127.0.0.1:10080/          instead of port 80 of 0.0.0.0
-Ask for it by name: curl -k --resolve files.example.org:10080:127.0.0.1 http://files.example.org:10080/
+Request it by name: curl -k --resolve files.example.org:10080:127.0.0.1 http://files.example.org:10080/
 `,
     ],
     [

@@ -107,15 +107,15 @@ test("a request that failed: its rules, times, token with meaning and fix, and i
   for (const text of [
     "  listener          http (http, 127.0.0.1 port 80)\n",
     "  virtual server    application: *.a.example covers x.a.example\n",
-    "  route down        segment /web/down: matches, and is taken\n",
-    "  route web         segment /web: matches, but its path is shorter, or less exact\n",
+    "  route down        segment /web/down: matches, and handles the request\n",
+    "  route web         segment /web: matches, but is less specific\n",
     "  other routes      1 does not match\n",
     "  action            proxied to upstream down, as /web/down?...\n",
     "upstream\n  down, server http://127.0.0.1:",
     "failed: connection_refused\n  nothing listens at the upstream's address\n    fix: start the service",
   ])
     expect(out).toContain(text);
-  expect(out).toMatch(/ ms {2}all together\n/);
+  expect(out).toMatch(/ ms {2}in total\n/);
   expect(out).toMatch(/error log\n {2}\d\d:\d\d:\d\d error \*\d+ connect\(\) failed \(111: ECONNREFUSED\)/);
   expect(out).not.toContain("SECRET");
   expect((await portico("why", id!, "--config", save(shared), "--show-secrets")).out).toContain("SECRET");
@@ -131,7 +131,7 @@ test("one that the upstream was not asked for", async () => {
   await front.close();
   expect(status).toBe(413);
   const { out } = await portico("why", headers["x-request-id"]!, "--config", save(shared, routes));
-  expect(out).toContain("upstream\n  web, of which no server was asked\n");
+  expect(out).toContain("upstream\n  web, but no server got the request\n");
 });
 
 test("one that went well, as JSON", async () => {
@@ -150,11 +150,11 @@ test("one that went well, as JSON", async () => {
       request_id: id,
     },
     decisions: expect.arrayContaining([
-      { rule: "route web", outcome: "segment /web: matches, and is taken" },
+      { rule: "route web", outcome: "segment /web: matches, and handles the request" },
     ]),
     errorLog: [],
   });
-  expect(told.times["until the upstream's response, or the failure"]).toBeGreaterThanOrEqual(50);
+  expect(told.times["to get the upstream's response, or the failure"]).toBeGreaterThanOrEqual(50);
 });
 
 test("rotated logs are read as well, and a config that changed since is named", async () => {
@@ -170,14 +170,16 @@ test("rotated logs are read as well, and a config that changed since is named", 
   expect(given.out).toContain("/web/b");
   const changed = save(shared, [{ ...ROUTES[2], name: "all", path: "/" }]);
   const { out } = await portico("why", plain!, "--config", changed);
-  expect(out).toContain("  changed since     then it was application/web: the config was another one\n");
+  expect(out).toContain(
+    "  changed since     the request took application/web: the config was another one then\n",
+  );
 });
 
 test("by URL: the rules and what resolve says; nothing is read but the config", async () => {
   const file = save(await parts());
   const { code, out } = await portico("why", "https://b.example/web/down/x", "--config", file);
   expect(code).toBe(0);
-  expect(out).toContain("  virtual server    application: it is named b.example\n");
+  expect(out).toContain("  virtual server    application: its name b.example matches\n");
   expect(out).toContain("  body              up to 1000000 bytes are allowed\n");
   const resolved = await portico("resolve", "https://b.example/web/down/x", "--config", file);
   expect(out.startsWith(resolved.out)).toBe(true);
@@ -192,7 +194,7 @@ test("by URL: the rules and what resolve says; nothing is read but the config", 
   );
   expect(named.out).toContain("  client          192.0.2.7\n");
   expect((await portico("why", "http://other/nowhere", "--config", file)).out).toMatch(
-    /the default of http, for no virtual server there is named other\n[^]* {2}route +none matches: 404\n {2}other routes +3 do not match\n {2}action +404 from Portico\n/,
+    /the default server of http, because no virtual server there is named other\n[^]* {2}route +none matches: 404\n {2}other routes +3 do not match\n {2}action +404 from Portico\n/,
   );
   const asJson = async (command: string, url: string) =>
     JSON.parse((await portico(command, url, "--config", file, "--json")).out) as { decisions?: unknown };

@@ -186,7 +186,7 @@ test.each([[[]], [["--json"]]])("what could not be removed is named, and fails i
     const { code, out, err } = await portico("deactivate", "--purge", ...options);
     expect(code).toBe(1);
     if (options.length === 0)
-      expect(err).toMatch(/error\.log[^]*\nnot everything could be removed; the above is left\n$/);
+      expect(err).toMatch(/error\.log[^]*\ncould not remove everything: the problems above name the rest\n$/);
     else
       expect(JSON.parse(out)).toMatchObject({
         ok: false,
@@ -199,8 +199,8 @@ test.each([[[]], [["--json"]]])("what could not be removed is named, and fails i
   expect(existsSync(site.at(CONFIG))).toBe(false);
 });
 
-test("recover has nothing to do if nothing was cut off", async () => {
-  expect(await portico("recover")).toEqual({ code: 0, out: "nothing was cut off\n", err: "" });
+test("recover has nothing to do if nothing was interrupted", async () => {
+  expect(await portico("recover")).toEqual({ code: 0, out: "nothing was interrupted\n", err: "" });
   const { code, out } = await portico("recover", "--json");
   expect([code, JSON.parse(out)]).toEqual([0, { ok: true, recovered: null, problems: [] }]);
 });

@@ -214,7 +214,7 @@ describe("portico check --live", () => {
   test("says that it did not query the database, and why", async () => {
     expect(await check({})).toMatchObject({
       err: expect.stringContaining(
-        "did not look for settings stored in the application's database: no database is named",
+        "settings in the application's database were not checked: neither --database nor the deployment names a database",
       ),
     });
     expect(await check({}, "--database", named())).toMatchObject({

@@ -69,7 +69,7 @@ test("everything visible from another machine is in order", async () => {
   expect(out).toMatch(
     /^\? {6}Every delivered file is as delivered\n {18}This can only be seen on the host: run `portico doctor` there\.$/m,
   );
-  expect(out).toMatch(/\n\d+ rows: 9 ok, 0 failed, \d+ not seen from here\n$/);
+  expect(out).toMatch(/\n\d+ rows: 9 ok, 0 failed, \d+ not checked\n$/);
 });
 
 test("a row that is in order is one line; one that failed says why, what was seen, and what to do", async () => {
@@ -82,7 +82,7 @@ test("a row that is in order is one line; one that failed says why, what was see
   expect(out).toMatch(
     /^\(FAIL\) 302 from the application path\n {9}cause: {3}see the row `ports`\n {9}seen: {4}The proxy does not answer\.$/m,
   );
-  expect(out).toMatch(/: \d+ ok, 1 failed, \d+ because of it, \d+ not seen from here\n$/);
+  expect(out).toMatch(/: \d+ ok, 1 failed, \d+ with the cause in another row, \d+ not checked\n$/);
 });
 
 test("the host is asked by the name that is given", async () => {
@@ -338,8 +338,8 @@ test("a deployment that is named has to exist", async () => {
 
 test.each([
   ["not an address", "files.example.org", /give an IP address/],
-  ["loopback", "127.0.0.1", /only the host itself can reach that/],
-  ["loopback over IPv6", "::1", /only the host itself can reach that/],
+  ["loopback", "127.0.0.1", /only the host itself can reach a loopback address/],
+  ["loopback over IPv6", "::1", /only the host itself can reach a loopback address/],
 ])("a public address that is %s is wrong usage", async (_what, address, words) => {
   const { code, err } = await doctor("--public-address", address);
   expect([code, err]).toEqual([2, expect.stringMatching(words)]);

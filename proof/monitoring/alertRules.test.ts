@@ -64,7 +64,7 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
     fires: {
       series: [[`up{${TARGET}}`, "1x5 0x40"]],
       labels: LABELS,
-      summary: "Portico front:9181 is not there",
+      summary: "Portico front:9181 is not reachable",
     },
     not: [[`up{${TARGET}}`, "1x10 0 1x40"]],
   },
@@ -75,7 +75,7 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
         [`${REQUESTS}{${TARGET}, ${ROUTE}, http_response_status_code="502"}`, "0+10x40"],
       ],
       labels: { ...LABELS, server: "app", route: "web" },
-      summary: "10.0 % of app/web fail on front:9181",
+      summary: "10.0 % of the responses of app/web on front:9181 are 5xx",
     },
     not: [
       [`${REQUESTS}{${TARGET}, ${ROUTE}, http_response_status_code="200"}`, "0+97x40"],
@@ -106,7 +106,7 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
         ],
       ],
       labels: { ...LABELS, certificate: "files.example.org", from: "acme" },
-      summary: "The certificate files.example.org of front:9181 ends in 9d 22h 40m 0s",
+      summary: "The certificate files.example.org of front:9181 expires in 9d 22h 40m 0s",
     },
     not: [
       [
@@ -122,7 +122,7 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
         [`up{${TARGET}}`, "1x40"],
       ],
       labels: LABELS,
-      summary: "Workers of front:9181 end again and again",
+      summary: "Workers of front:9181 end repeatedly",
     },
     not: [[`portico_worker_restarts_total{${TARGET}}`, "0x10 1x30"]],
   },
@@ -146,7 +146,7 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
     fires: {
       series: [[`portico_log_lines_lost_total{${TARGET}}`, "0x15 7x30"]],
       labels: LABELS,
-      summary: "front:9181 loses lines of its logs",
+      summary: "front:9181 loses log lines",
     },
     not: [[`portico_log_lines_lost_total{${TARGET}}`, "7x40"]],
   },
@@ -188,7 +188,7 @@ test.each(alertsOf({}))("$name fires when it should, and not otherwise", (alert)
 test("a job that Prometheus does not know at all is absent", () => {
   const file = join(folder, "absent.test.yml");
   const exp_annotations = {
-    summary: "Portico  is not there",
+    summary: "Portico  is not reachable",
     description: alertsOf({})[0]!.description,
     runbook_url: "cdktf-portico/docs/dashboards.md#porticoabsent",
   };

@@ -45,7 +45,7 @@ describe("resolve", () => {
   test.each([
     ["/page/a%20b", [], "the file /srv/page/a b"],
     ["/away/x?y", [], "301 to https://files.example.org/away/x?y"],
-    ["/fixed", [], "200, fixed"],
+    ["/fixed", [], "200, a fixed response"],
     ["/none", [], "404, an error page"],
     ["/none", ["--header", "Accept: text/html"], "404, the error page /etc/portico/pages/gone.html"],
     ["/dav//x%2F", ["--method", "PUT"], "PUT /dav//x%2F HTTP/1.1"],

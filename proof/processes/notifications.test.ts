@@ -81,14 +81,14 @@ test("`portico notify --test` says how each target took it, and shows no secret"
   const portico = await Portico.start(config(), { env: env() });
   expect(await cli("notify", "--test")).toEqual({
     code: 0,
-    text: expect.stringMatching(/^TARGET +KIND +OUTCOME\nchat +webhook +told\nalive +healthcheck +told\n$/),
+    text: expect.stringMatching(/^TARGET +KIND +OUTCOME\nchat +webhook +sent\nalive +healthcheck +sent\n$/),
   });
   expect(JSON.parse(hooked()[0]!)).toMatchObject({ events: [{ state: "event", key: "test/test" }] });
   status = 403;
   const refused = await cli("notify", "--test");
   expect(refused.code).toBe(1);
   expect(refused.text).toMatch(
-    /chat: did not take the message: it answers 403: it refuses the token, or the URL without one \[control\.not-notified\]/,
+    /chat: did not accept the message: it answers 403: it refuses the token, or the URL without one \[control\.not-notified\]/,
   );
   expect(`${refused.text}${portico.errors}${portico.output}`).not.toContain("s3cr3t");
   portico.rewrite(oneServer({ listeners: [loopback("http", port)], routes: [fixed("ok")] }));

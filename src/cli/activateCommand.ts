@@ -46,20 +46,20 @@ interface DeactivateFlags extends CommonFlags {
 
 export function addActivate(program: Command, output: Output, done: (code: number) => void): void {
   withCommon(program.command("activate"))
-    .description("make the delivered deployment the running state of this host, or leave the host as it was")
+    .description("bring the delivered deployment into service on this host, or leave the host as it was")
+    .option("--incoming <DIR>", "directory with the uploaded files (default: the files are already in place)")
+    .option("--again", "activate the last deployment again, which undoes later changes on the host")
     .option(
-      "--incoming <DIR>",
-      "folder that the delivery uploaded to (default: the files are already in place)",
+      "--document <SHA256>",
+      "SHA-256 of the uploaded deployment document, which is also its name (default: deployment.json)",
     )
-    .option("--again", "activate the last deployment again: undoes what was changed on the host since")
-    .option("--document <SHA256>", "the deployment document among the uploads (default: deployment.json)")
     .option(
       "--identity <ID>",
-      "which deployment it is; another one on the host is refused (default: the host's)",
+      "id of the deployment; refuse to replace one with another id (default: the id on the host)",
     )
-    .option("--construct <PATH>", "construct that the identity is of, for messages")
-    .option("--take-over", "take the place of another deployment")
-    .option("--dry-run", "check and print what would be done; change nothing")
+    .option("--construct <PATH>", "construct path of the deployment, for messages")
+    .option("--take-over", "replace a deployment that has another id")
+    .option("--dry-run", "check the deployment and print the steps; change nothing")
     .addHelpText("after", ACTIVATE_HELP)
     .action(async (flags: ActivateFlags) =>
       done(await toItsEnd(runActivate, flags, output, runningPrograms)),
@@ -67,7 +67,7 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
   withCommon(program.command("deactivate"))
     .description("remove the deployment and restore the files from before it")
     .option("--purge", "remove the proxy's logs and its certificates by ACME as well")
-    .option("--identity <ID>", "remove this deployment only, and leave another one as it is")
+    .option("--identity <ID>", "id of the deployment to remove; keep a deployment with another id")
     .addHelpText("after", DEACTIVATE_HELP)
     .action(async (flags: DeactivateFlags) =>
       done(await toItsEnd(runDeactivate, flags, output, lastingPrograms)),
@@ -79,39 +79,46 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
 }
 
 const ACTIVATE_HELP = `
-Everything is checked first. Then only what the change concerns is stopped, written and started, in the order web
-application, file server, files, file server, web application, proxy; and the expected responses are probed. If
-anything fails, the last good state is restored and the exit code is 1. If it was cut off (power failure, kill), the
-last good state is restored when the host boots, or before the next activation.
+The command checks everything first. Then it stops the web application and the file server, writes the files, starts
+the file server and the web application, starts or reloads the proxy, and probes the expected responses. It leaves out
+each step that the change does not need. If a step fails, the command restores the last good state, and the exit code
+is 1. After an interruption (power failure, kill), the host restores the last good state at boot, or the next activation
+does.
 
-Once begun, it continues to its end, as its own unit: neither Ctrl-C nor a lost connection ends it. If its end was not
-shown, the next run shows it. \`systemctl stop 'portico-activation-*'\` makes it roll back.
+The activation runs as a separate systemd unit: neither Ctrl-C nor a lost connection ends it. If you did not see its
+outcome, the next run prints it. \`systemctl stop 'portico-activation-*'\` makes the activation roll back.
 
 Examples:
   portico activate --incoming ${INCOMING_DIRECTORY}/ID
   portico activate --dry-run --json
-  portico activate --again --dry-run         what was changed on this host since the last activation?
-  portico activate --root ./out/host         lay files out below ./out/host; no service is touched`;
+  portico activate --again --dry-run         show later changes on this host
+  portico activate --root ./out/host         write the files below ./out/host; start no service`;
 
 const DEACTIVATE_HELP = `
-Edits of the application's settings are undone item by item; later changes by others stay.
+The command undoes its edits of the application's settings item by item, and keeps later changes by others.
 
 Examples:
   portico deactivate
   portico deactivate --purge`;
 
 const RECOVER_HELP = `
-Rolls back an activation to the last good state, and completes a deactivation. \`activate\` and \`deactivate\` begin
-with it, and the host does it at boot: \`journalctl -u portico-recovery\` shows what was done.
+Rolls an interrupted activation back to the last good state, or completes an interrupted deactivation. \`activate\`
+and \`deactivate\` do the same before they begin, and so does the host at boot: \`journalctl -u portico-recovery\` shows
+the recovery at boot.
 
 Examples:
   portico recover`;
 
 function withCommon(command: Command): Command {
   return command
-    .option("--root <DIR>", "folder to use as the host's /; no service is touched then", "/")
+    .option("--root <DIR>", "directory to use as the host's /; start and stop no service", "/")
     .option("--json", "print the outcome as JSON, and progress to standard error")
-    .option("--wait <SECONDS>", "how long to wait for another activation", wholeNumber(0, 99_999), 300)
+    .option(
+      "--wait <SECONDS>",
+      "how long to wait for the end of another activation",
+      wholeNumber(0, 99_999),
+      300,
+    )
     .addOption(new Option("--record <FILE>").hideHelp());
 }
 
@@ -226,7 +233,7 @@ async function runRecover(flags: CommonFlags, output: Output): Promise<number> {
 }
 
 function recoveredText(kind: "activation" | "deactivation" | undefined): string {
-  if (kind === undefined) return "nothing was cut off\n";
+  if (kind === undefined) return "nothing was interrupted\n";
   return kind === "activation" ? "the host is as it was before\n" : "the deployment is gone\n";
 }
 
@@ -283,7 +290,7 @@ function refused(error: unknown, flags: CommonFlags, output: Output): number {
 /** A deactivation does as much as it can, and continues after any failure. */
 function incomplete(problems: readonly Problem[], flags: CommonFlags, output: Output): number {
   if (flags.json === true) output.out(json({ ok: false, rolledBack: false, problems }));
-  else output.err(`${formatAll(problems)}not everything could be removed; the above is left\n`);
+  else output.err(`${formatAll(problems)}could not remove everything: the problems above name the rest\n`);
   return EXIT.failed;
 }
 

@@ -59,17 +59,17 @@ function refused(
 }
 
 function findingsText(findings: readonly Finding[], file: string, against: string, opened: number): string {
-  const notes = findings.length - opened;
+  const differ = `${findings.length} difference${findings.length === 1 ? "" : "s"}`;
   const count =
     findings.length === 0
-      ? "nothing differs for clients"
-      : `${opened} opened or may open something, ${notes} ${notes === 1 ? "does" : "do"} not`;
+      ? "no difference for clients"
+      : `${differ}, of which ${opened} ${opened === 1 ? "opens" : "open"} access or may open it`;
   return `${findings.map(findingText).join("")}${file} against ${against}: ${count}\n`;
 }
 
 function findingText({ id, level, place, document, message, old, new: now, ways = [] }: Finding): string {
   const where = document === "old" ? `${place} of the old config` : place;
-  const more = ways.length > WAYS_SHOWN ? [`and ${ways.length - WAYS_SHOWN} more; --json has all`] : [];
+  const more = ways.length > WAYS_SHOWN ? [`and ${ways.length - WAYS_SHOWN} more; --json lists all`] : [];
   const rows = [
     ...(old === undefined ? [] : [["old:", old]]),
     ...(now === undefined ? [] : [["new:", now]]),

@@ -20,28 +20,30 @@ export function addCertificates(program: Command, output: Output, done: (code: n
     .addHelpText(
       "after",
       `
-A certificate is from files, by ACME from an authority, or temporary, until the authority has issued the wanted one: then
-it is self-signed, or was issued before for other names.
-For a certificate by ACME, the last failure is shown with its fix, and when the authority is asked again. Where an
-address decides which of several hosts asks (holderAddress), the others wait for it. With --json, times are in
-milliseconds since 1970.
+SOURCE is the file of the certificate, an ACME authority, or temporary. A temporary certificate serves until the
+authority has issued the configured one: it is self-signed, or was issued earlier for other names.
+For a certificate by ACME, the command shows the last failure, its fix, and the time of the next attempt. If the config
+has a holderAddress, only the host with this address asks the authority, and the other hosts wait for the address. With
+--json, times are in milliseconds since 1970.
 
 Examples:
   portico certificates
-  portico certificates renew                     ask for all certificates by ACME again, now
-  portico certificates renew files.example.org   only for the one with this name
+  portico certificates renew                     request all ACME certificates again now
+  portico certificates renew files.example.org   request only the certificate with this name
 
-Exit codes: 0 every certificate is valid, 1 one is temporary or has expired, or portico cannot be asked, 2 wrong usage.`,
+Exit codes: 0 every certificate is valid, 1 a certificate is temporary or has expired, or portico does not respond,
+2 wrong usage.`,
     )
     .action(async (flags: ListFlags) => done(await list(flags, output)));
   withControl(certificates.command("renew"))
     .argument("[NAME]", "one of the names of the certificate (default: all certificates by ACME)")
-    .description("ask the authority for a new certificate now, as far as its limits allow")
+    .description("request new certificates now, within the limits of the authority")
     .addHelpText(
       "after",
       `
-Waits until the authority has issued the certificate, or refused it: then the reason is printed, and the exit code is 1.
-The proxy goes on with the certificate that it has. Renewal needs no command; use this after a cause was removed.
+Waits until the authority issues or refuses the certificate. After a refusal the command prints the reason, the exit
+code is 1, and the proxy keeps its present certificate. The proxy renews certificates without this command: use the
+command after you have removed the cause of a failure.
 
 Examples:
   portico certificates renew
@@ -60,10 +62,10 @@ Examples:
     .argument("[FILE]", "the config", DEFAULT_FILE)
     .description("copy certificates by ACME between the hosts of a pair, until stopped")
     .requiredOption("--own <ADDRESS>", "this host's own address")
-    .requiredOption("--peer <ADDRESS>", "the other host's")
-    .requiredOption("--port <PORT>", "TCP port of both", wholeNumber(1, 65_535))
-    .requiredOption("--key <FILE>", "secret that both have, in base64")
-    .option("--state <DIR>", "where certificates by ACME are kept (default: $STATE_DIRECTORY)")
+    .requiredOption("--peer <ADDRESS>", "the other host's address")
+    .requiredOption("--port <PORT>", "TCP port of both hosts", wholeNumber(1, 65_535))
+    .requiredOption("--key <FILE>", "file with the secret of both hosts, in base64")
+    .option("--state <DIR>", "directory for certificates by ACME (default: $STATE_DIRECTORY)")
     .action(async (file: string, flags: ShareFlags) => {
       const { share } = await import("./shareCommand.js");
       done(await share(file, flags, output));

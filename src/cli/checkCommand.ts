@@ -111,12 +111,12 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
     const what = servers.rows.length === 0 ? "responses" : "responses and servers";
     output.out(`${source.file}: ${checked.length - failed} of ${checked.length} ${what} as expected\n`);
     if (servers.why !== undefined)
-      output.err(`note: did not ask for the servers of upstreams: ${servers.why}\n`);
+      output.err(`note: the servers of upstreams were not checked: ${servers.why}\n`);
     if (stored.looked) output.out(stored.rows.map((row) => `${formatChecked(row)}\n`).join(""));
-    else output.err(`note: did not look for settings stored in the application's database: ${stored.why}\n`);
+    else output.err(`note: settings in the application's database were not checked: ${stored.why}\n`);
     if (options.insecure && rows.some((row) => row.request.scheme === "https")) {
       output.err(
-        "note: the certificate was not verified, as it may be self-signed; --no-insecure verifies it\n",
+        "note: the certificate was not verified, because it may be self-signed; --no-insecure verifies it\n",
       );
     }
   }

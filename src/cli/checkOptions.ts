@@ -28,44 +28,44 @@ interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFil
 export function addCheck(program: Command, output: Output, done: (code: number) => void): void {
   const command = withSource(program.command("check"))
     .description(
-      "check a config and the files it names, with --live the running front end, with --against what it opens",
+      "check a config and its files; with --live, the running front end; with --against, what a change opens",
     )
     .option("--json", "print the outcome as JSON")
-    .option("--no-files", "check the document only: no TLS files, directories or logs")
+    .option("--no-files", "check only the config: no TLS files, directories or logs")
     .option(
       "--against <OLD>",
-      "say what FILE opens that the config OLD does not: exit code 1 if anything; no other file is read",
+      "list the access that FILE opens and the config OLD does not; exit code 1 if any",
     )
     .option("--sarif", "with --against, print the outcome as SARIF 2.1.0, which code hosts show")
     .optionsGroup("Options of --live:")
-    .option("--live", "probe the running front end for the responses its config promises")
+    .option("--live", "probe the running front end, and compare its responses with the expected ones")
     .option("--connect <HOST>", "address to connect to (default: loopback, or the listener's own address)")
     .option(
       "--host <NAME>",
-      "server name to ask for (default: the first name of the deployment or the config)",
+      "server name in the requests (default: the first name of the deployment or the config)",
     )
     .option(
       "--image-path <PATH>",
-      "image to ask for, where a response is one (default: one found in its directory)",
+      "path of the image to request, if an expected response is an image (default: an image in its directory)",
     )
     .option(
       "--deployment <FILE>",
-      "the deployment, which lists the responses (default: the one of the host's config)",
+      "deployment with the expected responses (default: the host's, if it names this config)",
     )
     .option(
       "--port-offset <N>",
-      "the front end runs as a preview with this offset",
+      "offset of `portico preview`, if the front end runs as a preview",
       wholeNumber(0, 65_535),
       0,
     )
     .option(
       "--control <FILE>",
-      "socket of the running portico, which knows the servers of its upstreams",
+      "control socket of the running portico, which knows the state of each upstream server",
       controlSocket() ?? CONTROL_SOCKET,
     )
     .option("--insecure", "accept a certificate that is not trusted (the default)")
     .option("--no-insecure", "verify the certificate")
-    .option("--timeout <SECONDS>", "time for each request", wholeNumber(1, 3_600), 10)
+    .option("--timeout <SECONDS>", "time limit for each request", wholeNumber(1, 3_600), 10)
     .addHelpText("after", CHECK_HELP);
   addDatabaseOptions(command);
   command.action(async (file: string | undefined, flags: CheckFlags) => {
@@ -121,27 +121,29 @@ const LIVE_ONLY = [
 ];
 
 const CHECK_HELP = `
-Prints every problem at once: where it is, what was received, what is allowed, how to fix it.
+Prints all problems at once, each with its place, the received value, the allowed values and the fix.
 
---live sends one HEAD request for each expected response and prints one line for each: PASS or FAIL, the request,
-what was expected, what was seen, and for FAIL the likely cause. The deployment lists the responses; without one, each
-route has to answer as its action promises. Of upstreams with several servers, it asks the running portico for the state of
-each, and connects to those that are up. It may run on another machine that has a copy of both documents.
+--live sends one HEAD request for each expected response, and prints one line for each: PASS or FAIL, the request, the
+expected and the actual response, and for FAIL the likely cause. The deployment lists the expected responses; without
+a deployment, the action of each route determines them. If an upstream has several servers, --live asks the running portico
+for the state of each server, and connects to the servers that are up. It also works on another machine that has
+copies of the config and the deployment.
 
---against compares two configs by what they mean for clients, whatever is named or ordered otherwise: what became
-reachable, leads elsewhere, can be written, is trusted or allowed more. Each finding has an id, the place in FILE, and the
-old and new value. Exit codes: 0 if nothing opened, 1 if something did or may have, or FILE is refused, 2 if OLD is.
+--against compares the effects of two configs on clients; it ignores other names and another order. It reports requests
+that reach something new or something else, or may write more, and what the new config trusts or allows more. Each
+finding has an id, the place in FILE, and the old and new value. It reads no other file. Exit codes: 0 if FILE opens
+nothing, 1 if FILE opens or may open something, or is refused, 2 if OLD is refused.
 
-With credentials for the application's database, --live also looks for settings that were stored through the web
-interface: they take priority over the config files.
+With credentials for the application's database, --live also reports settings that users stored in the web interface,
+because these settings take priority over the application's files.
 
 Examples:
   portico check ./portico.json
   portico check --root ./out/host --json
-  portico check --no-files ./portico.json                 on a machine that has none of the TLS files
-  portico check --against main.json ./portico.json        what a change opens
+  portico check --no-files ./portico.json                 on a machine without the TLS files
+  portico check --against main.json ./portico.json        the access that a change opens
   portico check --live                                    on the host itself
   portico check --live --connect 192.0.2.10               from another machine
-  portico check --live --port-offset 10000                what \`portico preview\` serves
+  portico check --live --port-offset 10000                a running \`portico preview\`
   portico check --live --no-insecure --host files.example.org
   PORTICO_DATABASE_PASSWORD=… portico check --live --database sync@127.0.0.1:3306/sync_web`;

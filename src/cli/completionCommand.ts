@@ -12,7 +12,7 @@ export function addCompletion(program: Command, output: Output): void {
     .addArgument(new Argument("<SHELL>", "the shell").choices(names))
     .addHelpText(
       "after",
-      `\nLoading them:\n${names.map((name) => `  ${SHELLS[name].load}\n`).join("")}`.trimEnd(),
+      `\nTo load them:\n${names.map((name) => `  ${SHELLS[name].load}\n`).join("")}`.trimEnd(),
     )
     .action((shell: keyof typeof SHELLS) => {
       const words = { CODE: Object.keys(PROBLEM_CODES), SHELL: names };

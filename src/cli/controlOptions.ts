@@ -15,7 +15,7 @@ export function withControl(command: Command): Command {
 /** The same of a command that prints no outcome. */
 export function withSocket(command: Command): Command {
   return command
-    .option("--control <FILE>", "socket of the running portico", controlSocket() ?? CONTROL_SOCKET)
+    .option("--control <FILE>", "control socket of the running portico", controlSocket() ?? CONTROL_SOCKET)
     .option("--timeout <SECONDS>", "how long to wait for the outcome", wholeNumber(1, 3_600), 85);
 }
 

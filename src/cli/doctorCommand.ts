@@ -33,23 +33,23 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
   program
     .command("doctor")
     .description("find the faults of the front end, and print a fix for each")
-    .option("--deployment <FILE>", "what is deployed", DEPLOYMENT_FILE)
-    .option("--config <FILE>", "proxy config (default: the one of the deployment)")
-    .option("--root <DIR>", "look at the files of a host below a folder, and at nothing that runs")
-    .option("--elsewhere", "this machine is not the host: look at the network only")
+    .option("--deployment <FILE>", "the deployment", DEPLOYMENT_FILE)
+    .option("--config <FILE>", "the config (default: the one that the deployment names)")
+    .option("--root <DIR>", "check only the files of a host below this directory, and no running service")
+    .option("--elsewhere", "check only over the network, because this machine is not the host")
     .option("--host <NAME>", "name or address that clients use (default: the first one of the deployment)")
-    .option("--connect <ADDRESS>", "where to connect (default: loopback, or with --elsewhere the host)")
+    .option("--connect <ADDRESS>", "address to connect to (default: loopback; with --elsewhere, the host)")
     .option(
       "--public-address <ADDRESS>",
-      "address by which the host is reached from outside; may be given several times",
+      "public IP address of the host; may be given several times",
       publicAddress,
     )
     .option(
       "--image-path <PATH>",
-      "image to ask for, where a response is one (default: one found in its directory)",
+      "path of the image to request, if an expected response is an image (default: an image in its directory)",
     )
     .option("--no-insecure", "verify the certificate (a self-signed one fails)")
-    .option("--timeout <SECONDS>", "time for each request", wholeNumber(1, 3_600), 10)
+    .option("--timeout <SECONDS>", "time limit for each request", wholeNumber(1, 3_600), 10)
     .option(
       "--database-option-file <FILE>",
       `option file of the mariadb client with the password (default: ${PASSWORD_VARIABLE})`,
@@ -61,15 +61,15 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 
 const HELP = `
 Checks every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
-and processes with the deployment. Changes nothing. A row that fails names the cause, the evidence and the fix.
-A row with a warning names a task that has a deadline.
-A symptom of another failed row names that row. Run it as root on the host: other users may not be able to see the
-private key, or which unit does what.
+and processes with the deployment. Changes nothing. A failed row names the cause, the evidence and the fix.
+A warning names something to do, and is no failure. If a failed row is only a symptom, it names the row with the
+cause. Run the command as root on the host: other users may not be able to read the private key, or to see which unit
+a process belongs to.
 
 Examples:
   portico doctor
   portico doctor --public-address 198.51.100.7      can the LAN reach the host by its public address?
-  portico doctor --root ./out/host                  are config and settings right in a host that is laid out?
+  portico doctor --root ./out/host                  are config and settings below ./out/host right?
   portico doctor --elsewhere --config portico.json --deployment deployment.json --host files.example.org
 
 Exit codes: 0 nothing failed, 1 a row failed or nothing could be read, 2 wrong usage.`;
@@ -78,7 +78,9 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
   const databasePassword = process.env[PASSWORD_VARIABLE];
   const root = flags.root === undefined ? undefined : resolve(flags.root);
   if (root !== undefined && flags.elsewhere === true) {
-    output.err("error: --root looks at files only, and --elsewhere at the network only: give one of them\n");
+    output.err(
+      "error: --root checks only files, and --elsewhere checks only the network: give one of them\n",
+    );
     return EXIT.usage;
   }
   const isDefault = flags.deployment === DEPLOYMENT_FILE;
@@ -139,15 +141,17 @@ function formatRow(row: DiagnosisRow): string {
 function summary(rows: readonly DiagnosisRow[]): string {
   const count = (status: DiagnosisRow["status"]): number =>
     rows.filter((row) => row.status === status).length;
-  const symptoms = count("explained") === 0 ? "" : `, ${count("explained")} because of it`;
+  const symptoms = count("explained") === 0 ? "" : `, ${count("explained")} with the cause in another row`;
   const warnings = count("warning") === 0 ? "" : `, ${count("warning")} with a warning`;
-  const unknown = count("unknown") === 0 ? "" : `, ${count("unknown")} not seen from here`;
+  const unknown = count("unknown") === 0 ? "" : `, ${count("unknown")} not checked`;
   return `${rows.length} rows: ${count("ok")} ok, ${count("failed")} failed${symptoms}${warnings}${unknown}`;
 }
 
 function publicAddress(value: string, all: string[] = []): string[] {
   if (isIP(value) === 0) throw new InvalidArgumentError("give an IP address");
   if (isLoopback(value))
-    throw new InvalidArgumentError("only the host itself can reach that: give the public address");
+    throw new InvalidArgumentError(
+      "only the host itself can reach a loopback address: give the public address",
+    );
   return [...all, value];
 }

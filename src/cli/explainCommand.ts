@@ -7,14 +7,14 @@ export function addExplain(program: Command, output: Output, done: (code: number
   program
     .command("explain")
     .description("explain the code of a problem, with an example and its fix")
-    .argument("[CODE]", "the code, as in brackets behind a problem; without it, all codes are listed")
+    .argument("[CODE]", "the code in brackets after a problem (default: list all codes)")
     .option("--json", "print it as JSON")
     .addHelpText(
       "after",
       `
 Examples:
   portico explain config.unknown-reference
-  portico explain                            every code, with its general fix`,
+  portico explain                            list every code with its general fix`,
     )
     .action(async (code: string | undefined, { json: asJson = false }: { json?: boolean }) =>
       done(code === undefined ? listed(asJson, output) : await explain(code, asJson, output)),
@@ -37,7 +37,7 @@ async function explain(given: string, asJson: boolean, output: Output): Promise<
   if (text === undefined) {
     const near = nearest(code, Object.keys(PROBLEM_CODES));
     const meant = near === undefined ? "" : ` (Did you mean ${near}?)`;
-    output.err(`error: there is no code ${code}${meant}\nRun \`portico explain\` for all codes.\n`);
+    output.err(`error: there is no code ${code}${meant}\nRun \`portico explain\` to list all codes.\n`);
     return EXIT.usage;
   }
   const fix = PROBLEM_CODES[code as keyof typeof PROBLEM_CODES];

@@ -31,19 +31,19 @@ export function addLog(program: Command, output: Output, done: (code: number) =>
     .command("log")
     .description("follow the access logs of all routes, through rotations")
     .option("--config <FILE>", "the config (default: that of this host); - is standard input")
-    .option("--root <DIR>", "folder below which the default config is looked up")
+    .option("--root <DIR>", "directory to use as the host's /, for the default config")
     .option("--route <NAME>", "only requests of this route")
     .option("--server <NAME>", "only requests to this virtual server")
-    .option("--status <STATUS>", "only these: 404, 5xx, or several with commas", statuses)
-    .option("--client <CIDR>", "only clients with this address, or in this range", range)
+    .option("--status <STATUS>", "only these statuses: 404, 5xx, or a list such as 404,5xx", statuses)
+    .option("--client <CIDR>", "only requests from this address or range", range)
     .option("--method <METHOD>", "only requests with this method")
     .option(
       "--since <TIME>",
-      "begin with lines of the last 90s, 10m or 2h, also of rotated logs",
+      "begin with the lines of this period, such as 90s, 10m or 2h; read rotated logs too",
       duration(DAY_MS),
     )
     .option("--lines <N>", "begin with this many lines, unless --since is given", wholeNumber(0, 100_000), 10)
-    .option("--no-follow", "end after these lines")
+    .option("--no-follow", "exit after these lines, and do not follow the logs")
     .option("--errors", "show the error logs as well")
     .option("--show-secrets", "show queries, and parts of paths that look like tokens")
     .option("--json", "print each line as one line of JSON")
@@ -52,10 +52,10 @@ export function addLog(program: Command, output: Output, done: (code: number) =>
 }
 
 const HELP = `
-Both formats are read. A line shows time, status, request, bytes, client; of JSON logs also duration, virtual server and
-route, the server of the upstream, how it failed (\`portico why\` explains that) and its id. A line of a combined log
-that several routes have belongs to a route if the path does. Filters of requests leave lines of error logs alone, but
-for --since and --client.
+The command reads both formats of access logs, combined and JSON. It prints the time, status, request, bytes and client
+of each line; for a JSON log also the duration, virtual server, route, upstream server, error token (\`portico why\`
+explains it) and request id. If several routes share a combined log, --route selects lines by their path. In error
+logs, --since and --client select lines, --route and --server select logs, and --status and --method have no effect.
 
 Examples:
   portico log
@@ -119,10 +119,10 @@ function unknownName(
 ): string | undefined {
   const servers = virtualServers.map(({ name }) => name);
   if (server !== undefined && !servers.includes(server))
-    return `no virtual server is named ${server}; there are ${servers.join(", ")}`;
+    return `no virtual server is named ${server}; the config has ${servers.join(", ")}`;
   const routes = virtualServers.flatMap(({ routes: all }) => all.map(({ name }) => name));
   if (route !== undefined && !routes.includes(route))
-    return `no route is named ${route}; there are ${[...new Set(routes)].join(", ")}`;
+    return `no route is named ${route}; the config has ${[...new Set(routes)].join(", ")}`;
   return undefined;
 }
 
@@ -148,12 +148,14 @@ const POLL_MS = 250;
 function statuses(text: string): (status: number) => boolean {
   const each = text.split(",");
   if (!each.every((one) => /^[1-5](?:\d\d|xx)$/.test(one)))
-    throw new InvalidArgumentError("Give a status, as 404, a class, as 5xx, or several with commas.");
+    throw new InvalidArgumentError(
+      "Give a status such as 404, a class such as 5xx, or a list such as 404,5xx.",
+    );
   return (status) =>
     each.some((one) => (one.endsWith("xx") ? String(status)[0] === one[0] : Number(one) === status));
 }
 
 function range(text: string): string {
   if (accepting(CIDR)(text)) return text;
-  throw new InvalidArgumentError("Give an address or a range, as 192.0.2.7 or 10.0.0.0/8.");
+  throw new InvalidArgumentError("Give an address or a range, such as 192.0.2.7 or 10.0.0.0/8.");
 }

@@ -33,7 +33,7 @@ export function addMaintenance(program: Command, output: Output, done: (code: nu
 When the command returns, requests get 503 with \`Retry-After\`, except those of addresses in \`maintenance.allow\` of the
 config. The proxy still serves redirects and responds to challenges of certificate authorities. Running transfers
 continue to their end; the proxy closes WebSockets with code 1012 after \`maintenance.graceMs\`. A maintenance persists
-over a reload, an upgrade and a crash. It ends by \`off\`, at --until, or when the service is stopped.
+over a reload, an upgrade and a crash. \`portico maintenance off\`, the time of --until, or a stop of the service ends it.
 
 Examples:
   portico maintenance on --until 14:30 --message "We are moving to a larger disk."
@@ -88,7 +88,7 @@ function statusText({ maintenance, quiesce }: ListedPauses): string {
   const rows = maintenance.map(({ server, since, until, message: text }) => [
     server ?? "all",
     new Date(since).toISOString(),
-    until === undefined ? "command" : new Date(until).toISOString(),
+    until === undefined ? "off" : new Date(until).toISOString(),
     text ?? "",
   ]);
   const table = rows.length === 0 ? [] : tableText([["SERVER", "SINCE", "UNTIL", "MESSAGE"], ...rows]);
@@ -96,7 +96,7 @@ function statusText({ maintenance, quiesce }: ListedPauses): string {
   const quiesced =
     quiesce === undefined
       ? []
-      : [`${what} are refused since ${new Date(quiesce.since).toISOString()} (portico quiesce)\n`];
+      : [`${what} have been refused since ${new Date(quiesce.since).toISOString()} (portico quiesce)\n`];
   const lines = [...table, ...quiesced];
   return lines.length === 0 ? "no request is refused\n" : lines.join("");
 }

@@ -13,13 +13,14 @@ interface Flags {
 export function addNotify(program: Command, output: Output, done: (code: number) => void): void {
   withControl(program.command("notify"))
     .description("send a test message to every target of the running portico's notifications")
-    .requiredOption("--test", "send a test message; a healthcheck is pinged")
+    .requiredOption("--test", "send a test message; for a healthcheck, request its URL")
     .addHelpText(
       "after",
       `
-Each target is tried once, whatever waits for it, and the outcome of each is shown. The message says that it is a test.
+The proxy tries each target once, ahead of the messages that wait for the target, and the command prints the outcome
+for each target. The message says that it is a test.
 
-Exit codes: 0 every target took it, 1 one did not, or portico cannot be asked, 2 wrong usage.
+Exit codes: 0 every target accepted the message, 1 a target did not, or portico does not respond, 2 wrong usage.
 
 Examples:
   portico notify --test
@@ -33,12 +34,12 @@ async function test({ control, timeout, json: asJson }: Flags, output: Output): 
   if (!outcome.ok) return printOutcome(outcome, "notification", output, asJson);
   const { notified = [] } = outcome.value;
   const problems = notified.flatMap(({ name, why }) =>
-    why === undefined ? [] : [problem("control.not-notified", name, `did not take the message: ${why}`)],
+    why === undefined ? [] : [problem("control.not-notified", name, `did not accept the message: ${why}`)],
   );
   const ok = problems.length === 0;
   if (asJson === true) output.out(json({ ok, targets: notified, problems }));
   else {
-    const rows = notified.map(({ name, type, why }) => [name, type, why === undefined ? "told" : "not told"]);
+    const rows = notified.map(({ name, type, why }) => [name, type, why === undefined ? "sent" : "failed"]);
     output.out(tableText([["TARGET", "KIND", "OUTCOME"], ...rows]).join(""));
     for (const one of problems) output.err(`${formatProblem(one)}\n`);
   }

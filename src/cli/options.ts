@@ -4,8 +4,8 @@ import { secondsOf } from "../model/duration.js";
 /** The config a command works on: see `sourceOf`. */
 export function withSource(command: Command): Command {
   return command
-    .argument("[FILE]", "the config; - is standard input, which is read once")
-    .option("--root <DIR>", "folder below which every path of the config is looked up, and the default FILE");
+    .argument("[FILE]", "the config; - is standard input")
+    .option("--root <DIR>", "directory to use as the host's /, for the default FILE and the config's paths");
 }
 
 /** A number for an option, or a usage error. */
@@ -24,7 +24,7 @@ export function duration(maxMs: number): (text: string) => number {
   return (text) => {
     const ms = (secondsOf(text) ?? Infinity) * 1_000;
     if (ms > maxMs)
-      throw new InvalidArgumentError("Give a length of time of at most a day, as 90s, 10m or 2h.");
+      throw new InvalidArgumentError("Give a duration of at most a day, such as 90s, 10m or 2h.");
     return ms;
   };
 }
@@ -34,7 +34,7 @@ export function moment(text: string): number {
   const time = momentOf(text, new Date());
   if (time !== undefined && time > Date.now()) return time;
   throw new InvalidArgumentError(
-    "Give a time of day, as 14:30, a moment to come, as 2026-05-17T14:30, or a length of time, as 30m.",
+    "Give a time of day such as 14:30, a future time such as 2026-05-17T14:30, or a duration such as 30m.",
   );
 }
 

@@ -50,7 +50,7 @@ export function readyText({ file, listeners, request }: ReturnType<typeof readyP
   const addresses = listeners.map(
     ({ url, insteadOf: { address, port } }) => `  ${url.padEnd(32)} instead of port ${port} of ${address}\n`,
   );
-  const hint = request === undefined ? "" : `Ask for it by name: ${request}\n`;
+  const hint = request === undefined ? "" : `Request it by name: ${request}\n`;
   return `portico preview of ${file}\n${addresses.join("")}${hint}Stop it with Ctrl-C.\n`;
 }
 

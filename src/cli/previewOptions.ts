@@ -18,7 +18,7 @@ export function addPreview(program: Command, output: Output, done: (code: number
     .option("--port-offset <N>", "added to every port: 80 becomes 10080", wholeNumber(1, 65_534), 10_000)
     .option(
       "--upstream <NAME=URL>",
-      "other address for an upstream; may be given several times",
+      "another URL for an upstream; may be given several times",
       collectUpstream,
     )
     .option(
@@ -26,12 +26,13 @@ export function addPreview(program: Command, output: Output, done: (code: number
       "serve the status page at http://127.0.0.1:PORT/status",
       wholeNumber(1, 65_535),
     )
-    .option("--json", "print where it serves as JSON")
+    .option("--json", "print the addresses of the preview as JSON")
     .addHelpText(
       "after",
       `
-Listeners move to 127.0.0.1 (IPv6: ::1), and redirects follow them. Log files are not written. Everything else is as
-it will be on the host: TLS, routes, headers, limits.
+Listeners move to 127.0.0.1 (IPv6: ::1), and redirects follow them. TLS, routes and limits are as on the host. The
+preview writes no log files, sends no notifications and no HSTS, accepts no PROXY protocol, and leaves out header fields
+whose values come from credentials.
 
 Examples:
   portico preview ./portico.json
@@ -49,6 +50,6 @@ Examples:
 export function collectUpstream(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf("=");
   if (at < 1 || at === text.length - 1)
-    throw new InvalidArgumentError("Give NAME=URL, as web=http://127.0.0.1:18000.");
+    throw new InvalidArgumentError("Give NAME=URL, such as web=http://127.0.0.1:18000.");
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }

@@ -57,12 +57,12 @@ export async function createProgram(
 }
 
 const EXAMPLES = `
-FILE defaults to ${DEFAULT_FILE}, looked up below --root DIR if that is given.
+FILE defaults to ${DEFAULT_FILE}, below DIR if --root DIR is given.
 
 Examples:
-  portico check                              is the config of this host valid, with all the files it names?
+  portico check                              is the config of this host valid, with all files that it names?
   portico check --live                       does the running front end answer as it should?
-  portico preview --root ./out/host          look at a laid-out host on 127.0.0.1:10080 and :10443
+  portico preview --root ./out/host          serve the host below ./out/host on ports 10080 and 10443
   portico serve                              serve; SIGHUP reloads, SIGUSR1 reopens logs, SIGTERM stops
   portico reload                             load the changed config without interrupting requests
 
@@ -71,24 +71,24 @@ Exit codes: 0 ok, 1 a problem was found or serving failed, 2 wrong usage.`;
 function addServe(program: Command, done: (code: number) => void): void {
   withSource(program.command("serve"))
     .description("serve a config until stopped")
-    .option("--state <DIR>", "where certificates by ACME are kept (default: $STATE_DIRECTORY)")
+    .option("--state <DIR>", "directory for certificates by ACME (default: $STATE_DIRECTORY)")
     .addHelpText(
       "after",
       `
-SIGHUP   reads the config again; a bad one is refused with every problem and the old one keeps serving
-SIGUSR1  reopens the log files, after they were rotated
+SIGHUP   reloads the config; portico refuses a config with problems, logs them all, and keeps the old config
+SIGUSR1  reopens the log files after a rotation
 SIGUSR2  hands over to the installed runtime, like \`portico upgrade\`
-SIGTERM  stops accepting, lets running requests finish, exits; SIGINT does the same
+SIGTERM  accepts no more connections, lets running requests finish, and exits; SIGINT does the same
 
-The control socket, which \`portico status\` and \`portico reload\` ask, is made in the directory that RUNTIME_DIRECTORY
-names, as systemd sets it; without that there is none.
+Commands such as \`portico status\` and \`portico reload\` use the control socket, which portico creates in the directory
+that RUNTIME_DIRECTORY names. systemd sets this variable; without it there is no control socket.
 
-Sockets that systemd passes in are used where they match a listener; no privilege is needed then.
+Portico uses each socket that systemd passes for the listener that it matches, and needs no privileges for it.
 
 Examples:
   portico serve
   portico serve ./portico.json
-  portico serve --root ./out/host            every path of the config is looked up below ./out/host`,
+  portico serve --root ./out/host            use ./out/host as the host's /`,
     )
     .action(async (file: string | undefined, { root, state }: { root?: string; state?: string }) => {
       done(

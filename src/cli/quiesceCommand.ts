@@ -26,12 +26,15 @@ export function addQuiesce(program: Command, output: Output, done: (code: number
     .description("run a command, such as a backup, while no request writes")
     .argument("<COMMAND...>", "the command and its arguments, after --")
     .addOption(
-      new Option("--wait <TIME>", "how long to wait for requests that write and are in progress")
+      new Option("--wait <TIME>", "how long to wait for the end of running requests that write")
         .argParser(duration(DAY_MS))
         .default(HOUR_MS / 6, "10m"),
     )
     .addOption(
-      new Option("--limit <TIME>", "when requests are let through again, even if the command still runs")
+      new Option(
+        "--limit <TIME>",
+        "time after which requests are accepted again, even if the command still runs",
+      )
         .argParser(duration(DAY_MS))
         .default(HOUR_MS, "1h"),
     )
@@ -39,12 +42,14 @@ export function addQuiesce(program: Command, output: Output, done: (code: number
     .addHelpText(
       "after",
       `
-New requests that write get 503 with \`Retry-After\`; which these are, \`writes\` of each route says. When those in progress
-have ended, the command runs, and requests are let through again when it ends, however it ends; if this process is
-killed, within ${LEASE_MS / 1_000} s. It stays over a reload, an upgrade and a crash of the proxy.
+New requests that write get 503 with \`Retry-After\`; \`writes\` of a route decides which requests write. The command runs
+when the running requests that write have ended. When the command ends, whatever its exit code, the proxy accepts all
+requests again; if \`portico quiesce\` is killed, within ${LEASE_MS / 1_000} s. A reload, an upgrade or a crash of the proxy does not end
+the quiesce.
 
-Exit codes: that of the command, or 128 and the number of the signal that ended it; 125 if it was not run, or if requests were let
-through before it ended: then what it copied may have changed meanwhile; 126 and 127 if it cannot be run.
+Exit codes: the command's exit code, or 128 plus the number of the signal that ended the command; 125 if the command did
+not run, or if the proxy accepted requests before the command ended, so that the copied data may have changed; 126 and
+127 if the command cannot be run.
 
 Examples:
   portico quiesce -- restic backup /srv/sync

@@ -64,16 +64,17 @@ export function addReload(program: Command, output: Output, done: (code: number)
     .optionsGroup("Options that the service's unit uses, as root:")
     .option(
       "--credential <NAME:FILE>",
-      "TLS file to hand over first; may be given several times",
+      "TLS file to pass to portico before the reload; may be given several times",
       collectCredential,
     )
-    .option("--credential-directory <DIR>", "where handed-over files are put")
-    .option("--pid <PID>", "the running portico, whose user may read them", Number)
+    .option("--credential-directory <DIR>", "directory for these files")
+    .option("--pid <PID>", "process id of the running portico, whose user may read these files", Number)
     .addHelpText(
       "after",
       `
-Waits until the new configuration is in use, or is refused: then every problem is printed, the exit code is 1, and
-nothing changes. No request is interrupted. \`systemctl reload portico\` does this and hands over renewed TLS files.
+Waits until portico uses the new configuration, or refuses it. After a refusal the command prints every problem, the
+exit code is 1, and the old configuration stays in use. A reload interrupts no request. \`systemctl reload portico\`
+runs this command, and also passes renewed TLS files to portico.
 
 Examples:
   portico reload
@@ -96,7 +97,7 @@ export function collectCredential(
 ): CredentialSource[] {
   const at = text.indexOf(":");
   if (at < 1 || at === text.length - 1) {
-    throw new InvalidArgumentError("Give NAME:FILE, as privkey.pem:/etc/portico/tls/privkey.pem.");
+    throw new InvalidArgumentError("Give NAME:FILE, such as privkey.pem:/etc/portico/tls/privkey.pem.");
   }
   return [...before, { name: text.slice(0, at), file: text.slice(at + 1) }];
 }

@@ -28,26 +28,27 @@ export function addReplay(program: Command, output: Output, done: (code: number)
       "run the requests of access logs through another config, and list those that it treats differently",
     )
     .argument("<LOG...>", "access logs, combined or JSON, also compressed by gzip; - is standard input")
-    .requiredOption("--config <NEW>", "the config that may come into force")
+    .requiredOption("--config <NEW>", "the new config")
     .option("--against <OLD>", "the config to compare with (default: that of this host)")
     .addOption(
-      new Option("--against-log", "compare with what the log says: status, and in JSON the route").conflicts(
-        "against",
-      ),
+      new Option(
+        "--against-log",
+        "compare with the statuses in the log, and with the routes in a JSON log",
+      ).conflicts("against"),
     )
-    .option("--root <DIR>", "folder below which the default config is looked up")
+    .option("--root <DIR>", "directory to use as the host's /, for the default config")
     .option(
       "--host <NAME>",
-      "host that requests of combined logs asked for (default: the only application's)",
+      "host of the requests in combined logs (default: the name of the only application)",
     )
     .addOption(
       new Option(
         "--scheme <SCHEME>",
-        "scheme of requests of combined logs (default: https where there is a listener for it)",
+        "scheme of the requests in combined logs (default: https if the config has a listener for it)",
       ).choices(["http", "https"]),
     )
     .addOption(
-      new Option("--allow <N>", "how many requests may change, as 10, or as 0.1% of all")
+      new Option("--allow <N>", "how many requests may change: a number such as 10, or a share such as 0.1%")
         .argParser(allowed)
         .default({ requests: 0 }, "0"),
     )
@@ -56,19 +57,21 @@ export function addReplay(program: Command, output: Output, done: (code: number)
     .addHelpText("after", HELP);
   command.action(async (logs: string[], flags: ReplayFlags) => {
     const inputs = [flags.config, flags.against, ...logs].filter((file) => file === "-");
-    if (inputs.length > 1) command.error("error: standard input can be read once only");
+    if (inputs.length > 1) command.error("error: standard input can be read only once");
     done(await replay(logs, flags, output));
   });
 }
 
 const HELP = `
-Says for how many requests virtual server, route, action, upstream, path upstream, file, Location or status change, with
-up to three examples each. What an upstream will answer, or whether a file exists, is not known: nothing is sent.
+Prints how many requests would get another virtual server, route, action, upstream, upstream path, file, Location or
+status, with up to three examples of each change. The command sends no request, so it compares no responses of
+upstreams, and does not check whether a file exists.
 
-Lines of combined logs name neither host nor scheme: give logs of several virtual servers one at a time. Lines that are
-of no access log are counted.
+Lines of combined logs contain neither host nor scheme: if virtual servers have separate combined logs, give one log at
+a time, with its --host. The command counts lines that are not from an access log.
 
-Exit codes: 0 nothing changes, or no more than --allow; 1 more changes, or something could not be read; 2 wrong usage.
+Exit codes: 0 if no more requests change than --allow permits, 1 if more change or a file could not be read, 2 wrong
+usage.
 
 Examples:
   portico replay /var/log/portico/access.log* --config ./portico.json
@@ -159,5 +162,5 @@ function allowed(text: string): Allowed {
   if (number !== undefined && percent === "%" && Number(number) <= 100)
     return { share: Number(number) / 100 };
   if (number !== undefined && percent === "" && !number.includes(".")) return { requests: Number(number) };
-  throw new InvalidArgumentError("Give a whole number, as 10, or a share of all requests, as 0.1%.");
+  throw new InvalidArgumentError("Give a whole number such as 10, or a share of all requests such as 0.1%.");
 }

@@ -19,19 +19,19 @@ export function addResolve(program: Command, output: Output, done: (code: number
   program
     .command("resolve")
     .description("show how a config handles a request: virtual server, route and upstream request")
-    .argument("<URL>", "http or https; its path is taken byte for byte")
+    .argument("<URL>", "an http or https URL; its path is used byte for byte")
     .option("--config <FILE>", "the config (default: that of this host); - is standard input")
-    .option("--root <DIR>", "folder below which the default config is looked up")
+    .option("--root <DIR>", "directory to use as the host's /, for the default config")
     .option("--method <METHOD>", "method of the request", "GET")
     .option("--header <NAME:VALUE>", "header field of the request; may be given several times", collectField)
     .option("--client <ADDRESS>", "address that the request comes from (default: 198.51.100.7)")
-    .option("--listener <NAME>", "listener that gets the request (default: the one that suits the URL)")
+    .option("--listener <NAME>", "listener that gets the request (default: the one that matches the URL)")
     .option("--json", "print the result as JSON")
     .addHelpText(
       "after",
       `
-The command sends nothing, and reads no file but the config: it names a file whether it exists or not. The rules are those of
-the running proxy, and of \`resolve\` in unit tests.
+The command sends no request, and reads only the config: it prints the path of a static file even if the file does not
+exist. It uses the routing code of the proxy, as \`resolve\` in unit tests does.
 
 Examples:
   portico resolve https://files.example.org/sync/
@@ -96,7 +96,9 @@ function answered(resolved: Resolution): readonly string[] {
           ? [`proxied to ${resolved.upstreamUrl} (${resolved.upstream})`]
           : [`proxied to a server of ${resolved.upstream}`]),
         ...(resolved.servers ?? []).map(({ url, why }) => `  ${url}: ${why}`),
-        ...(resolved.writes ? ["  it writes: refused while a command runs under `portico quiesce`"] : []),
+        ...(resolved.writes
+          ? ["  the request writes: `portico quiesce` refuses it while its command runs"]
+          : []),
         `  ${resolved.requestLine}`,
         ...fields,
       ];
@@ -104,20 +106,20 @@ function answered(resolved: Resolution): readonly string[] {
     case "staticFile":
       return [
         `the file ${resolved.file}`,
-        ...(resolved.encodedFiles ?? []).map((file) => `  or ${file}, if it is there`),
+        ...(resolved.encodedFiles ?? []).map((file) => `  or ${file}, if that file exists`),
       ];
     case "redirect":
       return [`${resolved.status} to ${resolved.location}`];
     case "respond":
       return [
-        `${resolved.status}, fixed`,
+        `${resolved.status}, a fixed response`,
         ...resolved.body
           .trimEnd()
           .split("\n")
           .map((line) => `  ${line}`),
       ];
     case "status":
-      return ["the page that shows what goes on"];
+      return ["the status page"];
     case "error":
       return [`${resolved.status}, ${pageNamed(resolved)}`];
   }
@@ -131,7 +133,7 @@ function pageNamed({ page }: Resolution & { readonly kind: "error" }): string {
 /** What `--header` says, given several times. */
 function collectField(given: string, before: Record<string, string[]> = {}): Record<string, string[]> {
   const at = given.indexOf(":");
-  if (at < 1) throw new InvalidArgumentError("Give NAME:VALUE, as Destination:/dav/b.");
+  if (at < 1) throw new InvalidArgumentError("Give NAME:VALUE, such as Destination:/dav/b.");
   const name = given.slice(0, at);
   return { ...before, [name]: [...(before[name] ?? []), given.slice(at + 1).trim()] };
 }

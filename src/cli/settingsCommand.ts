@@ -43,27 +43,29 @@ function withFiles(command: Command): Command {
     )
     .option(
       "--file <NAME=FILE>",
-      "another path for a file of the deployment; may be given several times",
+      "another path for a settings file of the deployment; may be given several times",
       namedFile,
     )
-    .option("--root <DIR>", "folder below which the deployment and the files it names are looked up")
+    .option("--root <DIR>", "directory to use as the host's /, for the deployment and the settings files")
     .option("--json", "print the outcome as JSON");
 }
 
 function namedFile(text: string, all: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
   const [, name, file] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
-  if (name === undefined) throw new InvalidArgumentError("give NAME=FILE, with a name of the deployment");
+  if (name === undefined)
+    throw new InvalidArgumentError("give NAME=FILE, with the name of a settings file in the deployment");
   return new Map([...all, [name, file!]]);
 }
 
 const APPLY_HELP = `
-An item is changed where it is; a new one goes into its section, in a Python module between SECRET_KEY and DATABASES, and
-in a file of environment variables to the end.
-Everything else stays as it is, byte for byte. Either all files are written or none: what cannot be edited safely is
-refused with its line. No copy of a file is kept, since it may hold a secret key; the deployment
-remembers the previous value of each item, and a deactivation restores it.
+The command changes an existing item in its place. It adds a new item to the item's section; in a Python module between
+SECRET_KEY and DATABASES, and in a file of environment variables at the end. All other bytes of the file stay. The command
+writes either all files or none: it refuses an item that it cannot edit safely, and names the line. It keeps no copy of
+a file, because the file may contain a secret key; the deployment records the previous value of each item, and a
+deactivation restores it.
 
-Lines that may hold a secret are not shown. The daemons read their settings when they start: restart them afterwards.
+The command does not print lines that may contain a secret. The application's daemons read their settings when they
+start: restart them afterwards.
 
 Examples:
   portico settings apply --dry-run
@@ -71,8 +73,8 @@ Examples:
   portico settings apply --file main=/opt/app/conf/settings.py`;
 
 const SHOW_HELP = `
-One line for each item: whether it is as wanted, its value, and where it is. Values that were changed in the web
-interface are in the application's database and take priority: \`portico check --live\` looks for them.
+Prints one line for each item: its state, its value, and its place. Values that users set in the web interface are in
+the application's database and take priority: \`portico check --live\` looks for them.
 
 Examples:
   portico settings show

@@ -71,7 +71,7 @@ async function keyIn(named: string): Promise<Buffer> {
   const find = await credentials();
   const key = Buffer.from(await readFile((await find(named)) ?? named, "utf8"), "base64");
   if (key.length < KEY_BYTES_MIN)
-    throw new Error(`${named} does not have the ${KEY_BYTES_MIN} bytes of a secret`);
+    throw new Error(`${named} is too short: a secret has at least ${KEY_BYTES_MIN} bytes`);
   return key;
 }
 

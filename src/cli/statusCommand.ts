@@ -19,8 +19,9 @@ export function addStatus(program: Command, output: Output, done: (code: number)
     .addHelpText(
       "after",
       `
-The first lines name each fault and its fix. The command shows the facts of the status page, with whole
-addresses of clients. Of a path it shows only the route's path and the name of the file, never a query.
+The first lines name each fault and its fix. The command shows the facts of the status page, with the
+whole address of each client. It shows the route's path and the name of the file, but no other part of a path and no
+query.
 
 Examples:
   portico status
@@ -39,7 +40,7 @@ async function show(flags: Flags, output: Output, before = ""): Promise<number> 
   if (!outcome.ok) return printOutcome(outcome, "status", output, asJson);
   const { overview } = outcome.value;
   if (overview === undefined) {
-    output.err("status failed: the running portico is of a release without it\n");
+    output.err("status failed: the running portico is of an older release, which reports no status\n");
     return EXIT.failed;
   }
   const shown = { ok: true, overview };

@@ -43,7 +43,7 @@ function troubles(overview: Overview): string[] {
 function traffic({ traffic: { requests, bytesIn, bytesOut, connections, history } }: Overview): string[] {
   const span = durationText(history.periods * history.everyMs);
   const rows = [
-    ["", "NOW", `LAST ${span.toUpperCase()}`, "MOST"],
+    ["", "NOW", `LAST ${span.toUpperCase()}`, "PEAK"],
     [
       "requests",
       `${countText(requests)}/s`,

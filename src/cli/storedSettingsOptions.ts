@@ -36,7 +36,7 @@ export const DATABASE_FLAGS = [
 function parseDatabase(text: string): NonNullable<DatabaseFlags["database"]> {
   const match = /^([^@\s]+)@(\[[^\]\s]+\]|[^@:/\s[\]]+)(?::(\d{1,5}))?\/([^/\s]+)$/.exec(text);
   if (match === null)
-    throw new InvalidArgumentError("Give USER@HOST:PORT/NAME, as sync@127.0.0.1:3306/sync_web.");
+    throw new InvalidArgumentError("Give USER@HOST:PORT/NAME, such as sync@127.0.0.1:3306/sync_web.");
   const [, user, host, port = "3306", name] = match;
   return { user: user!, host: host!.replace(/[[\]]/g, ""), port: Number(port), name: name! };
 }
@@ -53,7 +53,7 @@ export async function checkStoredSettings(
 ): Promise<StoredSettings> {
   const database = flags.database ?? deployment?.database;
   if (database === undefined)
-    return { looked: false, why: "no database is named by --database or the deployment" };
+    return { looked: false, why: "neither --database nor the deployment names a database" };
   const password = process.env[PASSWORD_VARIABLE];
   const credentials =
     flags.databaseOptionFile === undefined
@@ -67,7 +67,7 @@ export async function checkStoredSettings(
   const access: DatabaseAccess = { ...database, ...credentials, timeoutMs: flags.timeoutMs };
   const settings = deployment?.settings;
   if (settings === undefined)
-    return { looked: false, why: "the deployment does not say what they should be" };
+    return { looked: false, why: "the deployment has no application settings to compare with" };
   const items = storedItems(settings);
   const overrides = await readOverrides(access, [...items.keys()]);
   if (!overrides.looked) return overrides;

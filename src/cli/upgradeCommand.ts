@@ -28,17 +28,14 @@ interface UpgradeFlags extends Program {
 export function addUpgrade(program: Command, output: Output, done: (code: number) => void): void {
   withControl(program.command("upgrade"))
     .description("hand over from the running portico to the installed runtime")
-    .option(
-      "--node <FILE>",
-      "the Node.js binary to start (default: the path that the running one was started with)",
-    )
-    .option("--runtime <FILE>", "the portico to start (default: the path of the running one)")
+    .option("--node <FILE>", "the Node.js binary to start (default: the path of the running one)")
+    .option("--runtime <FILE>", "the portico.mjs to start (default: the path of the running one)")
     .addHelpText(
       "after",
       `
-The new portico is started alongside the old one and takes over its sockets. When it serves, the old one finishes its
-running requests, however long that takes, and ends. If the new one cannot serve, the reason is printed, the exit code
-is 1, and the old one keeps serving. No request is interrupted. The arguments of \`serve\` stay the same.
+The new portico starts alongside the old one and takes over its sockets. When the new one serves, the old one finishes
+its running requests, for up to \`timeouts.drainMs\`, and exits. If the new one cannot serve, the command prints the
+reason, the exit code is 1, and the old one keeps serving. The new portico gets the same arguments of \`serve\`.
 
 Examples:
   portico upgrade

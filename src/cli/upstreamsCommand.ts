@@ -12,32 +12,37 @@ interface Flags {
 
 export function addUpstreams(program: Command, output: Output, done: (code: number) => void): void {
   const upstreams = withControl(program.command("upstreams"))
-    .description("show the servers of each upstream of the running portico that has several")
+    .description("show the state of each server of the upstreams that have several servers")
     .addHelpText(
       "after",
       `
-A server is up, drained by command, down by its checks (\`health\`), or out: requests got no response from it, and the workers that saw this leave it out.
-Requests in progress are those of all workers, WebSockets and those of workers that drain among them.
+A server is up, drained (by \`portico upstreams drain\`), down (its health checks fail), or out: some workers got no
+response from it, and send it no requests for a while. IN PROGRESS counts the requests of all workers, including
+WebSockets and requests of draining workers.
 
 Examples:
   portico upstreams
-  portico upstreams drain web http://10.0.0.7:8000     give it no new request: before it is stopped
+  portico upstreams drain web http://10.0.0.7:8000     send it no new requests, before you stop it
   portico upstreams undrain web http://10.0.0.7:8000`,
     )
     .action(async (flags: Flags) => done(await list(flags, output)));
   const CHANGES = [
-    ["drain", "give a server no new request; those that it has go on, and sessions move to the others"],
-    ["undrain", "give a drained server requests again"],
+    [
+      "drain",
+      "send a server no new requests; its running requests continue, its sessions move to other servers",
+    ],
+    ["undrain", "send requests to a drained server again"],
   ] as const;
   for (const [command, description] of CHANGES) {
     withControl(upstreams.command(command))
       .argument("<NAME>", "name of the upstream")
-      .argument("<SERVER>", "URL of its server, as `portico upstreams` shows it")
+      .argument("<SERVER>", "URL of the server, as `portico upstreams` shows it")
       .description(description)
       .addHelpText(
         "after",
         `
-It is in force when the command ends, and stays over a reload and an upgrade, until it is undone or portico is stopped.
+The change is in force when the command ends. It persists over a reload and an upgrade, until the opposite command or a
+stop of portico ends it.
 
 Examples:
   portico upstreams ${command} web http://10.0.0.7:8000

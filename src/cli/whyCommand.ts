@@ -29,14 +29,14 @@ export function addWhy(program: Command, output: Output, done: (code: number) =>
     .description("explain a request, by its URL or its id: the rules that apply, and the outcome")
     .argument("<URL|ID>", "an http or https URL, or a request id of a log or an error page")
     .option("--config <FILE>", "the config (default: that of this host); - is standard input")
-    .option("--root <DIR>", "folder below which the default config is looked up")
+    .option("--root <DIR>", "directory to use as the host's /, for the default config")
     .option(
       "--log <FILE>",
-      "look for the id in this log; may be given several times (default: those of the config)",
+      "look for the id in this log; may be given several times (default: the logs of the config)",
       (file: string, before: readonly string[] = []) => [...before, file],
     )
     .option("--method <METHOD>", "method of the request, for a URL", "GET")
-    .option("--client <ADDRESS>", "address that a request for a URL comes from (default: 198.51.100.7)")
+    .option("--client <ADDRESS>", "client address of the request, for a URL (default: 198.51.100.7)")
     .option("--show-secrets", "show queries, and parts of paths that look like tokens")
     .option("--json", "print the outcome as JSON")
     .addHelpText("after", HELP)
@@ -45,11 +45,11 @@ export function addWhy(program: Command, output: Output, done: (code: number) =>
 
 const HELP = `
 With a URL, the command sends nothing and reads no log: it prints the result of \`resolve\`, and the rules that apply.
-With an id, it searches JSON access logs and error logs, also rotated logs, for the request, and prints its times, its
+With an id, it searches JSON access logs and error logs, including rotated logs, for the request, and prints its times, its
 failure and the fix. With \`requestId\` in the config every request has an id; without it, only requests with an error
 page of the config have one.
 
-Exit codes: 0 found; 1 not found, or something could not be read; 2 wrong usage.
+Exit codes: 0 found; 1 not found, or a file could not be read; 2 wrong usage.
 
 Examples:
   portico why https://files.example.org/sync/
@@ -66,7 +66,7 @@ async function why(about: string, flags: WhyFlags, output: Output): Promise<numb
   if (/^https?:\/\//i.test(about)) return whyUrl(about, { file, config: document.value }, flags, output);
   if (ID.test(about)) return whyId(about, { file, config: document.value }, flags, output);
   output.err(
-    "error: give a URL, as https://files.example.org/, or a request id, as a log or an error page shows it\n",
+    "error: give a URL such as https://files.example.org/, or a request id from a log or an error page\n",
   );
   return EXIT.usage;
 }
@@ -175,7 +175,10 @@ function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly St
   ];
   return now === then
     ? steps
-    : [...steps, { rule: "changed since", outcome: `then it was ${then}: the config was another one` }];
+    : [
+        ...steps,
+        { rule: "changed since", outcome: `the request took ${then}: the config was another one then` },
+      ];
 }
 
 /** What is known of how it failed. */
@@ -202,17 +205,20 @@ function timesOf({ access }: FoundRequest): readonly (readonly [what: string, ms
   const until = head ?? all;
   const rows: readonly (readonly [string, number | undefined])[] = [
     [
-      "until a connection to the upstream was at hand",
+      "before the request got a connection to the upstream",
       wait === undefined || until === undefined ? undefined : Math.max(0, until - wait),
     ],
-    ["to make that connection", connect],
+    ["to open this connection", connect],
     [
-      "until the upstream's response, or the failure",
+      "to get the upstream's response, or the failure",
       wait === undefined ? undefined : Math.max(0, wait - (connect ?? 0)),
     ],
-    ["until the head of the response was sent", head],
-    ["for its body", head === undefined || all === undefined ? undefined : Math.max(0, all - head)],
-    ["all together", all],
+    ["until the proxy sent the head of the response", head],
+    [
+      "to send the body of the response",
+      head === undefined || all === undefined ? undefined : Math.max(0, all - head),
+    ],
+    ["in total", all],
   ];
   return rows.filter((row): row is readonly [string, number] => row[1] !== undefined);
 }
@@ -272,7 +278,7 @@ function foundText(
     ...(upstream === undefined
       ? []
       : [
-          `upstream\n  ${upstream}, ${server === undefined ? "of which no server was asked" : `server ${server}`}\n`,
+          `upstream\n  ${upstream}, ${server === undefined ? "but no server got the request" : `server ${server}`}\n`,
         ]),
     ...(access === undefined
       ? []

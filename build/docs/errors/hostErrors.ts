@@ -405,7 +405,7 @@ export const HOST_ERRORS = {
     "control.not-notified",
     "A target of notifications did not take the test message. What happens from now on is kept for it, and tried again.",
     "phone",
-    "did not take the message: it answers 403",
+    "did not accept the message: it answers 403",
   ),
   ...seen(
     "acme.unknown-name",

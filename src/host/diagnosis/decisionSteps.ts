@@ -34,7 +34,8 @@ export function decisionSteps(
 ): { readonly steps: readonly Step[]; readonly match: RouteMatch | undefined } {
   const matcher = new RequestMatcher(config);
   const listener = matcher.listener(request.scheme, request.authority, request.listener);
-  if (listener === undefined) return { steps: [step("listener", "none takes it")], match: undefined };
+  if (listener === undefined)
+    return { steps: [step("listener", "no listener accepts this request")], match: undefined };
   const steps = [
     step("listener", `${listener.name} (${listener.protocol}, ${listener.address} port ${listener.port})`),
   ];
@@ -42,7 +43,7 @@ export function decisionSteps(
   if (match === undefined) {
     const server = matcher.defaultServer(listener).name;
     return {
-      steps: [...steps, step("host and path", `one of them is malformed: 400 from ${server}`)],
+      steps: [...steps, step("host and path", `the host or the path is malformed: 400 from ${server}`)],
       match,
     };
   }
@@ -55,7 +56,9 @@ export function decisionSteps(
       steps.push(
         step(
           "body",
-          `${isBodyTooLong(request.bodyBytes, max) ? "longer than" : "up to"} ${max} bytes are allowed`,
+          isBodyTooLong(request.bodyBytes, max)
+            ? `longer than the ${max} bytes that are allowed`
+            : `up to ${max} bytes are allowed`,
         ),
       );
   }
@@ -65,8 +68,8 @@ export function decisionSteps(
 const step = (rule: string, outcome: string): Step => ({ rule, outcome });
 
 function whyServer({ server, serverName, listener }: RouteMatch): string {
-  if (serverName === "") return `the default of ${listener.name}, for the client named no host`;
-  if (server.serverNames.includes(serverName)) return `it is named ${serverName}`;
+  if (serverName === "") return `the default server of ${listener.name}, because the client named no host`;
+  if (server.serverNames.includes(serverName)) return `its name ${serverName} matches`;
   const wildcard = server.serverNames.find(
     (name) =>
       name.startsWith("*.") &&
@@ -74,7 +77,7 @@ function whyServer({ server, serverName, listener }: RouteMatch): string {
       serverName.slice(serverName.indexOf(".")) === name.slice(1),
   );
   if (wildcard !== undefined) return `${wildcard} covers ${serverName}`;
-  return `the default of ${listener.name}, for no virtual server there is named ${serverName}`;
+  return `the default server of ${listener.name}, because no virtual server there is named ${serverName}`;
 }
 
 /** Routes that match, the one that is taken first, and how many do not. */
@@ -86,8 +89,10 @@ function routeSteps({ server, route, path }: RouteMatch): Step[] {
   const says = ({ name, path: at, match }: RouteConfig, outcome: string): Step =>
     step(`route ${name}`, `${match} ${at}: ${outcome}`);
   return [
-    ...(route === undefined ? [step("route", "none matches: 404")] : [says(route, "matches, and is taken")]),
-    ...matching.map((one) => says(one, "matches, but its path is shorter, or less exact")),
+    ...(route === undefined
+      ? [step("route", "none matches: 404")]
+      : [says(route, "matches, and handles the request")]),
+    ...matching.map((one) => says(one, "matches, but is less specific")),
     ...(others === 0 ? [] : [step("other routes", `${others} do${others === 1 ? "es" : ""} not match`)]),
   ];
 }
@@ -101,10 +106,10 @@ function actionText(decision: Decision, route: RouteConfig | undefined): string 
     case "redirect":
       return `${decision.status} to ${decision.location}`;
     case "respond":
-      return `${decision.status}, fixed`;
+      return `${decision.status}, a fixed response`;
     case "status":
-      return `the status, for ${decision.allow.join(" and ")}; 403 for all others`;
+      return `the status page, for ${decision.allow.join(" and ")}; 403 for all others`;
     case "error":
-      return `${decision.status} from Portico${route === undefined ? "" : `, by the rules of ${route.action.type}`}`;
+      return `${decision.status} from Portico${route === undefined ? "" : `, by the rules of the action ${route.action.type}`}`;
   }
 }
