@@ -15,19 +15,19 @@ interface TokenFacts {
  */
 export const ERROR_TOKENS = {
   dns_timeout: {
-    says: "no DNS server said within `connectTimeoutMs` which address the upstream's name has",
-    fix: "look at /etc/resolv.conf and its servers, or give the upstream's address in its `url`",
+    says: "no DNS server gave an address for the upstream's name within `connectTimeoutMs`",
+    fix: "check the DNS servers in /etc/resolv.conf, or give the upstream's address in its `url`",
   },
   dns_error: {
     says: "the upstream's name has no address",
-    fix: "correct the name in the upstream's `url`, or its DNS record: `getent ahosts NAME` has to know it",
+    fix: "correct the name in the upstream's `url`, or its DNS record; check it with `getent ahosts NAME`",
   },
   destination_not_found: {
     says: "no route of the virtual server matches the path",
-    fix: "add a route, or ask for another path; `portico resolve URL` shows what a request leads to",
+    fix: "add a route, or request another path; `portico resolve URL` shows the route of a URL",
   },
   destination_unavailable: {
-    says: "no server of the upstream may get requests: each is down or drained",
+    says: "every server of the upstream is down or drained",
     fix: "start the servers again, or end their drain; `portico upstreams` shows their states",
   },
   destination_ip_unroutable: {
@@ -39,80 +39,80 @@ export const ERROR_TOKENS = {
     fix: "start the service, or correct port or path in the upstream's `url`",
   },
   connection_terminated: {
-    says: "the upstream closed the connection before it answered",
-    fix: "look at the upstream's own log: it crashed, restarted, or closes connections that Portico keeps (`idleTimeoutMs`)",
+    says: "the upstream closed the connection before it responded",
+    fix: "look at the upstream's log: it crashed, restarted, or closes idle connections sooner than Portico (`idleTimeoutMs`)",
   },
   connection_timeout: {
     says: "no connection to the upstream was made within `connectTimeoutMs`",
-    fix: "look whether the upstream's host is up and its firewall lets this host in",
+    fix: "check that the upstream's host is up, and that its firewall accepts connections from this host",
   },
   connection_read_timeout: {
-    says: "the upstream stopped in the middle of its response for longer than `readTimeoutMs`",
-    fix: "look at the upstream's own log; give it a longer `readTimeoutMs` if such a pause is normal for it",
+    says: "the upstream paused in the middle of its response for longer than `readTimeoutMs`",
+    fix: "look at the upstream's log; if such a pause is normal for this upstream, raise `readTimeoutMs`",
   },
   connection_write_timeout: {
-    says: "the upstream took nothing of the request for longer than `sendTimeoutMs`",
-    fix: "look at the upstream: it hangs, or stores uploads slowly; then give it a longer `sendTimeoutMs`",
+    says: "the upstream read nothing of the request for longer than `sendTimeoutMs`",
+    fix: "check whether the upstream hangs; if it only stores uploads slowly, raise `sendTimeoutMs`",
   },
   connection_limit_reached: {
-    says: "all connections to the upstream that the request could have had were in use",
+    says: "no connection to the upstream was free, and the queue was full or the wait too long",
     fix: "find out what keeps the upstream busy, or raise its `connectionsMax`, `queuedRequestsMax` or `queueTimeoutMs`",
   },
   tls_protocol_error: {
-    says: "the upstream does not speak TLS that Portico speaks",
+    says: "the upstream does not speak TLS, or no TLS version or cipher that Portico supports",
     fix: "correct port or scheme of the upstream's `url`; the error log has OpenSSL's reason",
   },
   tls_certificate_error: {
-    says: "the upstream's certificate is not valid for it",
-    fix: "renew it, or set `tls.caFile` or `tls.serverName` of the upstream; the error log says which",
+    says: "the upstream's certificate has expired, is not trusted, or is for another name",
+    fix: "renew the certificate, or set `tls.caFile` or `tls.serverName` of the upstream; the error log has the reason",
   },
   tls_alert_received: {
     says: "the upstream refused the TLS handshake",
-    fix: "look at the error log for the alert; a client certificate is set by `tls.certificateFile`",
+    fix: "look at the error log for the alert; if the upstream demands a client certificate, set `tls.certificateFile`",
   },
   http_request_error: {
     says: "the request is malformed, too long, or was not sent in time",
-    fix: "correct the client; for long bodies raise `requestBodyBytesMax`, for slow ones `requestBodyTimeoutMs`",
+    fix: "correct the client; for long bodies raise `requestBodyBytesMax`, for slow bodies `requestBodyTimeoutMs`",
   },
   http_request_denied: {
-    says: "requests like this one are refused for now, by `portico maintenance` or `portico quiesce`",
-    fix: "`portico maintenance off` ends a maintenance; a quiesce ends with its command",
+    says: "`portico maintenance` or `portico quiesce` refuses such requests at present",
+    fix: "end a maintenance with `portico maintenance off`; a quiesce ends with its command",
   },
   http_response_incomplete: {
     says: "the upstream's response ended before it was complete",
-    fix: "look at the upstream's own log: it crashed, or announced another length than it sent",
+    fix: "look at the upstream's log: it crashed, or sent fewer bytes than its `Content-Length` says",
   },
   http_response_header_section_size: {
     says: "the head of the upstream's response is longer than `headBytesMax`",
-    fix: "raise `headBytesMax` of the upstream, or have it set fewer cookies",
+    fix: "raise `headBytesMax` of the upstream, or make the upstream set fewer cookies",
   },
   http_response_transfer_coding: {
-    says: "the upstream's response is framed in a way that cannot be read: a transfer coding, or broken chunks",
-    fix: "look at the error log for what is wrong, and correct the upstream",
+    says: "the upstream's response has a malformed chunked transfer coding",
+    fix: "look at the error log for the defect, and correct the upstream",
   },
   http_response_timeout: {
     says: "the upstream did not begin its response within `readTimeoutMs`",
-    fix: "look at the upstream: it hangs, or works for long; then give it a longer `readTimeoutMs`",
+    fix: "check whether the upstream hangs; if it only takes long, raise `readTimeoutMs`",
   },
   http_upgrade_failed: {
-    says: "the upstream answered a request for a WebSocket with neither a WebSocket nor an error",
-    fix: "look whether the upstream serves WebSockets at this path",
+    says: "the upstream answered a WebSocket request over HTTP/2 with a status of 2xx instead of 101",
+    fix: "check that the upstream serves WebSockets at this path",
   },
   http_protocol_error: {
-    says: "the upstream's response is no valid HTTP",
-    fix: "look at the error log for what is wrong with it, and correct the upstream",
+    says: "the upstream's response is not valid HTTP",
+    fix: "look at the error log for the defect, and correct the upstream",
   },
   proxy_internal_error: {
-    says: "Portico itself failed: an internal fault, a fault of a disk, or no descriptors or ports were left",
-    fix: "look at the error log, and report what it calls an internal fault",
+    says: "Portico itself failed: an internal fault, a disk error, or no file descriptors or ports left",
+    fix: "look at the error log, and report each line with `internal fault`",
   },
   proxy_configuration_error: {
     says: "this host does not let Portico connect to the upstream",
-    fix: "let the proxy's user connect: group and mode of the socket, or the rules of this host's firewall",
+    fix: "let the proxy's user connect: correct group and mode of the socket, or the rules of this host's firewall",
   },
   client_gone: {
-    says: "the client's connection, or its stream, ended before it had the whole response",
-    fix: "nothing, if people stop downloads or close pages; else compare the times of the client and of proxies before this one",
+    says: "the client closed the connection or reset the stream before it had the whole response",
+    fix: "nothing, if users stop downloads or close pages; else compare the timeouts of the client and of proxies in front of Portico",
   },
 } as const satisfies Readonly<Record<string, TokenFacts>>;
 

@@ -1,6 +1,6 @@
 /** Alerts on what a proxy counts, as rules of Prometheus. */
 
-/** What alerts are made from. */
+/** Input of the alert rules. */
 export interface AlertRulesInput {
   /**
    * Name of the scrape job in Prometheus: the label `job`.
@@ -8,17 +8,17 @@ export interface AlertRulesInput {
    */
   readonly job?: string;
   /**
-   * Share of responses of a route with a status of 5xx from which an alert fires, in percent from 0.1 to 100.
+   * Percentage of 5xx responses of a route above which an alert fires, from 0.1 to 100.
    * @default 5
    */
   readonly errorPercentMax?: number;
   /**
-   * From how many days before its end a certificate is an alert: from 1 to 365.
+   * Days before the expiry of a certificate at which an alert fires, from 1 to 365.
    * @default 14
    */
   readonly certificateDays?: number;
   /**
-   * What links to the documents begin with: `https://wiki.example.org/portico/docs/`.
+   * Start of the links to the documents: `https://wiki.example.org/portico/docs/`.
    * @default "cdktf-portico/docs/"
    */
   readonly documents?: string;
@@ -30,11 +30,11 @@ export interface Alert {
   readonly severity: "critical" | "warning";
   /** An expression of PromQL. */
   readonly when: string;
-  /** How long it holds before it fires. */
+  /** How long the expression holds before the alert fires. */
   readonly lasts: string;
   /** One line; labels as `{{ $labels.NAME }}`. */
   readonly summary: string;
-  /** What it means, and what to do. */
+  /** What the alert means, and what to do. */
   readonly description: string;
 }
 
@@ -59,9 +59,9 @@ function serviceAlerts({
       severity: "critical",
       when: `up{${of}} == 0 or absent(up{${of}})`,
       lasts: "2m",
-      summary: "Portico {{ $labels.instance }} is not there",
+      summary: "Portico {{ $labels.instance }} is not reachable",
       description:
-        "Prometheus gets no metrics. Fix: `systemctl status portico` on the host; see that the config has `metricsListener`, and that it is reached from here.",
+        "Prometheus gets no metrics. Fix: run `systemctl status portico` on the host; check that the config has `metricsListener`, and that Prometheus can connect to it.",
     },
     {
       name: "PorticoServerErrors",
@@ -73,9 +73,9 @@ function serviceAlerts({
         `and ${by} (increase(${requests}{${of}, http_response_status_code=~"5.."}[5m])) > 5`,
       lasts: "5m",
       summary:
-        '{{ $value | printf "%.1f" }} % of {{ $labels.server }}/{{ $labels.route }} fail on {{ $labels.instance }}',
+        '{{ $value | printf "%.1f" }} % of the responses of {{ $labels.server }}/{{ $labels.route }} on {{ $labels.instance }} are 5xx',
       description:
-        "Responses of 5xx. Fix: `portico doctor` names the cause; `portico upstreams` shows servers that are down; the error log has a line for each response that the proxy made.",
+        "Requests fail with 5xx. Fix: `portico doctor` names the cause; `portico upstreams` shows servers that are down; the error log has a line for each 5xx response of Portico itself.",
     },
     {
       name: "PorticoUpstreamDown",
@@ -85,7 +85,7 @@ function serviceAlerts({
       summary:
         "Server {{ $labels.upstream_server }} of upstream {{ $labels.upstream }} is down on {{ $labels.instance }}",
       description:
-        "It gets no requests. Fix: start it, or undrain it; `portico upstreams` says why it is taken for down.",
+        "The server gets no requests. Fix: start the server, or undrain it; `portico upstreams` shows the reason.",
     },
     {
       name: "PorticoCertificateEnds",
@@ -93,9 +93,9 @@ function serviceAlerts({
       when: `portico_certificate_not_after_timestamp_seconds{${of}} - time() < ${certificateDays} * 86400`,
       lasts: "1h",
       summary:
-        "The certificate {{ $labels.certificate }} of {{ $labels.instance }} ends in {{ $value | humanizeDuration }}",
+        "The certificate {{ $labels.certificate }} of {{ $labels.instance }} expires in {{ $value | humanizeDuration }}",
       description:
-        "It was not renewed in time. Fix: `portico certificates` has the last error; `portico certificates renew` asks the authority again; files are renewed by whatever made them.",
+        "The certificate was not renewed in time. Fix: `portico certificates` shows the last error; `portico certificates renew` asks the authority again. Portico does not renew certificates from files.",
     },
   ];
 }
@@ -109,9 +109,9 @@ function ownAlerts({ job = "portico" }: AlertRulesInput): Alert[] {
       severity: "critical",
       when: grown(`portico_worker_restarts_total{${of}}`, "10m", ">= 3"),
       lasts: "0m",
-      summary: "Workers of {{ $labels.instance }} end again and again",
+      summary: "Workers of {{ $labels.instance }} end repeatedly",
       description:
-        "Requests that such a worker had are lost. Fix: `journalctl -u portico` has how they ended; a lack of memory is in `memoryMax`.",
+        "The requests of these workers are lost. Fix: `journalctl -u portico` shows how the workers ended; if memory ran out, raise `memoryMax`.",
     },
     {
       name: "PorticoReloadRefused",
@@ -120,16 +120,16 @@ function ownAlerts({ job = "portico" }: AlertRulesInput): Alert[] {
       lasts: "0m",
       summary: "A reload of {{ $labels.instance }} was refused",
       description:
-        "The config of before stays in force. Fix: `portico check` shows every problem with its fix.",
+        "The previous config stays in force. Fix: `portico check` shows every problem with its fix.",
     },
     {
       name: "PorticoLogLinesLost",
       severity: "warning",
       when: grown(`portico_log_lines_lost_total{${of}}`, "10m", "> 0"),
       lasts: "0m",
-      summary: "{{ $labels.instance }} loses lines of its logs",
+      summary: "{{ $labels.instance }} loses log lines",
       description:
-        "They could not be written. Fix: make room on the disk of the logs, or read the stream that they go to.",
+        "Portico could not write the lines. Fix: free space on the disk of the logs, or check the program that reads the log stream.",
     },
   ];
 }

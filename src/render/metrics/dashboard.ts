@@ -1,14 +1,15 @@
 /** What a proxy counts, as a dashboard of Grafana. */
 
-/** What a dashboard is made from. */
+/** Input of a dashboard. */
 export interface DashboardInput {
   /**
-   * Its title.
+   * Title of the dashboard.
    * @default "Portico"
    */
   readonly title?: string;
   /**
-   * Its id in URLs of Grafana: up to 40 letters, digits, `-` and `_`. Importing one with the same id replaces it.
+   * Id of the dashboard in Grafana's URLs: up to 40 letters, digits, `-` and `_`. A later import with the same id replaces
+   * the dashboard.
    * @default "portico"
    */
   readonly uid?: string;
@@ -39,7 +40,7 @@ const QUANTILES = [0.5, 0.95, 0.99];
 const PANELS: readonly Panel[] = [
   {
     title: "Requests",
-    description: "Requests that ended, a second.",
+    description: "Completed requests per second.",
     unit: "reqps",
     width: 6,
     stat: true,
@@ -51,8 +52,8 @@ const PANELS: readonly Panel[] = [
     ],
   },
   {
-    title: "Failing",
-    description: "Share of responses with a status of 5xx.",
+    title: "5xx responses",
+    description: "Share of all responses.",
     unit: "percentunit",
     width: 6,
     stat: true,
@@ -68,7 +69,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "Transfers in flight",
-    description: "Requests whose responses are not over, tunnels among them.",
+    description: "Requests in progress, including tunnels.",
     unit: "short",
     width: 6,
     stat: true,
@@ -84,7 +85,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "Requests by status",
-    description: "499: the client left before there was a response.",
+    description: "499: the client disconnected before the response.",
     unit: "reqps",
     width: 12,
     queries: [
@@ -97,7 +98,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "Requests by route",
-    description: "Which virtual server and route answered.",
+    description: "By virtual server and route.",
     unit: "reqps",
     width: 12,
     queries: [
@@ -110,7 +111,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "Bytes of bodies",
-    description: "What clients sent, and what they got.",
+    description: "Bytes that clients sent and received.",
     unit: "Bps",
     width: 12,
     queries: [
@@ -124,7 +125,7 @@ const PANELS: readonly Panel[] = [
   {
     title: "Time to first byte",
     description:
-      "From the whole head of a request to the head of its response; it does not grow with the length of a download.",
+      "From the end of the request's head to the head of the response; a long download does not change it.",
     unit: "s",
     width: 12,
     queries: QUANTILES.map((quantile) => ({
@@ -133,8 +134,8 @@ const PANELS: readonly Panel[] = [
     })),
   },
   {
-    title: "Failures by name",
-    description: "As RFC 9209, 2.3 names them; client_gone where the client left.",
+    title: "Failures by error token",
+    description: "Tokens of RFC 9209, 2.3; client_gone if the client disconnected.",
     unit: "reqps",
     width: 12,
     queries: [
@@ -146,19 +147,19 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "Connections by protocol",
-    description: "Open connections, and those that come.",
+    description: "Open connections, and new connections per second.",
     unit: "short",
     width: 12,
     queries: [
       { expression: "sum by (protocol) (portico_connections_open{$of})", legend: "{{protocol}} open" },
       {
         expression: "sum by (protocol) (rate(portico_connections_total{$of}[$__rate_interval]))",
-        legend: "{{protocol}} new a second",
+        legend: "{{protocol}} new per second",
       },
     ],
   },
   {
-    title: "Servers of upstreams",
+    title: "Upstream servers",
     description: "1 if a server gets requests; 0 if it is down, drained or left out.",
     unit: "short",
     width: 12,
@@ -170,8 +171,8 @@ const PANELS: readonly Panel[] = [
     ],
   },
   {
-    title: "Failed attempts at servers",
-    description: "Another attempt may have gone well.",
+    title: "Failed attempts at upstream servers",
+    description: "Another attempt for the same request may have succeeded.",
     unit: "reqps",
     width: 12,
     queries: [
@@ -184,7 +185,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "Certificates",
-    description: "How long each is still valid.",
+    description: "Time until each certificate expires.",
     unit: "s",
     width: 12,
     queries: [
@@ -196,7 +197,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: "TLS handshakes",
-    description: "By version and group of the key exchange, and whether a session was resumed.",
+    description: "By TLS version, key exchange group, and whether the session was resumed.",
     unit: "ops",
     width: 12,
     queries: [
@@ -212,8 +213,8 @@ const PANELS: readonly Panel[] = [
     ],
   },
   {
-    title: "What went wrong",
-    description: "Workers that ended, log lines that were lost, reloads and upgrades that were refused.",
+    title: "Faults",
+    description: "Worker restarts, lost log lines, refused reloads and upgrades.",
     unit: "short",
     width: 12,
     queries: [
@@ -243,8 +244,8 @@ const PANELS: readonly Panel[] = [
     queries: [{ expression: "sum by (process) (portico_resident_memory_bytes{$of})", legend: "{{process}}" }],
   },
   {
-    title: "Delay of event loops",
-    description: "How late the clock of a worker is: as long as that, a request may wait.",
+    title: "Event loop delay",
+    description: "Delay of a timer in each worker: requests of the worker may wait as long.",
     unit: "s",
     width: 6,
     queries: [
@@ -266,8 +267,8 @@ const withLabels = (expression: string, job: string): string =>
   expression.replaceAll("$of", () => `job=${JSON.stringify(job)}, instance=~"$instance"`);
 
 /**
- * A dashboard for Grafana 10 or later, as JSON that it imports. The data source and the instances are chosen at the top of
- * it. The same input gives the same text, byte for byte.
+ * A dashboard for Grafana 10 or later, as JSON to import. Users choose the data source and the instances at the top of the
+ * dashboard. The same input gives the same text, byte for byte.
  *
  * @param input title, id, and the name of the scrape job; all have defaults
  */
@@ -279,7 +280,7 @@ export function renderDashboard({
   const dashboard = {
     uid,
     title,
-    description: "What Portico counts: docs/dashboards.md of the package.",
+    description: "Metrics of Portico: docs/dashboards.md of the package.",
     tags: ["portico"],
     schemaVersion: 39,
     editable: true,

@@ -29,8 +29,9 @@ export const FAMILIES = {
     name: "http_server_request_duration_seconds",
     type: "histogram",
     help:
-      "Requests and how long each took, from its whole head to the end of its response. Without a route where none " +
-      "matched; a status of 499 where the client left before there was a response.",
+      "Duration of requests, from the end of the request's head to the end of the response. A request " +
+      "that no route matches has no `route`; the status is 499 if the client disconnects before the " +
+      "response.",
     labels: [...ROUTE, "http_route", "url_scheme", "http_request_method", "http_response_status_code"],
     scale: 1_000,
     bounds: DURATIONS_MS,
@@ -38,7 +39,9 @@ export const FAMILIES = {
   firstByte: {
     name: "portico_time_to_first_byte_seconds",
     type: "histogram",
-    help: "How long the head of a response took, from the whole head of its request. A long download does not change it.",
+    help:
+      "Time from the end of the request's head to the head of the response. A long download does not " +
+      "change it.",
     labels: ROUTE,
     scale: 1_000,
     bounds: DURATIONS_MS,
@@ -46,95 +49,99 @@ export const FAMILIES = {
   failures: {
     name: "portico_request_failures_total",
     type: "counter",
-    help: "Requests that failed, by the name of the failure (RFC 9209, 2.3); `client_gone` where the client left.",
+    help: "Failed requests, by error token (RFC 9209, 2.3); `client_gone` if the client disconnected.",
     labels: [...ROUTE, "error_type"],
   },
   requestBytes: {
     name: "portico_request_body_bytes_total",
     type: "counter",
-    help: "Bytes of request bodies that arrived, and what clients sent through tunnels.",
+    help: "Bytes of request bodies that arrived, and bytes that clients sent through tunnels.",
     labels: ROUTE,
   },
   responseBytes: {
     name: "portico_response_body_bytes_total",
     type: "counter",
-    help: "Bytes of response bodies that were sent, as access logs have them.",
+    help: "Bytes of response bodies that were sent, as in access logs.",
     labels: ROUTE,
   },
   transfers: {
     name: "portico_transfers_in_flight",
     type: "gauge",
-    help: "Requests whose responses are not over, tunnels among them.",
+    help: "Requests in progress, including tunnels.",
     labels: ROUTE,
   },
   connections: {
     name: "portico_connections_total",
     type: "counter",
-    help: "Connections of clients that were accepted, by the protocol that they speak.",
+    help: "Accepted connections of clients, by protocol.",
     labels: ["listener", "protocol"],
   },
   connectionsOpen: {
     name: "portico_connections_open",
     type: "gauge",
-    help: "Open connections of clients, by the protocol that they speak.",
+    help: "Open connections of clients, by protocol.",
     labels: ["listener", "protocol"],
   },
   handshakes: {
     name: "portico_tls_handshakes_total",
     type: "counter",
-    help: "TLS handshakes with clients, by version, group of the key exchange, and whether a session was resumed.",
+    help:
+      "TLS handshakes with clients, by TLS version, key exchange group, and whether the session was " +
+      "resumed.",
     labels: ["listener", "tls_version", "tls_group", "resumed"],
   },
   handshakeFailures: {
     name: "portico_tls_handshake_failures_total",
     type: "counter",
-    help: "TLS handshakes with clients that failed; not those of clients that just went away.",
+    help: "Failed TLS handshakes with clients, except those in which the client only disconnected.",
     labels: ["listener"],
   },
   upstreamConnects: {
     name: "portico_upstream_connects_total",
     type: "counter",
-    help: "Connections to servers of upstreams that were established.",
+    help: "Established connections to upstream servers.",
     labels: SERVER,
   },
   upstreamFailures: {
     name: "portico_upstream_failures_total",
     type: "counter",
     help:
-      "Attempts to have a request answered that failed, by the name of the failure (RFC 9209, 2.3). Another attempt may " +
-      "have gone well.",
+      "Failed attempts to get a response from an upstream server, by error token (RFC 9209, 2.3). Another " +
+      "attempt may have succeeded.",
     labels: [...SERVER, "error_type"],
   },
   upstreamConnectionsOpen: {
     name: "portico_upstream_connections_open",
     type: "gauge",
-    help: "Open connections to servers of upstreams, idle ones among them.",
+    help: "Open connections to upstream servers, including idle connections.",
     labels: SERVER,
   },
   upstreamQueued: {
     name: "portico_upstream_requests_queued",
     type: "gauge",
-    help: "Requests that wait for a connection to a server of an upstream.",
+    help: "Requests that wait for a connection to an upstream server.",
     labels: SERVER,
   },
   upstreamOut: {
     name: "portico_upstream_server_left_out_workers",
     type: "gauge",
-    help: "Workers that leave a server out at the moment, because of what requests met there.",
+    help: "Workers that send a server no requests at the moment, because earlier requests to it failed.",
     labels: SERVER,
   },
   upstreamUp: {
     name: "portico_upstream_server_up",
     type: "gauge",
     help:
-      "1 if a server gets requests; 0 if its checks fail, it is drained, or a worker leaves it out. Of a name whose " +
-      "addresses are servers (`spread`), 1 if one of them does.",
+      "1 if a server gets requests; 0 if its health checks fail, it is drained, or a worker leaves it " +
+      "out. For a name with `spread`, 1 if at least one of its addresses gets requests.",
     labels: SERVER,
   },
   certificateEnd: {
     name: "portico_certificate_not_after_timestamp_seconds",
     type: "gauge",
-    help: "When a certificate ends, in seconds since 1970, by its first name and where it is from.",
+    help:
+      "Time at which a certificate expires, in seconds since 1970, by the certificate's first name and " +
+      "its source, a file or an authority.",
     labels: ["certificate", "from"],
   },
   reloads: {
@@ -146,25 +153,27 @@ export const FAMILIES = {
   upgrades: {
     name: "portico_upgrades_total",
     type: "counter",
-    help: "Upgrades to another process, by outcome.",
+    help: "Upgrades to a new master process, by outcome.",
     labels: ["outcome"],
   },
   workerRestarts: {
     name: "portico_worker_restarts_total",
     type: "counter",
-    help: "Workers that ended without being told to, and were replaced.",
+    help: "Workers that ended unexpectedly and were replaced.",
     labels: [],
   },
   logLinesLost: {
     name: "portico_log_lines_lost_total",
     type: "counter",
-    help: "Lines of logs that were dropped, because their file or stream was not written fast enough.",
+    help: "Log lines that were dropped because the file or stream did not accept them fast enough.",
     labels: [],
   },
   loopDelay: {
     name: "portico_event_loop_delay_seconds",
     type: "histogram",
-    help: "How late a worker's clock was, which ticks four times a second: as long as that, a request may have waited.",
+    help:
+      "Delay of a timer in each worker, which expires four times a second. Requests of the worker may " +
+      "have waited as long.",
     labels: [],
     scale: 1_000,
     bounds: DELAYS_MS,
@@ -172,7 +181,7 @@ export const FAMILIES = {
   processes: {
     name: "portico_processes",
     type: "gauge",
-    help: "Running processes: masters, and workers, those that drain among them.",
+    help: "Running processes: masters and workers, including draining workers.",
     labels: ["process"],
   },
   memory: {
@@ -184,7 +193,7 @@ export const FAMILIES = {
   build: {
     name: "portico_build_info",
     type: "gauge",
-    help: "1, with the versions of Portico and Node that run.",
+    help: "Always 1; the labels are the versions of Portico and Node.js that run.",
     labels: ["version", "node_version"],
   },
 } as const satisfies Readonly<Record<string, Family>>;
