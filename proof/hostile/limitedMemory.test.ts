@@ -13,7 +13,7 @@ import { eventually, settled } from "../../testkit/waiting.js";
 
 /**
  * The proxy in a control group of its own, with the limits that follow from its memory: more clients than it admits, all of
- * which do what costs most, and no worker is killed (docs/limits.md, "In little memory").
+ * which do what costs most, and no worker is killed (docs/limits.md, "Limited memory").
  */
 
 const MIB = 1024 * 1024;

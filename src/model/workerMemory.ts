@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { limits as fields } from "./limits.js";
 
-/** How much runs in a limited memory. Quantities are from measurements: docs/limits.md, "In little memory". */
+/** How much runs in a limited memory. Quantities are from measurements: docs/limits.md, "Limited memory". */
 
 export const MIB = 1024 * 1024;
 
