@@ -211,7 +211,7 @@ test("a chain that only trusted proxies may send ends here if it is a stranger's
 
 test("docs/load-balancers.md lists them all, each where it belongs", () => {
   const page = readFileSync(join(__dirname, "../../docs/load-balancers.md"), "utf8");
-  const [, section = ""] = page.split("### What a proxy may say");
+  const [, section = ""] = page.split("### Fields of trusted proxies");
   const rows = section
     .split("\n")
     .filter((line) => line.startsWith("| "))
