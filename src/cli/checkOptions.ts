@@ -130,7 +130,7 @@ for the state of each server, and connects to the servers that are up. It also w
 copies of the config and the deployment.
 
 --against compares the effects of two configs on clients; it ignores other names and another order. It reports requests
-that reach something new or something else, or may write more, and what the new config trusts or allows more. Each
+that reach something new or something else, or may write more, and clients that get more trust or higher limits. Each
 finding has an id, the place in FILE, and the old and new value. It reads no other file. Exit codes: 0 if FILE opens
 nothing, 1 if FILE opens or may open something, or is refused, 2 if OLD is refused.
 

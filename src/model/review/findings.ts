@@ -54,7 +54,7 @@ export const FINDINGS = {
     "the application gets request header fields that the proxy dropped or replaced before",
   ],
   "maintenance.allowed": ["warning", "the proxy serves more addresses during a maintenance"],
-  "limit.raised": ["warning", "a limit on what clients may use is higher than before"],
+  "limit.raised": ["warning", "a limit for clients is higher than before"],
   "field.removed": [
     "error",
     "the proxy removes, or no longer sets, a response header field that protects browsers",
