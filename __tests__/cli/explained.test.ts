@@ -63,7 +63,7 @@ test("a request that is proxied: the response, and every rule that decides", asy
   response        proxied to a server of web
                     http://10.0.0.8:80: gets 1 of 2 requests, in turns
                     http://10.0.0.9:80: gets 1 of 2 requests, in turns
-                    it writes: refused while a command runs under \`portico quiesce\`
+                    the request writes: \`portico quiesce\` refuses it while its command runs
                     POST /web HTTP/1.1
                     host: x.example.net
                     x-real-ip: 198.51.100.7
@@ -77,7 +77,7 @@ decided by
   listener          https (https, 192.0.2.1 port 443)
   virtual server    files: *.example.net covers x.example.net
   path              /web
-  route web         segment /: matches, and is taken
+  route web         segment /: matches, and handles the request
   other routes      5 do not match
   body              up to 1000 bytes are allowed
   action            proxied to upstream web, as /web

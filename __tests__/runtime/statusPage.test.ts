@@ -376,7 +376,7 @@ warning: The certificate of files.example.org was not renewed: the authority ref
   fix: Wait.
 warning: Every virtual server is in maintenance
 
-           NOW       LAST 15 MIN                                    MOST
+           NOW       LAST 15 MIN                                    PEAK
 requests   31.4/s    ············································█  8/s
 bytes in   8.4 MB/s  ············································█  40 B/s
 bytes out  2.1 MB/s  ············································█  5 B/s
