@@ -19,7 +19,7 @@ const value = (name: string, good: unknown, bad: string, at: string, allowed: st
 const SPLIT = "an absolute path of letters, digits and ./_-+@,=~%";
 
 const KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
-const URL = "http://HOST:PORT or https://HOST:PORT, with nothing after the port, or unix:/PATH";
+const URL = "http://HOST:PORT or https://HOST:PORT in lower case, with nothing after the port, or unix:/PATH";
 const PORT = "a whole number from 1 to 65535";
 const FILE = "an absolute path without `//`";
 const SITE = "proxy/VirtualServers/site";
@@ -85,7 +85,7 @@ export const LATE_VALUES: readonly LateValue[] = [
   value("urlHost", "10.0.0.7", "user@10.0.0.7", "proxy/Upstreams/web.url", URL),
   value("urlPort", "8000", "8000/app", "proxy/Upstreams/web.url", URL),
   value("timeout", 5000, "1.5", "proxy/Upstreams/other.readTimeoutMs", "a whole number from 1 to"),
-  value("routePath", "/web", "/web//x", `${SITE}/web.path`, "a path as routes see it"),
+  value("routePath", "/web", "/web//x", `${SITE}/web.path`, "a decoded path of visible ASCII"),
   value("strip", "raw", "all", `${SITE}/web.action.strip`, '"none", "raw", "nginx"'),
   value("directory", "/srv", "/srv/..", `${SITE}/files.action.directory`, FILE),
   value("fieldValue", 'a\tb; "c"', "café", `${GONE}.responseHeaders.set.X-Site`, "1 to 4096 characters"),
@@ -94,7 +94,7 @@ export const LATE_VALUES: readonly LateValue[] = [
     "X-Powered-By",
     "X-Powered-By:",
     `${GONE}.responseHeaders.remove[0]`,
-    "a field name: a token",
+    "a field name (a token)",
   ),
   value("status", 410, "600", `${GONE}.action.status`, "a whole number from 200 to 599"),
   value("line", "text/html", "text/html; x=é", `${GONE}.action.contentType`, "visible ASCII"),

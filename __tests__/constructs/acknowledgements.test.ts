@@ -82,7 +82,7 @@ describe("everyone is trusted", () => {
       });
     const problems = problemsOf(() => refuse(made().proxy.problems));
     const text = problems.map(formatProblem).join("\n");
-    expect(text).toContain(`${path}: has every address of a family`);
+    expect(text).toContain(`${path}: matches every IPv4 or IPv6 address`);
     expect(text).toContain("[config.everyone-trusted]");
     expect(text.replace(/: +\[/g, ": [")).toContain(found);
     expect(text).toContain("`trustEveryone: true`");

@@ -699,7 +699,7 @@ describe("composition", () => {
     expect(said[0]).toBe(
       "stack/files/Host.publicName: is not a domain name in lower case, without a port [host.bad-name]\n" +
         "    allowed:  a domain name in lower case, without a port\n" +
-        "    fix:      Give a domain name, or leave it out to use the IPv4 address.\n" +
+        "    fix:      Use a lower-case domain name, or leave the field out.\n" +
         "    see:      cdktf-portico/docs/errors.md#hostbad-name",
     );
     expect(said.map((text) => text.slice(0, text.indexOf(": ")))).toContain(

@@ -33,7 +33,7 @@ test("what is said is what a known value gets, as a template", () => {
     [
       "stack/part.field: is not $${good} [config.bad-text]",
       "    allowed:  a text",
-      "    fix:      Remove control characters.",
+      "    fix:      Use a text of the allowed form.",
       "    see:      cdktf-portico/docs/errors.md#configbad-text",
     ].join("\n"),
   ]);

@@ -109,7 +109,7 @@ describe("addConfigOverride", () => {
       "stack/proxy.virtualServers[1].serverNames[0] is also at stack/proxy/VirtualServers/site.serverNames[0]",
       "stack/proxy.virtualServers[0].routes[1].name is already the name of stack/proxy/VirtualServers/site/r",
       "stack/proxy.virtualServers[0].routes[1].path has the same path and match as stack/proxy/VirtualServers/site/r",
-      "stack/proxy.upstreams[0].url is this proxy's own listener http",
+      "stack/proxy.upstreams[0].url leads to listener http of this proxy",
     ]);
   });
 

@@ -163,7 +163,7 @@ describe("what is said", () => {
       "is out of range",
       String(received),
       `a whole number from ${from} to ${to}`,
-      "Give a value within the range named.",
+      "Use a value in the allowed range.",
     ];
     const autoscaling = { min: 0, max: 1001, cpuPercent: 101 };
     expect(said({ autoscaling, egressPorts: [0] })).toEqual([

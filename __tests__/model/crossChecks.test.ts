@@ -150,7 +150,7 @@ test("several servers of a listener may have the catch-all name, and one of them
       code: "config.duplicate-default-server",
       path: "virtualServers[1].default",
       received: "true",
-      allowed: "virtualServers[0] is its default server",
+      allowed: "one default server of each listener, which is virtualServers[0] here",
     },
   ]);
 });

@@ -92,10 +92,10 @@ test.each([
   ["", "is empty"],
   ["é".repeat(ERROR_PAGE_BYTES_MAX / 2) + "x", "has 32769 bytes"],
   [Buffer.from("Gr\u00f6\u00dfe", "latin1").toString("utf8"), "is not in UTF-8"],
-  ["<p>{{ status }}", "has a placeholder that does not exist"],
-  ["{{status}} {{constructor}}", "has a placeholder that does not exist"],
-  ["{{}}", "has a placeholder that does not exist"],
-  ["{{Status}}", "has a placeholder that does not exist"],
+  ["<p>{{ status }}", "contains an unknown placeholder"],
+  ["{{status}} {{constructor}}", "contains an unknown placeholder"],
+  ["{{}}", "contains an unknown placeholder"],
+  ["{{Status}}", "contains an unknown placeholder"],
   ["{{status}}".repeat(33), "has 33 placeholders"],
 ])("%j cannot be a page", (html, message) => {
   expect(errorPageFault(html)?.message).toBe(message);

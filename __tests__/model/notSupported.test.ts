@@ -141,11 +141,11 @@ test.each([
   ["a name of elsewhere that means something else there", { server: { servers: [] } }, /^Remove the field/],
   ["a check of servers where there are none", { route: { health_check: "x" } }, /^Remove the field/],
   ["a typing error", { upstream: { urll: "x" } }, /Did you mean `url`/],
-  ["a bad port", { upstream: { url: "http://app:99999" } }, /^Give `http:\/\/HOST:PORT`/],
+  ["a bad port", { upstream: { url: "http://app:99999" } }, /^Use `http:\/\/HOST:PORT`/],
   [
     "a bad port of a URL that ends in /",
     { upstream: { url: "http://app:99999/" } },
-    /^Give `http:\/\/HOST:PORT`/,
+    /^Use `http:\/\/HOST:PORT`/,
   ],
 ])("%s is not", (_, more, fix) => {
   expect(fixesOf(config(more))).toEqual([expect.stringMatching(fix)]);

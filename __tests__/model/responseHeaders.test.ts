@@ -71,7 +71,7 @@ describe("names that are the connection's, the framing's or one response's", () 
       "Content-MD5",
     ],
     ...["Set-Cookie", "Server", "Strict-Transport-Security"],
-  ])("%s can be removed, and not set", (name) => {
+  ])("%s can be removed, but not set", (name) => {
     expect(found({ responseHeaders: { set: { [name]: "1" } } })).toEqual([
       `config.reserved-response-field ${SERVER}.responseHeaders.set.${name}`,
     ]);
@@ -85,7 +85,7 @@ describe("names that are the connection's, the framing's or one response's", () 
         path: `${SERVER}.responseHeaders.set.strict-transport-security`,
         message: "cannot be set: strict-transport-security must not be sent over http (RFC 6797, 7.2)",
         received: '"strict-transport-security"',
-        allowed: "the field may be removed, and not set",
+        allowed: "the field may be removed, but not set",
         fix: "Use `hsts` of the virtual server.",
       },
     ]);

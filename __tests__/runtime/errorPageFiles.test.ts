@@ -43,7 +43,7 @@ test.each<readonly [string, () => void, RegExp]>([
   [
     "has a placeholder of its own",
     () => writeFileSync(at("page"), "{{error}}"),
-    /has a placeholder that does not exist \[config\.bad-error-page\]\n +received: "\{\{error\}\}"\n +allowed: +\{\{status\}\}, /,
+    /contains an unknown placeholder \[config\.bad-error-page\]\n +received: "\{\{error\}\}"\n +allowed: +\{\{status\}\}, /,
   ],
 ])("a file that %s keeps the config from being loaded", async (_what, make, expected) => {
   make();

@@ -140,12 +140,12 @@ test.each<[string, Partial<ListedCertificate>, string]>([
   [
     "was refused",
     { state: "waiting", nextAttempt: Date.UTC(2030, 0, 2, 3, 4, 5), lastError: REFUSED.lastError! },
-    "ca has not issued it: example.org: no connection. See what the authority says, in the message. | until then a temporary one serves; it is asked again at 2030-01-02 03:04 UTC, or by `portico certificates renew`",
+    "ca has not issued it: example.org: no connection. Resolve the authority's reason, which the message gives. | until then a temporary one serves; it is asked again at 2030-01-02 03:04 UTC, or by `portico certificates renew`",
   ],
   [
     "was refused for good",
     { state: "waiting", lastError: REFUSED.lastError! },
-    "ca has not issued it: example.org: no connection. See what the authority says, in the message. | until then a temporary one serves; it is asked again by `portico certificates renew`",
+    "ca has not issued it: example.org: no connection. Resolve the authority's reason, which the message gives. | until then a temporary one serves; it is asked again by `portico certificates renew`",
   ],
 ])("one that %s is reported", async (_what, more, row) => {
   says = [[listed({ names: ["example.org", "b.example"], ...more }), ISSUED]];

@@ -232,13 +232,13 @@ test("a service that does not start: the host is as it was before, with the word
     "failed: systemctl start portico.service: failed with status 1: Job failed.
 portico.service said:
   | no such thing [activation.command-failed]
-    fix:      See what the command said, in the message.
+    fix:      Resolve the command's error, which the message gives.
     see:      cdktf-portico/docs/errors.md#activationcommand-failed",
     "rolling back to what was there before",
   ],
   "notRestored": [],
   "reason": [
-    {"code":"activation.command-failed","path":"systemctl start portico.service","message":"failed with status 1: Job failed.\\nportico.service said:\\n  | no such thing","fix":"See what the command said, in the message."},
+    {"code":"activation.command-failed","path":"systemctl start portico.service","message":"failed with status 1: Job failed.\\nportico.service said:\\n  | no such thing","fix":"Resolve the command's error, which the message gives."},
   ],
 }
 `);
@@ -280,7 +280,7 @@ test("a later one goes back to the last good state", async () => {
     "  /etc/portico/deployment.json: content",
     "systemctl reload portico.service",
     "failed: systemctl reload portico.service: failed with status 1: cannot reload [activation.command-failed]
-    fix:      See what the command said, in the message.
+    fix:      Resolve the command's error, which the message gives.
     see:      cdktf-portico/docs/errors.md#activationcommand-failed",
     "rolling back to the last good state",
     "write files",
@@ -289,10 +289,10 @@ test("a later one goes back to the last good state", async () => {
     "systemctl reload portico.service",
   ],
   "notRestored": [
-    {"code":"activation.command-failed","path":"systemctl restart portico.service","message":"failed with status 3: ","fix":"See what the command said, in the message."},
+    {"code":"activation.command-failed","path":"systemctl restart portico.service","message":"failed with status 3: ","fix":"Resolve the command's error, which the message gives."},
   ],
   "reason": [
-    {"code":"activation.command-failed","path":"systemctl reload portico.service","message":"failed with status 1: cannot reload","fix":"See what the command said, in the message."},
+    {"code":"activation.command-failed","path":"systemctl reload portico.service","message":"failed with status 1: cannot reload","fix":"Resolve the command's error, which the message gives."},
   ],
 }
 `);
@@ -341,7 +341,7 @@ test("what goes wrong after the host serves does not undo it; what systemd does 
       code: "activation.command-failed",
       path: "systemctl disable portico.service",
       message: "failed with status 1: access denied",
-      fix: "See what the command said, in the message.",
+      fix: "Resolve the command's error, which the message gives.",
     },
   ]);
   expect(host.calls().filter((call) => call.startsWith("networkctl"))).toEqual([]);
@@ -555,7 +555,7 @@ describe("doctor's view of the host:", () => {
     const damaged = {
       at: state,
       what: "is not what this release of portico writes",
-      fix: "Remove the file named and activate again; what was on the host before is then no longer known.",
+      fix: "Remove the file and activate again. A destroy can then no longer restore what was on the host before the first activation.",
     };
     const cutOff = {
       at: journal,
@@ -658,13 +658,13 @@ describe("refused before anything is touched:", () => {
     "message": "does not cover 192.0.2.10",
     "path": "listeners[1].tls.certificate (/etc/portico/tls/cacert.pem)",
   },
-  {"code":"activation.bad-unit","path":"portico.service","message":"portico.service:3: Something odd","fix":"Fix the unit as systemd says."},
+  {"code":"activation.bad-unit","path":"portico.service","message":"portico.service:3: Something odd","fix":"Correct the unit; the message gives systemd's reason."},
 ]
 `);
     host.says("systemd-analyze", "no such program", 127);
     expect((await host.activate({ dryRun: true })).value.warnings.slice(1)).toMatchInlineSnapshot(`
 [
-  {"code":"activation.command-failed","path":"systemd-analyze","message":"is not installed here: the units were not verified","fix":"See what the command said, in the message."},
+  {"code":"activation.command-failed","path":"systemd-analyze","message":"is not installed here: the units were not verified","fix":"Resolve the command's error, which the message gives."},
 ]
 `);
     // Units that the host has from elsewhere are not asked about.
@@ -1085,7 +1085,7 @@ describe("what the host should answer", () => {
     host.deliver(files, { services: SERVICES, probe: { enabled: false, timeoutSeconds: 1 } });
     expect((await host.activate()).reason).toMatchInlineSnapshot(`
 [
-  {"code":"activation.command-failed","path":"portico.service","message":"does not run","fix":"See what the command said, in the message."},
+  {"code":"activation.command-failed","path":"portico.service","message":"does not run","fix":"Resolve the command's error, which the message gives."},
 ]
 `);
     host.write(
@@ -1095,7 +1095,7 @@ describe("what the host should answer", () => {
     host.deliver(files, { services: SERVICES, probe: { enabled: false, timeoutSeconds: 60 } });
     expect((await host.activate()).reason).toMatchInlineSnapshot(`
 [
-  {"code":"activation.interrupted","path":"","message":"interrupted by SIGTERM","fix":"Activate again."},
+  {"code":"activation.interrupted","path":"","message":"interrupted by SIGTERM","fix":"Run the activation again."},
 ]
 `);
   });
@@ -1324,7 +1324,7 @@ describe("the command line", () => {
     const { code, out, err } = await recorded("activate", "--incoming", INCOMING);
     const problem = (command: string, status: number): string =>
       `systemctl ${command} portico.service: failed with status ${status}:  [activation.command-failed]
-    fix:      See what the command said, in the message.
+    fix:      Resolve the command's error, which the message gives.
     see:      cdktf-portico/docs/errors.md#activationcommand-failed
 `;
     expect([code, err]).toEqual([

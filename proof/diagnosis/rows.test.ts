@@ -972,12 +972,12 @@ running: The proxy runs what is installed
   ? The running proxy cannot be queried.
 tls: The key is private, and the certificate covers the names and does not expire soon
   ? Key and certificate can only be seen on the host: run \`portico doctor\` there.
-  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Let only the owner read the file.
+  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Allow only the owner to read and write the file.
   the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Renew the certificate, then run \`systemctl reload portico\`.
   the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Correct the host's clock, or use a certificate that is valid now.
-  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Give a PEM certificate, the server's own first.
+  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Use certificates in PEM form, with the server's certificate first.
   the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Use a certificate with the name among its subject alternative names, or remove the name from the config.
-  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Remove the certificate, or put it before the one that has the name; the default certificate is the first.
+  the private key is exposed, or the certificate lacks a name or is not valid for long; fix: Remove the certificate, or list it before the other certificate; the first certificate of a listener is the default.
 logs: The logs can be written
   logs are not written to their files; fix: mend it
 space: The disks have free space

@@ -286,7 +286,7 @@ test("a changed file is taken without a reload, a bad one is refused, and the se
   await sleep(4_000);
   const label = `ticketKeys.file (${at("secret/tickets")})`;
   for (const [i, portico] of porticos.entries()) {
-    const refused = `${label} changed on disk and is refused, the secret in use stays: ${label}: has only 20 bytes [files.bad-ticket-secret]; Make a new secret: openssl rand -base64 48`;
+    const refused = `${label} changed on disk and is refused, the secret in use stays: ${label}: has only 20 bytes [files.bad-ticket-secret]; Write a new secret into the file: openssl rand -base64 48`;
     expect(portico.errors.split("\n")).toEqual([
       `portico: ${refused}`,
       `portico: ${label} changed on disk and is in use`,

@@ -34,7 +34,7 @@ export function errorPageFault(
   if (bytes > ERROR_PAGE_BYTES_MAX)
     return {
       message: `has ${bytes} bytes`,
-      allowed: `up to ${ERROR_PAGE_BYTES_MAX} bytes, images in it included`,
+      allowed: `up to ${ERROR_PAGE_BYTES_MAX} bytes, including embedded images`,
     };
   // What is read as UTF-8 has it where that went wrong.
   if (html.includes("\ufffd")) return { message: "is not in UTF-8", allowed: "UTF-8, without U+FFFD" };
@@ -42,9 +42,9 @@ export function errorPageFault(
   const unknown = names.find((name) => !PLACEHOLDERS.includes(name as Placeholder));
   const known = PLACEHOLDERS.map((name) => `{{${name}}}`).join(", ");
   if (unknown !== undefined)
-    return { message: "has a placeholder that does not exist", received: `{{${unknown}}}`, allowed: known };
+    return { message: "contains an unknown placeholder", received: `{{${unknown}}}`, allowed: known };
   if (names.length <= PLACEHOLDER_COUNT_MAX) return undefined;
-  return { message: `has ${names.length} placeholders`, allowed: `up to ${PLACEHOLDER_COUNT_MAX}` };
+  return { message: `has ${names.length} placeholders`, allowed: `up to ${PLACEHOLDER_COUNT_MAX} placeholders` };
 }
 
 /** Text and names of placeholders in turn: what `split` makes of an expression with a group. */

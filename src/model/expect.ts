@@ -13,7 +13,7 @@ export const EXPECTED_MAX = 500;
 const METHODS = ["HEAD", "GET", "OPTIONS"] as const;
 
 const requestPath = (description: string) =>
-  text("config.bad-redirect-path", "a path as URLs have it: `/` first, encoded, a query if need be, no `#`", {
+  text("config.bad-redirect-path", "a percent-encoded URL path that begins with `/`, with or without a query, without `#`", {
     pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$",
     lengthMax: 2048,
   }).describe(description);

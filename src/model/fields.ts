@@ -66,7 +66,7 @@ export const port = (description: string, example?: number) =>
   z.int().min(1).max(65535).meta(described(description, example));
 
 export const name = (description: string, example?: string) =>
-  text("config.bad-name", "a name: letters, digits, `-`, `_`, `.`, up to 64, first a letter or digit", {
+  text("config.bad-name", "a name of up to 64 letters, digits, `-`, `_` and `.` that begins with a letter or digit", {
     pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
   }).meta(described(description, example));
 
@@ -102,7 +102,7 @@ export const serverName = (description: string, example?: string) =>
 export const servedName = (description: string, example?: string) =>
   text(
     "config.bad-server-name",
-    "a lower-case host name, which may begin with `*.`, an IP address without brackets, or `_`",
+    "a lower-case host name (with `*.` in front for a wildcard), an IP address without brackets, or `_`",
     SERVED_NAME,
   ).meta(described(description, example));
 
@@ -116,7 +116,7 @@ const SOCKET_PATH_PATTERN = "/[A-Za-z0-9._@+,=/-]{1,106}";
 export const upstreamUrl = (description: string, example?: string) =>
   text(
     "config.bad-url",
-    "http://HOST:PORT or https://HOST:PORT, with nothing after the port, or unix:/PATH",
+    "http://HOST:PORT or https://HOST:PORT in lower case, with nothing after the port, or unix:/PATH",
     {
       pattern:
         `^(?:https?://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?/?` +
@@ -146,7 +146,7 @@ export const mailAddress = (description: string, example?: string) =>
 export const publicName = (description: string, example?: string) =>
   text(
     "acme.bad-name",
-    "a lower-case host name of letters, digits and `-`, which may begin with `*.`, or an IP address without brackets",
+    "a lower-case host name of letters, digits and `-` (with `*.` in front for a wildcard), or an IP address without brackets",
     {
       ...SERVED_NAME,
       never: `_|${LONG_LABEL_PATTERN}`,
@@ -172,7 +172,7 @@ export const filePath = (description: string, example?: string) =>
 export const routePath = (description: string, example?: string) =>
   text(
     "config.bad-route-path",
-    "a path as routes see it: `/` first, no empty, `.` or `..` segments, no `?`, `#`, `%`, space or control bytes",
+    "a decoded path of visible ASCII that begins with `/`, without `//`, `.` or `..` segments, `?`, `#` and `%`",
     { pattern: "^/[!-~]*$", never: "//|/\\.\\.?(?:/|$)|[?#%]" },
   ).meta(described(description, example));
 
@@ -181,7 +181,7 @@ const NOT_SETTABLE: readonly string[] = [...HOP_BY_HOP, "host", "expect"];
 const TOKEN = "^[!#$%&'*+.^`|~0-9A-Za-z-]+$";
 
 export const redirectPath = (description: string, example?: string) =>
-  text("config.bad-redirect-path", "a path as URLs have it: `/` first, encoded, a query if need be, no `#`", {
+  text("config.bad-redirect-path", "a percent-encoded URL path that begins with `/`, with or without a query, without `#`", {
     pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$",
     lengthMax: 2048,
   }).meta(described(description, example));
@@ -189,7 +189,7 @@ export const redirectPath = (description: string, example?: string) =>
 export const urlPath = (description: string, example?: string) =>
   text(
     "config.bad-rewrite",
-    "a path as URLs have it: `/` first, encoded, no query, no `//` or dot segments",
+    "a percent-encoded URL path that begins with `/`, without a query, `//` or dot segments",
     {
       pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*$",
       never: "//|/(?:\\.|%2[Ee]){1,2}(?:/|$)",
@@ -199,7 +199,7 @@ export const urlPath = (description: string, example?: string) =>
 
 export const headerName = text(
   "config.bad-header",
-  "a field name that is a token, and not Host or a field of the connection or the framing",
+  "a field name (a token) other than Host, Expect and the fields of the connection and the framing",
   // Names are keys, which Terraform cannot fill in.
   {
     pattern: TOKEN,
@@ -210,8 +210,8 @@ export const headerName = text(
 /** A field that a client's request may bring: names with any other byte do not get through. */
 export const requestFieldName = (description: string, example: string, refused: readonly string[] = []) => {
   const never = [...NOT_FORWARDED, ...refused].map(anyCase).join("|");
-  const others = [...refused, "a field that ends at a proxy"].join(" or ");
-  const allowed = `the name of a field that gets through: letters, digits and \`-\`, and not ${others}`;
+  const others = ["a hop-by-hop field", ...refused].join(", ");
+  const allowed = `the name of a field that the proxy forwards: letters, digits and \`-\`, and none of: ${others}`;
   return text("config.bad-header", allowed, { pattern: "^[0-9A-Za-z-]+$", never: `^(?:${never})$` }).meta(
     described(description, example),
   );
@@ -225,7 +225,7 @@ export const HEADER_VALUE: TextRule = { pattern: "^(?:[!-~](?:[\\t -~]*[!-~])?)?
 
 export const headerValue = text(
   "config.bad-header",
-  "visible ASCII, spaces and tabs, not at either end",
+  "visible ASCII, with spaces and tabs only between other characters",
   HEADER_VALUE,
 );
 
@@ -236,7 +236,7 @@ export const cookieName = (description: string, example?: string) =>
   }).meta(described(description, example));
 
 export const cipherString = (description: string, example?: string) =>
-  text("config.bad-cipher-string", "an OpenSSL cipher string", {
+  text("config.bad-cipher-string", "an OpenSSL cipher string: letters, digits and `!+@:=_-`", {
     pattern: "^[A-Za-z0-9!+@:=_-]+$",
   }).meta(described(description, example));
 

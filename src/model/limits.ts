@@ -53,7 +53,11 @@ export const limits = z
 /** How long a worker waits for clients. */
 export const timeouts = z
   .strictObject({
-    requestHeadMs: milliseconds(60_000, "Time from the first byte of a request head to its last; then 408."),
+    requestHeadMs: milliseconds(
+      60_000,
+      "Time from the first byte of a request head to its last. After that an HTTP/1.1 client gets 408, and an " +
+        "HTTP/2 connection ends with ENHANCE_YOUR_CALM.",
+    ),
     keepAliveMs: milliseconds(75_000, "How long an idle client connection is kept."),
     tlsHandshakeMs: milliseconds(60_000, "Time for a TLS handshake; then the connection is closed."),
     drainDelayMs: count(

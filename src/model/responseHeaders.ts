@@ -9,10 +9,10 @@ const NAME: TextRule = { pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", lengthMax: 64
 /** Printable, so that no value can end its line (RFC 9110, 5.5; RFC 9112, 5). */
 const VALUE: TextRule = { pattern: "^[!-~](?:[\\t -~]*[!-~])?$", lengthMax: 4096 };
 
-const fieldName = text("config.bad-header", "a field name: a token of up to 64 characters", NAME);
+const fieldName = text("config.bad-header", "a field name (a token) of up to 64 characters", NAME);
 const fieldValue = text(
   "config.bad-header",
-  "1 to 4096 characters of visible ASCII, spaces and tabs, the latter two not at either end",
+  "1 to 4096 characters of visible ASCII, with spaces and tabs only between other characters",
   VALUE,
 );
 
@@ -85,35 +85,35 @@ const never = (why: string, fix?: string): Reserved => ({ mayRemove: false, why,
 const removeOnly = (why: string, fix?: string): Reserved => ({ mayRemove: true, why, fix });
 
 const CONNECTION = never("belongs to the connection or the framing (RFC 9110, 7.6.1; RFC 9112, 6)");
-const VALIDATOR = removeOnly("identifies one state of one file (RFC 9110, 8.8)");
+const VALIDATOR = removeOnly("identifies one version of one resource (RFC 9110, 8.8)");
 const DIGEST = removeOnly("is the digest of one content (RFC 9530)");
 
 const RESERVED: ReadonlyMap<string, Reserved> = new Map([
   ...HOP_BY_HOP.map((name) => [name, CONNECTION] as const),
   ["date", never("is the time of the response (RFC 9110, 6.6.1)")],
-  ["age", never("is the time that a cache kept the response (RFC 9111, 5.1)")],
+  ["age", never("is the time that the response has spent in caches (RFC 9111, 5.1)")],
   [
     "content-type",
     never(
-      "says how to read the content, and has the boundary of multipart ranges (RFC 9110, 8.3 and 14.6)",
-      "Give an `Action.respond` its `contentType`; files get theirs from their names.",
+      "describes the content, and contains the boundary of multipart ranges (RFC 9110, 8.3 and 14.6)",
+      "Set `contentType` of `Action.respond`; the type of a file follows from its name.",
     ),
   ],
-  ["content-encoding", never("says how the content is encoded (RFC 9110, 8.4)")],
-  ["content-range", never("says which part of the content follows (RFC 9110, 14.4)")],
-  ["vary", never("says what caches have to compare (RFC 9110, 12.5.5)")],
-  ["location", never("belongs to one response (RFC 9110, 10.2.2)", "Use a redirect as the route's action.")],
-  ["allow", never("lists the methods of one resource (RFC 9110, 10.2.1)")],
-  ["www-authenticate", never("is the challenge of a 401 (RFC 9110, 11.6.1)")],
+  ["content-encoding", never("states how the content is encoded (RFC 9110, 8.4)")],
+  ["content-range", never("states which part of the content the response contains (RFC 9110, 14.4)")],
+  ["vary", never("lists the request fields that caches have to compare (RFC 9110, 12.5.5)")],
+  ["location", never("depends on the response (RFC 9110, 10.2.2)", "Use a redirect as the route's action.")],
+  ["allow", never("lists the methods that one resource supports (RFC 9110, 10.2.1)")],
+  ["www-authenticate", never("is the challenge of a 401 response (RFC 9110, 11.6.1)")],
   ["etag", VALIDATOR],
   ["last-modified", VALIDATOR],
-  ["content-location", removeOnly("names the resource of one content (RFC 9110, 8.7)")],
+  ["content-location", removeOnly("identifies the resource of one content (RFC 9110, 8.7)")],
   ["content-digest", DIGEST],
   ["repr-digest", DIGEST],
   ["digest", DIGEST],
   ["content-md5", DIGEST],
   ["set-cookie", removeOnly("would give every client the same cookie (RFC 6265, 4.1)")],
-  ["server", removeOnly("is the proxy's own", "Remove it, or set `versionTokens`.")],
+  ["server", removeOnly("is set by the proxy itself", "Use `remove` for the field, or set `versionTokens`.")],
   [
     "strict-transport-security",
     removeOnly("must not be sent over http (RFC 6797, 7.2)", "Use `hsts` of the virtual server."),

@@ -108,7 +108,7 @@ export const proxy: ActionKind<ProxyActionConfig> = {
           "is in `setHeaders` as well",
           {
             allowed: "each field once",
-            fix: "Give the field in one of the two.",
+            fix: "Set the field in only one of the two.",
           },
         ),
       );

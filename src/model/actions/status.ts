@@ -35,12 +35,8 @@ export const status: ActionKind<DeepReadonly<z.output<typeof statusFields>>> = {
   problems: ({ allow }, at) =>
     allow.flatMap((received, i) => {
       if (Number(plainRange(received).split("/")[1]) !== 0) return [];
-      const message = "has every address of a family: anybody could see who uses the front end";
-      const more = {
-        received,
-        allowed: "addresses and ranges of administrators",
-        fix: "Name the addresses of those who look after the front end.",
-      };
+      const message = "matches every IPv4 or IPv6 address: every client could see who uses the front end";
+      const more = { received, allowed: "addresses and ranges of administrators" };
       return [problem("config.everyone-allowed", `${at}.allow[${i}]`, message, more)];
     }),
 };

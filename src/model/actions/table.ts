@@ -10,8 +10,8 @@ import { status, statusFields } from "./status.js";
 import { staticFiles, staticFilesFields } from "./staticFiles.js";
 
 /**
- * The table of actions. One that is added here is reported by the compiler wherever it is missing: below, in
- * `runtime/actions/compileRoutes.ts`, which makes it serve, and in `testing/resolve.ts`.
+ * The table of actions. The compiler reports every place where an action that is added here is missing: below, in
+ * `runtime/actions/compileRoutes.ts`, which makes it serve, and in `model/resolution.ts`, for unit tests.
  */
 export const actionFields = z
   .discriminatedUnion("type", [proxyFields, staticFilesFields, redirectFields, respondFields, statusFields])

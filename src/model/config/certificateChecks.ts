@@ -43,7 +43,7 @@ function sourceProblems(source: Source, path: string): Problem[] {
   return files
     .filter((name) => source[name] !== undefined)
     .map((name) =>
-      problem("config.certificate-source", `${path}.${name}`, "is not allowed beside `acme`", {
+      problem("config.certificate-source", `${path}.${name}`, "cannot be combined with `acme`", {
         received: source[name],
       }),
     );
@@ -83,6 +83,7 @@ function acmeProblems(
         : [
             problem("config.duplicate-server-name", `${path}.names[${i}]`, "is listed twice", {
               received: name,
+              fix: "List each name of the certificate once.",
             }),
           ],
     ),
@@ -131,7 +132,7 @@ function proofProblems(
   if (dns?.type !== "rfc2136" || dns.alias !== undefined) return [];
   return inZone(challengeName(name), dns.zone)
     ? []
-    : [problem("acme.outside-zone", path, `is not in the zone ${dns.zone} of its DNS records`, { received })];
+    : [problem("acme.outside-zone", path, `needs a DNS record outside of the zone ${dns.zone}`, { received })];
 }
 
 const inZone = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`);
@@ -144,19 +145,19 @@ function dnsProblems({ challenge, dns }: CertificateAuthorityConfig, path: strin
       problem(
         "acme.dns-missing",
         `${path}.dns`,
-        "is missing: the challenge dns-01 needs a writer of its records",
+        "is missing, but the challenge dns-01 needs DNS records",
         {
-          allowed: "an object with `type`: rfc2136, program or acme-dns",
+          allowed: "an object whose `type` is rfc2136, program or acme-dns",
         },
       ),
     ];
   if (dns === undefined) return [];
   if (chosen !== "dns-01")
     return [
-      problem("acme.dns-missing", `${path}.challenge`, "is not dns-01, and `dns` is for no other", {
+      problem("acme.dns-missing", `${path}.challenge`, "is not dns-01, the only challenge that uses `dns`", {
         received: chosen,
         allowed: "dns-01",
-        fix: "Leave `challenge` out, or `dns`.",
+        fix: "Remove `challenge`, or remove `dns`.",
       }),
     ];
   if (dns.type !== "rfc2136" || dns.alias === undefined || inZone(dns.alias, dns.zone)) return [];
@@ -188,7 +189,7 @@ function authorityProblems(
         problem(
           "acme.terms-not-agreed",
           `${path}.agreeToTerms`,
-          "is not true: the authority issues nothing without it",
+          "is not true: without it, the authority issues no certificate",
           {
             received: false,
             allowed: "true",
@@ -201,15 +202,16 @@ function authorityProblems(
     holderAddress === undefined || !isWildcard(holderAddress)
       ? []
       : [
-          problem("config.bad-address", `${path}.holderAddress`, "is not an address that a host has", {
+          problem("config.bad-address", `${path}.holderAddress`, "is a wildcard address", {
             received: holderAddress,
-            allowed: "one address, which moves between the hosts",
+            allowed: "the virtual address of the two hosts",
+            fix: "Use the virtual address, which only one host has at a time.",
           }),
         ];
   const plain = config.listeners.some(({ protocol }) => protocol === "http");
   if (!isUsed || plain || challengeOf(config, authority) !== "http-01")
     return [...terms, ...holder, ...proofs];
-  const message = "needs an http listener, and there is none";
+  const message = "needs an http listener, but there is none";
   const challenge = problem("acme.no-http-listener", `${path}.challenge`, message, { received: "http-01" });
   return [...terms, ...holder, ...proofs, challenge];
 }

@@ -119,9 +119,9 @@ function listenerProblems(config: ProxyConfig): Problem[] {
   });
   if (listeners.every((l) => isIpv6(l.address))) {
     problems.push(
-      problem("config.ipv6-only", "listeners", "has only IPv6 addresses", {
+      problem("config.ipv6-only", "listeners", "have only IPv6 addresses", {
         received: listeners.map((l) => l.address),
-        allowed: "at least one IPv4 listener: IPv6-only hosts are not supported",
+        allowed: "at least one listener on an IPv4 address",
       }),
     );
   }
@@ -175,10 +175,10 @@ function serverNameProblems(config: ProxyConfig): Problem[] {
         problem(
           "config.duplicate-default-server",
           `${path}.default`,
-          `is a second default on ${listener.name}`,
+          `is a second default server of listener ${listener.name}`,
           {
             received: true,
-            allowed: `${defaults[0]!.path} is its default server`,
+            allowed: `one default server of each listener, which is ${defaults[0]!.path} here`,
           },
         ),
       ),
@@ -187,7 +187,7 @@ function serverNameProblems(config: ProxyConfig): Problem[] {
             problem(
               "config.no-default-server",
               `listeners[${l}]`,
-              `(${listener.name}) has no default server`,
+              `has no default server (listener ${listener.name})`,
               {
                 allowed: "one virtual server with `default: true` on each listener",
               },
@@ -222,7 +222,7 @@ function routeProblems(server: VirtualServerConfig, path: string): Problem[] {
           problem(
             "config.shadowed-route",
             `${path}.routes[${i}].path`,
-            `never matches: route ${by.name} takes all its requests`,
+            `never matches: route ${by.name} takes all requests for this path`,
             {
               received: `${route.match} ${route.path}`,
             },
@@ -263,7 +263,7 @@ export function proxyLoops(config: ProxyConfig, ownAddresses: readonly string[] 
       (isWildcard(address) && (isLoopback(host) || own.find(host) !== undefined));
     const listener = config.listeners.find((l) => l.port === port && leadsTo(l));
     if (listener === undefined) return [];
-    const message = `is this proxy's own listener ${listener.name}`;
+    const message = `leads to listener ${listener.name} of this proxy`;
     return [problem("config.proxy-loop", path, message, { received: url })];
   });
 }

@@ -49,7 +49,7 @@ function reservedProblems({ name, path, verb }: Named): Problem[] {
   if (reserved === undefined || (verb === "removed" && reserved.mayRemove)) return [];
   const { why, fix, mayRemove } = reserved;
   const allowed = mayRemove
-    ? "the field may be removed, and not set"
+    ? "the field may be removed, but not set"
     : "the field may be neither set nor removed";
   return [
     problem("config.reserved-response-field", path, `cannot be ${verb}: ${name} ${why}`, {
@@ -63,13 +63,13 @@ function reservedProblems({ name, path, verb }: Named): Problem[] {
 const twice = (path: string, message: string, received: string): Problem =>
   problem("config.duplicate-response-field", path, message, {
     received,
-    allowed: "each name once, in any case",
+    allowed: "each field name once, whatever its case",
   });
 
 function cacheControlTwice({ action, responseHeaders }: RouteConfig, at: string): Problem[] {
   if (action.type !== "staticFiles" || action.cacheControl === undefined) return [];
   const name = Object.keys(responseHeaders.set).find((one) => one.toLowerCase() === "cache-control");
-  return name === undefined ? [] : [twice(`${at}.${name}`, "is also the action's cacheControl", name)];
+  return name === undefined ? [] : [twice(`${at}.${name}`, "is also set by `cacheControl` of the action", name)];
 }
 
 function tooLong(server: VirtualServerConfig, route: RouteConfig | undefined, path: string): Problem[] {
@@ -80,8 +80,8 @@ function tooLong(server: VirtualServerConfig, route: RouteConfig | undefined, pa
   return [
     problem("config.out-of-range", path, `makes the head of every response ${bytes} bytes longer`, {
       received: bytes,
-      allowed: `at most ${SET_BYTES_MAX} bytes, the fields of the virtual server included`,
-      fix: "Set fewer or shorter fields: many clients take no longer head than 16 KiB.",
+      allowed: `at most ${SET_BYTES_MAX} bytes, including the fields of the virtual server`,
+      fix: "Set fewer or shorter fields: many clients accept no response head that is longer than 16 KiB.",
     }),
   ];
 }
@@ -101,7 +101,7 @@ function hstsProblems(config: ProxyConfig, server: VirtualServerConfig, at: stri
         "is never sent: no listener of the virtual server is https",
         {
           received: server.listeners,
-          allowed: "on virtual servers with an https listener",
+          allowed: "`hsts` on a virtual server with an https listener",
         },
       ),
     );
@@ -115,9 +115,9 @@ function hstsProblems(config: ProxyConfig, server: VirtualServerConfig, at: stri
     );
   if (hsts.preload && (!hsts.includeSubDomains || hsts.maxAge < PRELOAD_MAX_AGE_MIN)) {
     problems.push(
-      problem("config.hsts-preload", `${at}.hsts.preload`, "asks for less than browsers' list takes", {
+      problem("config.hsts-preload", `${at}.hsts.preload`, "does not meet the rules of the browsers' preload list", {
         received: hsts,
-        allowed: `with includeSubDomains and a maxAge of at least ${PRELOAD_MAX_AGE_MIN}`,
+        allowed: `\`includeSubDomains: true\` and a \`maxAge\` of at least ${PRELOAD_MAX_AGE_MIN}`,
       }),
     );
   }

@@ -17,7 +17,7 @@ export function trustProblems(config: ProxyConfig): Problem[] {
 function unsentFields({ trustedProxies, clientAddressField, virtualServers }: ProxyConfig): Problem[] {
   if (trustedProxies.length > 0) return [];
   const nobody = (path: string, received: unknown): Problem =>
-    problem("config.no-trusted-proxies", path, "is never believed: `trustedProxies` is empty", { received });
+    problem("config.no-trusted-proxies", path, "has no effect: `trustedProxies` is empty", { received });
   return [
     ...(clientAddressField.toLowerCase() === "x-forwarded-for"
       ? []
@@ -36,9 +36,9 @@ function unsentFields({ trustedProxies, clientAddressField, virtualServers }: Pr
 function idFieldProblems({ requestId }: ProxyConfig): Problem[] {
   if (requestId === undefined || requestFieldFate(requestId.field) === FieldFate.Pass) return [];
   return [
-    problem("config.bad-header", "requestId.field", "says who or where a client is, or is rewritten", {
+    problem("config.bad-header", "requestId.field", "is a field that the proxy drops or rewrites", {
       received: requestId.field,
-      allowed: "a field that passes as it is, such as X-Request-Id",
+      allowed: "a field that the proxy forwards unchanged, such as X-Request-Id",
     }),
   ];
 }
@@ -53,11 +53,11 @@ function announcedAndTrusted({ trustedProxies, listeners }: ProxyConfig): Proble
       proxyProtocol?.from.findIndex((range) => overlap(range, trusted)),
     );
     if (announced.some((at) => at === undefined || at === -1)) return [];
-    const message = `has addresses of listeners[0].proxyProtocol.from[${announced[0]}]`;
+    const message = `overlaps with listeners[0].proxyProtocol.from[${announced[0]}]`;
     return [
       problem("config.announced-and-trusted", `trustedProxies[${i}]`, message, {
         received: trusted,
-        allowed: "addresses that connect to some listener without a PROXY protocol header",
+        allowed: "addresses that connect to at least one listener without a PROXY protocol header",
       }),
     ];
   });
@@ -67,7 +67,7 @@ function announcedAndTrusted({ trustedProxies, listeners }: ProxyConfig): Proble
 function everyoneAllowed({ maintenance }: ProxyConfig): Problem[] {
   return maintenance.allow.flatMap((received, i) => {
     if (Number(plainRange(received).split("/")[1]) !== 0) return [];
-    const message = "has every address of a family: a maintenance would keep no client out";
+    const message = "matches every IPv4 or IPv6 address: a maintenance would keep no client out";
     const more = { received, allowed: "addresses and ranges of administrators" };
     return [problem("config.everyone-allowed", `maintenance.allow[${i}]`, message, more)];
   });

@@ -25,9 +25,9 @@ function urlProblems({ url, servers }: UpstreamConfig, at: string): Problem[] {
   if (url === undefined && servers === undefined)
     return [problem("config.missing-field", `${at}.url`, "is missing", { allowed })];
   if (url === undefined || servers === undefined) return [];
-  const fix = "Remove `url`, and name its server in `servers`.";
+  const fix = "Remove `url`, and list its server in `servers`.";
   return [
-    problem("config.bad-servers", `${at}.url`, "is given, and so is `servers`", {
+    problem("config.bad-servers", `${at}.url`, "is set together with `servers`", {
       received: url,
       allowed,
       fix,
@@ -41,7 +41,7 @@ function serverProblems(upstream: UpstreamConfig, at: string): Problem[] {
     problem("config.bad-servers", `${at}.${path}`, message, { received, allowed });
   const repeated = servers.flatMap(({ url }, i) => {
     const first = servers.findIndex((other) => other.url === url);
-    const message = `is already that of servers[${first}]`;
+    const message = `is already the URL of servers[${first}]`;
     return first === i ? [] : [bad(`servers[${i}].url`, message, url, "each server once")];
   });
   const only = servers.length > 0 && servers.every(({ backup }) => backup);
@@ -52,7 +52,7 @@ function serverProblems(upstream: UpstreamConfig, at: string): Problem[] {
           "servers",
           "are all backups",
           servers.map(({ url }) => url),
-          "one server that is no backup",
+          "at least one server without `backup`",
         ),
       ]
     : repeated;
@@ -61,9 +61,9 @@ function serverProblems(upstream: UpstreamConfig, at: string): Problem[] {
 function spreadProblems(upstream: UpstreamConfig, at: string): Problem[] {
   const urls = urlsOf(upstream).map(({ url }) => url);
   if (!upstream.spread || urls.length === 0 || urls.some(hasName)) return [];
-  const fix = "Remove `spread`, or give the host name whose addresses are the servers.";
+  const fix = "Remove `spread`, or use a URL with the host name whose addresses are those of the servers.";
   return [
-    problem("config.bad-servers", `${at}.spread`, "is given, and no server has a host name", {
+    problem("config.bad-servers", `${at}.spread`, "has no effect: no server has a host name", {
       received: urls[0],
       allowed: "http://NAME:PORT",
       fix,
@@ -75,8 +75,8 @@ function stickyProblems(upstream: UpstreamConfig, at: string): Problem[] {
   const { sticky } = upstream;
   if (sticky === undefined) return [];
   const given = Object.values(sticky).filter((cookie) => cookie !== undefined).length;
-  const allowed = "`applicationCookie` or `cookie`";
-  const fix = `Give ${allowed}, and not both.`;
+  const allowed = "either `applicationCookie` or `cookie`";
+  const fix = `Set ${allowed}.`;
   return [
     ...(given === 1
       ? []
@@ -103,10 +103,10 @@ function healthProblems(upstream: UpstreamConfig, at: string): Problem[] {
           problem(
             "config.bad-servers",
             `${at}.health.tcp`,
-            "asks for nothing, and a path or a status is given",
+            "sends no request, but `path` or `expect` is set",
             {
               received: true,
-              fix: "Remove `tcp`, or `path` and `expect`.",
+              fix: "Remove `tcp`, or remove `path` and `expect`.",
             },
           ),
         ]
@@ -117,10 +117,10 @@ function healthProblems(upstream: UpstreamConfig, at: string): Problem[] {
             problem(
               "config.bad-servers",
               `${at}.health.port`,
-              `is given, and servers[${i}] is a socket without one`,
+              `is set, but servers[${i}] is a Unix socket, which has no port`,
               {
                 received: health.port,
-                fix: "Remove `port`: the socket itself is asked then.",
+                fix: "Remove `port`: the check then connects to the socket.",
               },
             ),
           ]
@@ -141,8 +141,8 @@ function reuseProblems(upstream: UpstreamConfig, at: string): Problem[] {
     problem(
       "config.used-once",
       `${at}.${field}`,
-      "is given, and connections with `proxyProtocol` are not kept",
-      { received, allowed: "nothing" },
+      "has no effect: connections with `proxyProtocol` are not kept",
+      { received, allowed: `no \`${field}\` together with \`proxyProtocol\`` },
     ),
   );
 }
@@ -151,9 +151,10 @@ function reuseProblems(upstream: UpstreamConfig, at: string): Problem[] {
 function onlyForSeveral(upstream: UpstreamConfig, path: string): Problem[] {
   if (hasSeveral(upstream)) return [];
   const fix =
-    "Remove it, or give `servers` with two servers or more: a single one gets every request, whatever it answers.";
+    "Remove the field, or list two or more servers in `servers`: a single server gets every request.";
+  const allowed = "an upstream with several `servers`";
   return [
-    problem("config.bad-servers", path, "is given, and there is one server", { allowed: "nothing", fix }),
+    problem("config.bad-servers", path, "has no effect: the upstream has only one server", { allowed, fix }),
   ];
 }
 
@@ -165,10 +166,10 @@ function tlsProblems(upstream: UpstreamConfig, at: string): Problem[] {
   if (!plain.some((url) => upstreamScheme(url) === "https")) {
     const [{ at: where }] = urls as [(typeof urls)[number]];
     return [
-      problem("config.tls-unexpected", `${at}.${where}`, "is without TLS, and there is `tls`", {
+      problem("config.tls-unexpected", `${at}.${where}`, "is not an https URL, but `tls` is set", {
         received: plain[0],
         allowed: "https://HOST:PORT",
-        fix: "Give an `https` URL, or remove `tls`.",
+        fix: "Use an `https` URL, or remove `tls`.",
       }),
     ];
   }
@@ -180,15 +181,15 @@ function tlsProblems(upstream: UpstreamConfig, at: string): Problem[] {
       ? []
       : [
           problem("config.missing-field", `${at}.tls.${lacking[0]![0]}`, "is missing", {
-            allowed: "the path of a file: a client certificate is `certificateFile` and `privateKeyFile`",
+            allowed: "the path of a file: a client certificate needs `certificateFile` and `privateKeyFile`",
           }),
         ]),
     ...(verify || caFile === undefined
       ? []
       : [
-          problem("config.tls-unexpected", `${at}.tls.caFile`, "is not used with `verify: false`", {
+          problem("config.tls-unexpected", `${at}.tls.caFile`, "has no effect with `verify: false`", {
             received: caFile,
-            fix: "Remove `verify: false`: with `caFile` the upstream can prove who it is.",
+            fix: "Remove `verify: false`: the proxy then verifies the upstream by `caFile`.",
           }),
         ]),
   ];

@@ -45,6 +45,6 @@ async function readPage(file: string, label: string): Promise<{ text: string } |
   const found = await stat(file).catch(() => undefined);
   if (found === undefined || !found.isFile() || found.size <= ERROR_PAGE_BYTES_MAX)
     return readText(file, label);
-  const allowed = `up to ${ERROR_PAGE_BYTES_MAX} bytes, images in it included`;
+  const allowed = `up to ${ERROR_PAGE_BYTES_MAX} bytes, including embedded images`;
   return { problem: problem("config.bad-error-page", label, `has ${found.size} bytes`, { allowed }) };
 }
