@@ -206,8 +206,8 @@ test.each<[what: string, frontEnd: () => IConstruct, warns: string[]]>([
       return files;
     },
     [
-      "No route goes to this upstream",
-      "Seafile 11 have the path /seafhttp built in, but here the route web answers it",
+      "No route uses this upstream",
+      "Seafile 11 have the path /seafhttp built in, but the route web serves this path",
     ],
   ],
   [
@@ -224,7 +224,7 @@ test.each<[what: string, frontEnd: () => IConstruct, warns: string[]]>([
     [],
   ],
   ["the word that gives Seafile's path", () => worded("seaf"), []],
-  ["another word of Seafile", () => worded("seafile"), ["/seafhttp built in, but here no route answers it"]],
+  ["another word of Seafile", () => worded("seafile"), ["/seafhttp built in, but no route serves this path"]],
   ["no word of Seafile", () => worded("sync"), []],
 ])("%s: warnings", (_what, frontEnd, warns) => {
   const files = frontEnd();
@@ -351,9 +351,9 @@ test.each<[what: string, make: () => unknown, says: string]>([
   [
     "settings of the default application, asked of another one",
     () => frontEndOf(NEXTCLOUD).files.settings,
-    "stack/files.settings: does not exist for another application",
+    "stack/files.settings: exists only for the default application",
   ],
-  ["media of the default application", () => frontEndOf(NEXTCLOUD).files.media, "stack/files.media: does"],
+  ["media of the default application", () => frontEndOf(NEXTCLOUD).files.media, "stack/files.media: exists"],
   [
     "an upstream that the application does not have",
     () =>

@@ -127,10 +127,10 @@ test.each([
       {
         code: "tls.bad-policy",
         path: "stack/proxy/Listeners/https.tls.policy",
-        message: `excludes ${name} keys, and the certificate ${at(`${kind}.pem`)} has one`,
+        message: `excludes ${name} keys, but the certificate ${at(`${kind}.pem`)} has such a key`,
         fix:
-          "Use `TlsPolicy.mozillaIntermediate()`, in the config `mozilla-intermediate`, which takes ECDSA and RSA keys, or " +
-          "bring a certificate whose key the policy takes (certbot makes an RSA key with `--key-type rsa`).",
+          "Use `TlsPolicy.mozillaIntermediate()`, in the config `mozilla-intermediate`, which allows ECDSA and RSA keys, or " +
+          "use a certificate whose key the policy allows (certbot creates an RSA key with `--key-type rsa`).",
       },
     ]);
   }

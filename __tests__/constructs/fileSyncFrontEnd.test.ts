@@ -411,7 +411,7 @@ describe("response fields and HSTS", () => {
       });
     expect(() => add(frontEnd(), material)).not.toThrow();
     expect(() => add(frontEnd({ mode: Mode.tls({ material }) }), TlsMaterial.selfSigned())).toThrow(
-      /office\.hsts: is given with a self-signed certificate \[config\.hsts-self-signed\]/,
+      /office\.hsts: is set with a self-signed certificate \[config\.hsts-self-signed\]/,
     );
   });
 
@@ -463,14 +463,14 @@ describe("the address that is listened on", () => {
     const app = frontEnd({ host, mode: Mode.plain({ address: "10.0.0.11" }) });
     expect(app.portForwards).toEqual([{ protocol: "tcp", port: 80, toAddress: "10.0.0.11", toPort: 80 }]);
     expect(warnings(app)).toEqual([
-      "The proxy listens on 10.0.0.11 only, and the host's address, which clients are sent to, is 10.0.0.10.",
+      "The proxy listens on 10.0.0.11 only, but clients are sent to the host's address, which is 10.0.0.10.",
     ]);
     const shared = { ...host, virtualAddress: "10.0.0.11" };
     const told = (more: object) => warnings(frontEnd({ host: shared, mode: Mode.plain(more) }));
     expect(told({ address: "10.0.0.11", ipv6Address: "2001:DB8::0:10" })).toEqual([]);
     expect(told({ address: "10.0.0.10", ipv6Address: "2001:db8::11" })).toEqual([
-      "The proxy listens on 10.0.0.10 only, and the host's address, which clients are sent to, is 10.0.0.11.",
-      "The proxy listens on 2001:db8::11 only, and the host's ipv6Address, which clients are sent to, is 2001:db8::10.",
+      "The proxy listens on 10.0.0.10 only, but clients are sent to the host's address, which is 10.0.0.11.",
+      "The proxy listens on 2001:db8::11 only, but clients are sent to the host's ipv6Address, which is 2001:db8::10.",
     ]);
   });
 
@@ -1000,6 +1000,6 @@ test.each([
   ["!a", "."],
 ])("of the prefix %j the fix names the word, where there is one", (pathPrefix, end) => {
   expect(problemsOf(() => frontEnd({ pathPrefix }))).toMatchObject([
-    { path: "stack/files.pathPrefix", fix: `Give the word alone, without slashes${end}` },
+    { path: "stack/files.pathPrefix", fix: `Use the word alone, without slashes${end}` },
   ]);
 });

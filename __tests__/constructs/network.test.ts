@@ -171,7 +171,7 @@ describe("static network", () => {
     };
     const network = (address: string, length: number): string =>
       `cidrhost(join("/", [${address}, "${length}"]), 0)`;
-    const told = " stack/host.gateway: is outside the subnet [host.bad-network]";
+    const told = " stack/host.gateway: is outside the host's subnet [host.bad-network]";
     expect(checked({})).toEqual([
       `\${try((${network('"192.168.1.1"', 24)} == ${network("var.t", 24)}), true)}${told}`,
     ]);

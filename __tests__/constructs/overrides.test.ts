@@ -70,7 +70,7 @@ describe("addConfigOverride", () => {
         path: "stack/proxy.addConfigOverride",
         message: "does not lead to a field",
         received: JSON.stringify(path),
-        fix: "Name a field of the config as it is without the override.",
+        fix: "Use the path of a field that the config has without the override.",
       },
     ]);
   });
@@ -118,13 +118,13 @@ describe("addConfigOverride", () => {
     const paths = ["virtualServers[0].server", "virtualServers[0].serverNames[0]", "timeouts"];
     const values = [1, "A", { drainMs: 0 }];
     paths.forEach((path, i) => proxy.addConfigOverride(path, values[i]));
-    expect(proxy.problems.map(({ path, message }) => [path, /, by .*/.exec(message)?.[0]])).toEqual([
-      ["stack/proxy.timeouts.drainMs", ', by addConfigOverride("timeouts", …)'],
+    expect(proxy.problems.map(({ path, message }) => [path, / \(set by .*/.exec(message)?.[0]])).toEqual([
+      ["stack/proxy.timeouts.drainMs", ' (set by addConfigOverride("timeouts", …))'],
       [
         "stack/proxy/VirtualServers/site.serverNames[0]",
-        ', by addConfigOverride("virtualServers[0].serverNames[0]", …)',
+        ' (set by addConfigOverride("virtualServers[0].serverNames[0]", …))',
       ],
-      ["stack/proxy/VirtualServers/site.server", ', by addConfigOverride("virtualServers[0].server", …)'],
+      ["stack/proxy/VirtualServers/site.server", ' (set by addConfigOverride("virtualServers[0].server", …))'],
     ]);
   });
 
@@ -137,9 +137,9 @@ describe("addConfigOverride", () => {
           path: "stack/proxy.addConfigOverride",
           code: "config.unknown-field",
           ...(path.startsWith("listeners")
-            ? { fix: expect.stringMatching(/^Give it to the Listener:/) }
+            ? { fix: expect.stringMatching(/^Set the option of the Listener/) }
             : {}),
-          ...(path.startsWith("ticketKeys") ? { fix: expect.stringMatching(/^Give it as the proxy's/) } : {}),
+          ...(path.startsWith("ticketKeys") ? { fix: expect.stringMatching(/^Set `ticketKeys` of the proxy/) } : {}),
         },
       ]);
     },
@@ -164,18 +164,18 @@ test("an override may name items of lists by their names, and a problem says so"
   synthesize(stack);
   proxy.addConfigOverride("virtualServers[site].routes[s].sendTimeoutMs", 1);
   proxy.addConfigOverride("virtualServers[site].routes[r].action.status", 99);
-  expect(proxy.problems.map(({ code, path, message }) => [code, path, /, by .*/.exec(message)?.[0]])).toEqual(
+  expect(proxy.problems.map(({ code, path, message }) => [code, path, / \(set by .*/.exec(message)?.[0]])).toEqual(
     [
       [
         "config.out-of-range",
         "stack/proxy/VirtualServers/site/r.action.status",
-        ', by addConfigOverride("virtualServers[site].routes[r].action.status", …)',
+        ' (set by addConfigOverride("virtualServers[site].routes[r].action.status", …))',
       ],
       ["config.unknown-reference", "stack/proxy.addConfigOverride", undefined],
     ],
   );
   expect(problemsOf(() => proxy.addConfigOverride("listeners[http].port", 1))).toMatchObject([
-    { code: "config.unknown-field", fix: expect.stringMatching(/^Give it to the Listener:/) },
+    { code: "config.unknown-field", fix: expect.stringMatching(/^Set the option of the Listener/) },
   ]);
 });
 
@@ -264,7 +264,7 @@ describe("routes", () => {
     expect(files.proxy.problems).toEqual([]);
     synthesize(stack);
     expect(files.upstreams.fileServer.node.metadata.map(({ data }) => data as string)).toEqual([
-      expect.stringContaining("No route goes to this upstream"),
+      expect.stringContaining("No route uses this upstream"),
     ]);
   });
 
@@ -297,7 +297,7 @@ test.each<[string, string[], string]>([
       ...["listeners", "listeners[0]", "listeners[12].port", "listeners[0].address", "listeners[0].protocol"],
       ...["listeners[0].tls", "listeners[0].tls.key", "ticketKeys", "ticketKeys.file"],
     ],
-    "concerns more than the config",
+    "cannot be overridden: it affects more than the config",
   ],
   [
     "is not a path",

@@ -194,9 +194,9 @@ describe("parts without the front end", () => {
       {
         code: "config.duplicate-name",
         message: expect.stringMatching(
-          /^already has a self-signed material for .*, with files of the same names$/,
+          /^already has self-signed material for .*, with files of the same names$/,
         ),
-        fix: "Give the construct another id: the files of the material are named after it.",
+        fix: "Use another id for the construct: the names of the files contain the id.",
       },
     ]);
   });

@@ -246,9 +246,9 @@ describe("warnings for settings that work but are probably not intended", () => 
     });
     more.addRoute("all", { path: "/", action: Action.respond(204) });
     expect(warnings(stack)).toEqual([
-      expect.stringMatching(/^stack\/files\/Proxy\/Listeners\/more: HTTP\/2 is offered over TLS only/),
-      expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/idle: `verify: false` accepts any server/),
-      expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/idle: No route goes to this upstream/),
+      expect.stringMatching(/^stack\/files\/Proxy\/Listeners\/more: `http2` has no effect without TLS/),
+      expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/idle: `verify: false` accepts every server/),
+      expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/idle: No route uses this upstream/),
       expect.stringMatching(/^stack\/files\/Proxy\/VirtualServers\/empty: .*404/),
     ]);
     // Each once, however often the app is synthesized.
@@ -265,10 +265,10 @@ describe("warnings for settings that work but are probably not intended", () => 
     application.addRoute("office", { path: "/office", action: Action.proxy(upstreams.web, { setHeaders }) });
     expect(warnings(stack)).toEqual([
       expect.stringMatching(
-        /application\/mine: This route takes \/sync and everything below it from stack\/.*\/web, which/,
+        /application\/mine: This route takes the requests for \/sync and everything below it from stack\/.*\/web, which/,
       ),
       expect.stringMatching(
-        /application\/office: setHeaders has Authorization, and .*setHeadersFromCredential/,
+        /application\/office: `setHeaders` contains Authorization, but .*setHeadersFromCredential/,
       ),
     ]);
   });
@@ -284,7 +284,7 @@ describe("warnings for settings that work but are probably not intended", () => 
     const material = TlsMaterial.acme({ email, agreeToTerms: true });
     const host = { address: "192.0.2.10", publicName: "files.example.org" };
     frontEnd({ mode: Mode.tls({ material }), host }, "files", stack);
-    const expected = expect.stringMatching(/^stack\/files\/Proxy: The address .* is an example's/);
+    const expected = expect.stringMatching(/^stack\/files\/Proxy: The mail address .* is an example, /);
     expect(warnings(stack)).toEqual(isExample ? [expected] : []);
   });
 
@@ -302,7 +302,7 @@ describe("warnings for settings that work but are probably not intended", () => 
     server.addRoute("all", { path: "/", action: Action.respond(204) });
     frontEnd({ host: { address: "192.0.2.11" } }, "elsewhere", stack);
     expect(warnings(stack)).toEqual([
-      expect.stringMatching(/^stack\/firewall: The port 443 of stack\/.*\/https is not open: no client/),
+      expect.stringMatching(/^stack\/firewall: Port 443 of stack\/.*\/https is not open: no client/),
     ]);
   });
 
@@ -318,7 +318,7 @@ describe("warnings for settings that work but are probably not intended", () => 
     expect(warned(undefined, ["files.example.org"])).toEqual([]);
     expect(warned()).toEqual([
       expect.stringMatching(
-        /^stack\/files\/Proxy\/VirtualServers\/application: `hsts` has no effect here: browsers ignore/,
+        /^stack\/files\/Proxy\/VirtualServers\/application: `hsts` has no effect: all names .* browsers ignore/,
       ),
     ]);
   });
@@ -335,10 +335,10 @@ describe("warnings for settings that work but are probably not intended", () => 
     application.addRoute("braces", { path: "/pictures/{id}", action: Action.respond(204) });
     application.addRoute("colon", { path: "/a:b", action: Action.respond(204) });
     expect(warnings(stack)).toEqual([
-      expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/webdav: This upstream has the URL of web:/),
-      expect.stringMatching(/^stack\/files\/.*\/application\/glob: .* has a literal `\*`: paths are not/),
-      expect.stringMatching(/^stack\/files\/.*\/application\/named: .* has a literal `:`:/),
-      expect.stringMatching(/^stack\/files\/.*\/application\/braces: .* has a literal `\{`:/),
+      expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/webdav: This upstream has the same URL as web:/),
+      expect.stringMatching(/^stack\/files\/.*\/application\/glob: .* contains `\*`, which .*: paths are not/),
+      expect.stringMatching(/^stack\/files\/.*\/application\/named: .* contains `:`,/),
+      expect.stringMatching(/^stack\/files\/.*\/application\/braces: .* contains `\{`,/),
     ]);
   });
 

@@ -178,7 +178,7 @@ describe("what is said", () => {
   test("of a volume with no source, and with two", () => {
     const volume = { mountPath: "/a" };
     const nfs = { server: "b", path: "/c" };
-    const more = [undefined, "either `claimName` or `nfs`", "Give one of `claimName` and `nfs`."];
+    const more = [undefined, "either `claimName` or `nfs`", "Set either `claimName` or `nfs`."];
     expect(said({ volumes: [volume, { ...volume, claimName: "a", nfs }] })).toEqual([
       ["has no source", ...more],
       ["has two sources", ...more],

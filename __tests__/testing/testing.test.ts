@@ -170,7 +170,7 @@ describe("resolve in TLS mode", () => {
     const mapped = { url: "https://files.example.org:9443/sync/", listener: "https" };
     expect(resolve(tls, mapped).listener).toBe("https");
     expect(() => resolve(tls, mapped.url)).toThrow(
-      /^https:\/\/files\.example\.org:9443: comes in through no listener .*\n +allowed: +http \(http, port 80\), /,
+      /^https:\/\/files\.example\.org:9443: reaches no listener .*\n +allowed: +http \(http, port 80\), /,
     );
     expect(() => resolve(plain, "https://192.0.2.10/")).toThrow(
       /^https:\/\/192\.0\.2\.10: comes .*\n +allowed: +http \(http, port 80\)$/m,

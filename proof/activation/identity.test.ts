@@ -40,7 +40,7 @@ test("another deployment is refused, with whose the host is and what to do, and 
       {
         code: "activation.other-deployment",
         path: STATE,
-        message: "this host has the deployment of stack/files/Host, and this is another one",
+        message: "this host already has another deployment, that of stack/files/Host",
         received: '"other/files/Host"',
         fix: expect.stringMatching(/renamed or moved.*`takeOver: true`/),
       },

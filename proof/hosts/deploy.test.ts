@@ -228,7 +228,7 @@ run("a deployment over ssh", () => {
       expect([refused.code, refused.stdout]).toEqual([
         1,
         expect.stringMatching(
-          /this host has the deployment of portico\/files\/Host, and this is another one \[activation\.other-deployment\][^]*takeOver/,
+          /this host already has another deployment, that of portico\/files\/Host \[activation\.other-deployment\][^]*takeOver/,
         ),
       ]);
       expect(await deployed()).toBe(ours);

@@ -36,9 +36,9 @@ function run(body: string, env: NodeJS.ProcessEnv = {}) {
 }
 
 const IDLE =
-  "warning: portico/files/Proxy/Upstreams/idle: No route goes to this upstream: `Action.proxy(upstream)` in a route uses it.\n";
+  "warning: portico/files/Proxy/Upstreams/idle: No route uses this upstream: add a route with `Action.proxy(upstream)`, or remove the upstream.\n";
 const EMPTY =
-  "warning: portico/files/Proxy/VirtualServers/empty: This virtual server has no routes, so it answers 404 to everything.\n";
+  "warning: portico/files/Proxy/VirtualServers/empty: This virtual server has no routes: it responds to every request with 404.\n";
 const MISTAKES = `
 files.proxy.addUpstream("idle", { url: "http://10.0.0.1" });
 files.proxy.addVirtualServer("empty", { serverNames: ["e.example"], listeners: [files.listeners.http] });

@@ -65,7 +65,7 @@ run("values that only Terraform knows", () => {
 
   test("a gateway outside the subnet stops the plan", () => {
     expect(said).toContainEqual(
-      expect.stringContaining("portico/elsewhere.gateway: is outside the subnet [host.bad-network]"),
+      expect.stringContaining("portico/elsewhere.gateway: is outside the host's subnet [host.bad-network]"),
     );
   });
 

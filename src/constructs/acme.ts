@@ -193,7 +193,7 @@ export function warnOfExampleAddress(scope: IConstruct, { email }: AcmeOptions):
   if (!isKnown(email) || !EXAMPLE_ADDRESS.test(email)) return;
   warn(
     scope,
-    `The address ${email} is an example's, and authorities refuse it: give \`email\` one that you read.`,
+    `The mail address ${email} is an example, which authorities refuse: set \`email\` to an address that you read.`,
   );
 }
 

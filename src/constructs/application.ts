@@ -141,29 +141,36 @@ const COMPOSE: PropTable<ComposeOptions> = { directory: required(text) };
 
 function directoryProblems(method: string, { directory }: Partial<ComposeOptions>): Problem[] {
   if (directory === undefined || (isKnown(directory) && isFilePath(directory))) return [];
-  const fix = "Give the absolute path as a literal: settings files and routes are made from it.";
-  const more = { ...(isKnown(directory) ? { received: directory } : {}), allowed: "an absolute path", fix };
-  return [problem("config.bad-file-path", `${method}.directory`, "is not an absolute path", more)];
+  const allowed = "an absolute path";
+  if (isKnown(directory)) {
+    const more = { received: directory, allowed };
+    return [problem("config.bad-file-path", `${method}.directory`, "is not an absolute path", more)];
+  }
+  const fix = "Use a literal: settings files and routes are made from the path.";
+  const message = "is not known at synthesis";
+  return [problem("config.bad-file-path", `${method}.directory`, message, { allowed, fix })];
 }
 
 function seafileProblems(fit: Partial<SeafileOptions>): Problem[] {
   const { version, layout, prefix, components: { thumbnail } = {} } = fit;
   const problems = directoryProblems("Application.seafile", fit);
   if (prefix !== undefined && !(version === "11" && layout !== "containers")) {
-    const fix = "Leave `prefix` out: the web interface is at `/`.";
-    const more = { received: prefix, allowed: "a prefix of version 11 on a host", fix };
-    problems.push(
-      problem("config.bad-route-path", "Application.seafile.prefix", "is not possible here", more),
-    );
+    const fix = "Remove `prefix`: the web interface is at `/`.";
+    const allowed = '`prefix` with `version: "11"`, and not with `layout: "containers"`';
+    const message = "is not supported by this version and layout";
+    const more = { received: prefix, allowed, fix };
+    problems.push(problem("config.bad-route-path", "Application.seafile.prefix", message, more));
   } else if (prefix !== undefined && !/^\/[A-Za-z0-9][A-Za-z0-9_-]*$/.test(prefix)) {
-    const more = { received: prefix, allowed: "one segment of letters, digits, `-` and `_`: `/seafile`" };
-    problems.push(problem("config.bad-route-path", "Application.seafile.prefix", "is not such a path", more));
+    const allowed = "`/` and one segment of letters, digits, `-` and `_`, such as `/seafile`";
+    const message = "is not a path of one segment";
+    const more = { received: prefix, allowed };
+    problems.push(problem("config.bad-route-path", "Application.seafile.prefix", message, more));
   }
   if (thumbnail === true && (version === "11" || version === "12")) {
-    const fix = "Leave it out: the web interface makes thumbnails.";
-    const more = { received: true, allowed: "a thumbnail server of version 13 or later", fix };
+    const fix = "Remove `thumbnail`: in this version the web interface makes the thumbnails.";
+    const more = { received: true, allowed: '`thumbnail` with `version: "13"` or later', fix };
     const path = "Application.seafile.components.thumbnail";
-    problems.push(problem("config.unknown-field", path, "is newer than this version", more));
+    problems.push(problem("config.unknown-field", path, "is not available in this version", more));
   }
   return problems;
 }

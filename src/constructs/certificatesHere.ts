@@ -42,9 +42,9 @@ export function excludedKeyProblems(proxy: Checked): Problem[] {
       if (certificate === undefined || !brought.includes(certificate)) return [];
       const kind = KINDS[certificateHere(proxy, certificate)?.publicKey.asymmetricKeyType ?? ""];
       if (kind === undefined || takesKeyType(policy, kind.type)) return [];
-      const message = `excludes ${kind.name} keys, and the certificate ${certificate} has one`;
+      const message = `excludes ${kind.name} keys, but the certificate ${certificate} has such a key`;
       const received = typeof policy === "string" ? policy : policy.ciphers;
-      const more = { received, allowed: `a policy that takes ${kind.name} keys`, fix: EXCLUDED_KEY_FIX };
+      const more = { received, allowed: `a policy that allows ${kind.name} keys`, fix: EXCLUDED_KEY_FIX };
       return [problem("tls.bad-policy", `${node.path}.tls.policy`, message, more)];
     });
   });

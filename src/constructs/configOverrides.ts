@@ -17,15 +17,17 @@ const FOLLOWED = /^listeners(?:\[[\w.-]+\](?:\.(?:address|port|protocol|tls(?!\.
 export function overridePathProblems(at: string, path: string): Problem[] {
   if (!/^\w+(?:\.[\w$-]+|\[[\w.-]+\])*$/.test(path)) {
     const allowed =
-      "field names with dots, items of lists by name or index in brackets: virtualServers[application].routes[web].sendTimeoutMs";
-    return [problem("config.unknown-field", at, "is not the path of a field", { received: path, allowed })];
+      "names of fields joined by dots, with items of lists by name or index in brackets, such as `virtualServers[application].routes[web].sendTimeoutMs`";
+    const more = { received: path, allowed, fix: "Correct the path." };
+    return [problem("config.unknown-field", at, "is not the path of a field", more)];
   }
   const secret = FOLLOWED_SECRET.test(path);
   if (!secret && !FOLLOWED.test(path)) return [];
   const fix = secret
-    ? `Give it as the proxy's \`${path.split(".")[0]}\`: the service's credentials follow it.`
-    : "Give it to the Listener: sockets, credentials and the firewall follow it.";
-  return [problem("config.unknown-field", at, "concerns more than the config", { received: path, fix })];
+    ? `Set \`${path.split(".")[0]}\` of the proxy instead: the service's credentials are made from it.`
+    : "Set the option of the Listener instead: sockets, credentials and the firewall are made from it.";
+  const message = "cannot be overridden: it affects more than the config";
+  return [problem("config.unknown-field", at, message, { received: path, fix })];
 }
 
 /** The config with the overrides; an override whose path leads through a missing part is left out. */

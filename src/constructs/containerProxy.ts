@@ -56,8 +56,8 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
     const both = { path: required(text), content: required(text) };
     refuseOptions(at, { path, content }, both, (fit) => hostPathProblems({ path: fit.path }, at));
     if (this.contents.has(path) || path === CONTAINER_PATHS.config) {
-      const fix = "Give the file another path.";
-      refuse([problem("files.duplicate-path", at, "is already there", { received: path, fix })]);
+      const fix = "Use another path for the file.";
+      refuse([problem("files.duplicate-path", at, "is already a file of the proxy", { received: path, fix })]);
     }
     this.contents.set(path, content);
   }

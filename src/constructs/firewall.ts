@@ -198,7 +198,7 @@ function warnOfClosedListeners(firewall: Firewall, { host, ports, allowed = [] }
     for (const { node: at, port } of closed) {
       warn(
         firewall,
-        `The port ${port} of ${at.path} is not open: no client reaches it. Add it to \`ports\` or \`allowed\`.`,
+        `Port ${port} of ${at.path} is not open: no client can reach it. Add the port to \`ports\` or \`allowed\`.`,
       );
     }
   };

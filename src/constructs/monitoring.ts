@@ -80,10 +80,10 @@ function written(scope: Construct, file: string, content: string): TerraformReso
 function fileProblems(at: string, file: string | undefined): Problem[] {
   if (file === undefined || !isKnown(file)) return [];
   if (file !== "" && isFilePath(file.startsWith("/") ? file : `/${file}`) && !file.endsWith("/")) return [];
-  const allowed = "a path without `//`, `.` or `..` segments or control characters, that does not end in `/`";
-  return [
-    problem("config.bad-file-path", `${at}.file`, "is not the path of a file", { received: file, allowed }),
-  ];
+  const allowed =
+    "an absolute path, or a path relative to the project, without `//`, `.` or `..` segments and without `/` at the end";
+  const more = { received: file, allowed, fix: "Use the path of a file, such as `monitoring/portico.rules.yml`." };
+  return [problem("config.bad-file-path", `${at}.file`, "is not the path of a file", more)];
 }
 
 function rangeProblem(at: string, min: number, max: number, received: number | undefined): Problem[] {
@@ -95,7 +95,7 @@ function rangeProblem(at: string, min: number, max: number, received: number | u
 function uidProblem(at: string, received: string | undefined): Problem[] {
   if (received === undefined || !isKnown(received) || /^[A-Za-z0-9_-]{1,40}$/.test(received)) return [];
   const allowed = "up to 40 letters, digits, `-` and `_`";
-  return [problem("config.bad-name", at, "is no id of Grafana", { received, allowed })];
+  return [problem("config.bad-name", at, "is not the uid of a Grafana dashboard", { received, allowed })];
 }
 
 const ALERT_RULES_PROPS: PropTable<AlertRulesProps> = {

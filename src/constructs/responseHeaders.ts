@@ -74,6 +74,6 @@ export function selfSignedHstsProblems(
   materials: readonly (TlsMaterial | undefined)[],
 ): Problem[] {
   if (force || !materials.some((material) => material?.selfSigned === true)) return [];
-  const allowed = "with a certificate that browsers trust, or with `force: true`";
-  return [problem("config.hsts-self-signed", path, "is given with a self-signed certificate", { allowed })];
+  const allowed = "`hsts` with a certificate that browsers trust, or with `force: true`";
+  return [problem("config.hsts-self-signed", path, "is set with a self-signed certificate", { allowed })];
 }

@@ -87,7 +87,7 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
     return taken.map(({ node, port }) =>
       problem("config.port-conflict", `${node.path}.port`, "is the port of the host's SSH server", {
         received: port,
-        fix: "Choose another port, or set the host's `sshPort` (`false` if there is no SSH server).",
+        fix: "Choose another port, or correct the host's `sshPort` (`false` if there is no SSH server).",
       }),
     );
   }
@@ -100,7 +100,7 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
     return this.listeners.flatMap((listener) => {
       const other = taken.find((one) => one.clashesWith(listener));
       if (other === undefined) return [];
-      const fix = "Choose another port or address, or one proxy with both virtual servers.";
+      const fix = "Use another port or address, or one proxy with the virtual servers of both.";
       const message = `is taken by ${other.node.path} on the same host`;
       const more = { received: listener.port, fix };
       return [problem("config.port-conflict", `${listener.node.path}.port`, message, more)];

@@ -152,7 +152,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
           "does not lead to a field",
           {
             received: path,
-            fix: "Name a field of the config as it is without the override.",
+            fix: "Use the path of a field that the config has without the override.",
           },
         ),
       ),
@@ -166,7 +166,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
       return field === path || (field.startsWith(path) && /^[.[]/.test(field.slice(path.length)));
     });
     if (override === undefined) return p;
-    return { ...p, message: `${p.message}, by addConfigOverride(${JSON.stringify(override.path)}, …)` };
+    return { ...p, message: `${p.message} (set by addConfigOverride(${JSON.stringify(override.path)}, …))` };
   }
 
   /** @internal Checks of listeners, for what contains them besides the config. */

@@ -91,7 +91,7 @@ export class Route extends Construct {
     const { node } = this;
     if (node.scope?.node.tryFindChild(node.id) === this) return [];
     const fix = "Replace the action before the route is removed, or add a new route.";
-    const more = { allowed: "a route that is still there", fix };
+    const more = { allowed: "a route that has not been removed", fix };
     return [
       problem("config.unknown-reference", `${node.path}.replaceAction`, "is called after `remove()`", more),
     ];

@@ -63,13 +63,13 @@ export function selfSignedProblems(options: SelfSignedOptions): Problem[] {
     if (!isKnown(value)) {
       const more = {
         allowed: `${from} to ${to} days`,
-        fix: "Give a literal: the certificate's times follow from it.",
+        fix: "Use a literal: the dates of the certificate are computed from it.",
       };
       return [problem("config.wrong-type", at(name), "is not known at synthesis", more)];
     }
     if (Number.isInteger(value) && value >= from && value <= to) return [];
     const fix =
-      name === "renewalDays" ? "Renew later, or let the certificate be valid for longer." : undefined;
+      name === "renewalDays" ? "Reduce `renewalDays`, or increase `validityDays`." : undefined;
     const more = { received: value, allowed: `${from} to ${to} days`, ...(fix && { fix }) };
     return [problem("config.out-of-range", at(name), "is out of range", more)];
   };
@@ -79,7 +79,7 @@ export function selfSignedProblems(options: SelfSignedOptions): Problem[] {
   const names = dnsNames.flatMap((name, i) => {
     if (!isKnown(name) || accepting(DNS_NAME)(name)) return [];
     const { allowed } = DNS_NAME;
-    const fix = "Give a domain name; addresses of the host and of virtual servers are covered anyway.";
+    const fix = "Use a domain name. The certificate covers the addresses of the host and of virtual servers in any case.";
     return [
       problem("config.bad-server-name", at(`dnsNames[${i}]`), "is not a domain name", {
         received: name,

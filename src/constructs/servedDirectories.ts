@@ -37,8 +37,8 @@ export function privateDirectoryProblems(served: readonly Served[], files: reado
     const inside = [...files.filter(isKnown), ...PRIVATE].find((path) => isWithin(path, directory));
     const around = PRIVATE.find((path) => isWithin(directory, path));
     if (inside === undefined && around === undefined) return [];
-    const message = inside === undefined ? `is below ${around}` : `has ${inside} in it`;
-    const more = { received: directory, allowed: "a directory with nothing but what everyone may read" };
+    const message = inside === undefined ? `is inside ${around}, which is private` : `contains ${inside}, which is private`;
+    const more = { received: directory, allowed: "a directory of files that every client may read" };
     return [problem("config.private-directory", `${route.node.path}.action`, message, more)];
   });
 }
@@ -62,8 +62,8 @@ export function unreachable(proxy: HostedProxy, logs: readonly string[]): Proble
     ...outside.map((received) =>
       problem("unit.no-access", proxy.node.path, "has a log file that is not in its log directory", {
         received,
-        allowed: `files in ${logDirectory}, and in no directory below it`,
-        fix: "Give a path in the log directory, or another log directory as `paths.logDirectory`.",
+        allowed: `a file in ${logDirectory}, but not in a directory below it`,
+        fix: "Use a path in the log directory, or set another log directory as `paths.logDirectory`.",
       }),
     ),
     ...hiddenDirectoryProblems(servedBy(proxy.virtualServers.flatMap(({ routes }) => routes))),
@@ -77,7 +77,7 @@ function hiddenPageProblems(servers: readonly VirtualServer[]): Problem[] {
     errorPageFiles.flatMap(([at, received]) => {
       const hidden = isKnown(received) ? HIDDEN.find((path) => isWithin(received, path)) : undefined;
       if (hidden === undefined) return [];
-      const message = `is below ${hidden}, which the service does not see`;
+      const message = `is below ${hidden}, which is hidden from the service`;
       const more = { received, allowed: "a file elsewhere, such as /etc/portico/pages/down.html" };
       return [problem("unit.no-access", at, message, more)];
     }),
@@ -91,7 +91,7 @@ function hiddenSocketProblems(upstreams: HostedProxy["upstreams"]): Problem[] {
     const leads = upstreamAddress(url);
     const hidden = "path" in leads ? HIDDEN.find((path) => isWithin(leads.path, path)) : undefined;
     if (hidden === undefined) return [];
-    const message = `is below ${hidden}, which the service does not see`;
+    const message = `is below ${hidden}, which is hidden from the service`;
     const more = { received: url, allowed: "a socket elsewhere, such as unix:/run/app/web.sock" };
     return [problem("unit.no-access", `${node.path}.url`, message, more)];
   });

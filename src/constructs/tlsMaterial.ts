@@ -238,8 +238,8 @@ class SelfSignedMaterial extends TlsMaterial {
     const first = scope.node.tryFindChild("Tls") === undefined;
     const suffix = first ? "" : `-${context.user}`;
     if (scope.node.tryFindChild(`Tls${suffix}`) !== undefined) {
-      const fix = "Give the construct another id: the files of the material are named after it.";
-      const message = `already has a self-signed material for ${context.user}, with files of the same names`;
+      const fix = "Use another id for the construct: the names of the files contain the id.";
+      const message = `already has self-signed material for ${context.user}, with files of the same names`;
       refuse([problem("config.duplicate-name", scope.node.path, message, { fix })]);
     }
     const tls = new SelfSignedTls(scope, `Tls${suffix}`, { ...context, host }, this.options, suffix);
@@ -295,9 +295,9 @@ class AcmeMaterial extends TlsMaterial {
 }
 
 const noHost = ({ node }: Construct): Problem =>
-  problem("container.no-host", node.path, "has a self-signed material, and no host to put it on", {
-    allowed: "a certificate that containers find as files",
-    fix: "Bring a Secret, by cert-manager or `kubectl create secret tls`: `TlsMaterial.fromSecret()`.",
+  problem("container.no-host", node.path, "has self-signed material, but a container has no host to store it on", {
+    allowed: "a certificate from a Secret, or from files on a volume",
+    fix: "Create a Secret with cert-manager or `kubectl create secret tls`, and use `TlsMaterial.fromSecret()`.",
   });
 
 const TLS_FILE_PATHS: PropTable<TlsFilePaths> = {

@@ -17,11 +17,11 @@ export function policyWordProblems({
   const words = isKnown(ciphers) ? ciphers.split(/[:, ]/).filter((word) => /^\w/.test(word)) : [];
   const unknown = words.filter((word) => !knowsCipher(word));
   return [
-    ...unknown.map((received) => unknownWord(`${at}.ciphers`, "a cipher", received, getCiphers())),
+    ...unknown.map((received) => unknownWord(`${at}.ciphers`, "contains no cipher", received, getCiphers())),
     ...curves.flatMap((curve, i) =>
       !isKnown(curve) || knows({ ecdhCurve: curve }) || LATER.test(curve)
         ? []
-        : [unknownWord(`${at}.curves[${i}]`, "a key exchange group", curve, GROUPS)],
+        : [unknownWord(`${at}.curves[${i}]`, "is not a key exchange group", curve, GROUPS)],
     ),
   ];
 }
@@ -30,8 +30,8 @@ function unknownWord(path: string, kind: string, received: string, known: readon
   const near = nearest(received, known);
   const name = known === GROUPS ? near : near?.toUpperCase();
   const fix = name === undefined ? {} : { fix: `Did you mean \`${name}\`?` };
-  const allowed = known === GROUPS ? GROUPS.join(", ") : "names of `openssl ciphers`";
-  return problem("tls.bad-policy", path, `has ${kind} that OpenSSL does not know`, {
+  const allowed = known === GROUPS ? GROUPS.join(", ") : "names that `openssl ciphers` lists";
+  return problem("tls.bad-policy", path, `${kind} that OpenSSL knows`, {
     received,
     allowed,
     ...fix,

@@ -74,8 +74,8 @@ export function withChanges(props: UpstreamProps, changes: Partial<UpstreamProps
 }
 
 const UNVERIFIED =
-  "`verify: false` accepts any server that answers for the upstream, and that server can read and change everything: " +
-  "give the root certificate, or the certificate itself if it signed itself, as `caFile`.";
+  "`verify: false` accepts every server that answers for the upstream, and that server can read and change everything: " +
+  "set `caFile` to the root certificate, or to the certificate itself if it is self-signed, and remove `verify: false`.";
 
 /** TLS to an upstream at an `https` URL: versions 1.2 and 1.3, HTTP/1.1. */
 export interface UpstreamTls {

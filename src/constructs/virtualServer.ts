@@ -223,11 +223,11 @@ export interface VirtualServerProps {
 function unusedTls(path: string, { tls, listeners }: Partial<VirtualServerProps>): Problem[] {
   if (tls === undefined || listeners === undefined || listeners.some(({ protocol }) => protocol === "https"))
     return [];
-  const fix = "Name an https listener among its `listeners`, or remove `tls`.";
+  const fix = "Add an https listener to `listeners`, or remove `tls`.";
   return [
-    problem("config.tls-unexpected", `${path}.tls`, "is given, and no listener is https", {
+    problem("config.tls-unexpected", `${path}.tls`, "has no effect: no listener of the virtual server is https", {
       fix,
-      allowed: "a virtual server on an https listener",
+      allowed: "`tls` of a virtual server with an https listener",
     }),
   ];
 }

@@ -48,7 +48,7 @@ function warnOfParts(proxy: WarnedProxy): void {
     proxy.virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action.upstream)),
   );
   for (const upstream of proxy.upstreams.filter((u) => !used.has(u))) {
-    warn(upstream, "No route goes to this upstream: `Action.proxy(upstream)` in a route uses it.");
+    warn(upstream, "No route uses this upstream: add a route with `Action.proxy(upstream)`, or remove the upstream.");
   }
   for (const route of proxy.virtualServers.flatMap(({ routes }) => routes)) {
     if (literalPaths.has(route)) continue;
@@ -56,13 +56,13 @@ function warnOfParts(proxy: WarnedProxy): void {
     if (pattern === undefined) continue;
     warn(
       route,
-      `The path ${route.path} has a literal \`${pattern}\`: paths are not patterns. ` +
-        'With `match: "segment"` a path answers for everything below it, with `match: "exact"` for itself alone.',
+      `The path ${route.path} contains \`${pattern}\`, which has no special meaning: paths are not patterns. ` +
+        '`match: "segment"` matches the path and everything below it, `match: "exact"` only the path itself.',
     );
   }
   for (const { routes } of proxy.virtualServers) routes.forEach((route) => warnOfRoute(route, routes));
   for (const server of proxy.virtualServers.filter(({ routes }) => routes.length === 0)) {
-    warn(server, "This virtual server has no routes, so it answers 404 to everything.");
+    warn(server, "This virtual server has no routes: it responds to every request with 404.");
   }
   for (const server of proxy.virtualServers.filter(({ asksForHsts }) => asksForHsts)) {
     const names = [...server.serverNames, ...server.listeners.flatMap((one) => proxy.namesOn(one))];
@@ -70,7 +70,8 @@ function warnOfParts(proxy: WarnedProxy): void {
     if (real.length === 0 || !real.every((name) => isKnown(name) && isIP(name) !== 0)) continue;
     warn(
       server,
-      "`hsts` has no effect here: browsers ignore it for addresses (RFC 6797, 8.1.1). Give the host a `publicName`.",
+      "`hsts` has no effect: all names of the virtual server are IP addresses, and browsers ignore `hsts` for them " +
+        "(RFC 6797, 8.1.1). Set the host's `publicName`.",
     );
   }
 }
@@ -81,8 +82,9 @@ function warnOfRoute(route: Route, all: readonly Route[]): void {
   if ((match ?? "segment") === "segment" && taken !== undefined) {
     warn(
       route,
-      `This route takes ${path} and everything below it from ${taken.node.path}, which has the same path as a prefix. ` +
-        "Give it another path, or use `replaceAction` of the other route.",
+      `This route takes the requests for ${path} and everything below it from ${taken.node.path}, ` +
+        'which has the same path with `match: "prefix"`. Use another path for this route, or change the other route with ' +
+        "`replaceAction`.",
     );
   }
   const secret = Object.keys((action.type === "proxy" && action.setHeaders) || {}).find((name) =>
@@ -91,8 +93,8 @@ function warnOfRoute(route: Route, all: readonly Route[]): void {
   if (secret === undefined) return;
   warn(
     route,
-    `setHeaders has ${secret}, and everyone on the host can read the config: do not give a secret here. ` +
-      `Put the value into a file that only root can read, and name that: \`setHeadersFromCredential: { "${secret}": "/etc/…" }\`.`,
+    `\`setHeaders\` contains ${secret}, but every user of the host can read the config. If the value is a secret, write ` +
+      `it into a file that only root can read, and use \`setHeadersFromCredential: { "${secret}": "/etc/…" }\`.`,
   );
 }
 
@@ -102,7 +104,7 @@ const SECRET_FIELD = /^(?:proxy-)?authorization$|^cookie$|secret|token|password|
 function warnOfListener(proxy: WarnedProxy, listener: Listener): void {
   const { tls, tlsFiles, asksForHttp2 } = listener;
   if (tls === undefined || tlsFiles === undefined) {
-    if (asksForHttp2) warn(listener, "HTTP/2 is offered over TLS only: give `tls`.");
+    if (asksForHttp2) warn(listener, "`http2` has no effect without TLS: set `tls`, or remove `http2`.");
     return;
   }
   warnOfNames(proxy, listener, tlsFiles, proxy.namesOn(listener));
@@ -121,7 +123,7 @@ function warnOfNames(
   if (missing.length === 0) return;
   warn(
     user,
-    `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it there.`,
+    `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it.`,
   );
 }
 

@@ -80,7 +80,7 @@ export class KubernetesFrontEnd extends Construct {
       problem(
         "kubernetes.changed-later",
         `${this.node.path}.proxy`,
-        "was changed after the objects were made",
+        "was changed after the Kubernetes objects were made",
       ),
     ];
   }

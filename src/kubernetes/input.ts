@@ -48,7 +48,7 @@ export function frontEndInput(construct: Construct, props: KubernetesFrontEndPro
       problem(
         "kubernetes.shared-proxy",
         `${path}.proxy`,
-        "also runs in the pods of another front end, which need other settings",
+        "also runs in the pods of another front end, which need different settings",
       ),
     ]);
   const config = knownConfig(proxy);
@@ -129,12 +129,12 @@ function podLimits(resources: PodResources, workers: ProxyConfigInput["workers"]
 /** The config with its defaults; throws if it is not complete. */
 function knownConfig(proxy: IContainerProxy): ProxyConfig {
   const { config, problems } = proxy;
-  const fix = "Give a literal: the ConfigMap is named by the hash of the config.";
+  const fix = "Use a literal: the name of the ConfigMap contains the hash of the config.";
   const unknown = unknownLeaves(config).map(({ path }) =>
     problem(
       "kubernetes.not-known",
       `${proxy.node.path}.${formatPath(path)}`,
-      "is not known when the app is synthesized",
+      "is not known at synthesis",
       { fix },
     ),
   );

@@ -12,19 +12,19 @@ export interface NameRule {
 export const FRONT_END_NAME: NameRule = {
   pattern: /^[a-z](?:[a-z0-9-]*[a-z0-9])?$/,
   lengthMax: 46,
-  allowed: "lower-case letters, digits and `-`, at most 46, beginning with a letter",
+  allowed: "up to 46 lower-case letters, digits and `-`, beginning with a letter and not ending in `-`",
 };
 
 export const LABEL_NAME: NameRule = {
   pattern: /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/,
   lengthMax: 63,
-  allowed: "lower-case letters, digits and `-`, at most 63",
+  allowed: "up to 63 lower-case letters, digits and `-`, with a letter or digit at both ends",
 };
 
 export const OBJECT_NAME: NameRule = {
   pattern: /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/,
   lengthMax: 253,
-  allowed: "lower-case letters, digits, `-` and `.`, at most 253",
+  allowed: "up to 253 lower-case letters, digits, `-` and `.`, with a letter or digit at both ends",
 };
 
 export function nameProblems(path: string, name: string | undefined, rule: NameRule): Problem[] {
@@ -46,14 +46,14 @@ export function labelProblems(
     const at = `${path}.${key}`;
     if (taken.includes(key))
       return [
-        problem("kubernetes.bad-name", at, "is a label by which the pods are found", {
+        problem("kubernetes.bad-name", at, "is a label that selects the pods of the front end", {
           received: value,
-          fix: "Choose another key for a label of your own.",
+          fix: "Use another key for your label.",
         }),
       ];
     const fits =
       LABEL_KEY.test(key) && typeof value === "string" && value.length <= 63 && LABEL_VALUE.test(value);
-    const more = { received: value, allowed: "letters, digits, `-`, `_` and `.`, at most 63" };
+    const more = { received: value, allowed: "a key and a value of up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends" };
     return fits ? [] : [problem("kubernetes.bad-value", at, "is not a label that Kubernetes accepts", more)];
   });
 }
@@ -69,7 +69,7 @@ export const QUANTITIES = {
 export function quantityProblems(path: string, kind: "cpu" | "memory", value: string | undefined): Problem[] {
   const { pattern, allowed } = QUANTITIES[kind];
   if (value === undefined || (pattern.test(value) && Number.parseFloat(value) > 0)) return [];
-  const more = { received: value, allowed, fix: `Give ${allowed}.` };
+  const more = { received: value, allowed, fix: `Use ${allowed}.` };
   return [problem("kubernetes.bad-value", path, "is not a quantity", more)];
 }
 
@@ -93,7 +93,7 @@ const FIXED_IMAGE = /@sha256:[0-9a-f]{64}$|:(?!latest$)[\w.-]+$/;
 export function imageWarning(image: string): string | undefined {
   if (FIXED_IMAGE.test(image)) return undefined;
   return (
-    `The image ${image} has no tag or digest that stays: pods that start later may run something else, and a ` +
-    "rollback may not bring back what ran before. Give a version as its tag, or its digest."
+    `The image ${image} has no fixed tag or digest: pods that start later may run a different image, and a ` +
+    "rollback may not restore the previous one. Use a version as the tag, or add the digest."
   );
 }

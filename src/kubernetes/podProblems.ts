@@ -46,8 +46,9 @@ export function podProblems(plan: PodPlan): Problem[] {
 /** Each pod would have to be told, and one that starts knows nothing of it. */
 function pauseProblems({ props: { proxy } }: PodPlan): Problem[] {
   if (proxy.config.maintenance === undefined) return [];
-  const fix = "Remove it; let the Service of the application lead to a page for a while instead.";
-  const message = "is given, and pods have no `portico maintenance`";
+  const fix =
+    "Remove `maintenance`, and point the application's Service at a maintenance page while you work on the application.";
+  const message = "has no effect: `portico maintenance` is not available in pods";
   return [problem("kubernetes.bad-value", `${proxy.node.path}.maintenance`, message, { fix })];
 }
 
@@ -61,7 +62,7 @@ function listenerProblems(plan: PodPlan): Problem[] {
   const each = listeners.flatMap((listener, i) => {
     const { port, publishedPort = port, address, name } = listener;
     const where = at(plan, "listeners", i);
-    const fix = `Give \`port: ${port + 8000}, publishedPort: ${publishedPort}\`: pods run without privileges.`;
+    const fix = `Set \`port: ${port + 8000}, publishedPort: ${publishedPort}\`: pods run without privileges.`;
     return [
       ...(port >= 1024
         ? []
@@ -86,10 +87,10 @@ function listenerProblems(plan: PodPlan): Problem[] {
           problem(
             "kubernetes.client-address",
             `${path}.externalTrafficPolicy`,
-            "hides the clients' addresses",
+            "hides the clients' addresses from the pods",
             {
               received: "Cluster",
-              allowed: "Local, or Cluster with `proxyProtocol` on every listener",
+              allowed: "`Local`, or `Cluster` with `proxyProtocol` on every listener",
             },
           ),
         ]
@@ -100,24 +101,27 @@ function listenerProblems(plan: PodPlan): Problem[] {
 /** The kubelet asks at the pod's own address. */
 function healthProblems(path: string, health: ProxyConfig["healthListener"]): Problem[] {
   if (health === undefined) {
-    const fix = "Leave it as it is: without it Kubernetes cannot tell whether a pod is ready.";
-    return [problem("kubernetes.bad-value", path, "is missing", { fix })];
+    const allowed = "a health listener, which every front end in a cluster gets by default";
+    const fix = "Remove the override of `healthListener`: without it Kubernetes cannot tell whether a pod is ready.";
+    return [problem("kubernetes.bad-value", path, "is missing", { allowed, fix })];
   }
   if (isWildcard(health.address)) return [];
-  const fix = "Leave `healthListener` out, or give `0.0.0.0` with `anyAddress: true`.";
-  return [badAddress(`${path}.address`, health.address, fix)];
+  const fix = "Remove `healthListener`, or use `0.0.0.0` with `anyAddress: true`.";
+  const more = { received: health.address, allowed: "0.0.0.0, or :: for IPv6", fix };
+  const message = "is not an address that the kubelet can reach";
+  return [problem("kubernetes.bad-address", `${path}.address`, message, more)];
 }
 
 /** Who asks is a pod of its own, or a container of this one. */
 function metricsProblems(path: string, metrics: ProxyConfig["metricsListener"]): Problem[] {
   if (metrics === undefined || !("port" in metrics)) return [];
   if (isWildcard(metrics.address) || isLoopback(metrics.address)) return [];
-  const fix = "Give `0.0.0.0` with `anyAddress: true`, or `127.0.0.1` for a container of the pod.";
+  const fix = "Use `0.0.0.0` with `anyAddress: true`, or `127.0.0.1` for a program in the same pod.";
   return [badAddress(`${path}.address`, metrics.address, fix)];
 }
 
 function badAddress(path: string, received: string, fix?: string): Problem {
-  const more = { received, allowed: "0.0.0.0, or :: for IPv6", fix };
+  const more = { received, allowed: "0.0.0.0 or 127.0.0.1, or :: or ::1 for IPv6", fix };
   return problem("kubernetes.bad-address", path, "is not an address that every pod has", more);
 }
 
@@ -129,36 +133,36 @@ function upstreamProblems(plan: PodPlan): Problem[] {
   const checked = plan.config.upstreams.flatMap(({ health }, i) => {
     if (health === undefined) return [];
     const fix =
-      "Remove it, and give the URL of a Service: the cluster asks each of its pods (`readinessProbe`).";
+      "Remove `health`, and use the URL of a Service: the cluster checks each pod of the Service (`readinessProbe`).";
     const where = `${at(plan, "upstreams", i)}.health`;
-    return [problem("kubernetes.bad-value", where, "is given, and the cluster makes checks", { fix })];
+    return [problem("kubernetes.bad-value", where, "is set, but in a cluster Kubernetes checks the servers", { fix })];
   });
   const unreachable = urls.flatMap(({ url, path }) => {
     const leads = upstreamAddress(url);
     if ("host" in leads && !isLoopback(leads.host)) return [];
-    const more = { received: url, allowed: "the URL of a Service, or of a host that pods reach" };
+    const more = { received: url, allowed: "the URL of a Service, or of a host outside of the pod" };
     return [problem("kubernetes.loopback-upstream", path, "leads to the pod itself", more)];
   });
   return [...checked, ...unreachable];
 }
 
 function certificateProblems(plan: PodPlan): Problem[] {
-  const { config, secrets, props } = plan;
+  const { config, secrets } = plan;
   return config.listeners.flatMap(({ tls }, i) => {
     if (tls === undefined) return [];
     const path = `${at(plan, "listeners", i)}.tls`;
     return [tls, ...tls.certificates].flatMap(({ acme, certificate, key }) => {
       if (acme !== undefined) {
         const message =
-          "is to be issued to the pods, and a rollout runs two of them, which would both ask for it";
+          "requests a certificate by ACME from inside the pods: two pods of a rollout would both request it";
         return [problem("kubernetes.acme", path, message, { received: acme.names })];
       }
       const files = [certificate, key].filter((file) => file !== undefined);
       const lost = files.filter((file) => !secrets.some(({ directory }) => file.startsWith(`${directory}/`)));
       if (lost.length === 0) return [];
-      const fix = `Give \`tls: { secretName }\` to ${plan.path}, and \`TlsMaterial.fromSecret()\` to ${props.proxy.node.path}.`;
+      const fix = `Set \`tls: { secretName }\` of ${plan.path}, and use \`TlsMaterial.fromSecret()\` for the listener.`;
       const more = { received: lost, fix };
-      return [problem("kubernetes.no-volume", path, "names files that no Secret brings", more)];
+      return [problem("kubernetes.no-volume", path, "names files that are in no mounted Secret", more)];
     });
   });
 }
@@ -177,9 +181,9 @@ function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
     action.type !== "staticFiles" || isThere(action.directory)
       ? []
       : [
-          problem("kubernetes.no-volume", `${path}.action`, "serves a directory that no volume brings", {
+          problem("kubernetes.no-volume", `${path}.action`, "serves a directory that the pods do not have", {
             received: action.directory,
-            allowed: "a directory on one of the `volumes`, or with a file of `addFile`",
+            allowed: "a directory on one of the `volumes`, or one that contains a file of `addFile`",
           }),
         ],
   );
@@ -191,7 +195,7 @@ function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
     isMounted(received)
       ? []
       : [
-          problem("kubernetes.no-volume", path, "is a file that no volume brings", {
+          problem("kubernetes.no-volume", path, "is a file that the pods do not have", {
             received,
             allowed: "a file on one of the `volumes`",
           }),
@@ -201,10 +205,10 @@ function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
     .flatMap(({ errorPageFiles }) => errorPageFiles)
     .filter(([, file]) => !isMounted(file) && !proxy.files.has(file))
     .map(([path, received]) =>
-      problem("kubernetes.no-volume", path, "is a file that no volume brings", {
+      problem("kubernetes.no-volume", path, "is a file that the pods do not have", {
         received,
-        allowed: "a file on one of the `volumes`, or of `addFile`",
-        fix: "Give the page itself as `html`.",
+        allowed: "a file on one of the `volumes`, or a file of `addFile`",
+        fix: "Set the text of the page as `html`, or add the file to the proxy with `addFile`.",
       }),
     );
   const logs = [
@@ -221,8 +225,9 @@ function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
     typeof log !== "object" || !("path" in log)
       ? []
       : [
-          problem("kubernetes.no-volume", at, "is a file, and pods write none", {
+          problem("kubernetes.no-volume", at, "is a file, but pods cannot write files", {
             received: log.path,
+            allowed: "`stdout` or `stderr`",
             fix: 'Log to a stream: `{ stream: "stdout" }`.',
           }),
         ],
@@ -237,9 +242,9 @@ function mountProblems({ path, props, secrets }: PodPlan): Problem[] {
     ...(props.volumes ?? []).map(({ mountPath }) => mountPath),
   ];
   const twice = places.filter((place, i) => places.indexOf(place) !== i);
-  const fix = "Give each Secret and volume a separate directory.";
+  const fix = "Use a different directory for each Secret and volume.";
   return twice.map((received) =>
-    problem("kubernetes.bad-value", path, "mounts two volumes in one place", { received, fix }),
+    problem("kubernetes.bad-value", path, "mounts two volumes at the same path", { received, fix }),
   );
 }
 
@@ -253,10 +258,10 @@ function nodePortProblems({ path, props, config }: PodPlan): Problem[] {
           problem(
             "kubernetes.bad-value",
             `${path}.nodePorts`,
-            "is given, and nothing outside reaches the Service",
+            "has no effect: a Service of type ClusterIP has no node ports",
             {
               received: nodePorts,
-              fix: 'Leave it out, or give `exposure: "nodePort"` or `exposure: "loadBalancer"`.',
+              fix: 'Remove `nodePorts`, or set `exposure: "nodePort"` or `exposure: "loadBalancer"`.',
             },
           ),
         ]
@@ -264,7 +269,8 @@ function nodePortProblems({ path, props, config }: PodPlan): Problem[] {
     ...Object.keys(nodePorts).flatMap((name) => {
       if (names.includes(name)) return [];
       const more = { received: name, allowed: names.join(", ") };
-      return [problem("config.unknown-reference", `${path}.nodePorts.${name}`, "is not a listener", more)];
+      const message = "is not the name of a listener";
+      return [problem("config.unknown-reference", `${path}.nodePorts.${name}`, message, more)];
     }),
   ];
 }
@@ -278,9 +284,9 @@ function sizeProblems({ path, props }: PodPlan): Problem[] {
   const more = {
     received,
     allowed: `up to ${CONFIG_MAP_BYTES_MAX} bytes`,
-    fix: "Bring large files by a volume.",
+    fix: "Put large files on a volume.",
   };
-  return [problem("kubernetes.bad-value", `${path}.proxy`, "is too large for a ConfigMap", more)];
+  return [problem("kubernetes.bad-value", `${path}.proxy`, "has a config and files that are too large for a ConfigMap", more)];
 }
 
 function graceProblems({ path, props, config, grace }: PodPlan): Problem[] {
@@ -288,7 +294,7 @@ function graceProblems({ path, props, config, grace }: PodPlan): Problem[] {
   if (grace >= drain) return [];
   const more = {
     received: props.transferGrace,
-    allowed: `at least ${Math.ceil(drain)}s, the proxy's \`timeouts.drainMs\``,
+    allowed: `at least "${Math.ceil(drain)}s", the proxy's \`timeouts.drainMs\``,
   };
-  return [problem("kubernetes.short-grace", `${path}.transferGrace`, "ends before the drain does", more)];
+  return [problem("kubernetes.short-grace", `${path}.transferGrace`, "is shorter than the drain of the proxy", more)];
 }

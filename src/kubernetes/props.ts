@@ -248,8 +248,8 @@ export function refuseFrontEndProps({ node }: Construct, props: KubernetesFrontE
 
 function unknownProblems({ proxy: _, ...values }: Fit, at: At): Problem[] {
   return unknownLeaves(values).map(({ path }) =>
-    problem("kubernetes.not-known", at(formatPath(path)), "is not known when the app is synthesized", {
-      fix: "Give a literal: the manifests are plain data, and the ConfigMap is named by the hash of its content.",
+    problem("kubernetes.not-known", at(formatPath(path)), "is not known at synthesis", {
+      fix: "Use a literal: the manifests are plain data, and the name of the ConfigMap contains the hash of its content.",
     }),
   );
 }
@@ -306,9 +306,9 @@ function countProblems({ replicas, autoscaling, egressPorts = [], nodePorts = {}
     ...Object.entries(nodePorts).flatMap(([name, port]) => whole(`nodePorts.${name}`, port, 1, 65_535)),
     ...(both
       ? [
-          problem("kubernetes.bad-value", at("replicas"), "is given together with `autoscaling`", {
+          problem("kubernetes.bad-value", at("replicas"), "is set together with `autoscaling`", {
             received: replicas,
-            fix: "Give one of `replicas` and `autoscaling`.",
+            fix: "Set either `replicas` or `autoscaling`.",
           }),
         ]
       : []),
@@ -332,7 +332,7 @@ function volumeProblems({ volumes = [] }: Fit, at: At): Problem[] {
               claimName === undefined ? "has no source" : "has two sources",
               {
                 allowed: "either `claimName` or `nfs`",
-                fix: "Give one of `claimName` and `nfs`.",
+                fix: "Set either `claimName` or `nfs`.",
               },
             ),
           ]
@@ -343,6 +343,6 @@ function volumeProblems({ volumes = [] }: Fit, at: At): Problem[] {
 
 function graceProblems({ transferGrace }: Fit, at: At): Problem[] {
   if (transferGrace === undefined || secondsOf(transferGrace) !== undefined) return [];
-  const more = { received: transferGrace, allowed: DURATION, fix: `Give ${DURATION}.` };
+  const more = { received: transferGrace, allowed: DURATION, fix: `Use ${DURATION}.` };
   return [problem("kubernetes.bad-value", at("transferGrace"), "is not a duration", more)];
 }

@@ -191,7 +191,7 @@ const replay = z
       0,
       Number.MAX_SAFE_INTEGER,
       "requests",
-      "How many requests may be treated otherwise; with more, the activation is refused.",
+      "How many requests the new config may treat differently; with more, the activation is refused.",
     ),
   })
   .describe(
@@ -255,6 +255,8 @@ export function parseDeploymentText(text: string): Result<Deployment> {
   return fromJson(text, parseDeployment);
 }
 
+const ANOTHER_RESPONSE = "is the name of another expected response";
+
 /** Rules that span fields. Each field alone is valid when this runs. */
 function crossCheck(deployment: Deployment): Problem[] {
   const { config, files, services, settings: edited, expect = [] } = deployment;
@@ -263,12 +265,13 @@ function crossCheck(deployment: Deployment): Problem[] {
   const names = expect.map((row) => row.name);
   for (const [i, received] of names.entries()) {
     if (names.indexOf(received) === i) continue;
-    const fix = "Give each expected response another name.";
-    found.push(problem("config.duplicate-name", `expect[${i}].name`, "already exists", { received, fix }));
+    const fix = "Give each expected response a different name.";
+    found.push(problem("config.duplicate-name", `expect[${i}].name`, ANOTHER_RESPONSE, { received, fix }));
   }
   const configFile = files.find((file) => file.path === config);
   if (configFile?.role !== "config") {
-    const allowed = files.flatMap((file) => (file.role === "config" ? [file.path] : [])).join(", ");
+    const configs = files.flatMap((file) => (file.role === "config" ? [file.path] : []));
+    const allowed = configs.join(", ") || "no file has the role `config`";
     const message = "is not one of the files with the role `config`";
     found.push(problem("config.unknown-reference", "config", message, { received: config, allowed }));
   }
@@ -278,7 +281,7 @@ function crossCheck(deployment: Deployment): Problem[] {
     const received = restartOn.find((file) => !edits.includes(file));
     if (received === undefined) continue;
     const more = { received, allowed: edits.join(", ") };
-    const message = "is not one of `settings.files`";
+    const message = "is not the name of a file in `settings.files`";
     found.push(problem("config.unknown-reference", `services.daemons[${i}].restartOn`, message, more));
   }
   const deployed = new Set(files.map((file) => file.path));
@@ -288,12 +291,14 @@ function crossCheck(deployment: Deployment): Problem[] {
 function pathProblems(path: string, at: string, previous: string | undefined): Problem[] {
   const own = [DEPLOYMENT_FILE, DEPLOYMENT_STORE].find((p) => path === p || path.startsWith(`${p}/`));
   if (own !== undefined) {
-    const fix = "Choose another path: this one belongs to activation itself.";
-    return [problem("config.bad-file-path", at, `is in ${own}`, { received: path, fix })];
+    const fix = "Choose another path: activation keeps its own files there.";
+    const allowed = `a path other than ${DEPLOYMENT_FILE}, outside of ${DEPLOYMENT_STORE}`;
+    const message = "is reserved for activation";
+    return [problem("config.bad-file-path", at, message, { received: path, allowed, fix })];
   }
   if (path.endsWith("/")) {
-    const allowed = "the path of a file";
-    return [problem("config.bad-file-path", at, "is a directory", { received: path, allowed })];
+    const more = { received: path, allowed: "the path of a file", fix: "Remove the `/` at the end." };
+    return [problem("config.bad-file-path", at, "is the path of a directory", more)];
   }
   if (previous === undefined || previous < path) return [];
   const message = previous === path ? "is listed twice" : `is listed after ${previous}`;
@@ -317,6 +322,6 @@ export const IDENTITY_FILE = `${DEPLOYMENT_STORE}/state.json`;
 
 /** What one deployment hears on the host of another. */
 export function otherDeployment(own: Pick<DeploymentIdentity, "construct">, there: string): Problem {
-  const message = `this host has the deployment of ${there}, and this is another one`;
+  const message = `this host already has another deployment, that of ${there}`;
   return problem("activation.other-deployment", IDENTITY_FILE, message, { received: own.construct });
 }

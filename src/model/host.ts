@@ -54,7 +54,7 @@ function addressProblems(address: string | undefined, path: string): Problem[] {
   const allowed = "a static IPv4 address such as 192.0.2.10";
   if (address === undefined) {
     const fix =
-      "Give the host's static IPv4 address; if it comes from a variable, check that the variable is set.";
+      "Set the host's static IPv4 address. If it comes from a variable, check that the variable is set.";
     return [
       problem("host.ipv6-only", path, "is missing: a host needs a static IPv4 address", { allowed, fix }),
     ];
@@ -67,7 +67,7 @@ function addressProblems(address: string | undefined, path: string): Problem[] {
     return [problem("host.bad-ipv4", path, "is not an IPv4 address", { received: address, allowed })];
   }
   return scope === "unusable" || scope === "linkLocal"
-    ? [problem("host.bad-ipv4", path, "is not an address a host can keep", { received: address, allowed })]
+    ? [problem("host.bad-ipv4", path, "cannot be the permanent address of a host", { received: address, allowed })]
     : [];
 }
 
@@ -85,12 +85,12 @@ function virtualAddressProblems(
     problem("host.bad-virtual-address", path, message, { received: virtualAddress, allowed }),
   ];
   if (addressProblems(virtualAddress, path).length > 0) {
-    return refuse("is not an address that hosts can share", "a static IPv4 address such as 192.0.2.10");
+    return refuse("cannot be the virtual address of two hosts", "a static IPv4 address such as 192.0.2.10");
   }
   const own = ipv4Bits(virtualAddress)!;
   const others = { address, gateway };
   const same = Object.entries(others).find(([, other]) => other !== undefined && ipv4Bits(other) === own);
-  if (same !== undefined) return refuse(`is the host's ${same[0]}`, "an address that no host has");
+  if (same !== undefined) return refuse(`is the host's ${same[0]}`, "an address that no machine uses");
   const length = netmask === undefined ? undefined : netmaskLength(netmask);
   if (bits !== undefined && length !== undefined && !sameNetwork(own, bits, length)) {
     const allowed = `an address in the subnet of ${address} with netmask ${netmask}`;
@@ -146,7 +146,7 @@ function subnetProblems(known: Known, bits: number, length: number, field: Field
     problems.push(
       problem("host.bad-network", field("address"), message, {
         received: address,
-        allowed: `a host address under ${netmask}`,
+        allowed: `the address of a host in a subnet with netmask ${netmask}`,
       }),
     );
   }
@@ -154,13 +154,16 @@ function subnetProblems(known: Known, bits: number, length: number, field: Field
   if (router === undefined) return problems;
   if (router === bits) {
     problems.push(
-      problem("host.bad-network", field("gateway"), "is the host's own address", { received: gateway }),
+      problem("host.bad-network", field("gateway"), "is the host's own address", {
+        received: gateway,
+        allowed: "the router's IPv4 address, such as 192.0.2.1",
+      }),
     );
   } else if (length < 32 && !sameNetwork(router, bits, length)) {
     // Providers route a /32 through a gateway outside it, so that one case is not a mistake.
     const allowed = `an address in the subnet of ${address} with netmask ${netmask}`;
     problems.push(
-      problem("host.bad-network", field("gateway"), "is outside the subnet", { received: gateway, allowed }),
+      problem("host.bad-network", field("gateway"), "is outside the host's subnet", { received: gateway, allowed }),
     );
   }
   return problems;
@@ -180,7 +183,7 @@ function dhcpProblems(known: Known, bits: number | undefined, field: Field, isKn
   }
   if (bits === undefined || bits < from || bits > to) return [];
   return [
-    problem("host.inside-dhcp-range", field("address"), "is an address the router may give to another host", {
+    problem("host.inside-dhcp-range", field("address"), "is an address that the router may assign to another host", {
       received: known.address,
       allowed: `an address outside ${range.from} to ${range.to}`,
     }),
@@ -196,7 +199,7 @@ function ipv6Problems(known: Known, field: Field): Problem[] {
   const problems = notLasting.map((flag) =>
     problem("host.bad-ipv6", field("ipv6Flags"), `marks the address as ${flag}`, {
       received: flags,
-      allowed: "an address that is neither temporary nor deprecated",
+      allowed: `an address with none of the flags ${NOT_LASTING.join(", ")}`,
     }),
   );
   if (address === undefined) return problems;
@@ -208,7 +211,7 @@ function ipv6Problems(known: Known, field: Field): Problem[] {
   if (address.includes("%") || ipv6Groups(address) === undefined) return refuse("is not an IPv6 address");
   const scope = ipv6Scope(address);
   if (scope === "public" || scope === "private") return problems;
-  const kind = { linkLocal: "link-local", loopback: "a loopback address", unusable: "not of global scope" };
+  const kind = { linkLocal: "a link-local address", loopback: "a loopback address", unusable: "not of global scope" };
   return refuse(`is ${kind[scope as keyof typeof kind]}`);
 }
 

@@ -133,7 +133,7 @@ function withDefaults(request: TestRequest): AskedRequest {
     throw new ProblemError([
       problem("config.bad-address", "clientAddress", "is not an IP address", {
         received: clientAddress,
-        fix: "Give the address that the request comes from.",
+        fix: "Use the IP address that the request comes from.",
       }),
     ]);
   return { ...request, method, clientAddress };
@@ -274,7 +274,7 @@ interface SplitUrl {
 function splitUrl(url: string): SplitUrl {
   // The scheme in any case (RFC 3986, 3.1).
   const match = /^(https?):\/\/([^/?#]+)(.*)/is.exec(url);
-  const fix = "Give the whole URL, as `https://files.example.org/sync/`.";
+  const fix = "Use an absolute URL, such as `https://files.example.org/sync/`.";
   if (match === null)
     throw new ProblemError([
       problem("config.bad-url", url, "is not an absolute URL of http or https", { fix }),
@@ -287,10 +287,10 @@ function splitUrl(url: string): SplitUrl {
 function noListener(config: ProxyConfig, { scheme, authority }: SplitUrl, asked: AskedRequest): never {
   const allowed = config.listeners.map((l) => `${l.name} (${l.protocol}, port ${clientPort(l)})`).join(", ");
   throw new ProblemError([
-    problem("config.unknown-reference", `${scheme}://${authority}`, "comes in through no listener", {
+    problem("config.unknown-reference", `${scheme}://${authority}`, "reaches no listener", {
       received: asked.listener,
       allowed,
-      fix: "Ask with the scheme and the port of a listener, or add a listener.",
+      fix: "Use the scheme and the port of a listener in the URL, or add a listener.",
     }),
   ]);
 }

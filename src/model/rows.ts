@@ -116,14 +116,14 @@ export function rowProblems(deployment: Coded): Problem[] {
   const unknown = (at: string, received: string | undefined, others: readonly string[] = []): Problem[] => {
     const known = [...names, ...others];
     if (received === undefined || known.includes(received)) return [];
-    const more = { received, allowed: known.join(", ") };
+    const more = { received, allowed: known.join(", ") || "no row is defined" };
     return [problem("config.unknown-reference", at, "is not the code of one of `rows`", more)];
   };
   return [
     ...names.flatMap((received, i) =>
       names.indexOf(received) === i && !every.includes(received)
         ? []
-        : [problem("config.duplicate-name", `rows[${i}].code`, "already exists", { received, fix: ANOTHER })],
+        : [problem("config.duplicate-name", `rows[${i}].code`, TAKEN, { received, fix: ANOTHER })],
     ),
     ...served.flatMap(({ code }, i) => unknown(`trees[${i}].code`, code)),
     ...(settings?.files ?? []).flatMap(({ items }, i) =>
@@ -145,7 +145,9 @@ export function rowProblems(deployment: Coded): Problem[] {
   ];
 }
 
-const ANOTHER = "Give each row another code, and none that `portico doctor` has on every host.";
+const TAKEN = "is already the code of another row";
+const ANOTHER =
+  "Give each row a different code, and none of a row that `portico doctor` shows on every host.";
 
 function isRegExp(text: string): boolean {
   try {

@@ -32,7 +32,7 @@ const KEYWORDS =
 
 const pythonName = text(
   "config.bad-name",
-  "a Python name of ASCII letters, digits and `_`, up to 64, other than a keyword, `SECRET_KEY` and `DATABASES`",
+  "a Python name of up to 64 ASCII letters, digits and `_` that is not a keyword, `SECRET_KEY` or `DATABASES`",
   {
     pattern: "^[A-Za-z_][A-Za-z0-9_]{0,63}$",
     never: `^(?:${KEYWORDS}|SECRET_KEY|DATABASES)$`,
@@ -42,8 +42,8 @@ const pythonName = text(
 /** What a deployment lists is no secret: it is in the state, and in what users are shown. */
 const envName = text(
   "config.bad-name",
-  "a name of ASCII letters, digits and `_`, up to 64, first no digit, whose last word is not that of a secret: `KEY`, " +
-    "`SECRET`, `TOKEN`, `PASS`, `PASSWORD`, `PASSWD`, `CREDENTIALS`",
+  "a name of up to 64 ASCII letters, digits and `_` that does not begin with a digit and does not end in a word for " +
+    "a secret: `KEY`, `SECRET`, `TOKEN`, `PASS`, `PASSWORD`, `PASSWD`, `CREDENTIALS`",
   {
     pattern: "^[A-Za-z_][A-Za-z0-9_]{0,63}$",
     never: "(?:^|_)(?:KEY|SECRET|TOKEN|PASS|PASSWORD|PASSWD|CREDENTIALS)$",
@@ -52,7 +52,8 @@ const envName = text(
 
 const section = text(
   "config.bad-name",
-  "a section: letters, digits, `-`, `_`, `.`, up to 64, first a letter or digit, not `DEFAULT`, which readers take differently",
+  "a section name of up to 64 letters, digits, `-`, `_` and `.` that begins with a letter or digit and is not `DEFAULT`, " +
+    "which programs read in different ways",
   { pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", never: "^DEFAULT$" },
 );
 
@@ -181,27 +182,37 @@ export function settingsCrossProblems(
     }),
   );
   const stored = items.filter((item) => item.stored === true).map((item) => ({ ...item, key: item.name }));
-  const repeated = [named, items, stored]
-    .flatMap(withSameKey)
-    .map(({ at, received }) =>
-      problem("config.duplicate-name", `settings.${at}.name`, "already exists", { received }),
-    );
+  const repeated = [
+    ...twice(named, "is the name of another file", "Give each file a different name."),
+    ...twice(items, "is the name of another item of the file", "List each item of a file once."),
+    ...twice(stored, "is the name of another item with `stored`", "Set `stored` for one item of each name."),
+  ];
   const untold = stored.flatMap(({ at, value: received }) => {
     if (typeof received === "string" || typeof received === "number") return [];
-    const message = "is set for a value that is not a text";
-    const more = { received, fix: "Leave `stored` out: only texts are compared." };
+    const message = "is set for a value that is neither a text nor a number";
+    const more = { received, fix: "Remove `stored`: only texts and numbers are compared." };
     return [problem("settings.bad-value", `settings.${at}.stored`, message, more)];
   });
   const deployed = files.flatMap(({ path: received }, i) => {
     if (!apply || !isDeployed(received)) return [];
-    const fix = "Deploy the file as a whole, or edit it in place, not both.";
-    const message = "is a deployed file as well";
+    const fix = "Either deploy the whole file or edit it in place, not both.";
+    const message = "is also the path of a deployed file";
     return [problem("config.duplicate-name", `settings.files[${i}].path`, message, { received, fix })];
   });
   return [...repeated, ...untold, ...deployed];
 }
 
-function withSameKey<T extends { readonly key: string }>(all: readonly T[]): T[] {
+interface Keyed {
+  readonly key: string;
+  readonly at: string;
+  readonly received: string;
+}
+
+function twice(all: readonly Keyed[], message: string, fix: string): Problem[] {
   const keys = all.map(({ key }) => key);
-  return all.filter(({ key }, i) => keys.indexOf(key) !== i);
+  return all
+    .filter(({ key }, i) => keys.indexOf(key) !== i)
+    .map(({ at, received }) =>
+      problem("config.duplicate-name", `settings.${at}.name`, message, { received, fix }),
+    );
 }

@@ -106,8 +106,8 @@ export function takesKeyType(policy: TlsPolicyName | Suites, keyType: KeyType): 
 
 /** What to do about a key that a policy excludes. */
 export const EXCLUDED_KEY_FIX =
-  "Use `TlsPolicy.mozillaIntermediate()`, in the config `mozilla-intermediate`, which takes ECDSA and RSA keys, or " +
-  "bring a certificate whose key the policy takes (certbot makes an RSA key with `--key-type rsa`).";
+  "Use `TlsPolicy.mozillaIntermediate()`, in the config `mozilla-intermediate`, which allows ECDSA and RSA keys, or " +
+  "use a certificate whose key the policy allows (certbot creates an RSA key with `--key-type rsa`).";
 
 /** Suites of TLS 1.3 leave the kind of key open; those of 1.2 name it (OpenSSL's ciphers(1)). */
 const takesEcdsa = ({ minVersion, ciphers }: Suites): boolean =>

@@ -386,7 +386,7 @@ export const HOST_ERRORS = {
     "activation.other-deployment",
     "Another deployment is on the host, from another stack or another construct. Two would remove each other's files and stop each other's services, so this one changed nothing. The apply that takes over replaces everything; from then on the other stack is refused, and destroying it leaves the host as it is. Before a construct is renamed or moved, `terraform state mv` of its `…_Host_Deployment` keeps the identity, and nothing is refused.",
     "/var/lib/portico/deployment/state.json",
-    "this host has the deployment of portico/files/Host, and this is another one",
+    "this host already has another deployment, that of portico/files/Host",
     { received: '"other/files/Host"' },
   ),
   ...seen(

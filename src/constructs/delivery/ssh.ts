@@ -171,7 +171,7 @@ export class SshDelivery implements DeliveryWay {
   /** Uploads take effect by an activation only, and nothing else would say that there is none. */
   problemsOf(host: DeliveryHost): Problem[] {
     if (!isDelivered(host) || this.activated.has(host)) return [];
-    const message = "gets files over ssh, and no `Activation` puts them into their places";
+    const message = "gets files over ssh, but no `Activation` installs them";
     return [problem("delivery.no-activation", host.node.path, message)];
   }
 

@@ -60,9 +60,9 @@ export function foreignProblems(props: GivenProps, at: At): Problem[] {
     ["activation.settings.files", settings?.files] as const,
   ].filter(([, value]) => value !== undefined);
   return given.map(([name]) => {
-    const fix = "Remove it: the options of the application say it.";
-    const message = "is of the default application, and another one is given";
-    return problem("config.unknown-field", at(name), message, { allowed: "props of any application", fix });
+    const fix = "Remove the prop: the options of `application` take its place.";
+    const message = "is a prop of the default application, but `application` is set";
+    return problem("config.unknown-field", at(name), message, { allowed: "props of every application", fix });
   });
 }
 
@@ -70,7 +70,7 @@ export function foreignProblems(props: GivenProps, at: At): Problem[] {
 function ownProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
   const { files } = props.activation?.settings ?? { files: {} };
   const noFile = props.activation?.settings !== undefined && Object.keys(files ?? {}).length === 0;
-  const fix = "Name the files that the application has, or leave `settings` out.";
+  const fix = "List the settings files of the application, or remove `settings`.";
   const more = { allowed: "an object with networkDaemon, webApplication, fileServer", fix };
   return [
     ...installProblems(props, at),
@@ -80,7 +80,7 @@ function ownProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
 
 function installProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
   if (props.installDirectory !== undefined || props.mediaDirectory !== undefined) return [];
-  const fix = "Give the directory that the application is installed in, or that of its media.";
+  const fix = "Set `installDirectory` to the directory of the application, or `mediaDirectory` to the directory of its media.";
   const more = { allowed: "an absolute path on the host", fix };
   return [problem("config.missing-field", at("installDirectory"), "is missing", more)];
 }

@@ -22,9 +22,9 @@ export function takenNameProblems(frontEnd: {
   return rivals.flatMap((server) =>
     server.serverNames.flatMap((name, i) => {
       if (!isKnown(name) || !serverNames.includes(name)) return [];
-      const message = `is a name of the application: its requests would no longer get to ${application.node.path}`;
-      const fix = "Add routes to `application`, or give the virtual server another name.";
-      const more = { received: name, allowed: "names that are not the application's", fix };
+      const message = `is a name of the application: requests for it would no longer reach ${application.node.path}`;
+      const fix = "Add the routes to the virtual server of the application, or use another server name.";
+      const more = { received: name, allowed: "server names that the application does not have", fix };
       return [
         problem("config.duplicate-server-name", `${server.node.path}.serverNames[${i}]`, message, more),
       ];

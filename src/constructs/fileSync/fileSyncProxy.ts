@@ -239,16 +239,17 @@ function addContainerListeners(
 }
 
 const noName = (path: string): Problem =>
-  problem("config.missing-field", path, "has no name", {
+  problem("config.missing-field", path, "contains no name", {
     received: [],
-    allowed: "at least one name, the main one first",
-    fix: 'Give the name that clients ask for: `serverNames: ["files.example.org"]`.',
+    allowed: "at least one name, the main name first",
+    fix: 'Add the name that clients use: `serverNames: ["files.example.org"]`.',
   });
 
 function lostAddress(path: string, mode: Mode | undefined): Problem[] {
   if (mode === undefined || isWildcard(mode.ipv6Address)) return [];
-  const more = { received: mode.ipv6Address, fix: "Leave the mode's `ipv6Address` out." };
-  const message = "is to listen on an IPv6 address, and containers have their own";
+  const fix = "Remove `ipv6Address` from the mode.";
+  const more = { received: mode.ipv6Address, allowed: "`::`, which is the default", fix };
+  const message = "has an `ipv6Address`, but a container gets its addresses when it starts";
   return [problem("config.bad-address", path, message, more)];
 }
 
@@ -262,6 +263,6 @@ const definitionOf = (props: AnyProxyProps): ApplicationDefinition =>
 
 function mediaProblems({ mediaDirectory }: Partial<AnyProxyProps>, at: (name: string) => string): Problem[] {
   if (mediaDirectory !== undefined) return [];
-  const more = { allowed: "a string", fix: "Give the directory of the media in the containers." };
+  const more = { allowed: "a string", fix: "Set the directory of the media inside the containers." };
   return [problem("config.missing-field", at("mediaDirectory"), "is missing", more)];
 }

@@ -175,20 +175,20 @@ export class FileSyncFrontEnd<
     return this.ofDefault(
       "settings",
       this.ownSettings,
-      "Use `settingsTexts`: a file for each of the application's.",
+      "Use `settingsTexts`, which writes a file for each settings file of the application.",
     );
   }
 
   /** Directories on the host that the media routes of the default application serve; refused for another one. */
   get media(): MediaDirectories {
-    return this.ofDefault("media", this.ownMedia, "Use the `action` of a route: it has the `directory`.");
+    return this.ofDefault("media", this.ownMedia, "Use `directory` of a route's `action`.");
   }
 
   private ofDefault<T>(member: string, value: T | undefined, fix: string): T {
     if (value === undefined) {
-      const more = { allowed: "a front end of the default application", fix };
+      const more = { allowed: "a front end without `application`", fix };
       const path = `${this.node.path}.${member}`;
-      refuse([problem("config.unknown-reference", path, "does not exist for another application", more)]);
+      refuse([problem("config.unknown-reference", path, "exists only for the default application", more)]);
     }
     return value!;
   }
@@ -218,7 +218,7 @@ export class FileSyncFrontEnd<
       if (canonicalAddress(own) === canonicalAddress(listens)) continue;
       warn(
         this,
-        `The proxy listens on ${listens} only, and the host's ${name}, which clients are sent to, is ${own}.`,
+        `The proxy listens on ${listens} only, but clients are sent to the host's ${name}, which is ${own}.`,
       );
     }
   }
@@ -255,7 +255,7 @@ export class FileSyncFrontEnd<
       return { host: host === "localhost" ? "127.0.0.1" : host, port };
     }
     const why = leads === undefined ? "is not known at synthesis" : "names no port";
-    const fix = `Give \`settings.fileServer\`: the URL of its upstream ${why}.`;
+    const fix = `Set \`settings.fileServer\`: the URL of the file server's upstream ${why}.`;
     const more = { allowed: "an object with host, port", fix };
     throw new ProblemError([
       problem("settings.bad-value", `${this.node.path}.settings.fileServer`, "is missing", more),

@@ -27,15 +27,16 @@ export const pathProblems = (props: PathProps, at: At): Problem[] => [
   ...routePathProblems(props, at),
 ];
 
+const LITERAL = "Use a literal: the routes of the application are made from it.";
+
 function prefixProblems({ pathPrefix = "sync" }: PathProps, at: At): Problem[] {
   if (isPathPrefix(pathPrefix)) return [];
   if (!isKnown(pathPrefix)) {
-    const fix = "Give a literal: the routes of the application are made from it.";
-    const more = { allowed: PATH_PREFIX.allowed, fix };
+    const more = { allowed: PATH_PREFIX.allowed, fix: LITERAL };
     return [problem("config.bad-route-path", at("pathPrefix"), "is not known at synthesis", more)];
   }
   const bare = pathPrefix.replace(/^\/+|\/+$/g, "");
-  const fix = `Give the word alone, without slashes${/^[\w-]+$/.test(bare) ? `: ${JSON.stringify(bare)}` : ""}.`;
+  const fix = `Use the word alone, without slashes${/^[\w-]+$/.test(bare) ? `: ${JSON.stringify(bare)}` : ""}.`;
   const more = { received: pathPrefix, allowed: PATH_PREFIX.allowed, fix };
   return [problem("config.bad-route-path", at("pathPrefix"), "is not one word", more)];
 }
@@ -48,14 +49,14 @@ function routePathProblems({ pathPrefix, routePaths = {} }: PathProps, at: At): 
     if (path === undefined) return [];
     const [taken] = all.find(([other, same]) => other !== route && same === path) ?? [];
     if (taken !== undefined) {
-      const fix = "Give each route another path.";
-      const message = `is the path of ${taken} as well`;
+      const fix = "Use a different path for each route.";
+      const message = `is also the path of ${taken}`;
       return [problem("config.duplicate-name", at(`routePaths.${route}`), message, { received: path, fix })];
     }
     if (accepting(FILE_SYNC_PATH)(path)) return [];
     const unknown = !isKnown(path);
     const message = unknown ? "is not known at synthesis" : `is not ${FILE_SYNC_PATH.allowed}`;
-    const more = { ...(unknown ? {} : { received: path }), allowed: FILE_SYNC_PATH.allowed };
+    const more = { ...(unknown ? { fix: LITERAL } : { received: path }), allowed: FILE_SYNC_PATH.allowed };
     return [problem("config.bad-route-path", at(`routePaths.${route}`), message, more)];
   });
 }

@@ -162,9 +162,9 @@ function routeFieldProblems({ avatarDirectory, routeResponseHeaders = {} }: Rout
   );
   if (avatarDirectory !== undefined || (routeResponseHeaders as RouteFields).avatars === undefined)
     return problems;
-  const message = "is for a route that does not exist";
+  const message = "is for a route that this front end does not have";
   const allowed = "web, webdav, fileServer, media, page";
-  const fix = "Give `avatarDirectory`, or set the fields of `media`, which has the avatars.";
+  const fix = "Set `avatarDirectory`, or set the fields of `media`, the route that serves the avatars.";
   return [
     ...problems,
     problem("config.unknown-field", at("routeResponseHeaders.avatars"), message, { allowed, fix }),
@@ -189,11 +189,12 @@ export function refuseSameNames(
   const same = names.map((name, i) => [...host.serverNames, ...names.slice(0, i)].includes(name));
   const at = (i: number): string => `${node.path}.additionalServerNames[${i}]`;
   const known = host.serverNames.filter(isKnown).join(", ");
-  const allowed = `names other than ${known === "" ? "the host's" : known}, each once`;
+  const allowed = `names other than ${known === "" ? "those of the host" : known}, each once`;
+  const more = { allowed, fix: "Remove the name." };
   refuse(
     names.flatMap((received, i) =>
       same[i]
-        ? [problem("config.duplicate-server-name", at(i), "already exists", { received, allowed })]
+        ? [problem("config.duplicate-server-name", at(i), "is already a server name", { received, ...more })]
         : [],
     ),
   );
@@ -207,8 +208,8 @@ export function refuseLostAddress({
 }: Construct & { readonly host: IHost; readonly mode: Mode }): void {
   const { ipv6Address } = mode;
   if (host.ipv6Address !== undefined || isWildcard(ipv6Address)) return;
-  const message = "is to listen on an IPv6 address, and the host has none";
-  const fix = "Give the host an `ipv6Address`, or leave the mode's `ipv6Address` out.";
+  const message = "has an `ipv6Address`, but the host has no IPv6 address";
+  const fix = "Set the host's `ipv6Address`, or remove `ipv6Address` from the mode.";
   refuse([problem("config.bad-address", `${node.path}.mode`, message, { received: ipv6Address, fix })]);
 }
 

@@ -32,8 +32,8 @@ export function httpsOf({
   listeners,
 }: IConstruct & { readonly listeners: FrontEndListeners }): Listener {
   if (listeners.https === undefined) {
-    const fix = "Use `listeners.http`, or give the front end `mode: Mode.tls()`.";
-    const more = { allowed: "a front end with TLS", fix };
+    const fix = "Use `listeners.http`, or set `mode: Mode.tls()` of the front end.";
+    const more = { allowed: "a front end with `mode: Mode.tls()`", fix };
     const path = `${node.path}.httpsListener`;
     refuse([problem("config.unknown-reference", path, "does not exist in plain mode", more)]);
   }
@@ -108,7 +108,7 @@ function addUpstreams(
     if (same === undefined) continue;
     warn(
       upstream,
-      `This upstream has the URL of ${same.node.id}: each of the application's daemons needs its own port.`,
+      `This upstream has the same URL as ${same.node.id}: each daemon of the application needs a separate port.`,
     );
   }
   return Object.fromEntries(made);

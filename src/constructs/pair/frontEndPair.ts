@@ -65,7 +65,7 @@ export class FrontEndPair extends Construct {
     if (without !== undefined) {
       warn(
         this,
-        `The ${without} host is left out: nothing is delivered to it. Remove \`without\` once it answers again.`,
+        `The ${without} host is left out: nothing is delivered to it. Remove \`without\` when the host is reachable again.`,
       );
     }
     const open: [AllowedPort[], AllowedPort[]] = [[], []];

@@ -96,7 +96,7 @@ function problemOf(nodes: readonly SchemaNode[], path: string): Problem {
   const text = nodes.find((n) => n.patternErrorMessage !== undefined);
   if (text !== undefined) return problem(text.problemCode!, path, `is not ${allowed}`, { allowed });
   const values = nodes.some((n) => n.enum !== undefined || n.const !== undefined);
-  if (values) return problem("config.not-one-of", path, "is not one of the values allowed here", { allowed });
+  if (values) return problem("config.not-one-of", path, "is not one of the allowed values", { allowed });
   if (nodes.some((n) => n.minimum !== undefined)) {
     return problem("config.out-of-range", path, "is out of range", { allowed });
   }

@@ -156,7 +156,7 @@ function valueProblems(path: string, value: unknown, kind: PropKind): Problem[] 
   if (!kind.accepts(value)) {
     const more = { received: described(value), allowed, fix };
     return kind.values === true
-      ? [problem("config.not-one-of", path, "is not one of the values allowed here", more)]
+      ? [problem("config.not-one-of", path, "is not one of the allowed values", more)]
       : [problem("config.wrong-type", path, `is not ${called}`, more)];
   }
   return kind.inside?.(value, path) ?? [];

@@ -71,7 +71,7 @@ function unsupportedVersion(input: unknown, supported: number): Problem | undefi
   if (typeof input !== "object" || input === null || !("version" in input)) return undefined;
   const { version } = input;
   if (typeof version !== "number" || version === supported) return undefined;
-  return problem("config.unsupported-version", "version", "is a version this release does not read", {
+  return problem("config.unsupported-version", "version", "is a version that this release does not read", {
     received: version,
     allowed: String(supported),
   });
@@ -84,7 +84,7 @@ function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem
   if (issue.code === "unrecognized_keys") {
     const known = fieldNamesAt(schema, issue.path, issue.input, document);
     return issue.keys.map((key) =>
-      problem("config.unknown-field", path === "" ? key : `${path}.${key}`, "is not a field here", {
+      problem("config.unknown-field", path === "" ? key : `${path}.${key}`, "is not a known field", {
         allowed: known.join(", "),
         ...unknownNameFix(key, known),
       }),
@@ -93,9 +93,13 @@ function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem
   if (issue.code === "invalid_union") return unionProblems(issue, path, schema, document);
   if (issue.code === "invalid_key")
     return issue.issues.flatMap((inner) => toProblems({ ...inner, path: issue.path }, schema, document));
-  const { code, message, allowed } = explain(issue, schema, document);
+  const { code, message, allowed, fix } = explain(issue, schema, document);
   const received = issue.input === undefined ? {} : { received: issue.input };
-  const more = { ...(allowed === undefined ? {} : { allowed }), ...badValueFix(code, issue.input) };
+  const more = {
+    ...(allowed === undefined ? {} : { allowed }),
+    ...(fix === undefined ? {} : { fix }),
+    ...badValueFix(code, issue.input),
+  };
   return [problem(code, path, message, { ...received, ...more })];
 }
 
@@ -114,7 +118,7 @@ function unionProblems(
   const allowed = allowedAt(schema, issue.path, document);
   const received = receivedIn(issue);
   if (received === undefined) return [problem("config.missing-field", path, "is missing", { allowed })];
-  const message = "is not one of the values allowed here";
+  const message = "is not one of the allowed values";
   return [problem("config.not-one-of", path, message, { received, allowed })];
 }
 
@@ -129,11 +133,18 @@ function isWithin(issue: Issue): boolean {
   return issue.path.length > 0 || issue.code === "unrecognized_keys";
 }
 
+interface Explained {
+  readonly code: ProblemCode;
+  readonly message: string;
+  readonly allowed?: string;
+  readonly fix?: string;
+}
+
 function explain(
   issue: Issue,
   schema: z.ZodType,
   document: unknown,
-): { code: ProblemCode; message: string; allowed?: string } {
+): Explained {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined) {
@@ -149,13 +160,10 @@ function explain(
         allowed: typeInWords(issue.expected),
       };
     case "too_small":
-      return {
-        code: "config.out-of-range",
-        message: issue.origin === "array" ? "has too few items" : "is too small",
-        allowed: `at least ${issue.minimum}`,
-      };
+      if (issue.origin === "array") return { ...tooFew(Number(issue.minimum)), code: "config.out-of-range" };
+      return { code: "config.out-of-range", message: "is too small", allowed: `at least ${issue.minimum}` };
     case "too_big":
-      return { code: "config.out-of-range", message: "is too large", allowed: `at most ${issue.maximum}` };
+      return { ...tooMuch(issue.origin, Number(issue.maximum)), code: "config.out-of-range" };
     case "invalid_value":
       if (issue.input === undefined) {
         return {
@@ -166,7 +174,7 @@ function explain(
       }
       return {
         code: "config.not-one-of",
-        message: "is not one of the values allowed here",
+        message: "is not one of the allowed values",
         allowed: issue.values.map(String).join(", "),
       };
     case "custom":
@@ -175,9 +183,32 @@ function explain(
       // Not the library's own words.
       return {
         code: "config.not-one-of",
-        message: "is not one of the values allowed here",
+        message: "is not one of the allowed values",
         allowed: allowedAt(schema, issue.path, document),
       };
+  }
+}
+
+type Excess = Omit<Explained, "code">;
+
+const tooFew = (minimum: number): Excess => ({
+  message: "has too few items",
+  allowed: minimum === 1 ? "at least 1 item" : `at least ${minimum} items`,
+  fix: "Add items to the list.",
+});
+
+function tooMuch(origin: string, maximum: number): Excess {
+  switch (origin) {
+    case "array":
+      return {
+        message: "has too many items",
+        allowed: `at most ${maximum} items`,
+        fix: "Remove items from the list.",
+      };
+    case "string":
+      return { message: "is too long", allowed: `at most ${maximum} characters`, fix: "Shorten the text." };
+    default:
+      return { message: "is too large", allowed: `at most ${maximum}` };
   }
 }
 

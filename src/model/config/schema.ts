@@ -104,7 +104,14 @@ export function allowedBy(nodes: readonly SchemaNode[]): string {
       ? (n.patternErrorMessage ?? typeInWords(n.type))
       : `an object with ${Object.keys(n.properties).join(", ")}`;
   });
-  return [...new Set(words)].join("; or ");
+  return oneOf([...new Set(words)]);
+}
+
+/** Semicolons part what has commas itself. */
+function oneOf(words: readonly string[]): string {
+  if (words.some((text) => text.includes(","))) return words.join("; or ");
+  const last = words.at(-1) ?? "";
+  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} or ${last}`;
 }
 
 /** Trees already made: a config with many problems needs one for each of them. */
