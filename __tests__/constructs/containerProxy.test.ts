@@ -66,7 +66,7 @@ test("a single limit or timeout is a setting, and no prop that does not exist is
   expect(new ContainerProxy(newStack(), "proxy").config).not.toHaveProperty("limits");
   expect(new ContainerProxy(newStack(), "proxy").config).not.toHaveProperty("timeouts");
   expect(() => new ContainerProxy(newStack(), "proxy", { worker: 1 } as never)).toThrow(
-    "stack/proxy.worker: does not exist",
+    "stack/proxy.worker: is not a known field",
   );
   expect(() => proxy.addFile(5 as never, "x")).toThrow("stack/proxy.addFile.path: is not a string");
   expect(() => TlsMaterial.fromSecret(5 as never)).toThrow(

@@ -77,7 +77,7 @@ test.each([
   const { status, stderr } = run(what, missing);
   expect(status).toBe(1);
   expect(stderr).toContain(
-    `has resources of @cdktf/${missing}, which is not installed [config.missing-package]`,
+    `needs the package @cdktf/${missing}, which is not installed [config.missing-package]`,
   );
   expect(stderr).toContain(`npm install @cdktf/${missing}`);
   expect(stderr).toContain(`${at}`);

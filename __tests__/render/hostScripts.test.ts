@@ -84,7 +84,7 @@ describe("what a host or a user is not, a script says with its code", () => {
   test.each([
     [
       machineScript("x86_64"),
-      "host: has another processor than the delivered Node is for [host.other-processor]",
+      "host: has a processor that the delivered Node does not support [host.other-processor]",
     ],
     [rootScript(true), "delivery.user: may not use sudo without a password [delivery.no-root]"],
     [rootScript(false), "delivery.user: is not root, and the delivery does not use sudo [delivery.no-root]"],

@@ -374,14 +374,14 @@ describe("methods and limits", () => {
 
 test("renderProxyConfig needs exactly one proxy, and throws what the host would refuse", () => {
   const stack = newStack();
-  expect(() => renderProxyConfig(stack)).toThrow(/^stack: has not one proxy .*\n +received: +"no proxy"/);
+  expect(() => renderProxyConfig(stack)).toThrow(/^stack: does not contain exactly one proxy .*\n +received: +"no proxy"/);
   const one = frontEnd({ mode: Mode.plain() }, "one", stack);
   expect(renderProxyConfig(stack).virtualServers).toHaveLength(2);
   new ReverseProxy(stack, "two", { host: one.host, paths: { config: "/etc/two.json" } });
   expect(() => renderProxyConfig(stack)).toThrow("stack/one/Proxy, stack/two");
   one.proxy.addListener("more", { port: 81 });
   expect(() => renderProxyConfig(one)).toThrow(ProblemError);
-  expect(() => renderProxyConfig(new App())).toThrow(/^the app: has not one proxy/);
+  expect(() => renderProxyConfig(new App())).toThrow(/^the app: does not contain exactly one proxy/);
 });
 
 describe("renderProxyConfig and values that Terraform knows only at apply", () => {

@@ -459,7 +459,7 @@ describe("a write that fails rolls back, and is named:", () => {
         {
           code: "activation.no-room",
           path: site.at("/usr/share/zzz"),
-          message: "is on a file system that can hold 0 more files, and the deployment needs 3",
+          message: "is on a file system that can hold 0 more files, but the deployment needs 3",
         },
       ]);
       expect(site.snapshot()).toEqual(good);
@@ -663,7 +663,7 @@ describe("application settings", () => {
     expect(site.lines.filter((line) => line.includes("/conf/"))).toEqual([
       expect.stringContaining(`${files.fileServer}: our settings are undone`),
       expect.stringMatching(
-        /web_settings\.py:\d+: SITE_ROOT was changed by another program or person and stays as it is; before the first deployment it was '\/old\/'$/,
+        /web_settings\.py:\d+: SITE_ROOT was changed by another program or person, so the new value stays; before the first deployment it was '\/old\/'$/,
       ),
       expect.stringMatching(
         /network\.conf:2: General\.SERVICE_URL was changed .* it was http:\/\/old\/sync$/,
@@ -767,7 +767,7 @@ test("the last deployment is activated again from what is left of it", async () 
     {
       code: "activation.damaged-store",
       path: site.at("/var/lib/portico/deployment/state.json"),
-      message: "is not there: nothing was activated on this host",
+      message: "does not exist: nothing was activated on this host",
     },
   ]);
   site.deliver(one);
@@ -788,7 +788,7 @@ test("the last deployment is activated again from what is left of it", async () 
     {
       code: "activation.damaged-store",
       path: site.at(blob),
-      message: "is missing or damaged, and so is the document on the host",
+      message: "is missing or damaged, and the document on the host is too",
     },
   ]);
 });
@@ -873,7 +873,7 @@ test("problems of a document and of its contents say where they are", async () =
   expect(await placed({ incoming: undefined })).toEqual(
     Object.keys(one)
       .sort()
-      .map((p) => ["activation.corrupt-blob", p, "is not there, or not as the deployment says"]),
+      .map((p) => ["activation.corrupt-blob", p, "is missing, or differs from the deployment"]),
   );
   rmSync(site.at("/etc/portico"), { recursive: true });
   symlinkSync("portico", site.at("/etc/portico"));
@@ -882,7 +882,7 @@ test("problems of a document and of its contents say where they are", async () =
     [CONFIG, "/etc/portico/tls/cacert.pem", KEY, "/etc/portico/deployment.json"].map((p) => [
       "activation.bad-target",
       p,
-      "cannot be looked at (40: Too many symbolic links encountered)",
+      "cannot be examined (40: Too many symbolic links encountered)",
     ]),
   );
 });

@@ -208,7 +208,7 @@ describe("where certificates are required", () => {
 
     test("one that was not issued within three minutes fails", async () => {
       says = [[listed({ state: "ordering" })]];
-      expect(await after(180)).toContain("ca has not issued it: it is still being asked after 180 s");
+      expect(await after(180)).toContain("ca has not issued it: the request is still open after 180 s");
     });
   });
 
@@ -225,7 +225,7 @@ describe("where certificates are required", () => {
           code: "activation.no-certificate",
           path: "example.org",
           message: "has no certificate yet: ca has not issued it: example.org: no connection",
-          allowed: "an issued certificate, as `requireCertificate` asks for it",
+          allowed: "an issued certificate, which `requireCertificate` demands",
           fix: expect.stringMatching(/^Let the internet reach port 443 [^]* records\. Then apply again\.$/),
         },
       ],

@@ -172,7 +172,7 @@ test("--purge does not follow a link that the service's user has made of a direc
   symlinkSync("../other", site.at("/var/log/portico/site"));
   chownSync(site.at("/var/log/portico"), 42_424, 42_424);
   const { code, err } = await portico("deactivate", "--purge");
-  expect([code, err]).toEqual([1, expect.stringContaining("/var/log/portico/site: is a link of")]);
+  expect([code, err]).toEqual([1, expect.stringContaining("/var/log/portico/site: is a link that")]);
   expect(site.read("/var/log/other/error.log")).toBe("another daemon's");
 });
 

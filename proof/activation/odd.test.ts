@@ -252,7 +252,7 @@ describe("deployed files are below directories that only root can change:", () =
       "one that a group may change",
       () => made("shared", 0, 0o775),
       "shared/file",
-      /shared, which belongs to root, and/,
+      /shared, which belongs to root, but/,
     ],
     [
       "one that everyone can add to",

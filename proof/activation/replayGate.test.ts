@@ -65,7 +65,7 @@ test("requests that would change are shown, and nothing is changed", async () =>
     code: "activation.replay-changes",
     path: LOG,
     received: '"3 of 3 requests"',
-    allowed: "0 that change",
+    allowed: "up to 0 requests",
   });
   expect(site.snapshot()).toEqual(before);
   const shown = site.lines.join("\n");
@@ -109,8 +109,8 @@ describe("is no reason to refuse:", () => {
   };
   test.each<[string, () => void, string]>([
     ["a log that is missing", () => undefined, "cannot be read (2: No such file or directory)"],
-    ["one that is empty", () => site.write(LOG, ""), "it has no request"],
-    ["one without a request", () => site.write(LOG, "nonsense\n"), "it has no request"],
+    ["one that is empty", () => site.write(LOG, ""), "it contains no request"],
+    ["one without a request", () => site.write(LOG, "nonsense\n"), "it contains no request"],
     ["a directory", () => mkdirSync(site.at(LOG)), "it is no regular file"],
     ["a pipe that nobody writes to", () => execFileSync("mkfifo", [site.at(LOG)]), "it is no regular file"],
     ["a link to a file of somebody else", elsewhere, "cannot be read (40: "],

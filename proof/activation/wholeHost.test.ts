@@ -407,7 +407,7 @@ describe("doctor's view of the host:", () => {
         {
           at: "/usr/share/portico/default/index.html",
           what: expect.stringContaining("is below /usr/share, which"),
-          fix: expect.stringContaining("Deploy it below directories that only root can change"),
+          fix: expect.stringContaining("Deploy the file below directories that only root can change"),
         },
       ],
       units: [],
@@ -461,7 +461,7 @@ describe("doctor's view of the host:", () => {
   ],
   "store": [
     {"at":"/var/lib/portico/deployment","what":"can be accessed by users other than root (mode 0750)","fix":"chown root:root /var/lib/portico/deployment && chmod 700 /var/lib/portico/deployment"},
-    {"at":"/var/lib/portico/deployment/command","what":"is missing or was changed: it runs portico on this host, and removes the deployment","fix":"NODE /root/entry.js activate --again"},
+    {"at":"/var/lib/portico/deployment/command","what":"is missing or was changed: this command runs portico on the host, and removes the deployment","fix":"NODE /root/entry.js activate --again"},
     {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is damaged: /etc/portico/portico.json could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
     {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/portico/tls/privkey.pem could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
   ],
@@ -620,7 +620,7 @@ describe("refused before anything is touched:", () => {
   ["activation.bad-unit","portico.service","portico.service: Command /usr/bin/missing is not executable: No such file or directory"],
   ["activation.bad-unit","a@check.service","a@check.service: Has no ExecStart=."],
   ["activation.command-failed","nft --check /etc/portico/firewall.nft","failed with status 1: /etc/portico/firewall.nft:1:broken tcp dport 80 accept"],
-  ["activation.locked-out","/etc/portico/firewall.nft","does not open port 22 to 192.0.2.7, from which this session comes"],
+  ["activation.locked-out","/etc/portico/firewall.nft","does not open port 22 to 192.0.2.7, the address of this session"],
   ["activation.command-failed","keepalived -t /etc/portico/keepalived.conf","failed with status 2: line 1: unknown x"],
   ["activation.unknown-unit","services.daemons[0].unit","is not a unit of this host"],
   ["activation.unknown-unit","services.keepalived","is not a unit of this host"],
@@ -664,7 +664,7 @@ describe("refused before anything is touched:", () => {
     host.says("systemd-analyze", "no such program", 127);
     expect((await host.activate({ dryRun: true })).value.warnings.slice(1)).toMatchInlineSnapshot(`
 [
-  {"code":"activation.command-failed","path":"systemd-analyze","message":"is not installed here: the units were not verified","fix":"Resolve the command's error, which the message gives."},
+  {"code":"activation.command-failed","path":"systemd-analyze","message":"is not installed here: the units were not verified","fix":"Install the package that contains systemd-analyze, such as `systemd`."},
 ]
 `);
     // Units that the host has from elsewhere are not asked about.
@@ -711,8 +711,8 @@ describe("refused before anything is touched:", () => {
     host.deliver(one, UNPROBED);
     expect(await refused()).toMatchInlineSnapshot(`
 [
-  ["files.shared-directory","/etc/portico/tls/cacert.pem","is below /etc/portico/tls, which belongs to root, and users other than root may change it: root does not go further"],
-  ["files.shared-directory","/etc/portico/tls/privkey.pem","is below /etc/portico/tls, which belongs to root, and users other than root may change it: root does not go further"],
+  ["files.shared-directory","/etc/portico/tls/cacert.pem","is below /etc/portico/tls, which belongs to root, but users other than root may change it: root does not follow the path further"],
+  ["files.shared-directory","/etc/portico/tls/privkey.pem","is below /etc/portico/tls, which belongs to root, but users other than root may change it: root does not follow the path further"],
 ]
 `);
   });
@@ -801,7 +801,7 @@ describe("cut off by a kill", () => {
     rmSync(host.at(`${STORE}/blobs/${sha256("before")}`));
     const path = "/etc/portico/portico.json";
     const message =
-      "stays as it is: the content it had, /var/lib/portico/deployment/blobs/HASH, is missing or damaged";
+      "stays as it is: its previous content, /var/lib/portico/deployment/blobs/HASH, is missing or damaged";
     expect(plain(await host.call("recover"))).toMatchObject({
       lines: [
         "the deactivation of TIME was cut off: carrying on",
@@ -1085,7 +1085,7 @@ describe("what the host should answer", () => {
     host.deliver(files, { services: SERVICES, probe: { enabled: false, timeoutSeconds: 1 } });
     expect((await host.activate()).reason).toMatchInlineSnapshot(`
 [
-  {"code":"activation.command-failed","path":"portico.service","message":"does not run","fix":"Resolve the command's error, which the message gives."},
+  {"code":"activation.command-failed","path":"portico.service","message":"does not run","fix":"Read why in the log of the unit: journalctl -u portico.service"},
 ]
 `);
     host.write(
@@ -1503,7 +1503,7 @@ test("a host without IPv6: listeners that need it are refused, where they are op
       const off = [80, 443].map((port) => [
         "activation.no-ipv6",
         `[2001:db8::10]:${port}`,
-        "cannot be listened on: IPv6 is off on this host",
+        "is an IPv6 address, but IPv6 is disabled on this host",
       ]);
       expect(await refused(files, false)).toEqual(off);
       expect(await refused(one, true)).toBeUndefined();

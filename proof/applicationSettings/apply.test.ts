@@ -144,7 +144,7 @@ test("an undo restores bytes that the edit has replaced, and says what was chang
     expect.objectContaining({
       code: "activation.changed-since",
       path: `${path}:${line}`,
-      message: `${item} was changed by another program or person and stays as it is; before the first deployment ${was}`,
+      message: `${item} was changed by another program or person, so the new value stays; before the first deployment ${was}`,
     });
   expect(await undone()).toEqual({
     content: Buffer.from(edited),
@@ -359,31 +359,31 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]
     "a module for an INI file",
     { networkDaemon: FILES.webApplication },
     "/opt/sync/conf/settings.py",
-    "an INI file, and has a name that ends in .py, as a Python module does",
+    "an INI file, but has a name that ends in .py, as a Python module does",
   ],
   [
     "a module of another name",
     { fileServer: "/opt/module" },
     "/opt/module",
-    "an INI file, and begins outside of a section, as a Python module does",
+    "an INI file, but begins outside of a section, as a Python module does",
   ],
   [
     "an INI file for a module",
     { webApplication: FILES.fileServer },
     "/opt/sync/conf/server.conf",
-    "a Python module, and begins with a section, as an INI file does",
+    "a Python module, but begins with a section, as an INI file does",
   ],
   [
     "variables for an INI file",
     { fileServer: "/opt/variables" },
     "/opt/variables",
-    "an INI file, and begins outside of a section, as a file of environment variables does",
+    "an INI file, but begins outside of a section, as a file of environment variables does",
   ],
   [
     "variables for a module",
     { webApplication: "/opt/variables" },
     "/opt/variables",
-    "a Python module, and has values that are no expressions, as a file of environment variables does",
+    "a Python module, but has values that are not expressions, as a file of environment variables does",
   ],
 ])("%s is not edited, nor is any other file", async (_what, changed, named, says) => {
   write("/opt/module", PYTHON, 0o640);
@@ -393,7 +393,7 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]
   expect({ code, out: out.replaceAll(root, "") }).toEqual({
     code: 1,
     out: expect.stringContaining(
-      `${named}: is listed as ${says} [settings.wrong-kind]\n    fix:      Give the path of `,
+      `${named}: is listed as ${says} [settings.wrong-kind]\n    fix:      Use the path of `,
     ),
   });
   expect([text(FILES.networkDaemon), text(FILES.webApplication), text(FILES.fileServer)]).toEqual([
@@ -403,7 +403,7 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]
   ]);
 });
 
-const NO_EXPRESSIONS = "has values that are no expressions, as a file of environment variables does";
+const NO_EXPRESSIONS = "has values that are not expressions, as a file of environment variables does";
 const STATEMENT = "begins with a statement, as a Python module does";
 const NO_SECTION = "begins outside of a section, as a";
 
@@ -433,7 +433,7 @@ test.each<[listed: SettingsFile["kind"], says: string | undefined, texts: string
   for (const text of texts) {
     write("/opt/file", `# all\n${text}\n`, 0o640);
     const { problems } = await planSettings({ files: [file] }, root);
-    const refused = says === undefined ? [] : [`is listed as ${words}, and ${says}`];
+    const refused = says === undefined ? [] : [`is listed as ${words}, but ${says}`];
     expect([text, ...problems.map(({ message }) => message)]).toEqual([text, ...refused]);
   }
 });
@@ -462,7 +462,7 @@ test("a file of environment variables", async () => {
   const refused = (await portico("apply")).out;
   for (const how of ["has a name that ends in .py", "begins with a statement"])
     expect(refused).toContain(
-      `is listed as a file of environment variables, and ${how}, as a Python module does`,
+      `is listed as a file of environment variables, but ${how}, as a Python module does`,
     );
 });
 

@@ -168,7 +168,7 @@ describe("an undo", () => {
 
 describe("refused with its line", () => {
   test.each<[string, string, number, RegExp]>([
-    ["other letters", "[General]\nservice_url = a\n", 2, /not every reader takes/],
+    ["other letters", "[General]\nservice_url = a\n", 2, /not every program reads/],
     ["colon", "[General]\nSERVICE_URL : a\n", 2, /set with `:`/],
     ["several lines", "[General]\nSERVICE_URL = a\n\n# c\n  b\n", 2, /several lines/],
     ["part of the value above", "[General]\nA = 1\n SERVICE_URL = a\n", 3, /as part of the value above/],

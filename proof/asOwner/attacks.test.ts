@@ -568,8 +568,8 @@ test("a child that does not answer is given up", async () => {
         {
           code: "files.no-response",
           path: at("app"),
-          message: `could not be reached as user ${APP}, who can change it: it ended without a response (exit code 3)`,
-          fix: `Processes of user ${APP} can hold this up: end them (ps -o pid,stat,args -u ${APP}), and try again.`,
+          message: `could not be accessed as user ${APP}, who may change it: it ended without a response (exit code 3)`,
+          fix: `Processes of user ${APP} can block the access: end them (ps -o pid,stat,args -u ${APP} lists them), and try again.`,
         },
       ],
     });
@@ -688,7 +688,7 @@ describe("a child that the user has taken over", () => {
           mode: "0600",
           lacks: "read",
           outside: true,
-          fix: "a link in the tree leads there: remove the link, unless everyone may read what it leads to",
+          fix: "a link in the tree leads there: remove the link, unless every user may read its target",
         },
       ]);
     },
@@ -749,7 +749,7 @@ describe("a user who stops the child", () => {
         {
           code: "files.no-response",
           message: expect.stringMatching(/: the process that works there, process \d+, was stopped$/),
-          fix: `Processes of user ${APP} can hold this up: end them (ps -o pid,stat,args -u ${APP}), and try again.`,
+          fix: `Processes of user ${APP} can block the access: end them (ps -o pid,stat,args -u ${APP} lists them), and try again.`,
         },
       ],
     });

@@ -124,8 +124,8 @@ describe("the user to act as:", () => {
       oneProblem(
         "files.shared-directory",
         at("sticky"),
-        "belongs to root, and everyone may put files there: root does not go further",
-        `Give the directory to the application's user, or take the permission away: chmod go-w ${at("sticky")}`,
+        "belongs to root, but every user may put files there: root does not follow the path further",
+        `Make the application's user the owner of the directory, or remove the permission: chmod go-w ${at("sticky")}`,
       ),
     );
   });
@@ -134,7 +134,7 @@ describe("the user to act as:", () => {
     "a directory of root's that others can change is refused: %o",
     async (mode) => {
       folder("shared", mode);
-      const message = "belongs to root, and users other than root may change it: root does not go further";
+      const message = "belongs to root, but users other than root may change it: root does not follow the path further";
       const shared = oneProblem("files.shared-directory", at("shared"), message);
       expect(await refusal(acting(at("shared/x")))).toEqual(shared);
     },
@@ -542,7 +542,7 @@ describe("a settings file", () => {
     expect((await read("conf/ü")).content).toHaveLength(Math.ceil((4 * 1024 * 1024) / 3) * 4);
     fs.truncateSync(at("conf/ü"), 4 * 1024 * 1024 + 1);
     const problemOf = (message: string, fix?: string) => oneProblem("files.unreadable", LABEL, message, fix);
-    const tooLarge = problemOf("is larger than 4194304 bytes", "Give the path of a settings file.");
+    const tooLarge = problemOf("is larger than 4194304 bytes", "Use the path of a settings file.");
     expect(await refusal(read("conf/ü"))).toEqual(tooLarge);
     execFileSync("mkfifo", [at("pipe")]);
     for (const name of ["conf", "pipe"])
@@ -596,8 +596,8 @@ describe("a settings file", () => {
 
   test("of somebody else is not replaced by a user", async () => {
     file("conf/a");
-    const message = `belongs to user 0, and its directory to user ${USER}`;
-    const fix = `Give both to the same user, for example: chown ${USER} ${LABEL}`;
+    const message = `belongs to user 0, but its directory belongs to user ${USER}`;
+    const fix = `Make the same user the owner of both, for example: chown ${USER} ${LABEL}`;
     const foreign = oneProblem("files.foreign-owner", LABEL, message, fix);
     expect(await asUser(() => refusal(replace("conf/a", "new")))).toEqual(foreign);
     expect(stateOf("conf/a")[0]).toBe("conf/a");
@@ -619,7 +619,7 @@ describe("a settings file", () => {
     try {
       const outcome = await asUser(() => refusal(replace("conf/a", "new")));
       const message = "would not keep its owner, group and mode";
-      const fix = `Let user ${USER} be a member of group 0, or change the group: chgrp $(id -g ${USER}) ${LABEL}`;
+      const fix = `Make user ${USER} a member of group 0, or change the group: chgrp $(id -g ${USER}) ${LABEL}`;
       expect(outcome).toEqual(kept ? "done" : oneProblem("settings.write-failed", LABEL, message, fix));
     } finally {
       process.setgroups!(groups);

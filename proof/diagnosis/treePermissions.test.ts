@@ -155,7 +155,7 @@ test("a directory that is named twice is checked once", async () => {
 
 test("what lies behind a directory that others can change is not reached, and each is named once", async () => {
   fs.chmodSync(at("app"), 0o777);
-  const why = `${at("app")}: belongs to root, and users other than root may change it: root does not go further`;
+  const why = `${at("app")}: belongs to root, but users other than root may change it: root does not follow the path further`;
   expect(await check(MEDIA, "app/avatars")).toEqual({
     violations: [],
     violationCount: 0,

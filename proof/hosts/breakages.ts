@@ -541,7 +541,7 @@ const ACTIVATION: readonly Breakage[] = [
     breaks: "fallocate -l $(($(stat -f -c '%a*%S' /run) - 8192)) /run/full",
     tries: {
       command: `${incoming}; ${upload}`,
-      says: "/run…: is on a file system that has … KiB left, and the deployment needs … KiB [activation.no-room]",
+      says: "/run…: is on a file system that has … KiB left, but the deployment needs … KiB [activation.no-room]",
     },
     rows: ["space"],
     says: "a file system is full … /run: 0 MiB are left",
@@ -552,7 +552,7 @@ const ACTIVATION: readonly Breakage[] = [
     breaks: `chmod 640 ${TLS}/cacert.pem && sysctl -qw net.ipv6.conf.all.disable_ipv6=1`,
     tries: {
       command: `${PORTICO} activate --again`,
-      says: "[::]:443: cannot be listened on: IPv6 is off on this host … activation.no-ipv6 … nothing was changed",
+      says: "[::]:443: is an IPv6 address, but IPv6 is disabled on this host … activation.no-ipv6 … nothing was changed",
     },
     rows: ["addresses", "files"],
     says: "2001:db8:113::10: no interface has it",

@@ -70,7 +70,7 @@ run("a deployment to a host that is not supported", () => {
     deployment.synthesize({ nodeFile });
     deployment.init();
     expect(await refused(deployment)).toMatch(
-      /^host: has another processor than the delivered Node is for \[host\.other-processor\]\n {4}received: "\w+"\n {4}allowed: {2}\w+\n/m,
+      /^host: has a processor that the delivered Node does not support \[host\.other-processor\]\n {4}received: "\w+"\n {4}allowed: {2}\w+\n/m,
     );
     const node = createHash("sha256").update(readFileSync(nodeFile)).digest("hex");
     const sent = await host.run(`ls -d /etc/portico /usr/lib/portico; find /var/lib/portico -name ${node}`);

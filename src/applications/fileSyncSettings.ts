@@ -204,7 +204,7 @@ export const PATH_PREFIX: Rule = {
 /** The path of one of its routes. */
 export const FILE_SYNC_PATH: Rule = {
   pattern: "^(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+$",
-  allowed: "a path of segments of letters, digits and ._~-, with no slash at its end",
+  allowed: "a path of segments of letters, digits and ._~-, without a slash at the end",
 };
 
 /**
@@ -232,7 +232,7 @@ export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
       : [
           problem("config.missing-field", "origins", "is empty", {
             allowed: "at least one name",
-            fix: "Name the host as clients do, or leave the names out for those of the host.",
+            fix: "List the names that clients use, or remove `serverNames` to use the names of the host.",
           }),
         ]),
     ...texts.flatMap(([path, received, rule]) => {

@@ -129,7 +129,7 @@ function unreadPageProblems(servers: readonly VirtualServer[], files: readonly H
       problem("config.not-one-of", `${node.path}.role`, "is not the role of an error page", {
         received: role,
         allowed: '"page"',
-        fix: 'Give `role: "page"`: then it is checked before it is there, and the proxy reloads when it changes.',
+        fix: 'Set `role: "page"`: activation then checks the page before it installs the page, and reloads the proxy.',
       }),
     );
 }
@@ -148,7 +148,7 @@ function refuseSecond(activation: Activation): void {
     activations.set(place, activation);
     return;
   }
-  const message = `activates what ${first.node.path} activates already`;
+  const message = `activates the same place as ${first.node.path}`;
   refuse([problem("delivery.second-activation", node.path, message, { received: place })]);
 }
 

@@ -9,17 +9,17 @@ export function freeId(scope: Construct, id: string): string {
   if (!Construct.isConstruct(scope) || (App.isApp(scope.node.root) && !isInStack(scope))) {
     const received = Construct.isConstruct(scope) ? "an app" : scope;
     const fix =
-      "Give a stack, or a construct in one, as the first argument: `this` in the constructor of a stack.";
-    const more = { received, allowed: "a stack, or a construct in one", fix };
-    refuse([problem("config.wrong-type", `${at}.scope`, "is not a place in a stack", more)]);
+      "Pass a stack, or a construct in a stack, as the first argument: `this` in the constructor of a stack.";
+    const more = { received, allowed: "a stack, or a construct in a stack", fix };
+    refuse([problem("config.wrong-type", `${at}.scope`, "is neither a stack nor a construct in a stack", more)]);
   }
   if (typeof id !== "string" || id === "") {
     const more = {
       received: id,
       allowed: "a string",
-      fix: 'Give an id before the props: `(this, "files", { … })`.',
+      fix: 'Pass an id before the props: `(this, "files", { … })`.',
     };
-    refuse([problem("config.wrong-type", scope.node.path, "gets a construct without an id", more)]);
+    refuse([problem("config.wrong-type", scope.node.path, "is the scope of a construct without an id", more)]);
   }
   const taken = scope.node.tryFindChild(id);
   if (taken === undefined) return id;

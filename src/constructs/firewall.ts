@@ -164,7 +164,7 @@ function lateFirewallChecks(
 /** A value known only at apply must not open a port that only the host itself may reach either. */
 function lateLoopbackCheck(path: string, loopbackPorts: readonly number[], value: number): LateCheck[] {
   if (!hasTokens(value) || loopbackPorts.length === 0) return [];
-  const allowed = "a port that is open to others";
+  const allowed = "a port that other hosts may reach";
   const what = problem("firewall.loopback-port", path, "must be reachable on loopback only", { allowed });
   return [
     {
@@ -176,7 +176,8 @@ function lateLoopbackCheck(path: string, loopbackPorts: readonly number[], value
 
 function programProblems(nftPath: string | undefined, at: string): Problem[] {
   if (nftPath === undefined || !isKnown(nftPath) || isProgramPath(nftPath)) return [];
-  const more = { received: nftPath, allowed: "an absolute path of letters, digits and ./_-+@:,=" };
+  const allowed = "an absolute path of letters, digits and ./_-+@:,=";
+  const more = { received: nftPath, allowed, fix: "Use the path that `command -v nft` prints on the host." };
   return [problem("config.bad-file-path", `${at}.nftPath`, "is not the path of a program", more)];
 }
 

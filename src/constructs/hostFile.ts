@@ -119,14 +119,14 @@ function fileProblems(
   if (path !== undefined && isKnown(path) && (!isFilePath(path) || path.endsWith("/")))
     problems.push(pathProblem(at, path));
   if ((given.content === undefined) === (given.source === undefined)) {
-    const more = { allowed: "one of `content` and `source`", fix: "Give either `content` or `source`." };
+    const more = { allowed: "either `content` or `source`", fix: "Set either `content` or `source`." };
     const message =
-      given.content === undefined ? "is missing, and so is `source`" : "is given together with `source`";
+      given.content === undefined ? "is missing, and there is no `source`" : "is set together with `source`";
     problems.push(problem("config.missing-field", `${at}.content`, message, more));
   }
   if (source !== undefined && !isFileHere(source)) {
     const message = existsSync(source) ? "is not a file" : "does not exist";
-    const fix = "Build or create the file first, or name another.";
+    const fix = "Build or create the file first, or use the path of another file.";
     problems.push(problem("files.unreadable", `${at}.source`, message, { received: source, fix }));
   }
   return problems;

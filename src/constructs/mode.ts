@@ -203,11 +203,11 @@ function listenProblems(method: string, options: ListenOptions): Problem[] {
     problems.push(problem("config.bad-address", `${method}.${name}`, `is not ${allowed}`, more));
   };
   if (address !== undefined && isKnown(address) && !isIPv4(address)) {
-    const fix = isIPv6(address) ? "Give it as `ipv6Address`." : undefined;
+    const fix = isIPv6(address) ? "Set the address as `ipv6Address`." : undefined;
     refused("address", address, "an IPv4 address, or `0.0.0.0` for all", fix);
   }
   if (ipv6Address !== undefined && isKnown(ipv6Address) && !isIPv6(ipv6Address)) {
-    const fix = isIPv4(ipv6Address) ? "Give it as `address`." : undefined;
+    const fix = isIPv4(ipv6Address) ? "Set the address as `address`." : undefined;
     refused("ipv6Address", ipv6Address, "an IPv6 address without brackets, or `::` for all", fix);
   }
   return problems;
@@ -222,11 +222,11 @@ function portProblems(method: string, options: TlsOptions): Problem[] {
     return [problem("config.out-of-range", `${method}.${name}`, "is not a port", more)];
   });
   if (httpsPort !== httpPort) return outOfRange;
-  const message = "is the HTTP port as well";
+  const message = "is also the HTTP port";
   const more = {
     received: httpsPort,
     allowed: `a port other than ${httpPort}`,
-    fix: "Give two different ports.",
+    fix: "Use two different ports.",
   };
   return [...outOfRange, problem("config.duplicate-listener", `${method}.httpsPort`, message, more)];
 }

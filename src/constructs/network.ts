@@ -103,12 +103,12 @@ function contradictions(at: string, props: StaticNetworkProps): Problem[] {
   );
   return [
     ...lost.map((one) => {
-      const fix = "Give the host an `ipv6Address`, or leave this out.";
+      const fix = `Set the host's \`ipv6Address\`, or remove \`${one}\`.`;
       const more = { received: props[one], fix };
       return problem(
         "network.bad-address",
         `${at}.${one}`,
-        "belongs to an IPv6 address that the host does not have",
+        "has no effect: the host has no IPv6 address",
         more,
       );
     }),
@@ -116,7 +116,7 @@ function contradictions(at: string, props: StaticNetworkProps): Problem[] {
       ? [
           problem("network.bad-address", `${host.node.path}.nameservers`, "are needed for /etc/resolv.conf", {
             allowed: "at least one IP address",
-            fix: "Give the host `nameservers`, or leave `resolverFile` out.",
+            fix: "Set `nameservers` of the host, or remove `resolverFile`.",
           }),
         ]
       : []),
@@ -127,10 +127,10 @@ function contradictions(at: string, props: StaticNetworkProps): Problem[] {
 function nameProblems(at: string, { name }: Partial<StaticNetworkProps>): Problem[] {
   if (name === undefined || !isKnown(name) || NETWORK_FILE.test(name)) return [];
   return [
-    problem("network.bad-address", `${at}.name`, "is not a name that systemd-networkd reads", {
+    problem("network.bad-address", `${at}.name`, "is not the name of a file that systemd-networkd reads", {
       received: name,
       allowed: "a file name such as 05-portico.network",
-      fix: "End the name with `.network`; it is not a path.",
+      fix: "Use a file name that ends in `.network`, without a directory.",
     }),
   ];
 }

@@ -41,7 +41,7 @@ export function downloadNode(release: NodeRelease, cacheDirectory = defaultCache
     );
     const received = `sha512-${createHash("sha512").update(readFileSync(tarball)).digest("base64")}`;
     if (received !== integrity) {
-      const message = "is not the package that was pinned";
+      const message = "does not have the pinned hash";
       throw new ProblemError([problem("node.wrong-hash", name, message, { received, allowed: integrity })]);
     }
     run(name, "tar", ["-xzf", tarball, "package/bin/node", "package/LICENSE"], work);

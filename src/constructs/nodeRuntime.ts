@@ -27,7 +27,7 @@ export class NodeRuntime {
     refuseOptions("NodeRuntime.fromFile", { path }, { path: required(text) });
     if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
       const message = existsSync(path) ? "is not a file" : "does not exist";
-      const fix = "Give the path of a Node binary for the host's system.";
+      const fix = "Use the path of a Node binary for the host's system and processor.";
       refuse([problem("files.unreadable", "NodeRuntime.fromFile", message, { received: path, fix })]);
     }
     return new NodeRuntime(() => path);
@@ -45,12 +45,13 @@ function pinProblems({ platform, version, integrity }: ReturnType<typeof release
     problem("node.bad-pin", `NodeRuntime.pinned.${name}`, message, more);
   if (!/^\d+\.\d+\.\d+$/.test(version)) {
     const allowed = "three numbers, such as 24.21.0";
-    return [bad("version", "is not a version", { received: version, allowed })];
+    return [bad("version", "is not a version of Node", { received: version, allowed })];
   }
   if (integrity !== undefined && /^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity)) return [];
-  const fix = `Give what \`npm view node-${platform}@${version} dist.integrity\` prints.`;
+  const fix = `Set the hash that \`npm view node-${platform}@${version} dist.integrity\` prints.`;
   const more = { received: integrity, allowed: "`sha512-` and 88 characters of base64", fix };
-  return [bad("integrity", "is needed for this version", more)];
+  const message = integrity === undefined ? "is missing: the version has no known hash" : "is not a hash of npm";
+  return [bad("integrity", message, more)];
 }
 
 /** Which release of Node is delivered to the host. */

@@ -202,7 +202,7 @@ export class ProxyService extends Construct implements IProxyService {
     const rule = {
       pattern: "^/",
       never: "^/var/log(?:/|$)",
-      allowed: "a directory outside of /var/log: one below it must begin with `/var/log/` at synthesis",
+      allowed: "a directory outside of /var/log, or a path that begins with a literal `/var/log/`",
     };
     const { logDirectory } = paths;
     if (logDirectory.startsWith("/")) return [];
@@ -214,7 +214,7 @@ export class ProxyService extends Construct implements IProxyService {
       .filter(([, path]) => isKnown(path) && !isUnitPath(path))
       .map(([at, received]) => {
         const { allowed } = UNIT_PATH;
-        const message = "is a path that systemd would split in portico.service";
+        const message = "is a path that systemd would split into several in portico.service";
         return formatProblem(problem("unit.bad-value", at, message, { received, allowed }));
       });
     return [...bad, ...this.sameNames(), ...this.problems.map(formatProblem)];
@@ -228,8 +228,8 @@ export class ProxyService extends Construct implements IProxyService {
   private sameNames(): string[] {
     return clashingCredentials(this.tlsFiles).map(([first, second]) =>
       formatProblem(
-        problem("unit.bad-value", this.node.path, `cannot hand over ${first} and ${second} under one name`, {
-          fix: "Give one of the files another name.",
+        problem("unit.bad-value", this.node.path, `cannot pass ${first} and ${second} under the same name`, {
+          fix: "Rename one of the two files.",
         }),
       ),
     );
@@ -352,7 +352,7 @@ const RULES: readonly Rule[] = [
       problem("config.bad-file-path", at, "is not the path of a program", {
         received,
         allowed: "an absolute path of letters, digits and ./_-+@:,=",
-        fix: "Give the path that `command -v node` prints on the host.",
+        fix: "Use the path that `command -v node` prints on the host.",
       }),
     node: textNode(PROGRAM_PATH),
     accepts: (value) => isProgramPath(value as string),

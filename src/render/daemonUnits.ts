@@ -176,7 +176,7 @@ export function daemonProblems(daemon: Daemon): Problem[] {
     value === undefined || (Number.isInteger(value) && value >= 1 && value <= DAEMON_SECONDS_MAX)
       ? []
       : [
-          problem("config.out-of-range", path, "is not a timeout", {
+          problem("config.out-of-range", path, "is out of range", {
             received: value,
             allowed: "1 to 86400 seconds",
           }),
@@ -199,7 +199,7 @@ type Rule = TextRule & { readonly allowed: string };
 /** User or group (useradd(8)). */
 export const ACCOUNT: Rule = {
   pattern: "^[A-Za-z_][0-9A-Za-z_-]{0,30}$",
-  allowed: "a name of an account: up to 31 letters, digits, `_` and `-`",
+  allowed: "an account name of up to 31 letters, digits, `_` and `-` that begins with a letter or `_`",
 };
 
 export function accountProblems(path: string, received: string | undefined): Problem[] {
@@ -218,28 +218,29 @@ export const DAEMON_PATH: Rule = {
 function pathProblems(at: string, path: string | undefined): Problem[] {
   if (path === undefined || accepting(DAEMON_PATH)(path)) return [];
   const { allowed } = DAEMON_PATH;
-  return [problem("config.bad-file-path", at, "is not a path", { received: path, allowed })];
+  return [problem("config.bad-file-path", at, "is not a path that fits into a unit", { received: path, allowed })];
 }
 
 function variableProblems(name: string, value: unknown): Problem[] {
   const path = `environment.${name}`;
   if (typeof value !== "string" && typeof value !== "number") {
     return [
-      problem("unit.bad-value", path, "is not a string", {
+      problem("unit.bad-value", path, "is neither a string nor a number", {
         received: value,
-        allowed: "a string",
-        fix: "Give a string.",
+        allowed: "a string or a number",
+        fix: "Use a string or a number.",
       }),
     ];
   }
   if (!/^[A-Za-z_]\w*$/.test(name)) {
-    return [problem("unit.bad-value", path, "is not the name of a variable", { received: name })];
+    const allowed = "a name of letters, digits and `_` that does not begin with a digit";
+    return [problem("unit.bad-value", path, "is not the name of a variable", { received: name, allowed })];
   }
   // The value is not shown: it may be the secret that the name promises.
   if (SECRET.test(name))
     return [
-      problem("unit.secret-in-environment", path, "looks like a secret", {
-        allowed: "names of values that everyone may read",
+      problem("unit.secret-in-environment", path, "looks like the name of a secret", {
+        allowed: "variables whose values every user of the host may read",
       }),
     ];
   // Control characters are found in the unit.

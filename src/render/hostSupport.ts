@@ -32,7 +32,7 @@ export function machineScript(machine: Machine): string {
   const other = problem(
     "host.other-processor",
     "host",
-    "has another processor than the delivered Node is for",
+    "has a processor that the delivered Node does not support",
     {
       received: "%s",
       allowed: machine,

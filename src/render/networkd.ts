@@ -103,9 +103,8 @@ export function networkFileProblems(input: NetworkFileInput): Problem[] {
   const problems = interfaceProblems(input.interface);
   if (input.netmask === undefined || netmaskLength(input.netmask) === undefined) {
     const allowed = "a netmask such as 255.255.255.0, known at synthesis";
-    problems.push(
-      problem("network.bad-address", "netmask", "is needed", { received: input.netmask, allowed }),
-    );
+    const message = input.netmask === undefined ? "is missing" : "is not a netmask";
+    problems.push(problem("network.bad-address", "netmask", message, { received: input.netmask, allowed }));
   }
   if (ipv6 === undefined) return problems;
   const { prefixLength: length, gateway } = ipv6;

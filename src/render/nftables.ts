@@ -164,7 +164,7 @@ export function firewallProblems(input: FirewallInput): Problem[] {
               "is empty: no client could reach the port",
               {
                 allowed: "at least one address or range",
-                fix: "Name who may reach the port, or leave `from` out for everyone.",
+                fix: "List the addresses that may reach the port, or remove `from` to allow all addresses.",
               },
             ),
           ]

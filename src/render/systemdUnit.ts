@@ -126,7 +126,7 @@ const UNIT_VALUE =
   "a string, a number, true, false, `{ command: […] }` with strings, `{ specifiers }`, or a list of them";
 
 const shapeProblem = (path: string, message: string, received: unknown, allowed: string): Problem =>
-  problem("unit.bad-value", path, message, { received, allowed, fix: `Give ${allowed}.` });
+  problem("unit.bad-value", path, message, { received, allowed, fix: `Use ${allowed}.` });
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -144,7 +144,9 @@ const COMMAND = "a program by its absolute path, then its arguments";
 
 function valueProblems(directive: string, value: UnitValue, path: string): Problem[] {
   if (!/^[A-Za-z][A-Za-z0-9-]*$/.test(directive)) {
-    return [problem("unit.bad-value", path, "is not the name of a directive", { received: directive })];
+    const allowed = "a name of letters, digits and `-` that begins with a letter";
+    const more = { received: directive, allowed };
+    return [problem("unit.bad-value", path, "is not the name of a directive", more)];
   }
   if (typeof value === "object" && "command" in value)
     return commandProblems(value.command, `${path}.command`);
@@ -153,7 +155,7 @@ function valueProblems(directive: string, value: UnitValue, path: string): Probl
   if (CONTROL.test(text) || text.endsWith("\\") || text !== text.trim()) {
     const allowed =
       "one line, without leading or trailing white space and without a backslash as the last character";
-    return [problem("unit.bad-value", path, "cannot be written in a unit file", { received: text, allowed })];
+    return [problem("unit.bad-value", path, "cannot be written into a unit file", { received: text, allowed })];
   }
   return directive.startsWith("Exec") ? startVariantProblems(text.split(/\s+/), path) : [];
 }
@@ -170,13 +172,13 @@ export function commandProblems(command: UnitCommand["command"], path: string): 
       problem("unit.bad-value", `${path}[0]`, "is not the path of a program", {
         received: program,
         allowed,
-        fix: "Give the absolute path of the program, as `command -v` prints it.",
+        fix: "Use the absolute path of the program, as `command -v` prints it.",
       }),
     ];
   }
   const bad = command.flatMap((part, i) =>
     CONTROL.test(typeof part === "string" ? part : part.variable)
-      ? [problem("unit.bad-value", `${path}[${i}]`, "has control characters", { received: part })]
+      ? [problem("unit.bad-value", `${path}[${i}]`, "contains control characters", { received: part, allowed: "printable text" })]
       : [],
   );
   return [...bad, ...startVariantProblems(command, path)];

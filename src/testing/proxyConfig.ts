@@ -33,10 +33,10 @@ export function proxyIn(target: IConstruct): ReverseProxyBase {
   const proxies = target.node.findAll().filter((construct) => construct instanceof ReverseProxyBase);
   if (proxies.length === 1) return proxies[0]!;
   const received = proxies.length === 0 ? "no proxy" : proxies.map((proxy) => proxy.node.path).join(", ");
-  const allowed = "a construct with one proxy";
-  const fix = "Give the front end or the proxy itself.";
+  const allowed = "a construct that contains exactly one proxy";
+  const fix = "Pass the front end or the proxy itself.";
   const more = { received, allowed, fix };
   throw new ProblemError([
-    problem("config.unknown-reference", target.node.path || "the app", "has not one proxy below it", more),
+    problem("config.unknown-reference", target.node.path || "the app", "does not contain exactly one proxy", more),
   ]);
 }

@@ -38,11 +38,11 @@ export function textGiven(place: string, value: unknown): string {
 function refuse(place: string, received: unknown, allowed: string): never {
   throw new ProblemError([
     received === undefined
-      ? problem("config.missing-field", place, "is missing", { allowed, fix: `Give ${allowed}.` })
+      ? problem("config.missing-field", place, "is missing", { allowed, fix: `Pass ${allowed}.` })
       : problem("config.wrong-type", place, `is not ${allowed}`, {
           received,
           allowed,
-          fix: `Give ${allowed}.`,
+          fix: `Pass ${allowed}.`,
         }),
   ]);
 }

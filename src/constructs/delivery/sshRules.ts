@@ -11,9 +11,8 @@ export function sshProblems(options: SshDeliveryOptions): Problem[] {
   const problems = loginProblems(options, at);
   if (isKnown(user) && user !== "root" && !sudo) {
     const fix = "Set `sudo: true` and let the user run sudo without a password, or log in as root.";
-    problems.push(
-      problem("delivery.bad-connection", at("user"), "cannot change a host", { received: user, fix }),
-    );
+    const more = { received: user, allowed: ROOT.allowed, fix };
+    problems.push(problem("delivery.bad-connection", at("user"), "may not change the host", more));
   }
   if (bastion !== undefined) {
     problems.push(...loginProblems(bastion, (name) => at(`bastion.${name}`)));
@@ -34,7 +33,7 @@ export function sshProblems(options: SshDeliveryOptions): Problem[] {
   } else if (scriptPath !== undefined && isKnown(scriptPath) && !accepting(CLOSED_SCRIPT)(scriptPath)) {
     const { allowed } = CLOSED_SCRIPT;
     const more = { received: scriptPath, allowed };
-    const message = "is where every user of the host can create and remove files";
+    const message = "is in a directory where every user of the host can create and remove files";
     problems.push(problem("delivery.open-script-path", at("scriptPath"), message, more));
   }
   return [...problems, ...destroyProblems(options, at)];
@@ -73,7 +72,7 @@ type Rule = TextRule & { readonly allowed: string };
 
 const USER: Rule = {
   pattern: "^[A-Za-z_][0-9A-Za-z_.-]*[$]?$",
-  allowed: "a user name: letters, digits, `_`, `.` and `-`",
+  allowed: "a user name of letters, digits, `_`, `.` and `-`",
 };
 /** Without sudo, no other user can change a host. */
 const ROOT: Rule = { pattern: "^root$", allowed: "`root`, or any user with `sudo: true`" };
@@ -93,7 +92,7 @@ const SCRIPT: Rule = {
 const CLOSED_SCRIPT: Rule = {
   pattern: "^/",
   never: "^/+(?:tmp|var/+tmp|dev/+shm|run/+lock|var/+lock)/|/\\.\\./",
-  allowed: "a directory that only the user who logs in can enter",
+  allowed: "a path in a directory that only the login user can enter",
 };
 
 function loginProblems(login: SshLogin, at: (name: string) => string): Problem[] {
@@ -107,22 +106,22 @@ function loginProblems(login: SshLogin, at: (name: string) => string): Problem[]
     problems.push(badConnection(at("hostKey"), "is not a public key", hostKey, PUBLIC_KEY.allowed));
   }
   if (privateKey !== undefined && privateKeyFile !== undefined) {
-    const fix = "Give one of the two.";
+    const fix = "Set either `privateKey` or `privateKeyFile`.";
     problems.push(
-      problem("delivery.bad-connection", at("privateKey"), "is given together with a file", { fix }),
+      problem("delivery.bad-connection", at("privateKey"), "is set together with `privateKeyFile`", { fix }),
     );
   }
   if (privateKey !== undefined && isKnown(privateKey)) {
     // The value is not shown: it may well be a key.
     problems.push(
-      problem("delivery.clear-text-key", at("privateKey"), "is given as a literal", { allowed: REFERENCE }),
+      problem("delivery.clear-text-key", at("privateKey"), "is a literal", { allowed: REFERENCE }),
     );
   }
   if (privateKeyFile === "") {
     problems.push(badConnection(at("privateKeyFile"), "is empty", "", "the path of a file"));
   }
   if (certificate !== undefined && privateKey === undefined && privateKeyFile === undefined) {
-    const fix = "Give the private key that it certifies.";
+    const fix = "Set `privateKey` or `privateKeyFile` to the key that belongs to the certificate.";
     problems.push(problem("delivery.bad-connection", at("certificate"), "has no private key", { fix }));
   }
   return problems;
@@ -138,8 +137,8 @@ function verificationProblems(
     return [problem("delivery.unverified-host", at("hostKey"), "is missing", { allowed })];
   }
   if (verifyHostKey || hostKey === undefined) return [];
-  const fix = "Remove `verifyHostKey: false`, or the key.";
-  return [problem("delivery.bad-connection", at("verifyHostKey"), "is off although there is a key", { fix })];
+  const fix = "Remove `verifyHostKey: false`, or remove `hostKey`.";
+  return [problem("delivery.bad-connection", at("verifyHostKey"), "is false, but `hostKey` is set", { fix })];
 }
 
 function destroyProblems(options: SshDeliveryOptions, at: (name: string) => string): Problem[] {
@@ -149,7 +148,7 @@ function destroyProblems(options: SshDeliveryOptions, at: (name: string) => stri
   return Object.entries(given).flatMap(([name, key]) =>
     key === undefined || isKnown(key)
       ? []
-      : [problem("delivery.key-at-destroy", at(name), "is no longer there on destroy")],
+      : [problem("delivery.key-at-destroy", at(name), "is not available to a destroy")],
   );
 }
 
@@ -160,7 +159,7 @@ function portProblems(port: number | undefined, path: string): Problem[] {
 
 function addressProblems(address: string | undefined, path: string): Problem[] {
   if (address === undefined || !isKnown(address) || accepting(ADDRESS)(address)) return [];
-  return [badConnection(path, "is not a name or address", address, ADDRESS.allowed)];
+  return [badConnection(path, "is not a host name or an IP address", address, ADDRESS.allowed)];
 }
 
 const isWithin = (value: number, from: number, to: number): boolean =>

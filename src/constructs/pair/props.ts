@@ -116,8 +116,8 @@ function hostsProblems({ hosts }: Fit, at: At): Problem[] {
   if (hosts === undefined) return [];
   if (hosts.length !== 2) {
     const more = { received: hosts.length, allowed: "two hosts" };
-    const fix = "Give two hosts. For one, use `FileSyncFrontEnd`; for more, a cluster.";
-    return [problem("config.wrong-type", at("hosts"), "is not a pair", { ...more, fix })];
+    const fix = "List two hosts. For one host use `FileSyncFrontEnd`, for more than two a cluster.";
+    return [problem("config.wrong-type", at("hosts"), "is not a list of two hosts", { ...more, fix })];
   }
   const [first, second] = hosts as readonly [PairHostProps, PairHostProps];
   const same = first.address === second.address;
@@ -126,7 +126,8 @@ function hostsProblems({ hosts }: Fit, at: At): Problem[] {
       ? [
           problem("config.duplicate-name", at("hosts[1].address"), "is the address of the first host", {
             received: second.address,
-            fix: "Give another host: a pair on one machine is lost with it.",
+            allowed: "the address of another host",
+            fix: "Use another host: if both are on one machine, both fail with it.",
           }),
         ]
       : []),
@@ -142,7 +143,7 @@ function hostProblems(host: PairHostProps, at: At): Problem[] {
     problems.push(problem("network.bad-interface", at("interface"), "is not the name of an interface", more));
   }
   if (host.delivery?.needsActivation !== true) {
-    problems.push(problem("pair.no-ssh", at("delivery"), "is not over ssh"));
+    problems.push(problem("pair.no-ssh", at("delivery"), "is not a delivery over ssh"));
   }
   return problems;
 }
@@ -162,7 +163,7 @@ function unknownProblems({ hosts = [], ...props }: Fit, at: At): Problem[] {
   ] as const;
   return values.flatMap(([name, value]) => {
     if (value === undefined || isKnown(value)) return [];
-    const fix = "Give a literal: keepalived's configuration, or a unit, is made from it.";
+    const fix = "Use a literal: keepalived's configuration, or a unit, is made from it.";
     return [problem("config.wrong-type", at(name!), "is not known at synthesis", { fix })];
   });
 }
@@ -188,13 +189,14 @@ function numberProblems(
 function listenProblems({ mode }: Fit, at: At): Problem[] {
   if (mode === undefined || isWildcard(mode.address)) return [];
   const fix =
-    "Leave the mode's `address` out: a host can only listen on the virtual address while it has it.";
-  const more = { received: mode.address, allowed: "0.0.0.0, all addresses", fix };
-  return [problem("config.bad-address", at("mode"), "listens on one address", more)];
+    "Remove `address` from the mode: a host can listen on the virtual address only while it has this address.";
+  const more = { received: mode.address, allowed: "0.0.0.0 (all addresses)", fix };
+  return [problem("config.bad-address", at("mode"), "listens on a single address", more)];
 }
 
 function programProblems({ keepalivedPath: path }: Fit, at: At): Problem[] {
   if (path === undefined || !isKnown(path) || isProgramPath(path)) return [];
-  const more = { received: path, allowed: "an absolute path of letters, digits and ./_-+@:,=" };
+  const allowed = "an absolute path of letters, digits and ./_-+@:,=";
+  const more = { received: path, allowed, fix: "Use the path that `command -v keepalived` prints on the host." };
   return [problem("config.bad-file-path", at("keepalivedPath"), "is not the path of a program", more)];
 }

@@ -9,24 +9,24 @@ export const ACTION = instance(
 export const APPLICATION = instance(
   "Application",
   "an Application",
-  'Use one of its methods: `Application.seafile({ version: "12" })`, `Application.nextcloud()`, `Application.custom({ … })`.',
+  'Use `Application.seafile({ version: "12" })`, `Application.nextcloud()`, `Application.custom({ … })`, or another method of `Application`.',
 );
 export const CONTAINER_PROXY = implementing(
   ["config", "files", "listeners", "virtualServers", "upstreams", "give"],
   instance(
     "ContainerProxy",
     "a ContainerProxy",
-    "Make one: `new ContainerProxy(stack, id)`, or `new FileSyncProxy(stack, id, …).proxy`.",
+    "Create one: `new ContainerProxy(stack, id)`, or `new FileSyncProxy(stack, id, …).proxy`.",
   ),
 );
 export const DELIVERY = instance("Delivery", "a Delivery", "Use `Delivery.local(…)` or `Delivery.ssh(…)`.");
 export const HOST = implementing(
   ["address", "clientAddress", "delivery", "props", "lateChecks"],
-  instance("Host", "a Host", "Make one: `new Host(stack, id, { address })`."),
+  instance("Host", "a Host", "Create one: `new Host(stack, id, { address })`."),
 );
 export const LISTENER = implementing(
   ["name", "address", "port", "protocol"],
-  instance("Listener", "a Listener", "Make one: `proxy.addListener(id, { port })`."),
+  instance("Listener", "a Listener", "Create one: `proxy.addListener(id, { port })`."),
 );
 export const MODE = instance("Mode", "a Mode", "Use `Mode.tls()` or `Mode.plain()`.");
 export const NODE_RUNTIME = instance(
@@ -36,11 +36,11 @@ export const NODE_RUNTIME = instance(
 );
 export const PROXY_SERVICE = implementing(
   ["host", "proxy", "config", "nodePath", "runtime", "serviceUnit", "socketUnit"],
-  instance("ProxyService", "a ProxyService", "Make one: `new ProxyService(stack, id, { proxy })`."),
+  instance("ProxyService", "a ProxyService", "Create one: `new ProxyService(stack, id, { proxy })`."),
 );
 export const REVERSE_PROXY = implementing(
   ["host", "paths", "configFile", "config", "listeners", "virtualServers", "upstreams", "onTlsFiles"],
-  instance("ReverseProxy", "a ReverseProxy", "Make one: `new ReverseProxy(stack, id, { host })`."),
+  instance("ReverseProxy", "a ReverseProxy", "Create one: `new ReverseProxy(stack, id, { host })`."),
 );
 export const TLS_MATERIAL = instance(
   "TlsMaterial",
@@ -54,10 +54,10 @@ export const TLS_POLICY = instance(
 );
 export const UPSTREAM = implementing(
   ["name", "url", "urls", "render"],
-  instance("Upstream", "an Upstream", "Make one: `proxy.addUpstream(id, { url })`."),
+  instance("Upstream", "an Upstream", "Create one: `proxy.addUpstream(id, { url })`."),
 );
 export const VIRTUAL_SERVER = instance(
   "VirtualServer",
   "a VirtualServer",
-  "Make one: `proxy.addVirtualServer(id, { serverNames, listeners })`.",
+  "Create one: `proxy.addVirtualServer(id, { serverNames, listeners })`.",
 );

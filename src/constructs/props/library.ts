@@ -14,9 +14,9 @@ export function libraryProblems(construct: IConstruct): Problem[] {
   const more = {
     received: other,
     allowed: `constructs of ${own}`,
-    fix: `Make the stack with ${own}, or import ${other}-portico in place of ${own}-portico.`,
+    fix: `Create the stack with ${own}, or import ${other}-portico in place of ${own}-portico.`,
   };
-  return [problem("config.wrong-type", construct.node.path, `is in a stack of ${other}`, more)];
+  return [problem("config.wrong-type", construct.node.path, `is in a stack of the library ${other}`, more)];
 }
 
 /** The library that a class is of, which jsii notes in it: `cdktf.TerraformStack`. */

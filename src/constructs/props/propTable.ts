@@ -100,20 +100,19 @@ function allProblems<P extends object>(
 /** Refuses an id that is not a string: in JavaScript it is easy to pass props in its place. */
 export function refuseId(construct: IConstruct, method: string, id: unknown): void {
   if (typeof id === "string" && id !== "") return;
-  const more = { received: described(id), allowed: "a string", fix: `Write \`${method}(id, props)\`.` };
+  const more = { received: described(id), allowed: "a string", fix: `Call \`${method}(id, props)\`.` };
   refuse([problem("config.wrong-type", `${construct.node.path}.${method}`, "is called without an id", more)]);
 }
 
 function propProblems(path: string, props: unknown, table: Readonly<Record<string, PropKind>>): Problem[] {
   const names = Object.keys(table);
   if (!isObject(props)) {
-    const allowed = `an object with ${names.join(", ")}`;
-    const [code, message] =
-      props === undefined
-        ? (["config.missing-field", "has no props"] as const)
-        : (["config.wrong-type", "is not given an object"] as const);
-    const received = props === undefined ? {} : { received: described(props) };
-    return [problem(code, path, message, { ...received, allowed, fix: `Give ${allowed}.` })];
+    const needed = names.filter((name) => table[name]!.required !== undefined);
+    const fix = needed.length === 0 ? "Pass an object." : `Pass an object with ${needed.join(", ")}.`;
+    const more = { allowed: `an object with ${names.join(", ")}`, fix };
+    return props === undefined
+      ? [problem("config.missing-field", path, "has no props", more)]
+      : [problem("config.wrong-type", path, "is not an object", { received: described(props), ...more })];
   }
   const unknown = Object.keys(props).filter((name) => !names.includes(name));
   if (!isPlainObject(props)) {
@@ -130,28 +129,30 @@ function propProblems(path: string, props: unknown, table: Readonly<Record<strin
 /** An instance in the place of the object that it belongs into: `Mode.tls(material)`. */
 function misplaced(path: string, value: object, prop: string | undefined, names: readonly string[]): Problem {
   const allowed = `an object with ${names.join(", ")}`;
-  const fix = prop === undefined ? "Give an object." : `Give it by its name: \`{ ${prop}: … }\`.`;
+  const fix = prop === undefined ? "Pass an object." : `Pass it by its name: \`{ ${prop}: … }\`.`;
   const received = prop === undefined ? described(value) : `a value for \`${prop}\``;
   const more = { received, allowed, fix };
-  return problem("config.wrong-type", path, "is given an instance in the place of its options", more);
+  return problem("config.wrong-type", path, "gets an instance of a class in place of an object with options", more);
 }
 
 function unknownProp(path: string, name: string, names: readonly string[]): Problem {
-  return problem("config.unknown-field", path, "does not exist", {
+  return problem("config.unknown-field", path, "is not a known field", {
     allowed: names.join(", "),
     ...unknownNameFix(name, names),
   });
 }
 
 function valueProblems(path: string, value: unknown, kind: PropKind): Problem[] {
-  const { allowed, called = allowed, fix = `Give ${called}.` } = kind;
+  const { allowed, called = allowed, fix = `Use ${called}.` } = kind;
   if (value === undefined) {
     if (kind.required !== true) return [];
-    return [problem("config.missing-field", path, "is missing", { allowed, fix })];
+    const add = kind.fix ?? `Set the field to ${called}.`;
+    return [problem("config.missing-field", path, "is missing", { allowed, fix: add })];
   }
   if (Array.isArray(value) && Token.isUnresolved(value) && kind.eachItem === true) {
-    const known = { received: "a list that Terraform knows at apply", allowed: "a list of items" };
-    return [problem("config.wrong-type", path, "is not known yet", { ...known, fix: ITEM_BY_ITEM })];
+    const received = "a list that Terraform knows at apply";
+    const more = { received, allowed: "a list with a known number of items", fix: ITEM_BY_ITEM };
+    return [problem("config.wrong-type", path, "is a list whose length is not known at synthesis", more)];
   }
   if (!kind.accepts(value)) {
     const more = { received: described(value), allowed, fix };
@@ -162,7 +163,7 @@ function valueProblems(path: string, value: unknown, kind: PropKind): Problem[] 
   return kind.inside?.(value, path) ?? [];
 }
 
-const ITEM_BY_ITEM = "Name the items one by one: `[Fn.element(list, 0), Fn.element(list, 1)]`.";
+const ITEM_BY_ITEM = "List the items one by one: `[Fn.element(list, 0), Fn.element(list, 1)]`.";
 
 /** A construct shown as JSON would be the whole tree. */
 function described(value: unknown): unknown {
@@ -191,7 +192,7 @@ function constructsInside(value: unknown, path: string): Problem[] {
 }
 
 const REFERENCE =
-  "Give an attribute of it: of a variable `stringValue`, `numberValue` or `value`, of a resource `id` and others.";
+  "Use an attribute of the construct: `stringValue`, `numberValue` or `value` of a variable, `id` and others of a resource.";
 
 function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return isObject(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value) as object);
@@ -200,7 +201,7 @@ function isPlainObject(value: unknown): value is Readonly<Record<string, unknown
 /** What a function makes when the app is synthesized, or the value itself. */
 export function produced(kind: PropKind): PropKind {
   const { allowed, called = allowed, accepts } = kind;
-  const orFunction = (words: string): string => `${words}, or a function that gives it`;
+  const orFunction = (words: string): string => `${words}, or a function that returns it`;
   return {
     ...kind,
     allowed: orFunction(allowed),
@@ -225,7 +226,7 @@ const isReference = (value: unknown): boolean => !Construct.isConstruct(value) &
 /** A list that is made into lines and words here: its items may be tokens, and how many there are must be known. */
 const list: PropKind = {
   allowed: "a list",
-  fix: "Give a list: in brackets, also for one item.",
+  fix: "Use a list: put even a single item in brackets.",
   accepts: Array.isArray,
   eachItem: true,
 };
@@ -272,7 +273,7 @@ export function choice(...values: readonly (string | boolean)[]): PropKind {
   const allowed = values.map((value) => JSON.stringify(value)).join(", ");
   return {
     allowed,
-    fix: `Give one of ${allowed}.`,
+    fix: `Use one of ${allowed}.`,
     values: true,
     accepts: (value) => values.includes(value as string),
   };
@@ -324,7 +325,7 @@ function classNames(value: unknown): string[] {
 export function either(first: PropKind, second: PropKind): PropKind {
   return {
     allowed: `${first.allowed}, or ${second.allowed}`,
-    called: `${first.called ?? first.allowed}, or ${second.called ?? second.allowed}`,
+    called: `${first.called ?? first.allowed} or ${second.called ?? second.allowed}`,
     accepts: (value) => first.accepts(value) || second.accepts(value),
     ...(second.eachItem === undefined ? {} : { eachItem: second.eachItem }),
     inside: (value, path) => (first.accepts(value) ? [] : (second.inside?.(value, path) ?? [])),

@@ -20,7 +20,7 @@ export function loaded<M>(scope: Construct, name: string, load: () => M): M {
 
 /** @internal The problem of a stack that has resources of a package that is not installed. */
 export const missingPackage = (at: string, name: string): Problem =>
-  problem("config.missing-package", at, `has resources of ${name}, which is not installed`, {
+  problem("config.missing-package", at, `needs the package ${name}, which is not installed`, {
     allowed: "a project that has this package",
     fix: `Run \`npm install ${name}\`.`,
   });

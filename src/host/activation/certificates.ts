@@ -114,10 +114,10 @@ function waitingText({ names, from, lastError, nextAttempt, waitsFor }: ListedCe
 
 function notIssuedYet({ names, from, lastError }: ListedCertificate): Problem {
   const why =
-    lastError === undefined ? `it is still being asked after ${CERTIFICATE_SECONDS} s` : lastError.message;
+    lastError === undefined ? `the request is still open after ${CERTIFICATE_SECONDS} s` : lastError.message;
   const message = `has no certificate yet: ${from} has not issued it: ${why}`;
   return problem("activation.no-certificate", names.join(", "), message, {
-    allowed: "an issued certificate, as `requireCertificate` asks for it",
+    allowed: "an issued certificate, which `requireCertificate` demands",
     ...(lastError === undefined ? {} : { fix: `${lastError.fix} Then apply again.` }),
   });
 }

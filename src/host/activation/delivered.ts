@@ -52,16 +52,18 @@ export async function readDelivered(
 /** The same for the last activated deployment, whatever has happened to its files on the host since. */
 export async function readLast(store: Store, last: GoodState | undefined): Promise<Delivered> {
   if (last === undefined) {
-    const message = "is not there: nothing was activated on this host";
-    throw new ProblemError([problem("activation.damaged-store", store.at("state.json"), message)]);
+    const message = "does not exist: nothing was activated on this host";
+    const fix = "Deliver a deployment to this host, for example with `terraform apply`.";
+    throw new ProblemError([problem("activation.damaged-store", store.at("state.json"), message, { fix })]);
   }
   for (const path of [store.blob(last.document), store.onHost(DEPLOYMENT_FILE)]) {
     const text = await readFile(path).catch(() => Buffer.alloc(0));
     if (createHash("sha256").update(text).digest("hex") !== last.document) continue;
     return findContents(store, text, path);
   }
-  const message = "is missing or damaged, and so is the document on the host";
-  throw new ProblemError([problem("activation.damaged-store", store.blob(last.document), message)]);
+  const message = "is missing or damaged, and the document on the host is too";
+  const fix = "Deliver the deployment again, for example with `terraform apply`.";
+  throw new ProblemError([problem("activation.damaged-store", store.blob(last.document), message, { fix })]);
 }
 
 async function findContents(
@@ -102,10 +104,10 @@ export async function observeAll(store: Store, paths: readonly string[]): Promis
       if (state !== "unfit") states.set(path, state);
       else
         problems.push(
-          problem("activation.bad-target", path, "is not a file, or its parent is not a directory"),
+          problem("activation.bad-target", path, "is not a regular file, or its parent is not a directory"),
         );
     } catch (error) {
-      const message = `cannot be looked at ${systemReason(error as Error)}`;
+      const message = `cannot be examined ${systemReason(error as Error)}`;
       problems.push(problem("activation.bad-target", path, message));
     }
   }
@@ -125,17 +127,17 @@ async function find(
   }
   if (await store.has(sha256)) return store.blob(sha256);
   if (incoming === undefined) {
-    const fix = "Let the delivery write the file again, for example by `terraform apply`.";
-    const message = "is not there, or not as the deployment says";
+    const fix = "Write the file again, for example with `terraform apply`.";
+    const message = "is missing, or differs from the deployment";
     return problem("activation.corrupt-blob", wanted, message, { fix, allowed: `SHA-256 ${sha256}` });
   }
   const path = join(incoming, sha256);
   const hash = await hashOf(path).catch((error: NodeJS.ErrnoException) => error);
   if (hash === sha256) return path;
   if (typeof hash === "string") {
-    const message = `does not match the hash in its name, and ${wanted} needs it`;
+    const message = `does not match the hash in its name, but ${wanted} needs it`;
     return problem("activation.corrupt-blob", path, message, { received: `SHA-256 ${hash}` });
   }
-  const message = `cannot be read ${systemReason(hash)}, and ${wanted} needs it`;
+  const message = `cannot be read ${systemReason(hash)}, but ${wanted} needs it`;
   return problem("activation.missing-blob", path, message);
 }

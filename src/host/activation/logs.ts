@@ -56,7 +56,7 @@ async function refuseLedElsewhere(directory: string): Promise<void> {
     const found = await lstat(at).catch(() => undefined);
     if (found === undefined) return;
     if (theirs && found.isSymbolicLink()) {
-      const message = "is a link of the service's user: nothing was removed where it leads";
+      const message = "is a link that the service's user made: nothing was removed at its target";
       throw new ProblemError([problem("activation.file-failed", at, message, { fix: `rm ${quote(at)}` })]);
     }
     const real = await realpath(at).catch(() => undefined);

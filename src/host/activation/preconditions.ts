@@ -34,7 +34,7 @@ export async function unopenable(
   return parsed.value.listeners.flatMap(({ address, port }) => {
     const at = endpoint({ host: address, port });
     if (without6 && isIpv6(address))
-      return [problem("activation.no-ipv6", at, "cannot be listened on: IPv6 is off on this host")];
+      return [problem("activation.no-ipv6", at, "is an IPv6 address, but IPv6 is disabled on this host")];
     const owner = opens ? listenOwner(address, port) : undefined;
     if (owner === undefined || isOurs(owner.pid, [...ending, service])) return [];
     return [problem("activation.port-in-use", at, `is taken: ${owner.text} listens there`)];
@@ -49,7 +49,7 @@ export async function foreignDirectories(paths: readonly string[]): Promise<Prob
   const problems = await Promise.all(
     paths.map(async (path) => {
       const why = await unsafePath(dirname(path));
-      const fix = `Deploy it below directories that only root can change; \`namei -om ${quote(path)}\` shows them.`;
+      const fix = `Deploy the file below directories that only root can change; \`namei -om ${quote(path)}\` shows the owners.`;
       return why === undefined ? [] : [problem("files.shared-directory", path, why, { fix })];
     }),
   );

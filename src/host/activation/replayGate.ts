@@ -19,7 +19,7 @@ import type { GoodState, Store } from "./store.js";
  * deployment asks for it. Changes nothing.
  *
  * @returns why nothing could be replayed, as warnings: a host without a log is no reason to refuse
- * @throws ProblemError if more requests would be treated otherwise than may be; examples are reported before
+ * @throws ProblemError if more requests would be treated differently than may be; examples are reported before
  */
 export async function replayGate(
   store: Store,
@@ -46,10 +46,10 @@ export async function replayGate(
   const counted = await readInto(run, store.onHost(log), "names" in origin, end);
   if (counted.failure !== undefined) return [notReplayed(log, counted.failure.message)];
   if (counted.hostMissing === true) {
-    const allowed = `\`replay.host\`, or a log in JSON, which names hosts`;
-    return [notReplayed(log, "its lines do not name hosts, and there are several", allowed)];
+    const fix = "Set `host` of `replay`, or write the log in JSON, which contains the hosts.";
+    return [notReplayed(log, "its lines do not name hosts, but the config has several", fix)];
   }
-  if (counted.requests === 0) return [notReplayed(log, "it has no request")];
+  if (counted.requests === 0) return [notReplayed(log, "it contains no request")];
   if (run.changed <= replay.changesMax) return [];
   const shown = {
     before: "the config in force",
@@ -60,9 +60,9 @@ export async function replayGate(
   };
   for (const line of replayText(shown).trimEnd().split("\n")) report(line);
   throw new ProblemError([
-    problem("activation.replay-changes", log, "has requests that the new config would treat otherwise", {
+    problem("activation.replay-changes", log, "contains requests that the new config would treat differently", {
       received: `${run.changed} of ${run.requests} requests`,
-      allowed: `${replay.changesMax} that change`,
+      allowed: `up to ${replay.changesMax} requests`,
     }),
   ]);
 }
@@ -75,10 +75,5 @@ async function configAt(file: string): Promise<ProxyConfig | undefined> {
   return parsed.ok ? parsed.value : undefined;
 }
 
-const notReplayed = (log: string, why: string, allowed?: string): Problem =>
-  problem(
-    "activation.not-replayed",
-    log,
-    `was not replayed: ${why}`,
-    allowed === undefined ? {} : { allowed },
-  );
+const notReplayed = (log: string, why: string, fix?: string): Problem =>
+  problem("activation.not-replayed", log, `was not replayed: ${why}`, fix === undefined ? {} : { fix });

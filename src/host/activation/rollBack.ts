@@ -80,7 +80,7 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
   const restored: Restored = { unwritten: [], lost: [] };
   for (const { path, restore: state } of journal.files) {
     if (state.kind === "file" && !(await store.has(state.sha256))) {
-      const message = `stays as it is: the content it had, ${store.blob(state.sha256)}, is missing or damaged`;
+      const message = `stays as it is: its previous content, ${store.blob(state.sha256)}, is missing or damaged`;
       restored.lost.push(problem("activation.not-restored", path, message));
       continue;
     }
@@ -126,8 +126,8 @@ async function verify(
     await awaitService(store, last.deployment, running, new AbortController().signal);
     return [];
   } catch (error) {
-    const message = "the last good state is back, but does not serve as it did";
-    const fix = "See the problems below; the files and units are those of the last good state.";
+    const message = "the last good state was restored, but the proxy does not serve as before";
+    const fix = "Solve the problems below; the files and units are those of the last good state.";
     return [problem("activation.not-restored", "", message, { fix }), ...problemsOf(error)];
   }
 }

@@ -81,12 +81,12 @@ async function lacking({ at, bytes, files }: Need): Promise<Problem[]> {
   const { bavail, bsize, files: all, ffree } = await statfs(at);
   const left = bavail * bsize;
   if (left < bytes) {
-    const message = `is on a file system that has ${kibibytes(left)} left, and the deployment needs ${kibibytes(bytes)}`;
+    const message = `is on a file system that has ${kibibytes(left)} left, but the deployment needs ${kibibytes(bytes)}`;
     return [problem("activation.no-room", at, message)];
   }
   // Some file systems, such as btrfs, have no number of files that they can hold.
   if (all === 0 || ffree >= files) return [];
-  const message = `is on a file system that can hold ${ffree} more files, and the deployment needs ${files}`;
+  const message = `is on a file system that can hold ${ffree} more files, but the deployment needs ${files}`;
   const fix = `Remove files there: du --inodes -xh --max-depth=2 ${at} | sort -h`;
   return [problem("activation.no-room", at, message, { fix })];
 }

@@ -124,7 +124,8 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
   const { code, stderr } = await run([...command], 60, environment);
   if (code === 127) {
     const message = "is not installed here: the units were not verified";
-    return { problems: [], warnings: [commandProblem("systemd-analyze", message)] };
+    const fix = "Install the package that contains systemd-analyze, such as `systemd`.";
+    return { problems: [], warnings: [{ ...commandProblem("systemd-analyze", message), fix }] };
   }
   const delivered = new Set(deployment.files.filter(({ mode }) => mode === "0755").map(({ path }) => path));
   for (const line of stderr.split("\n")) {
@@ -205,7 +206,7 @@ async function checkKeepalived({ deployment, contents }: Delivered): Promise<Pro
 function lockedOut(path: string, rules: string): Problem[] {
   const [client, , , port] = process.env.SSH_CONNECTION?.split(" ") ?? [];
   if (client === undefined || port === undefined || admits(rules, client, port)) return [];
-  const message = `does not open port ${port} to ${client}, from which this session comes`;
+  const message = `does not open port ${port} to ${client}, the address of this session`;
   return [problem("activation.locked-out", path, message)];
 }
 

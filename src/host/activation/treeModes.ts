@@ -21,7 +21,7 @@ export async function unreadable(deployment: Deployment, config: ProxyConfig): P
   const served = servedTrees(config, deployment.trees).filter(({ code }) => code === DIRECTORIES);
   const { violations } = await checkTrees(served);
   return violations.map(({ path, lacks, fix }) =>
-    problem("files.unreadable", path, `is served, and others lack ${lacks}`, { fix }),
+    problem("files.unreadable", path, `is served, but other users have no ${lacks} permission`, { fix }),
   );
 }
 

@@ -46,7 +46,13 @@ const REQUEST_MS = 10_000;
 async function stoppedUnits(units: readonly string[]): Promise<Problem[]> {
   const status = await unitStatus(units);
   return [...status].flatMap(([unit, { active }]) =>
-    active ? [] : [problem("activation.command-failed", unit, "does not run")],
+    active
+      ? []
+      : [
+          problem("activation.command-failed", unit, "does not run", {
+            fix: `Read why in the log of the unit: journalctl -u ${unit}`,
+          }),
+        ],
   );
 }
 

@@ -73,14 +73,14 @@ function planItem({ env, path, lineAt }: EnvFile, item: EnvItem): ItemPlan {
 }
 
 const FIX = {
-  fix: "Write every item as `NAME=value` on a separate line, with no quotes or backslashes in the lines above it that are left open.",
+  fix: "Write every item as `NAME=value` on a separate line, and close the quotes in the lines above it; no line above it may end in a backslash.",
 };
 
 /** Where readers begin to disagree about a place, or about what would be added at the end, and why. */
 function disagreement({ agreed, end }: EnvText, at: number | undefined): [at: number, why: string] {
   const before = [...agreed].findLast((start) => start < (at ?? end));
   if (before === undefined) {
-    return [0, "would be read with the byte order mark in front of it by some readers"];
+    return [0, "would be read with the byte order mark in front of it by some programs"];
   }
   return at === undefined
     ? [before, "would have to be below a value that does not end, at least for some readers"]

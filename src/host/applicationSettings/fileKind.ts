@@ -13,8 +13,8 @@ export function kindProblem(text: string, path: string, { name, kind }: Settings
   const [seen, how] = kindByName(path) ?? kindByText(text, kind) ?? [kind];
   if (seen === kind) return undefined;
   const { words } = kindOf(kind);
-  const fix = `Give the path of ${words} for \`${name}\`, or list the file with \`kind: "${seen}"\`.`;
-  const message = `is listed as ${words}, and ${how}, as ${kindOf(seen).words} does`;
+  const fix = `Use the path of ${words} for \`${name}\`, or list the file with \`kind: "${seen}"\`.`;
+  const message = `is listed as ${words}, but ${how}, as ${kindOf(seen).words} does`;
   return problem("settings.wrong-kind", path, message, { fix });
 }
 
@@ -41,7 +41,7 @@ function kindByText(text: string, kind: Kind): [Kind, string] | undefined {
     case "python": {
       const isEnv =
         contents.every((one) => VARIABLE.test(one)) && contents.some((one) => NO_PYTHON.test(one));
-      return isEnv ? ["env", "has values that are no expressions"] : undefined;
+      return isEnv ? ["env", "has values that are not expressions"] : undefined;
     }
     case "env":
       return PYTHON.test(contents[0]!) ? ["python", "begins with a statement"] : undefined;

@@ -163,9 +163,9 @@ const FIX = {
 /** What the two readers would read differently, as a message. */
 function whyUnsafe(lines: readonly IniLine[], line: IniLine, item: IniItem): string | undefined {
   if (line.key !== item.name)
-    return `is written \`${line.key}\`, and not every reader takes that as the same key`;
-  if (line.separator !== "=") return "is set with `:`, which not every reader understands";
-  if (line.continues) return "is indented, so that some readers take it as part of the value above";
+    return `is written \`${line.key}\`, which not every program reads as the same key`;
+  if (line.separator !== "=") return "is set with `:`, which not every program understands";
+  if (line.continues) return "is indented, so that some programs read it as part of the value above";
   if (nextText(lines, line)?.continues === true)
     return "has a value of several lines, which not every reader understands";
   return undefined;
@@ -199,7 +199,7 @@ function addToSection(
     }));
   const inSection = lines.filter((line) => line.section === section && isText(line));
   const odd = inSection.find((line) => line.kind === "header" && (line.rest !== "" || line.continues));
-  if (odd !== undefined) return refuse(odd, "the section's header is not understood by every reader");
+  if (odd !== undefined) return refuse(odd, "not every program understands the header of the section");
   const last = inSection.at(-1);
   if (last === undefined) {
     const apart = lines.length === 0 || lines.at(-1)!.kind === "blank" ? [] : [""];
@@ -212,7 +212,7 @@ function addToSection(
   if (next !== undefined && next.indent > 0) {
     return refuse(
       next,
-      "would have to be above an indented line, which some readers take as part of the value",
+      "would have to be above an indented line, which some programs read as part of the value",
     );
   }
   return { splice: insertLines(text, last.to, added), changes: changesOf({}, last.to) };

@@ -113,7 +113,7 @@ export function revertChanges(
     text = reverted.text;
     if (reverted.state !== "changed") continue;
     const was = change.from === null ? "it was not set" : `it was ${printableValue(change.from)}`;
-    const message = `${itemLabel(change)} was changed by another program or person and stays as it is; before the first deployment ${was}`;
+    const message = `${itemLabel(change)} was changed by another program or person, so the new value stays; before the first deployment ${was}`;
     problems.push(problem("activation.changed-since", `${file.path}:${reverted.line}`, message));
   }
   return { content: Buffer.from(text, encoding), problems };

@@ -54,7 +54,7 @@ async function followAsRoot(path: string): Promise<Acting> {
     });
     if (found === undefined) {
       // Nothing is there; but where everyone may create files, that may change in a moment.
-      if (within === "sticky") throw sharedDirectory(at, "everyone may put files there");
+      if (within === "sticky") throw sharedDirectory(at, "every user may put files there");
       return { uid: ROOT, path: remaining };
     }
     const mounter = await mounterOf(found);
@@ -106,9 +106,9 @@ export function howShared({ mode }: { readonly mode: number | bigint }): "sticky
 }
 
 function sharedDirectory(path: string, why: string): ProblemError {
-  const fix = `Give the directory to the application's user, or take the permission away: chmod go-w ${shown(path)}`;
+  const fix = `Make the application's user the owner of the directory, or remove the permission: chmod go-w ${shown(path)}`;
   return new ProblemError([
-    problem("files.shared-directory", shown(path), `belongs to root, and ${why}: root does not go further`, {
+    problem("files.shared-directory", shown(path), `belongs to root, but ${why}: root does not follow the path further`, {
       fix,
     }),
   ]);

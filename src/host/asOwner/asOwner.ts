@@ -67,8 +67,8 @@ const silent = new Set<number>();
 const AGAIN_MS = 5_000;
 
 function noResponse(uid: number, path: string, why: string): ProblemError {
-  const message = `could not be reached as user ${uid}, who can change it: ${why}`;
-  const fix = `Processes of user ${uid} can hold this up: end them (ps -o pid,stat,args -u ${uid}), and try again.`;
+  const message = `could not be accessed as user ${uid}, who may change it: ${why}`;
+  const fix = `Processes of user ${uid} can block the access: end them (ps -o pid,stat,args -u ${uid} lists them), and try again.`;
   return new ProblemError([problem("files.no-response", shown(path), message, { fix })]);
 }
 

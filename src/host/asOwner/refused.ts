@@ -40,9 +40,9 @@ function problemOf(refusal: Refusal, doing: Doing, label: string, self: number):
       return problem(code, label, `${what} ${errnoReason(refusal.errno)}`);
     }
     case "not-regular":
-      return problem(code, label, "is not a regular file", { fix: "Give the path of a file." });
+      return problem(code, label, "is not a regular file", { fix: "Use the path of a file." });
     case "too-large": {
-      const fix = "Give the path of a settings file.";
+      const fix = "Use the path of a settings file.";
       return problem(code, label, `is larger than ${SETTINGS_BYTES_MAX} bytes`, { fix });
     }
     case "changed":
@@ -51,15 +51,15 @@ function problemOf(refusal: Refusal, doing: Doing, label: string, self: number):
       return foreignOwner(label, refusal.uid, self);
     case "attributes": {
       const { uid, gid } = refusal;
-      const fix = `Let user ${uid} be a member of group ${gid}, or change the group: chgrp $(id -g ${uid}) ${label}`;
+      const fix = `Make user ${uid} a member of group ${gid}, or change the group: chgrp $(id -g ${uid}) ${label}`;
       return problem(code, label, "would not keep its owner, group and mode", { fix });
     }
   }
 }
 
 export function foreignOwner(label: string, uid: number, directoryUid: number): Problem {
-  const message = `belongs to user ${uid}, and its directory to user ${directoryUid}`;
-  const fix = `Give both to the same user, for example: chown ${directoryUid} ${label}`;
+  const message = `belongs to user ${uid}, but its directory belongs to user ${directoryUid}`;
+  const fix = `Make the same user the owner of both, for example: chown ${directoryUid} ${label}`;
   return problem("files.foreign-owner", label, message, { fix });
 }
 
