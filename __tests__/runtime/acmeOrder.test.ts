@@ -1092,7 +1092,7 @@ describe("looking after a certificate", () => {
     await engine.stop();
     engine.lookAfter([begin().wanted]);
     expect(engine.status()).toEqual([]);
-    expect(await engine.renewNow()).toMatchObject({ problems: [{ path: "", allowed: "there are none" }] });
+    expect(await engine.renewNow()).toMatchObject({ problems: [{ path: "", allowed: "the config has no such certificate" }] });
   });
 
   test("says why it failed, what to do, and when it is tried again", async () => {
@@ -1101,7 +1101,7 @@ describe("looking after a certificate", () => {
     const { lastError, nextAttempt, ...status } = engine.status()[0]!;
     expect(status).toEqual({ ...shown, state: "waiting" });
     const message = "a.example, b.example: a CAA record forbids this authority: about caa";
-    const fix = "Let the CAA record of a.example or its parent name the authority ca, or remove the record.";
+    const fix = "Add the authority ca to the CAA records of a.example or its parent domain, or remove the CAA records.";
     expect(lastError).toEqual({ code: "caa", message, fix, at: now });
     expect(lines[1]).toBe(
       `error certificate not issued (caa): ${message}; next attempt at ${iso(nextAttempt!)}; what to do: ${fix}`,
@@ -1378,8 +1378,8 @@ describe("looking after a certificate", () => {
         expect.objectContaining({
           code: "acme.not-issued",
           message:
-            "was not issued by ca: this host does not have the address 192.0.2.9, and only the host that has it asks",
-          fix: "Ask on the host that has 192.0.2.9.",
+            "was not issued by ca: this host does not have the address 192.0.2.9; only the host with this address requests certificates",
+          fix: "Run the command on the host that has 192.0.2.9.",
         }),
       ],
     });

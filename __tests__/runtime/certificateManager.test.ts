@@ -64,7 +64,7 @@ test("a master that has no certificates says so, and one that has left them to a
   expect(manager.status()).toMatchObject([{ names: ["a.example.net"], authority: "ca" }]);
   await manager.stop();
   expect(manager.status()).toEqual([]);
-  expect(await refusals(manager)).toEqual(refused("acme.not-issued", "Ask again."));
+  expect(await refusals(manager)).toEqual(refused("acme.not-issued", "Run the command again."));
   // A successor that failed gives them back.
   lookAfter(WITHOUT);
   expect(await refusals(manager)).toEqual(UNKNOWN);
@@ -76,6 +76,6 @@ test("without a directory no authority is asked, which is said once", async () =
   const { manager, lookAfter } = managing(undefined, write);
   for (const config of [WITHOUT, WITH, WITH]) lookAfter(config);
   expect(await refusals(manager)).toEqual(UNKNOWN);
-  const why = /^warn no certificate is asked for, .*: give `portico serve --state DIR`, or /;
+  const why = /^warn no certificate is requested, .*: run `portico serve --state DIR`, or /;
   expect(lines).toEqual([expect.stringMatching(why)]);
 });

@@ -326,26 +326,26 @@ test.each<[codes: string, token: ErrorToken, says: string]>([
   [
     "ERR_TLS_CERT_ALTNAME_INVALID",
     CERTIFICATE,
-    'its certificate is not for "web.example"; give a name of the certificate as `tls.serverName`',
+    'its certificate is not for "web.example"; set `tls.serverName` to a name of the certificate',
   ],
   [
     "SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_VERIFY_LEAF_SIGNATURE",
     CERTIFICATE,
-    "its certificate is from an unknown authority; give the authority's root certificate as `tls.caFile`, and let the " +
-      "upstream send those in between",
+    "its certificate is from an unknown authority; set `tls.caFile` to the authority's root certificate, and let the " +
+      "upstream send the intermediate certificates",
   ],
   ["CERT_REVOKED", CERTIFICATE, ""],
   [
     "ERR_SSL_WRONG_VERSION_NUMBER ERR_SSL_PACKET_LENGTH_TOO_LONG ERR_SSL_HTTP_REQUEST ERR_SSL_RECORD_TOO_SMALL",
     PROTOCOL,
-    "it does not speak TLS on this port; give another port, or an `http` URL",
+    "it does not speak TLS on this port; use another port, or an `http` URL",
   ],
-  ["ERR_SSL_UNSUPPORTED_PROTOCOL", PROTOCOL, "it speaks neither TLS 1.2 nor TLS 1.3; upgrade it"],
-  ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", ALERT, "it speaks neither TLS 1.2 nor TLS 1.3; upgrade it"],
+  ["ERR_SSL_UNSUPPORTED_PROTOCOL", PROTOCOL, "it speaks neither TLS 1.2 nor TLS 1.3; upgrade the upstream"],
+  ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", ALERT, "it speaks neither TLS 1.2 nor TLS 1.3; upgrade the upstream"],
   [
     "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE",
     ALERT,
-    "it refuses the handshake, as it does where it demands a client certificate; give `tls.certificateFile` and " +
+    "it refuses the handshake, possibly because it requires a client certificate; set `tls.certificateFile` and " +
       "`tls.privateKeyFile`",
   ],
   [
@@ -353,12 +353,12 @@ test.each<[codes: string, token: ErrorToken, says: string]>([
       .map((alert) => `ERR_SSL_SSLV3_ALERT_${alert}`)
       .join(" "),
     ALERT,
-    "it refuses the client certificate; let it trust the authority of `tls.certificateFile`",
+    "it refuses the client certificate; let the upstream trust the authority of `tls.certificateFile`",
   ],
   [
     "ERR_SSL_TLSV1_UNRECOGNIZED_NAME",
     ALERT,
-    'it knows no "web.example"; give a name that it knows as `tls.serverName`',
+    'it does not know the name "web.example"; set `tls.serverName` to a name that the upstream knows',
   ],
   ["ERR_SSL_NO_CIPHER_MATCH ERR_TLS_HANDSHAKE_TIMEOUT EPROTO", PROTOCOL, ""],
 ])("TLS that fails by %s is %s: %s", (codes, token, says) => {

@@ -88,7 +88,7 @@ test.each<Case>([
   [
     "has another name",
     async () => ({ secure: await certify(["app.example"]) }),
-    '(ERR_TLS_CERT_ALTNAME_INVALID): its certificate is not for "127.0.0.1"; give a name of the certificate as `tls.serverName`',
+    '(ERR_TLS_CERT_ALTNAME_INVALID): its certificate is not for "127.0.0.1"; set `tls.serverName` to a name of the certificate',
   ],
   [
     "has expired",
@@ -103,12 +103,12 @@ test.each<Case>([
   [
     "is from an authority that nobody knows, where nothing is said of TLS",
     async () => ({ tls: "not named" }),
-    "its certificate is from an unknown authority; give the authority's root certificate as `tls.caFile`",
+    "its certificate is from an unknown authority; set `tls.caFile` to the authority's root certificate",
   ],
   [
     "is from an authority that nobody knows",
     async () => ({ tls: {} }),
-    "its certificate is from an unknown authority; give the authority's root certificate as `tls.caFile`",
+    "its certificate is from an unknown authority; set `tls.caFile` to the authority's root certificate",
   ],
   [
     "is from another authority than the one named",
@@ -123,7 +123,7 @@ test.each<Case>([
   [
     "demands a certificate, and gets none",
     async () => ({ secure: { requestCert: true, ca: other.cert } }),
-    "it refuses the handshake, as it does where it demands a client certificate",
+    "it refuses the handshake, possibly because it requires a client certificate",
   ],
   [
     "demands a certificate, in TLS 1.2",

@@ -101,7 +101,7 @@ describe("sockets of its own", () => {
     await listen({ port, host: "127.0.0.1" });
     const by = (address: string): object => ({
       message: expect.stringMatching(
-        new RegExp(`^cannot listen on ${address}:${port}: .+ \\(pid ${process.pid}\\) does$`),
+        new RegExp(`^cannot listen on ${address}:${port}: .+ \\(pid ${process.pid}\\) already listens there$`),
       ),
       fix: expect.stringMatching(/^Stop .+ \(pid \d+\), or choose another port\.$/),
     });
@@ -115,7 +115,7 @@ describe("sockets of its own", () => {
     await listen({ port: otherPort, host: "::1" });
     const taken = sockets.acquire([listener(otherPort, "::1")]);
     expect(taken).toMatchObject({
-      problems: [{ message: expect.stringContaining(`(pid ${process.pid}) does`) }],
+      problems: [{ message: expect.stringContaining(`(pid ${process.pid}) already listens there`) }],
     });
     expect(sockets.acquire([listener(otherPort, "::")])).toMatchObject({
       problems: [{ message: expect.not.stringContaining("portico itself") }],
@@ -136,7 +136,7 @@ describe("sockets that this process was started with", () => {
       {
         code: "listen.unused-socket",
         path: "web.socket",
-        message: `was passed by systemd, but no listener has 127.0.0.1:${port}`,
+        message: `was passed by systemd, but no listener listens on 127.0.0.1:${port}`,
       },
     ]);
     const [name, ownName] = [socketAt(socket.fd), socketAt(more!)];
@@ -168,7 +168,7 @@ describe("sockets that this process was started with", () => {
       { fd, name: "unix.socket", own: false },
       { fd, name: "own", own: true },
     ]);
-    const message = `was passed by systemd, but no listener has a socket of this kind (descriptor ${fd})`;
+    const message = `was passed by systemd, but no listener listens on a socket of this kind (descriptor ${fd})`;
     expect(sockets.unused([])).toMatchObject([
       { path: "unix.socket", message },
       { path: "own", message },
@@ -218,7 +218,7 @@ const firstFreePort = Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_po
     });
     const { port: _, ...socket } = await passed();
     sockets.adopt([socket]);
-    const fix = "Add ListenStream=127.0.0.1:81 to the socket unit, and restart it.";
+    const fix = "Add ListenStream=127.0.0.1:81 to the socket unit, and restart the socket unit.";
     expect(refusal()).toMatchObject({ problems: [{ ...denied, fix }] });
     sockets.closeAll();
   },
@@ -228,12 +228,12 @@ test.each<[string, object]>([
   ["EACCES", { code: "listen.permission-denied", message: "may not listen on 127.0.0.1:1", fix: "f" }],
   [
     "EADDRNOTAVAIL",
-    { code: "listen.address-not-available", message: "cannot listen on 127.0.0.1:1: no such address here" },
+    { code: "listen.address-not-available", message: "cannot listen on 127.0.0.1:1: this host does not have the address" },
   ],
   [
     "EADDRINUSE",
     {
-      ...{ code: "listen.address-in-use", message: "cannot listen on 127.0.0.1:1: another process does" },
+      ...{ code: "listen.address-in-use", message: "cannot listen on 127.0.0.1:1: another process already listens there" },
       fix: expect.not.stringContaining("undefined"),
     },
   ],

@@ -203,7 +203,7 @@ const SPOILT: readonly (readonly [string, () => void | Promise<void>, RegExp])[]
   [
     "chain begins with another",
     async () => write("cacert.pem", (await issue({ name: "ca" })).cert + rsa.cert),
-    /server's certificate at position 2: it must be the first/,
+    /server's certificate at position 2, but it must be the first/,
   ],
   [
     "key too small",
@@ -326,7 +326,7 @@ describe("what does not keep a service from running is a warning", () => {
     chmodSync(at("privkey.pem"), 0o644);
     const { warnings } = await load(config());
     expect(warnings.map(formatProblem).join()).toMatch(
-      /everyone on this host \(mode 0644\) \[files\.key-exposed\]/,
+      /every user of this host \(mode 0644\) \[files\.key-exposed\]/,
     );
     chmodSync(at("privkey.pem"), 0o640);
     expect((await load(config())).warnings.map(formatProblem).join()).toContain("by its group (mode 0640)");
@@ -341,7 +341,7 @@ describe("what does not keep a service from running is a warning", () => {
     expect((await load(config())).warnings).toEqual([]);
     write("cacert.pem", leaf.cert + root.cert + between.cert);
     const { warnings } = await load(config());
-    expect(warnings.map(formatProblem).join()).toContain("certificate 2 did not issue certificate 1");
+    expect(warnings.map(formatProblem).join()).toContain("certificate 2 is not the issuer of certificate 1");
   });
 });
 
@@ -430,8 +430,8 @@ describe("several certificates of a listener", () => {
     const certificates = [second, { certificate: at("third.pem"), key: at("third.key") }];
     const code = "files.certificate-not-chosen listeners[1].tls.certificates";
     expect(await warningsOf(config({ tls: { certificates } }))).toEqual([
-      `${code}[0].certificate (${second.certificate}) is not used for office.example.org, which listeners[1].tls.certificate (${at("cacert.pem")}) has as well`,
-      `${code}[1].certificate (${at("third.pem")}) has no DNS name by which a client could ask for it`,
+      `${code}[0].certificate (${second.certificate}) is not used for office.example.org, for which clients get listeners[1].tls.certificate (${at("cacert.pem")})`,
+      `${code}[1].certificate (${at("third.pem")}) contains no DNS name, so no client can ask for it`,
     ]);
   });
 });

@@ -104,7 +104,7 @@ describe("the time of a certificate", () => {
     expect(validityProblems(chain, "at", from - 1)).toEqual([
       expect.objectContaining({
         code: "files.certificate-not-yet-valid",
-        message: `is not valid before ${iso(from)}, and it is ${iso(from - 1)}`,
+        message: `is not valid before ${iso(from)}, but the time is ${iso(from - 1)}`,
       }),
       expect.objectContaining({
         message: expect.stringMatching(/^certificate 2 of the chain is not valid before /),
@@ -212,7 +212,7 @@ describe("files of an authority", () => {
     [
       "a damaged one",
       () => ec.cert + ec.cert.replace(/\n.{20}/, "\n"),
-      [`files.bad-certificate ${rootsAt} has a certificate that is damaged`],
+      [`files.bad-certificate ${rootsAt} contains a damaged certificate`],
     ],
   ])("roots: %s", async (_, text, problems) => {
     expect(await found({ roots: write("roots.pem", text()) })).toEqual(problems);
@@ -325,14 +325,14 @@ describe("names that no certificate covers", () => {
       {
         code: "files.certificate-not-chosen",
         path: "listeners[1].tls.certificates[0].acme (a.example.org, d.example.org)",
-        message: `is not used for a.example.org, which ${at} has as well`,
+        message: `is not used for a.example.org, for which clients get ${at}`,
         allowed: undefined,
       },
       {
         code: "files.certificate-not-chosen",
         path: "listeners[1].tls.certificates[1].acme (d.example.org)",
         message:
-          "is not used for d.example.org, which listeners[1].tls.certificates[0].acme (a.example.org, d.example.org) has as well",
+          "is not used for d.example.org, for which clients get listeners[1].tls.certificates[0].acme (a.example.org, d.example.org)",
         allowed: undefined,
       },
     ]);
@@ -401,7 +401,7 @@ describe("files that are handed over", () => {
         expect.objectContaining({
           code: "files.unreadable",
           path: join(folder, name),
-          message: expect.stringMatching(/^cannot be handed over: ENOENT/),
+          message: expect.stringMatching(/^cannot be passed to the service: ENOENT/),
         }),
       ),
     });
@@ -422,8 +422,8 @@ describe("files that are handed over", () => {
         expect.objectContaining({
           code: "files.bad-directory",
           path: at,
-          message: "is not safe for secrets: others could write to it",
-          fix: `Remove it: rm -rf ${at}`,
+          message: "is not safe for secrets: other users could write to it",
+          fix: `Remove the directory: rm -rf ${at}`,
         }),
       ],
     });
@@ -457,15 +457,15 @@ describe("a file with a secret", () => {
     [0o600, 0, undefined],
     [0o601, 0, undefined],
     [0o610, 0, undefined],
-    [0o602, 0, "everyone on this host (mode 0602)"],
-    [0o604, 0, "everyone on this host (mode 0604)"],
+    [0o602, 0, "every user of this host (mode 0602)"],
+    [0o604, 0, "every user of this host (mode 0604)"],
     [0o640, 0, "its group (mode 0640)"],
     [0o620, 0, "its group (mode 0620)"],
     [0o040, 0, "its group (mode 0040)"],
     // As in a pod, where its group is the way to read it.
     [0o640, 1, undefined],
     [0o660, 1, "its group (mode 0660)"],
-    [0o644, 1, "everyone on this host (mode 0644)"],
+    [0o644, 1, "every user of this host (mode 0644)"],
   ])("of mode %o, of user %d, is open to %j", async (mode, uid, who) => {
     const file = write("secret", "x");
     chownSync(file, uid, 0);
@@ -478,7 +478,7 @@ describe("a file with a secret", () => {
               code: "files.key-exposed",
               path: "at",
               message: `can be read or written by ${who}`,
-              fix: `Keep it private: chmod 600 ${file}`,
+              fix: `Keep the file private: chmod 600 ${file}`,
             }),
           ],
     );

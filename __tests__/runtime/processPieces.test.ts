@@ -411,7 +411,7 @@ describe("the control socket", () => {
     control.close();
     expect(await askMaster(join(folder, "none"), { command: "status" }, 1_000)).toMatchObject({
       ok: false,
-      problems: [{ code: "control.not-running", message: "cannot ask a running portico: ENOENT" }],
+      problems: [{ code: "control.not-running", message: "cannot connect to a running portico: ENOENT" }],
     });
   });
 });

@@ -105,7 +105,7 @@ test("which name is wrong is said, and what to give", async () => {
   expect(codes(await served.begin({ until: Date.UTC(2099, 4, 17) }, "a"))).toBe(
     'virtual server "a" is in maintenance: requests get 503 until 2099-05-17T00:00:00.000Z',
   );
-  const alone = "is not in maintenance alone: all virtual servers, or others, are";
+  const alone = "is not in maintenance by itself: all virtual servers are in maintenance, or others";
   expect(await served.end("b")).toMatchObject({
     problems: [
       { message: alone, received: '"b"', fix: expect.stringContaining("`portico maintenance off`") },
@@ -125,13 +125,13 @@ test("a command ends, and renews, only what it has begun", async () => {
   expect(codes(await served.resume(OTHER))).toBe("control.not-quiesced ");
   expect(last.quiesce).toEqual({ reads: false });
   expect(codes(await served.list())).toBe("requests are refused");
-  expect(codes(await served.resume(ID))).toBe("requests that write are let through");
+  expect(codes(await served.resume(ID))).toBe("requests that write are served again");
   expect([last.quiesce, codes(await served.list())]).toEqual([undefined, "no request is refused"]);
   expect((await served.quiesce({ id: OTHER, begin: { ...begin, reads: true } })).ok).toBe(true);
   expect(last.quiesce).toEqual({ reads: true });
   expect(lines).toEqual([
     "warn requests that write get 503 (portico quiesce)",
-    "warn requests that write are let through: the command has ended",
+    "warn requests that write are served again: the command has ended",
     "warn all requests get 503 (portico quiesce)",
   ]);
 });

@@ -4,12 +4,12 @@ import { tlsFailure, tlsToken } from "../../src/runtime/upstream/tlsFailures.js"
 /** What the error log says of TLS to an upstream, by the codes of Node and of OpenSSL, and what the access log calls it. */
 
 const UNKNOWN =
-  "its certificate is from an unknown authority; give the authority's root certificate as `tls.caFile`, and let the upstream send those in between";
-const NO_TLS = "it does not speak TLS on this port; give another port, or an `http` URL";
-const OLD = "it speaks neither TLS 1.2 nor TLS 1.3; upgrade it";
+  "its certificate is from an unknown authority; set `tls.caFile` to the authority's root certificate, and let the upstream send the intermediate certificates";
+const NO_TLS = "it does not speak TLS on this port; use another port, or an `http` URL";
+const OLD = "it speaks neither TLS 1.2 nor TLS 1.3; upgrade the upstream";
 const DEMANDS =
-  "it refuses the handshake, as it does where it demands a client certificate; give `tls.certificateFile` and `tls.privateKeyFile`";
-const REFUSES = "it refuses the client certificate; let it trust the authority of `tls.certificateFile`";
+  "it refuses the handshake, possibly because it requires a client certificate; set `tls.certificateFile` and `tls.privateKeyFile`";
+const REFUSES = "it refuses the client certificate; let the upstream trust the authority of `tls.certificateFile`";
 
 const CERTIFICATE: ErrorToken = "tls_certificate_error";
 const PROTOCOL: ErrorToken = "tls_protocol_error";
@@ -21,7 +21,7 @@ test.each<[code: string, token: ErrorToken, says: string]>([
   [
     "ERR_TLS_CERT_ALTNAME_INVALID",
     CERTIFICATE,
-    'its certificate is not for "app.example"; give a name of the certificate as `tls.serverName`',
+    'its certificate is not for "app.example"; set `tls.serverName` to a name of the certificate',
   ],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", CERTIFICATE, UNKNOWN],
   ["SELF_SIGNED_CERT_IN_CHAIN", CERTIFICATE, UNKNOWN],
@@ -44,7 +44,7 @@ test.each<[code: string, token: ErrorToken, says: string]>([
   [
     "ERR_SSL_TLSV1_UNRECOGNIZED_NAME",
     ALERT,
-    'it knows no "app.example"; give a name that it knows as `tls.serverName`',
+    'it does not know the name "app.example"; set `tls.serverName` to a name that the upstream knows',
   ],
 ])("%s is %s: %s", (code, token, says) => {
   const error = Object.assign(new Error("of OpenSSL"), { code });

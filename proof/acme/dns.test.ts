@@ -105,7 +105,7 @@ describe("by updates of BIND (RFC 2136)", () => {
     const failed = await failure(await begin(updates(more()), ["b.example.net"]));
     expect(failed).toMatchObject({ code: "dnsUpdate", asked: false });
     expect(failed.message).toMatch(message);
-    expect(failed.fix).toContain("Let the DNS server 127.0.0.1 take updates of");
+    expect(failed.fix).toContain("Let the DNS server 127.0.0.1 accept updates of");
     const [, secret] = /secret "(.*)"/.exec(readFileSync(bind.keyFile, "utf8"))!;
     expect(stage.host.lines.join("\n")).not.toContain(secret);
   });

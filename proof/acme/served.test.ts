@@ -375,10 +375,10 @@ describe("doctor names the cause of a certificate that is not issued:", () => {
   }
 
   test.each([
-    ["closed", "acme-port", /cannot connect to this host: Let the internet reach port 80/],
+    ["closed", "acme-port", /cannot connect to this host: Make port 80 of this host reachable/],
     ["moved", "acme-dns", /leads elsewhere.*: Check that moved\.example\.net leads to this host/],
     ["down", "acme-authority", /Let this host open connections/],
-    ["untrusted", "acme-authority", /give its root certificates/],
+    ["untrusted", "acme-authority", /set roots of .* to its root certificates/],
     ["blocked", "acme-certificates", /Remove blocked\.example\.net from the names/],
   ])("%s.example.net: %s", async (name, row, words) => {
     const { failed, texts } = await diagnosed(`${name}.example.net`);
@@ -414,7 +414,7 @@ test("without a directory for them no certificate is asked for, which the log an
   portico = await Portico.start(config(["a.example.net"]), {
     env: { RUNTIME_DIRECTORY: join(folder, "run") },
   });
-  await portico.says(/no certificate is asked for/);
+  await portico.says(/no certificate is requested/);
   const shown = await ran("certificates", "--control", control());
   expect(shown.code).toBe(1);
   expect(shown.out).toMatch(/temporary, until ca issues one/);

@@ -367,7 +367,7 @@ test.each<[string, Case, string[]]>([
   expect(stepsOf(situation)).toEqual(expected);
 });
 
-const [RESTARTS, GOES_ON] = ["which interrupts what it does", "which interrupts nothing"];
+const [RESTARTS, GOES_ON] = ["which interrupts its work", "which interrupts nothing"];
 
 test.each<[string, Case, string[]]>([
   [

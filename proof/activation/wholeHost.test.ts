@@ -124,7 +124,7 @@ const WRITTEN = [
 ];
 /** What a first activation says that it does. */
 const FIRST_LINES = [
-  "will restart web.service, which interrupts what it does: /etc/systemd/system/web.service.d/portico.conf will change",
+  "will restart web.service, which interrupts its work: /etc/systemd/system/web.service.d/portico.conf will change",
   "will start firewall.service: it does not run",
   "will start portico.service: it does not run",
   "will start portico.socket: it does not run",
@@ -884,7 +884,7 @@ describe("the running proxy", () => {
       "/var/log/portico: was removed, and the proxy cannot create it again",
       "config: was changed since it was loaded",
       "certificate: was changed since it was loaded",
-      "will restart portico.service, which interrupts what it does: what it runs with is not what is installed",
+      "will restart portico.service, which interrupts its work: what it runs with is not what is installed",
       "systemctl reenable portico.service",
       "systemctl restart portico.service",
     ]);
@@ -1157,7 +1157,7 @@ describe("what the host should answer", () => {
     expect(await printed()).toEqual([
       "0",
       expect.stringMatching(
-        /^warning: the application does not answer as it should yet: ALLOWED_HOSTS not set\. [^]*`apply: true`\)\.\n$/,
+        /^warning: the application does not respond as expected yet, because its settings differ: ALLOWED_HOSTS\. [^]*`apply: true`\)\.\n$/,
       ),
       ...rows("FAIL"),
       ...end,

@@ -71,7 +71,7 @@ run("certificates by ACME", () => {
         /failed: office\.example\.net: has no certificate yet: 203\.0\.113\.1 has not issued it: .*the authority could not connect to port 80: .*refused.* \[activation\.no-certificate\]/,
       );
       expect(stdout).toMatch(
-        /fix: +Let the internet reach port 80 of this host by office\.example\.net: .* Then apply again\./,
+        /fix: +Make port 80 of this host reachable from the internet as office\.example\.net: .* Then apply again\./,
       );
       // The other certificate is under way, and no reason to fail.
       expect(stdout).not.toMatch(/203\.0\.113\.10.*has no certificate/);
@@ -136,7 +136,7 @@ run("certificates by ACME", () => {
       const { code, stdout } = await apply();
       expect(code).toBe(0);
       expect(stdout).toMatch(
-        /WAIT {2}certificate for late\.example\.net: 203\.0\.113\.1 (?:is being asked|has not issued it: .*the authority could not connect to port 80: .*Let the internet reach port 80.*) \| until then a temporary one serves; .*`portico certificates/,
+        /WAIT {2}certificate for late\.example\.net: 203\.0\.113\.1 (?:is being asked|has not issued it: .*the authority could not connect to port 80: .*Make port 80.*) \| until then a temporary one serves; .*`portico certificates/,
       );
       expect((await served(LATE)).issuer).toMatch(/temporary/);
       // The apply does not wait for the authority, which may still be trying to connect.
@@ -214,7 +214,7 @@ run("certificates by ACME", () => {
         `nft 'add table inet closed; add chain inet closed in { type filter hook input priority -300; }; add rule inet closed in ip saddr ${elsewhere} tcp dport 80 reject with tcp reset'`,
       );
       const refused = await portico(`certificates renew ${OFFICE}`);
-      const rows = await failedRows(/Let the internet reach port 80 of this host by office\.example\.net/);
+      const rows = await failedRows(/Make port 80 of this host reachable from the internet as office\.example\.net/);
       await host.must("nft delete table inet closed");
       expect(refused.stderr).toMatch(/could not connect to port 80/);
       expect(rows).toEqual(["acme-port"]);

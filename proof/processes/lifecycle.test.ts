@@ -215,7 +215,7 @@ describe("start", () => {
     expect(portico.code).toBe(1);
     expect(portico.errors).toMatch(
       new RegExp(
-        `listeners\\[0\\]: cannot listen on 127\\.0\\.0\\.1:${port}: .+ \\(pid ${process.pid}\\) does \\[listen\\.address-in-use\\]`,
+        `listeners\\[0\\]: cannot listen on 127\\.0\\.0\\.1:${port}: .+ \\(pid ${process.pid}\\) already listens there \\[listen\\.address-in-use\\]`,
       ),
     );
     expect(portico.errors).toContain("listeners[1]: cannot listen on 192.0.2.77");
@@ -275,7 +275,7 @@ describe("sockets of systemd", () => {
     expect(await get("/", own)).toBe("one");
     expect(portico.errors).toMatch(
       new RegExp(
-        `warning: spare\\.socket: was passed by systemd, but no listener has 127\\.0\\.0\\.1:${spare}`,
+        `warning: spare\\.socket: was passed by systemd, but no listener listens on 127\\.0\\.0\\.1:${spare}`,
       ),
     );
     const environment = readFileSync(`/proc/${portico.workers()[0]}/environ`, "latin1");
@@ -391,7 +391,7 @@ describe("reload", () => {
     // Not one of its own sockets, though they are of the same family.
     await portico.says(
       new RegExp(
-        `listeners\\[1\\]: cannot listen on 127\\.0\\.0\\.1:${taken}: .* \\(pid ${process.pid}\\) does \\[listen`,
+        `listeners\\[1\\]: cannot listen on 127\\.0\\.0\\.1:${taken}: .* \\(pid ${process.pid}\\) already listens there \\[listen`,
       ),
     );
     await portico.says(/reload refused/);

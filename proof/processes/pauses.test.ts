@@ -214,7 +214,7 @@ test("a command runs when uploads in progress have ended, before and after an up
   await eventually(() => existsSync(marker), "for the command");
   expect(await statuses("POST")).toBe("503");
   const second = await cli("quiesce", ...control(), "--", "true");
-  expect(second).toMatch(/^125 another command has stopped the writes since .* \[control\.quiesced\]\n/);
+  expect(second).toMatch(/^125 another command has been refusing writes since .* \[control\.quiesced\]\n/);
   expect(await ended).toBe(7);
   expect(await statuses("POST")).toBe("200");
 });
@@ -271,7 +271,7 @@ test("a crash of portico in the middle of a command lets nothing through; a limi
   const late = await quiesce(["--limit", "1s"], "sleep 7; exit 24");
   expect(await late.ended).toBe(125);
   expect(late.errors()).toMatch(/^the command ended with exit code 24\n/);
-  expect(late.errors()).toMatch(/requests that write are let through \[control\.not-quiesced\]/);
+  expect(late.errors()).toMatch(/requests that write are served again \[control\.not-quiesced\]/);
 }, 60_000);
 
 test("a pause that cannot be kept is in force, and is said to be so", async () => {
@@ -332,6 +332,6 @@ test("if the command line is killed, requests are let through when its lease is 
     ms: 45_000,
     everyMs: 500,
   });
-  const why = "requests that write are let through: its command was killed";
+  const why = "requests that write are served again: its command was killed";
   await eventually(() => log().includes(why), "for the log");
 }, 60_000);

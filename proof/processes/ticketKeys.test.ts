@@ -343,7 +343,7 @@ test("a secret that cannot be used is refused, and one that others can read is a
   expect(await found("c2hvcnQ=\n")).toBe(`${about}: has only 5 bytes [files.bad-ticket-secret]`);
   expect(await found(`${good.slice(0, 20)}\n${good.slice(20)}\n`)).toBe("");
   expect(await found(good, 0o444)).toBe(
-    `${about}: can be read or written by everyone on this host (mode 0444) [files.key-exposed]`,
+    `${about}: can be read or written by every user of this host (mode 0444) [files.key-exposed]`,
   );
 });
 

@@ -353,7 +353,7 @@ describe("an upgrade", () => {
     await eventually(() => isRefused(httpsPort), "for the port to be closed");
     portico.rewrite(config({ listeners: [listeners[1]!], virtualServers: only("https") }));
     await asked({ command: "reload" });
-    await portico.says(/portico\.socket: was passed by systemd, but no listener has/);
+    await portico.says(/portico\.socket: was passed by systemd, but no listener listens on/);
     expect(await certificate()).toBe("localhost");
   });
 
@@ -445,7 +445,7 @@ describe("an upgrade", () => {
     // A response shows that the sockets were passed on: that is done in the turn in which the process is started.
     await ask({ command: "status" });
     portico.signal("SIGKILL");
-    expect(await outcome).toMatch(/portico ended before it had a response \[control\.no-response\]/);
+    expect(await outcome).toMatch(/portico ended before it sent a response \[control\.no-response\]/);
     expect(await whole()).toBe(200_000);
     await eventually(async () => (await ask({ command: "reload" })).ok, "for the new master to be in charge");
     expect(await release()).toBe(VERSION);
@@ -480,7 +480,7 @@ describe("an upgrade", () => {
 describe("a request to a running portico", () => {
   test("is refused if it is not understood, or if nothing runs", async () => {
     expect(await refusal({ command: "reload" })).toMatch(
-      /cannot ask a running portico: ENOENT \[control\.not-running\]/,
+      /cannot connect to a running portico: ENOENT \[control\.not-running\]/,
     );
     await start({ config: alone() });
     for (const text of [

@@ -177,9 +177,9 @@ async function runActivate(flags: ActivateFlags, output: Output): Promise<number
 
 /** The deployment serves; its owner still has to make the application's own settings. */
 function notYetSet(settings: readonly string[]): string {
-  return `warning: the application does not answer as it should yet: ${settings.join(", ")} not set. The values are in
-  /usr/share/portico/application-settings; put them into the application's own files and restart it, or let
-  activation do it (\`activation.settings\` with \`apply: true\`).
+  return `warning: the application does not respond as expected yet, because its settings differ: ${settings.join(", ")}.
+  The values are in /usr/share/portico/application-settings: write them into the application's own files and restart the
+  application, or let activation write them (\`activation.settings\` with \`apply: true\`).
 `;
 }
 

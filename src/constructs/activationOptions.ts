@@ -46,8 +46,8 @@ export interface ResponseProbe {
 }
 
 /**
- * Requests of an access log that run through the config in force and the new one before anything is touched: one that would be
- * treated otherwise is one whom the change may break.
+ * Requests of an access log that run through the config in force and the new one before anything is touched: a request that
+ * would be treated differently belongs to a client that the change may break.
  */
 export interface ReplayGate {
   /**
@@ -67,7 +67,7 @@ export interface ReplayGate {
    */
   readonly host?: string;
   /**
-   * How many requests may be treated otherwise, 0 or more; with more, the activation is refused
+   * How many requests may be treated differently, 0 or more; with more, the activation is refused
    * (`activation.replay-changes`), its examples are printed, and nothing is changed.
    * @default 0
    */
@@ -84,8 +84,8 @@ export interface HostDescription {
   readonly network?: ExpectedNetwork;
   readonly probe?: ResponseProbe;
   /**
-   * Whether an activation is refused when the new config would treat requests of an access log otherwise. Give it for a
-   * change that should change nothing, and take it away for one that should.
+   * Whether an activation is refused when the new config would treat requests of an access log differently. Set it for a
+   * change that should have no effect on requests, and remove it for another change.
    * @default - no log is replayed
    */
   readonly replay?: ReplayGate;

@@ -142,7 +142,7 @@ export const HOST_ERRORS = {
     "listen.address-in-use",
     "Another process already uses the port, most often the web server that was there before.",
     "listeners[0]",
-    "cannot listen on 0.0.0.0:80: nginx.service does",
+    "cannot listen on 0.0.0.0:80: nginx.service already listens there",
     { fix: "Stop nginx.service, or choose another port." },
   ),
   ...seen(
@@ -155,7 +155,7 @@ export const HOST_ERRORS = {
     "listen.address-not-available",
     "The listener names an address that no interface of this host has.",
     "listeners[0]",
-    "cannot listen on 192.0.2.10:80: no such address here",
+    "cannot listen on 192.0.2.10:80: this host does not have the address",
   ),
   ...seen(
     "listen.failed",
@@ -167,7 +167,7 @@ export const HOST_ERRORS = {
     "listen.unused-socket",
     "The socket unit opens a port that the config does not use: clients would wait there forever. A warning: the proxy serves.",
     "portico.socket",
-    "was passed by systemd, but no listener has 0.0.0.0:8080",
+    "was passed by systemd, but no listener listens on 0.0.0.0:8080",
   ),
   ...seen(
     "serve.worker-failed",
@@ -197,7 +197,7 @@ export const HOST_ERRORS = {
     "control.not-running",
     "Nothing listens on the control socket: portico does not run, or uses another socket.",
     "/run/portico/control.sock",
-    "cannot ask a running portico: ENOENT",
+    "cannot connect to a running portico: ENOENT",
   ),
   ...seen(
     "control.no-response",
@@ -216,13 +216,13 @@ export const HOST_ERRORS = {
     "control.quiesced",
     "One command at a time runs under `portico quiesce`.",
     "",
-    "another command has stopped the writes since 2026-01-05T08:00:00.000Z",
+    "another command has been refusing writes since 2026-01-05T08:00:00.000Z",
   ),
   ...seen(
     "control.not-quiesced",
     "Requests that write are let through again, while a command still runs under `portico quiesce`: its time was over, or portico was not reached for too long. What the command has copied may have changed meanwhile.",
     "",
-    "requests that write are let through",
+    "requests that write are served again",
   ),
   ...seen(
     "control.not-kept",
@@ -348,7 +348,7 @@ export const HOST_ERRORS = {
     "has no certificate yet: letsencrypt has not issued it: files.example.org: the authority could not connect to port 80: Connection refused",
     {
       allowed: "an issued certificate, which `requireCertificate` demands",
-      fix: "Let the internet reach port 80 of this host by files.example.org: check firewall, router and the name's A and AAAA records. Then apply again.",
+      fix: "Make port 80 of this host reachable from the internet as files.example.org: check the firewall, the router and the name's A and AAAA records. Then apply again.",
     },
   ),
   ...seen(

@@ -3,7 +3,7 @@ import { isDropIn, PROXY_ROLES, settingsReaders, type Situation, type Step, unit
 /** What users notice of a unit's steps. */
 const NOTICED = {
   stop: (unit: string) => `will stop ${unit}`,
-  restart: (unit: string) => `will restart ${unit}, which interrupts what it does`,
+  restart: (unit: string) => `will restart ${unit}, which interrupts its work`,
   reload: (unit: string) => `will reload ${unit}, which interrupts nothing`,
   upgrade: (unit: string) => `will upgrade ${unit}, which interrupts nothing`,
   start: (unit: string) => `will start ${unit}`,

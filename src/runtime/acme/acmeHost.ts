@@ -60,6 +60,6 @@ export type Refusal = Pick<AcmeFailure, "message" | "fix">;
 
 /** The refusal if this process leaves the certificate to another one, or no longer wants it. */
 export const LEFT: Refusal = {
-  message: "portico stops, is being upgraded, or no longer wants this certificate",
-  fix: "Ask again.",
+  message: "portico is stopping or upgrading, or its config no longer contains this certificate",
+  fix: "Run the command again.",
 };

@@ -16,21 +16,21 @@ export const DNS_WORDS: Readonly<Record<string, Words>> = {
       `${authority.dns === undefined ? "" : writing(authority.dns)} ${RETRIED}`,
   },
   dnsRecord: {
-    what: () => "the DNS record that proves the name does not show",
+    what: () => "the name servers do not show the DNS record that proves the name",
     fix: ({ wanted: { authority } }) =>
-      `Check that the name servers of ${authority.name} get the changes of their zone (NOTIFY, zone transfers), and give only those that do as \`dns.nameServers\`; \`dns.waitMs\` is how long they may take. ${RETRIED}`,
+      `Check that the name servers of ${authority.name} get the changes of their zone (NOTIFY, zone transfers), and list only such servers in \`dns.nameServers\`; \`dns.waitMs\` limits how long they may take. ${RETRIED}`,
   },
   dnsProof: {
     what: () => "the authority did not find the DNS record that proves the name",
     fix: (about) =>
-      `Check that every name server of the domain on the internet shows it: dig TXT ${challengeName(about.name)}${alias(about)}. ${RETRIED}`,
+      `Check that every public name server of the domain shows the record: dig TXT ${challengeName(about.name)}${alias(about)}. ${RETRIED}`,
   },
 };
 
 function writing(dns: DnsProofsConfig): string {
   switch (dns.type) {
     case "rfc2136":
-      return `Let the DNS server ${dns.server.address} take updates of ${dns.zone} that are signed with the key of ${dns.keyFile} (in BIND: \`update-policy\`), over TCP from this host.`;
+      return `Let the DNS server ${dns.server.address} accept updates of ${dns.zone} that are signed with the key of ${dns.keyFile} (in BIND: \`update-policy\`), over TCP from this host.`;
     case "program":
       return `Call ${dns.command} by hand with the same arguments, as the user of the service.`;
     case "acme-dns":

@@ -145,8 +145,8 @@ export class ManagedCertificate {
   }
 
   private async standBy(address: string): Promise<void> {
-    const message = `this host does not have the address ${address}, and only the host that has it asks`;
-    this.answer({ message, fix: `Ask on the host that has ${address}.` });
+    const message = `this host does not have the address ${address}; only the host with this address requests certificates`;
+    this.answer({ message, fix: `Run the command on the host that has ${address}.` });
     await this.sleep(LOOK_MS);
   }
 

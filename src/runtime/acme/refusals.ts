@@ -65,12 +65,12 @@ const WORDS: Readonly<Record<string, Words>> = {
   connection: {
     what: (port) => `the authority could not connect to port ${port}`,
     fix: ({ name, port }) =>
-      `Let the internet reach port ${port} of this host by ${name}: check firewall, router and the name's A and AAAA records.`,
+      `Make port ${port} of this host reachable from the internet as ${name}: check the firewall, the router and the name's A and AAAA records.`,
   },
   dns: {
     what: () => "the authority could not look up the name",
     fix: ({ name }) =>
-      `Give ${name} an A record (and AAAA only if this host has IPv6) that leads to this host, and check that its name servers answer.`,
+      `Create an A record for ${name} (and an AAAA record only if this host has IPv6) that leads to this host, and check that the name servers answer.`,
   },
   unauthorized: {
     what: () => "the authority did not get the expected proof",
@@ -83,7 +83,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   caa: {
     what: () => "a CAA record forbids this authority",
     fix: ({ name, wanted }) =>
-      `Let the CAA record of ${name} or its parent name the authority ${wanted.authority.name}, or remove the record.`,
+      `Add the authority ${wanted.authority.name} to the CAA records of ${name} or its parent domain, or remove the CAA records.`,
   },
   tls: {
     // RFC 8555, 8.3: an authority follows redirects from port 80.
@@ -93,18 +93,18 @@ const WORDS: Readonly<Record<string, Words>> = {
         : "the authority was redirected to https, and its TLS handshake failed",
     fix: ({ wanted }) =>
       wanted.challenge === "tls-alpn-01"
-        ? "Let nothing end TLS in front of this host, or use the challenge http-01."
-        : "Remove redirects to https that something in front of this host makes, or repair its TLS.",
+        ? "Remove whatever terminates TLS in front of this host, or use the challenge http-01."
+        : "Remove the redirect to https in front of this host, or repair the TLS of the server that it leads to.",
   },
   rateLimited: {
     what: () => "the authority's rate limit is reached",
     fix: () =>
-      "Wait: it is tried again when the authority allows it. To try things out, use the authority's staging directory.",
+      "Wait: the proxy tries again when the authority allows it. For tests, use the authority's staging directory.",
   },
   rejectedIdentifier: {
     what: () => "the authority does not issue certificates for this name",
     fix: ({ name, wanted }) =>
-      `Remove ${name} from the names, or get its certificate elsewhere and bring it as files.${
+      `Remove ${name} from the names, or use a certificate from files for it.${
         wanted.authority.profile === undefined ? "" : " Another profile may allow it."
       }`,
   },
@@ -114,47 +114,47 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
   badCSR: {
     what: () => "the authority refuses the request, often because of its key",
-    fix: ({ wanted }) => `Give another keyType than ${wanted.keyType}, or fewer names.`,
+    fix: ({ wanted }) => `Use another keyType than ${wanted.keyType}, or fewer names.`,
   },
   badPublicKey: {
     what: () => "the authority refuses the key",
-    fix: ({ wanted }) => `Give another keyType than ${wanted.keyType}.`,
+    fix: ({ wanted }) => `Use another keyType than ${wanted.keyType}.`,
   },
   badSignatureAlgorithm: {
-    what: () => "the authority does not take account keys of type ES256",
+    what: () => "the authority does not accept account keys of type ES256",
     fix: () => "Use another authority: accounts are signed with ES256, which RFC 8555 recommends.",
   },
   externalAccountRequired: {
-    what: () => "the authority requires an account that was registered there before",
+    what: () => "the authority requires an existing account",
     fix: ({ wanted }) =>
-      `Create a key at the authority, and give it as externalAccountBinding of ${wanted.authority.name}.`,
+      `Create a key at the authority, and set it as externalAccountBinding of ${wanted.authority.name}.`,
   },
   userActionRequired: {
-    what: () => "the authority requires a person to act, for instance to accept new terms",
+    what: () => "the authority requires an action of a person, such as accepting new terms",
     fix: ({ instance }) =>
-      instance === undefined ? "Log in at the authority, and do what it asks for." : `Visit ${instance}.`,
+      instance === undefined ? "Log in at the authority, and follow its instructions." : `Visit ${instance}.`,
   },
   notAllowed: {
-    what: () => "the authority does not allow the account this certificate",
+    what: () => "the authority does not issue this certificate to the account",
     fix: ({ wanted }) =>
-      `Ask the authority what the account of ${wanted.authority.name} lacks: all names were proved. ${RETRIED}`,
+      `All names were proved: ask the authority which permission the account of ${wanted.authority.name} lacks. ${RETRIED}`,
   },
   invalidContact: {
     what: () => "the authority refuses the mail address",
-    fix: ({ wanted }) => `Give a mail address that receives mail as email of ${wanted.authority.name}.`,
+    fix: ({ wanted }) => `Set email of ${wanted.authority.name} to an address that receives mail.`,
   },
   unsupportedContact: {
     what: () => "the authority refuses the mail address",
-    fix: ({ wanted }) => `Leave email of ${wanted.authority.name} out, or give another address.`,
+    fix: ({ wanted }) => `Remove email of ${wanted.authority.name}, or use another address.`,
   },
   invalidProfile: {
     what: () => "the authority does not offer the profile for these names",
     fix: ({ wanted }) =>
-      `Leave profile of ${wanted.authority.name} out, or give one that the authority offers.`,
+      `Remove profile of ${wanted.authority.name}, or use a profile that the authority offers.`,
   },
   accountDoesNotExist: {
     what: () => "the authority does not know the account",
-    fix: () => `A new account is made. ${RETRIED}`,
+    fix: () => `The proxy creates a new account. ${RETRIED}`,
   },
   orderNotReady: { what: () => undefined, fix: () => RETRIED },
   alreadyReplaced: { what: () => undefined, fix: () => RETRIED },
@@ -174,12 +174,12 @@ const WORDS: Readonly<Record<string, Words>> = {
   unreachable: {
     what: () => "the authority cannot be reached",
     fix: ({ wanted }) =>
-      `Let this host open connections to ${wanted.authority.directory}: check DNS, routes and what filters outgoing traffic. ${RETRIED}`,
+      `Let this host open connections to ${wanted.authority.directory}: check DNS, routes and filters of outgoing traffic. ${RETRIED}`,
   },
   untrusted: {
     what: () => "the authority's own certificate is not trusted",
     fix: ({ wanted }) =>
-      `For a private authority, give its root certificates as roots of ${wanted.authority.name}; otherwise something between this host and the authority ends TLS.`,
+      `For a private authority, set roots of ${wanted.authority.name} to its root certificates; otherwise a device between this host and the authority terminates TLS.`,
   },
   clock: {
     what: () => "the authority's own certificate is not valid at this time",
@@ -188,24 +188,24 @@ const WORDS: Readonly<Record<string, Words>> = {
   badResponse: {
     what: () => undefined,
     fix: ({ wanted }) =>
-      `Check that ${wanted.authority.directory} is an ACME directory (RFC 8555), and that nothing answers in its place.`,
+      `Check that ${wanted.authority.directory} is an ACME directory (RFC 8555), and that no other server answers in its place.`,
   },
   noChallenge: {
     what: () => undefined,
-    fix: ({ wanted }) => `Give another challenge than ${wanted.challenge} for ${wanted.authority.name}.`,
+    fix: ({ wanted }) => `Use another challenge than ${wanted.challenge} for ${wanted.authority.name}.`,
   },
   unusableCertificate: {
     what: () => "the authority issued a certificate that cannot be used",
     fix: ({ wanted }) =>
-      `Ask the authority why, or use another one than ${wanted.authority.name}, another keyType or another TLS policy.`,
+      `Ask the authority why, or use another authority than ${wanted.authority.name}, another keyType or another TLS policy.`,
   },
   timeout: { what: () => undefined, fix: () => `The order stays open. ${RETRIED}` },
   file: {
     what: () => undefined,
-    fix: () => "Let the user that runs portico read and write it, and check the free space of its disk.",
+    fix: () => "Let the user that runs portico read and write the file, and check the free space of its disk.",
   },
 };
 
 function notOurResponse({ name, port }: About): string {
-  return `Check that ${name} leads to this host by every A and AAAA record, and that nothing in front of it answers on port ${port} in its place.`;
+  return `Check that every A and AAAA record of ${name} leads to this host, and that no other server answers on port ${port} in its place.`;
 }

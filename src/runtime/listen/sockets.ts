@@ -90,7 +90,7 @@ export class ListenSockets {
     return this.inherited
       .filter(({ key }) => !used.has(key))
       .map(({ key, name }) =>
-        problem("listen.unused-socket", name, `was passed by systemd, but no listener has ${key}`),
+        problem("listen.unused-socket", name, `was passed by systemd, but no listener listens on ${key}`),
       );
   }
 
@@ -120,14 +120,14 @@ export class ListenSockets {
     if (ours === undefined) return undefined;
     const message = `cannot listen on ${at} while portico itself listens on ${ours}`;
     return problem("listen.address-in-use", path, message, {
-      fix: "Restart portico: this change of address cannot be made while it runs.",
+      fix: "Restart portico: it cannot change this address while it runs.",
     });
   }
 
   private socketUnitFix(at: string): { fix?: string } {
     return this.inherited.length === 0
       ? {}
-      : { fix: `Add ListenStream=${at} to the socket unit, and restart it.` };
+      : { fix: `Add ListenStream=${at} to the socket unit, and restart the socket unit.` };
   }
 }
 
@@ -147,14 +147,14 @@ export function listenProblem(
   switch (error) {
     case "EADDRINUSE": {
       const owner = listenOwner(address, port)?.text;
-      const message = `cannot listen on ${at}: ${owner ?? "another process"} does`;
+      const message = `cannot listen on ${at}: ${owner ?? "another process"} already listens there`;
       const fix = owner === undefined ? {} : { fix: `Stop ${owner}, or choose another port.` };
       return problem("listen.address-in-use", path, message, fix);
     }
     case "EACCES":
       return problem("listen.permission-denied", path, `may not listen on ${at}`, more);
     case "EADDRNOTAVAIL":
-      return problem("listen.address-not-available", path, `cannot listen on ${at}: no such address here`);
+      return problem("listen.address-not-available", path, `cannot listen on ${at}: this host does not have the address`);
     default:
       return problem("listen.failed", path, `cannot listen on ${at}: ${error}`);
   }

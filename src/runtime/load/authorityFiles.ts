@@ -53,16 +53,16 @@ async function dnsFileProblems(dns: DnsProofsConfig, at: string): Promise<Proble
       if ("problem" in read) problems.push(read.problem);
       else if (field === "keyFile" && tsigKeyIn(read.text) === undefined)
         problems.push(
-          problem("files.bad-key", label, "is not a key of TSIG that can be used", { fix: TSIG_KEY }),
+          problem("files.bad-key", label, "contains no usable TSIG key", { fix: TSIG_KEY }),
         );
       else if (field === "accountsFile" && acmeDnsAccountsIn(read.text) === undefined)
-        problems.push(problem("files.bad-key", label, "has no account of acme-dns", { fix: ACCOUNT }));
+        problems.push(problem("files.bad-key", label, "contains no account of acme-dns", { fix: ACCOUNT }));
     }
   }
   return problems;
 }
 
-const RUNNABLE = "Install the program, executable by the user that runs portico.";
+const RUNNABLE = "Install the program, and let the user that runs portico execute it.";
 const TSIG_KEY =
   'Write it as `tsig-keygen -a hmac-sha256 NAME` does: key "NAME" { algorithm hmac-sha256; secret "BASE64"; };';
 const ACCOUNT =
@@ -81,8 +81,8 @@ export async function readRoots(
   const roots = certificatesOf(text);
   if (roots.length > 0 && roots.every((root) => root !== undefined)) return { text, problems: [] };
   const message =
-    roots.length === 0 ? "contains no certificate in PEM form" : "has a certificate that is damaged";
-  const fix = "Give the authority's root certificates in PEM form.";
+    roots.length === 0 ? "contains no certificate in PEM form" : "contains a damaged certificate";
+  const fix = "Use the authority's root certificates in PEM form.";
   return { text, problems: [problem("files.bad-certificate", label, message, { fix })] };
 }
 

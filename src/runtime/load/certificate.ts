@@ -81,7 +81,7 @@ function parseKey(pem: string, file: string, label: string, problems: Problem[])
   };
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(pem)) {
     return refuse(
-      "is protected by a passphrase, which cannot be typed in when the service starts",
+      "is protected by a passphrase, which cannot be entered when the service starts",
       `Remove the passphrase and keep the file private: openssl pkey -in ${file} -out ${file}.plain`,
     );
   }
@@ -116,8 +116,8 @@ function parseChain(pem: string, label: string, problems: Problem[]): X509Certif
 function brokenChain(chain: readonly X509Certificate[], label: string): Problem[] {
   const at = chain.findIndex((cert, i) => i > 0 && !chain[i - 1]!.checkIssued(cert));
   if (at === -1) return [];
-  const message = `certificate ${at + 1} did not issue certificate ${at}: clients will refuse the chain`;
-  const fix = "Put the server's certificate first, then its issuer, then the issuer's issuer.";
+  const message = `certificate ${at + 1} is not the issuer of certificate ${at}: clients will refuse the chain`;
+  const fix = "Put the server's certificate first, then its issuer's, then the certificate of that issuer's issuer.";
   return [problem("files.bad-certificate", label, message, { fix })];
 }
 
@@ -130,11 +130,11 @@ function mismatch(
   if (chain[0]!.checkPrivateKey(key)) return [];
   const later = chain.findIndex((cert) => cert.checkPrivateKey(key));
   if (later !== -1) {
-    const message = `has the server's certificate at position ${later + 1}: it must be the first`;
+    const message = `has the server's certificate at position ${later + 1}, but it must be the first`;
     return [problem("files.bad-certificate", label.certificate, message)];
   }
   const message = `does not belong to the certificate in ${certificateFile}`;
   return [problem("files.key-mismatch", label.key, message, more)];
 }
 
-const HAND_OVER = "Renew key and certificate together, then hand both over: systemctl reload portico";
+const HAND_OVER = "Renew key and certificate together, then load both: systemctl reload portico";

@@ -26,7 +26,7 @@ export function validityProblems(
       return [problem("files.certificate-expired", label, `${nameOf(i)}expired on ${isoDate(cert.validTo)}`)];
     }
     if (now < Date.parse(cert.validFrom)) {
-      const message = `${nameOf(i)}is not valid before ${isoDate(cert.validFrom)}, and it is ${new Date(now).toISOString()}`;
+      const message = `${nameOf(i)}is not valid before ${isoDate(cert.validFrom)}, but the time is ${new Date(now).toISOString()}`;
       return [problem("files.certificate-not-yet-valid", label, message)];
     }
     return [];

@@ -75,11 +75,11 @@ const alternative = (name: string): string => (isIP(name) === 0 ? `DNS:${name}` 
 /** Of a further certificate: SNI never chooses it, or not for some of its names, which an earlier one has. */
 function notChosen({ label, names }: Named, earlier: NameTable<Named>): Problem[] {
   const code = "files.certificate-not-chosen";
-  if (names.length === 0) return [problem(code, label, "has no DNS name by which a client could ask for it")];
+  if (names.length === 0) return [problem(code, label, "contains no DNS name, so no client can ask for it")];
   const taken = names.filter((name) => earlier.holder(name) !== undefined);
   if (taken.length === 0) return [];
   const others = new Set(taken.map((name) => earlier.holder(name)!.label));
-  const message = `is not used for ${taken.join(", ")}, which ${[...others].join(" and ")} has as well`;
+  const message = `is not used for ${taken.join(", ")}, for which clients get ${[...others].join(" and ")}`;
   return [problem(code, label, message)];
 }
 

@@ -55,7 +55,7 @@ export async function handOver(
     try {
       await copy(file, join(set, name), owner);
     } catch (error) {
-      problems.push(problem("files.unreadable", file, `cannot be handed over: ${(error as Error).message}`));
+      problems.push(problem("files.unreadable", file, `cannot be passed to the service: ${(error as Error).message}`));
     }
   }
   if (problems.length > 0) {
@@ -95,8 +95,8 @@ async function prepare(directory: string): Promise<Problem | undefined> {
   }
   const found = await lstat(directory);
   if (found.isDirectory() && found.uid === process.geteuid!() && (found.mode & 0o022) === 0) return undefined;
-  return problem("files.bad-directory", directory, "is not safe for secrets: others could write to it", {
-    fix: `Remove it: rm -rf ${directory}`,
+  return problem("files.bad-directory", directory, "is not safe for secrets: other users could write to it", {
+    fix: `Remove the directory: rm -rf ${directory}`,
   });
 }
 

@@ -20,7 +20,7 @@ export async function loadDhparam(
   if (bits !== undefined && bits >= DH_BITS_MIN) return { text: read.text, problems: [] };
   const message =
     bits === undefined ? "contains no usable DH parameters in PEM form" : `has a prime of ${bits} bits`;
-  const fix = `Make new ones: openssl dhparam -out ${file} ${DH_BITS_MIN}`;
+  const fix = `Make new parameters: openssl dhparam -out ${file} ${DH_BITS_MIN}`;
   return {
     problems: [
       problem("files.bad-dhparam", label, message, { fix, allowed: `at least ${DH_BITS_MIN} bits` }),

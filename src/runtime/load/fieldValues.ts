@@ -32,9 +32,9 @@ export async function loadFieldValues(config: ProxyConfig, find: FindCredential)
     if (value === "" || !isValue(value)) {
       const more = {
         allowed: "one line of visible ASCII",
-        fix: "Put the value alone into the file, in one line.",
+        fix: "Write only the value into the file, on one line.",
       };
-      problems.push(problem("config.bad-header", label, "is not the value of a field", more));
+      problems.push(problem("config.bad-header", label, "does not contain a valid field value", more));
     }
     values[named] = value;
     if (credential === undefined) warnings.push(...(await exposure(file, label)));

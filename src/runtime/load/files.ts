@@ -46,9 +46,9 @@ export async function exposure(file: string, label: string): Promise<Problem[]> 
   // A process that is not the owner reads it as a member of its group, as pods do (`fsGroup`).
   const group = (mode & (uid === process.geteuid?.() ? 0o060 : 0o020)) !== 0;
   if (!others && !group) return [];
-  const who = others ? "everyone on this host" : "its group";
+  const who = others ? "every user of this host" : "its group";
   const shown = (mode & 0o777).toString(8).padStart(4, "0");
-  const fix = `Keep it private: chmod 600 ${file}`;
+  const fix = `Keep the file private: chmod 600 ${file}`;
   return [problem("files.key-exposed", label, `can be read or written by ${who} (mode ${shown})`, { fix })];
 }
 
@@ -65,7 +65,7 @@ export async function readParsed<T>(file: string, parse: (text: string) => Resul
 export async function directoryProblem(directory: string, label: string): Promise<Problem | undefined> {
   try {
     if (!(await stat(directory)).isDirectory()) {
-      const fix = { fix: "Give a directory." };
+      const fix = { fix: "Use the path of a directory." };
       return problem("files.bad-directory", label, "is not a directory", fix);
     }
     await access(directory, constants.R_OK | constants.X_OK);
@@ -83,7 +83,7 @@ export async function logProblem(file: string, label: string): Promise<Problem |
       const found = await stat(at);
       if (at === file && found.isDirectory()) {
         return problem("files.log-not-writable", label, "is a directory", {
-          fix: "Give the path of a file.",
+          fix: "Use the path of a file.",
         });
       }
       if (at !== file && !found.isDirectory()) {
@@ -115,7 +115,7 @@ const fixOf = ({ fix }: Why): { fix?: string } => (fix === undefined ? {} : { fi
 
 /** Why a path cannot be used: its first step that is missing, closed or not a directory. */
 async function whyNot(path: string, error: NodeJS.ErrnoException, mode: string): Promise<Why> {
-  if (error.code === "EISDIR") return { message: "is a directory", fix: "Give the path of a file." };
+  if (error.code === "EISDIR") return { message: "is a directory", fix: "Use the path of a file." };
   if (error.code !== "ENOENT" && error.code !== "EACCES" && error.code !== "ENOTDIR") {
     return { message: `cannot be read ${systemReason(error)}` };
   }

@@ -35,7 +35,7 @@ export function certificateNotices(
       : left <= 0
         ? `${about} has expired${failed}`
         : `${about} ends in ${daysText(left)}, and was not renewed${failed}`;
-    const byFiles = `Renew ${from} on the host; portico loads the new file without a command.`;
+    const byFiles = `Renew ${from} on the host; portico then loads the new file by itself.`;
     const byAcme = "See `portico certificates`; `portico certificates renew` asks the authority again.";
     const fix = lastError?.fix ?? (source === "files" ? byFiles : byAcme);
     return [{ key: `certificate/${names.join(",").slice(0, 200)}`, what, fix }];
@@ -72,7 +72,7 @@ export class DownTimes {
       const minutes = Math.max(1, Math.round(ms / 60_000));
       const cause = why === undefined ? "" : `: ${why}`;
       const what = `upstream "${upstream}": its server ${url} is down for ${minutes} min${cause}`;
-      const fix = "Start it, or see why it does not answer; `portico upstreams` shows all servers.";
+      const fix = "Start the server, or find out why it does not answer; `portico upstreams` shows all servers.";
       return [{ key, what, fix }];
     });
     for (const [key, { last }] of this.seen) if (now - last > FORGET_MS) this.seen.delete(key);
@@ -98,7 +98,7 @@ export function diskNotices(disks: readonly WatchedDisk[], percentMin: number): 
     const of = freeBytes <= freeInodes ? "its bytes" : "its inodes";
     const what = `the disk of ${path} is nearly full: ${(free * 100).toFixed(1)} % of ${of} are free`;
     const fix =
-      "Make room: old logs, caches, or a larger disk. Without room, log lines are lost and certificates not kept.";
+      "Free space: remove old logs or caches, or use a larger disk. On a full disk, log lines and new certificates are lost.";
     return [{ key: `disk/${path}`, what, fix }];
   });
 }
@@ -142,7 +142,7 @@ export class WorkerEnds {
     const last = this.ends.at(-1);
     if (last === undefined || this.ends.length < LOOP_ENDS) return [];
     const what = `workers end again and again: ${this.ends.length} in the last ${LOOP_MS / 60_000} minutes; the last one ${last.how}`;
-    const fix = "See the error log and `journalctl -u portico`; requests that such a worker had are lost.";
+    const fix = "Read the error log and `journalctl -u portico`; the requests of a worker that ends are lost.";
     return [{ key: "worker/restarts", what, fix }];
   }
 }

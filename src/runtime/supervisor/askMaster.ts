@@ -47,7 +47,7 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
     let asked = false;
     socket.on("error", (error: NodeJS.ErrnoException) => {
       if (asked) failed("control.no-response", ENDED);
-      else failed("control.not-running", `cannot ask a running portico: ${error.code}`, FIXES[error.code!]);
+      else failed("control.not-running", `cannot connect to a running portico: ${error.code}`, FIXES[error.code!]);
     });
     socket.once("connect", () => {
       asked = true;
@@ -67,9 +67,9 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
 }
 
 const FIXES: Readonly<Record<string, string>> = {
-  EACCES: "Run it as root, or as the user that the service runs as.",
+  EACCES: "Run the command as root, or as the user of the service.",
 };
-const ENDED = "portico ended before it had a response";
+const ENDED = "portico ended before it sent a response";
 const RESPONSE_BYTES_MAX = 1_048_576;
 const RESPONSE_VALUES_MAX = 100_000;
 

@@ -140,8 +140,10 @@ export class CertificateManager {
   private notRenewed(name = ""): Result<string> {
     const { message, fix } = LEFT;
     const why = this.left
-      ? problem("acme.not-issued", name, `was not issued: ${message}`, { fix })
-      : problem("acme.unknown-name", name, "portico gets no certificate from an authority");
+      ? problem("acme.not-issued", name ?? "", `was not issued: ${message}`, { fix })
+      : problem("acme.unknown-name", name ?? "", "portico gets no certificate from an authority", {
+          fix: "Renew the certificate files, or add a certificate by `acme` to the config.",
+        });
     return { ok: false, problems: [why] };
   }
 
@@ -162,8 +164,8 @@ export class CertificateManager {
   private warnOfNoDirectory(): void {
     if (this.warned) return;
     this.warned = true;
-    const fix = "give `portico serve --state DIR`, or StateDirectory= in the service's unit";
-    this.logs.write("warn", `no certificate is asked for, as there is no directory to keep it in: ${fix}`);
+    const fix = "run `portico serve --state DIR`, or set StateDirectory= in the service's unit";
+    this.logs.write("warn", `no certificate is requested, because there is no directory to store it in: ${fix}`);
   }
 
   private warnOfExpiry(): void {

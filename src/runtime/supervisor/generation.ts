@@ -26,6 +26,10 @@ export interface GenerationOptions extends WorkerSpec {
   onEnd?(how: string): void;
 }
 
+/** Why a start or a reload did not come to an end. */
+export const stoppedEarly = (): Problem =>
+  problem("serve.worker-failed", "", "portico was stopped before it was ready", { fix: "Start portico again." });
+
 /**
  * The workers of one loaded config. A reload starts a new generation on the same sockets and drains the old one.
  *
@@ -263,7 +267,7 @@ export class Generation implements WorkerEvents {
     for (const timer of this.respawns) clearTimeout(timer);
     this.respawns.clear();
     this.broadcast(message);
-    this.started([problem("serve.worker-failed", "", "portico was stopped before it was ready")]);
+    this.started([stoppedEarly()]);
     this.checkGone();
   }
 

@@ -76,8 +76,8 @@ export type ToPredecessor =
 /** Why this process cannot be replaced by a new one: the kernel ends a container with its first process. */
 export function cannotHandOver(): Problem[] {
   if (process.pid !== 1) return [];
-  const fix = "Replace the container by one with the new release.";
-  return [problem("serve.upgrade-failed", "", "portico is the first process of its container", { fix })];
+  const fix = "Replace the container with a container of the new release.";
+  return [problem("serve.upgrade-failed", "", "cannot upgrade: portico is the first process of its container", { fix })];
 }
 
 /** Something that runs for the master. The master waits for it before it ends. */

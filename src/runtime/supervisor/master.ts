@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import { heapOf, workerCount } from "./allowance.js";
 import type { ControlOutcome, ControlServer, Done } from "./control.js";
-import { Generation } from "./generation.js";
+import { Generation, stoppedEarly } from "./generation.js";
 import type { Handover, Program } from "./handover.js";
 import type { NotReady } from "./health.js";
 import { type LoadedConfig, type LoadedForMaster, loadedStateOf, logPaths } from "../load/loadConfig.js";
@@ -311,7 +311,7 @@ export class Master implements ReplaceableMaster {
   private async begin(all: LoadedForMaster): Promise<readonly Problem[]> {
     const { ticketSecret: _, ...loaded } = all;
     const { config } = loaded;
-    if (this.stopping) return [problem("serve.worker-failed", "", "portico was stopped before it was ready")];
+    if (this.stopping) return [stoppedEarly()];
     const sockets = await this.sockets.acquire(config, this.loaded?.config, this.service.isMain);
     if (!sockets.ok) return sockets.problems;
     const next = new Generation({

@@ -77,7 +77,7 @@ export class ServedNotifications {
   refused(verdict: string, problems: readonly Problem[]): void {
     const [first] = problems;
     const what = `${verdict}${first === undefined ? "" : `: ${problemLine({ ...first, fix: "" }).replace(/; $/, "")}`}`;
-    const fix = first?.fix ?? "See the error log.";
+    const fix = first?.fix ?? "Read the error log.";
     this.notifier?.raise({ key: "reload/refused", what, fix });
   }
 

@@ -240,13 +240,13 @@ export class ServedPauses {
     const more = {
       received: server,
       allowed: names.join(", "),
-      fix: "Give the name of a virtual server of the config.",
+      fix: "Use the name of a virtual server of the config.",
     };
     return problem("control.unknown-server", "--server", "is not the name of a virtual server", more);
   }
 }
 
-const WRITES_AGAIN = "requests that write are let through";
+const WRITES_AGAIN = "requests that write are served again";
 /** A timer does not notice that the clock is set. */
 const LOOK_MS = 30_000;
 
@@ -265,14 +265,14 @@ const nameOf = (server: string | undefined): string =>
   server === undefined ? "every virtual server" : `virtual server "${server}"`;
 
 function taken(since: number): Problem {
-  const message = `another command has stopped the writes since ${new Date(since).toISOString()}`;
+  const message = `another command has been refusing writes since ${new Date(since).toISOString()}`;
   return problem("control.quiesced", "", message);
 }
 
 const open = (): Problem => problem("control.not-quiesced", "", WRITES_AGAIN);
 
 function notAlone(server: string): Problem {
-  const fix = "End the maintenance of all with `portico maintenance off`.";
-  const message = "is not in maintenance alone: all virtual servers, or others, are";
+  const fix = "End the maintenance of all virtual servers with `portico maintenance off`.";
+  const message = "is not in maintenance by itself: all virtual servers are in maintenance, or others";
   return problem("control.unknown-server", "--server", message, { received: server, fix });
 }

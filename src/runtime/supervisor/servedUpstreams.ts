@@ -296,7 +296,7 @@ interface NamedServers {
 function unknownServer(several: readonly NamedServers[], name: string, url: string): Problem | undefined {
   const upstream = several.find((one) => one.name === name);
   if (upstream === undefined) {
-    const allowed = several.map((one) => one.name).join(", ") || "none: no upstream has several servers";
+    const allowed = several.map((one) => one.name).join(", ") || "no name: no upstream has several servers";
     return problem("control.unknown-server", "NAME", "is not the name of an upstream with several servers", {
       received: name,
       allowed,

@@ -52,7 +52,7 @@ export async function handshakeProblem(
   const message = `no client can complete a handshake with this policy and a key of type ${keyType}: ${failure}`;
   const choose = excludes(policy, keyType)
     ? EXCLUDED_KEY_FIX
-    : "Choose protocols, ciphers and curves that go with the key, or a key that goes with them.";
+    : "Use protocols, ciphers and curves that fit the key, or a key that fits them.";
   // The policy is the listener's, and suits its other certificates.
   const at = path.endsWith("]") ? path : `${path}.policy`;
   return problem("tls.bad-policy", at, message, { fix: choose });

@@ -46,36 +46,36 @@ const FAILURES: readonly Failure[] = [
   {
     codes: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     says: 'its certificate is not for "{name}"',
-    fix: "give a name of the certificate as `tls.serverName`",
+    fix: "set `tls.serverName` to a name of the certificate",
   },
   {
     codes: /SELF_SIGNED_CERT|^UNABLE_TO_/,
     says: "its certificate is from an unknown authority",
-    fix: "give the authority's root certificate as `tls.caFile`, and let the upstream send those in between",
+    fix: "set `tls.caFile` to the authority's root certificate, and let the upstream send the intermediate certificates",
   },
   {
     codes: /_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|RECORD_TOO_SMALL)$/,
     says: "it does not speak TLS on this port",
-    fix: "give another port, or an `http` URL",
+    fix: "use another port, or an `http` URL",
   },
   {
     codes: /_(?:UNSUPPORTED_PROTOCOL|ALERT_PROTOCOL_VERSION)$/,
     says: "it speaks neither TLS 1.2 nor TLS 1.3",
-    fix: "upgrade it",
+    fix: "upgrade the upstream",
   },
   {
     codes: /_ALERT_(?:CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE)$/,
-    says: "it refuses the handshake, as it does where it demands a client certificate",
-    fix: "give `tls.certificateFile` and `tls.privateKeyFile`",
+    says: "it refuses the handshake, possibly because it requires a client certificate",
+    fix: "set `tls.certificateFile` and `tls.privateKeyFile`",
   },
   {
     codes: /_ALERT_(?:UNKNOWN_CA|ACCESS_DENIED|CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE)/,
     says: "it refuses the client certificate",
-    fix: "let it trust the authority of `tls.certificateFile`",
+    fix: "let the upstream trust the authority of `tls.certificateFile`",
   },
   {
     codes: /_UNRECOGNIZED_NAME$/,
-    says: 'it knows no "{name}"',
-    fix: "give a name that it knows as `tls.serverName`",
+    says: 'it does not know the name "{name}"',
+    fix: "set `tls.serverName` to a name that the upstream knows",
   },
 ];
