@@ -11,28 +11,28 @@ import { page, type Page } from "./page.js";
 export async function breakagesPage(): Promise<Page> {
   const count = Object.values(BREAKAGES).flat().length + DESTROYS.length;
   const text = [
-    "# Ways to break it",
+    "# Tested faults and their fixes",
     "",
-    `${count} ways to break a host that runs a front end, an apply or a destroy. Each is done on a real Debian, one after the`,
-    "other, by `npm run test:hosts`, which checks the row of `portico doctor` and its text, the services that clients outside",
-    "still get, and that the fix works. In a text, `…` stands for any other text.",
+    `This page lists ${count} ways to break an apply, a destroy, or a host that runs a front end. \`npm run test:hosts\` does`,
+    "each of them on a real Debian, one after the other, and checks the row of `portico doctor` and its text, the services",
+    "that remote clients still get, and that the fix works. In a text, `…` stands for any other text.",
     "",
     "`again` stands for `portico activate --again` on the host (`/var/lib/portico/deployment/command activate --again`); an",
-    "apply does the same. Where the table gives no row of `portico doctor`, nothing is left to report: the host has fixed",
-    "the fault without help, or the command was refused and changed nothing.",
+    "apply does the same. Where the table names no row of `portico doctor`, nothing is left to report: the host has fixed",
+    "the fault by itself, or Portico refused the command and changed nothing.",
     "",
     ...Object.entries(BREAKAGES).flatMap(([about, breakages]) => [
       `## ${about}`,
       "",
       ...table(
-        ["what is done", "row of `doctor`", "text", "still served", "what fixes it"],
+        ["fault", "row of `doctor`", "text", "still served", "fix"],
         breakages.map(row),
       ),
       "",
     ]),
     "## Destroy",
     "",
-    ...table(["what is done", "what the destroy says", "what fixes it"], DESTROYS.map(destroyRow)),
+    ...table(["fault", "message of the destroy", "fix"], DESTROYS.map(destroyRow)),
   ].join("\n");
   return page("docs/breakages.md", "`proof/hosts/breakages.ts`", text);
 }

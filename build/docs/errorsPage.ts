@@ -54,13 +54,13 @@ export async function errorsPage(): Promise<Page> {
 
 const INTRODUCTION = `# Problems and how to solve them
 
-Every problem that Portico reports has a code, which stays the same from release to release and can be relied on in
-scripts. It is reported with its place (a field of \`portico.json\`, a prop of a construct, or a file), what was received,
-what is allowed, and a fix for the case at hand; \`see:\` leads to the code on this page.
+Every problem that Portico reports has a code. The code stays the same from release to release, so scripts can rely on it.
+The report contains the place of the problem (a field of \`portico.json\`, a prop of a construct, or a file), the received
+value, the allowed values and a fix; \`see:\` leads to the code on this page.
 
-Problems of a stack come when a construct is made or the app is synthesized, those of a config from \`portico check\`,
-\`serve\`, \`reload\` and \`upgrade\`, and those of a host from \`portico activate\`, which Terraform runs. All problems are
-reported at once.`;
+A stack reports problems when a construct is created or the app is synthesized. \`portico check\`, \`serve\`, \`reload\` and
+\`upgrade\` report problems of a config, and \`portico activate\`, which Terraform runs, reports problems of a host. Portico
+reports all problems at once.`;
 
 const areaOf = (code: ProblemCode): string => code.split(".")[0]!;
 

@@ -80,14 +80,14 @@ const upload = `${PORTICO} activate --incoming /root/upload`;
 
 const FILES: readonly Breakage[] = [
   {
-    name: "everyone can read the private key",
+    name: "every user can read the private key",
     breaks: `chmod 644 ${TLS}/privkey.pem`,
     rows: ["files", "tls"],
     says: "privkey.pem: has mode 0644 instead of 0600",
     heals: "again",
   },
   {
-    name: "the proxy's config is edited and not loaded",
+    name: "the proxy's config is edited, but not loaded",
     breaks: sed(CONFIG, 's/"version": 1,/"version": 1, "timeouts": {"keepAliveMs": 4321},/'),
     rows: ["files", "running"],
     says: "portico.json: has different content",
@@ -115,7 +115,7 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "another server name in the config",
+    name: "the config contains another server name",
     breaks: `${sed(CONFIG, 's/"203.0.113.10"/"other.example.org"/')} && ${reload}`,
     rows: ["server-name", "files", "tls"],
     says: "server name in the proxy config is not the host address or domain used … other.example.org",
@@ -137,7 +137,7 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "another certificate and key, loaded",
+    name: "another certificate and key are installed and loaded",
     breaks: `${certificate(365, false)} && ${reload}`,
     rows: ["tls", "files"],
     says: "cacert.pem): does not cover 203.0.113.10",
@@ -167,7 +167,7 @@ const FILES: readonly Breakage[] = [
     thenAgain: true,
   },
   {
-    name: "everyone may write to the directory of the config",
+    name: "every user may write to the directory of the config",
     breaks: "chmod 777 /etc/portico",
     rows: ["files"],
     says: "/etc/portico: users other than root may write to it",
@@ -276,7 +276,7 @@ const SYSTEM: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the distribution's rules are loaded again, which flushes everything",
+    name: "the distribution's rules are loaded again, which flushes all other rules",
     breaks: "systemctl restart nftables.service; sleep 1",
     rows: [],
     heals: "itself",
@@ -381,7 +381,7 @@ const LOG_FILES: readonly Breakage[] = [
     heals: "mv /root/logrotate /usr/sbin/",
   },
   {
-    name: "the timer of logrotate is off",
+    name: "the timer of logrotate is disabled",
     breaks: "systemctl disable --now logrotate.timer",
     rows: ["rotation"],
     says: "logrotate.timer: is inactive: nothing starts logrotate",
@@ -422,7 +422,7 @@ const APPLICATION: readonly Breakage[] = [
     heals: noDropIn("sync-web"),
   },
   {
-    name: "the web application does not start with the host",
+    name: "the web application does not start at boot",
     breaks: "systemctl disable sync-web 2>&1",
     rows: ["units"],
     says: "sync-web.service: is disabled … systemctl enable sync-web",
@@ -437,7 +437,7 @@ const APPLICATION: readonly Breakage[] = [
     heals: "systemctl stop thief && systemctl start sync-web; sleep 0.7",
   },
   {
-    name: "a daemon listens for everyone, without a packet filter",
+    name: "a daemon listens on all addresses, without a packet filter",
     breaks: `systemctl stop portico-firewall; ${dropIn("sync-web", daemon("start", "web", "0.0.0.0", 8000))}`,
     rows: ["ports", "firewall"],
     says: "port 8000 must be reachable on localhost only",
@@ -475,7 +475,7 @@ const APPLICATION: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "others may not enter a media directory",
+    name: "other users may not enter a media directory",
     breaks: "chmod o-rx /srv/sync/media/icons; sleep 1.1",
     rows: ["media-permissions"],
     says: "is not readable by others … /srv/sync/media/icons",
@@ -517,7 +517,7 @@ const ACTIVATION: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "everyone may read the store",
+    name: "every user may read the store",
     breaks: `chmod 755 ${STORE}`,
     rows: ["activation"],
     says: "can be accessed by users other than root (mode 0755)",
@@ -548,7 +548,7 @@ const ACTIVATION: readonly Breakage[] = [
     heals: "rm /run/full",
   },
   {
-    name: "an apply while IPv6 is switched off",
+    name: "an apply while IPv6 is disabled",
     breaks: `chmod 640 ${TLS}/cacert.pem && sysctl -qw net.ipv6.conf.all.disable_ipv6=1`,
     tries: {
       command: `${PORTICO} activate --again`,
@@ -600,13 +600,13 @@ export const DESTROYS: readonly BrokenDestroy[] = [
     says: "the deployment is gone",
   },
   {
-    name: "a destroy that is killed, and another one",
+    name: "a destroy that is killed, then another destroy",
     breaks: `verb=deactivate; /root/node /root/portico.mjs $verb > /dev/null 2>&1 &
       until [ -e ${STORE}/journal.json ]; do sleep 0.02; done; pkill -9 -f '[p]ortico.mjs deactivate'`,
     code: 0,
   },
   {
-    name: "a destroy that cannot write to /etc/portico, and another one that can",
+    name: "a destroy that cannot write to /etc/portico, then a destroy that can",
     breaks: "mount --bind /etc/portico /etc/portico && mount -o remount,ro,bind /etc/portico",
     code: 1,
     says: "Read-only file system … not everything could be removed",

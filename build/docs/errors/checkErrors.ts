@@ -132,20 +132,20 @@ const der = (key: KeyLike, type: "pkcs8" | "spki"): Uint8Array<ArrayBuffer> =>
   new Uint8Array(key.export({ type: type as "pkcs8", format: "der" }));
 
 const GONE =
-  "The file is not there, or the user that runs portico may not read it or go into a directory above it.";
+  "The file does not exist, or the user that runs portico has no permission to read it or to enter a directory above it.";
 
 /** Codes of the files that a config names: they come from `portico check`, from `serve` and from a reload. */
 export const CHECK_ERRORS = {
   "files.unreadable": {
-    means: `${GONE} A stack answers with the code if a file that it deploys is not there.`,
+    means: `${GONE} A stack reports this code if a file that it deploys does not exist.`,
     example: checked("files.unreadable", ({ files }) => delete files[CERTIFICATE]),
   },
   "files.bad-key": {
-    means: "The file is not a usable private key: it is encrypted, damaged or something else.",
+    means: "The file is not a usable private key or other key: it is encrypted, damaged, or contains something else.",
     example: checked("files.bad-key", ({ files }) => (files[KEY] = { text: "no key\n", mode: 0o600 })),
   },
   "files.bad-certificate": {
-    means: "The file is not a certificate, or a chain that clients would refuse.",
+    means: "The file contains no usable certificate, or contains a chain that clients would refuse.",
     example: checked(
       "files.bad-certificate",
       ({ files }) => (files[CERTIFICATE] = { text: "no certificate\n" }),
@@ -159,7 +159,7 @@ export const CHECK_ERRORS = {
   },
   "files.bad-ticket-secret": {
     means:
-      "The file is not a secret that ticket keys can be derived from. All who share sessions need the same one, so it is made once and copied.",
+      "Portico cannot derive ticket keys from the content of the file. All proxies that share sessions need the same secret, so create it once and copy it.",
     example: checked(
       "files.bad-ticket-secret",
       ({ files }) => (files[TICKET_SECRET] = { text: "c2hvcnQ=\n", mode: 0o600 }),
@@ -169,7 +169,7 @@ export const CHECK_ERRORS = {
   },
   "files.bad-notification-secret": {
     means:
-      "The file of a notification target holds no URL, or no token, where one is needed. What it holds is in no message.",
+      "The file of a notification target contains no valid URL or no valid token. Messages never show the content of the file.",
     example: checked(
       "files.bad-notification-secret",
       ({ files }) => (files[NOTIFY_URL] = { text: "alerts.example.org/hook\n", mode: 0o600 }),
@@ -187,51 +187,51 @@ export const CHECK_ERRORS = {
   },
   "files.certificate-expired": {
     means:
-      "Clients refuse the certificate. A reload refuses it too, and the proxy keeps what it has; a service that starts serves anyway, and logs a warning.",
+      "Clients refuse the certificate. A reload refuses it too, and the proxy keeps the previous certificate. A service that starts serves with the certificate, and logs a warning.",
     example: checked("files.certificate-expired", async ({ files, certify }) => {
       files[CERTIFICATE] = { text: await certify("files.example.org", "2025-01-01", "2025-04-01") };
     }),
   },
   "files.certificate-not-yet-valid": {
     means:
-      "Clients refuse the certificate until it is valid. Either it is meant for later, or the host's clock is wrong.",
+      "Clients refuse the certificate until it is valid. Either the certificate is for a later time, or the host's clock is wrong.",
     example: checked("files.certificate-not-yet-valid", async ({ files, certify }) => {
       files[CERTIFICATE] = { text: await certify("files.example.org", "2098-01-01", "2099-01-01") };
     }),
   },
   "files.name-not-covered": {
     means:
-      "Clients that use the name get a certificate for another name, and refuse it. A warning: the proxy serves.",
+      "Clients that use the name get a certificate for another name, and refuse it. This is a warning: the proxy serves.",
     example: checked("files.name-not-covered", async ({ files, certify }) => {
       files[CERTIFICATE] = { text: await certify("www.example.org", "2020-01-01", "2099-01-01") };
     }),
   },
   "files.certificate-not-chosen": {
     means:
-      "A listener has several certificates, and clients never get this one for the names in the message: an earlier one has these names too, or it has no DNS name, and clients can only ask for DNS names. A warning: the proxy serves.",
+      "A listener has several certificates, but clients never get this certificate for the names in the message: an earlier certificate has the same names, or this certificate contains no DNS name, and clients can ask only for DNS names. This is a warning: the proxy serves.",
     example: checked("files.certificate-not-chosen", () => undefined, {
       certificates: [{ certificate: CERTIFICATE, key: KEY }],
     }),
   },
   "files.key-exposed": {
     means:
-      "Users other than the owner can read a private key or the secret of ticket keys, or replace it. The group may read it where the proxy itself does so by its group. A warning: the proxy serves.",
+      "Users other than the owner can read or replace a file with a private key or another secret. The group may read the file if the proxy itself reads it as a member of this group. This is a warning: the proxy serves.",
     example: checked("files.key-exposed", ({ files }) => {
       files[KEY] = { ...(files[KEY] as { text: string }), mode: 0o644 };
     }),
   },
   "files.bad-directory": {
     means:
-      "A directory that files are served from does not exist, is not a directory, or cannot be read by the user that runs portico.",
+      "A directory of a route does not exist, is not a directory, or is not readable for the user that runs portico; or the directory for the service's credentials is not safe.",
     example: checked("files.bad-directory", ({ files }) => (files[MEDIA] = { text: "" })),
   },
   "files.log-not-writable": {
-    means: "A log file cannot be opened. A service that starts serves without it, and logs a warning.",
+    means: "The proxy cannot open a log file. A service that starts serves without the log, and reports a warning.",
     example: checked("files.log-not-writable", ({ files }) => (files[LOG] = "directory")),
   },
   "tls.unverified-upstream": {
     means:
-      "Requests go over TLS to an upstream that does not have to prove who it is: anybody between it and the proxy can take its place. A warning: the proxy serves.",
+      "The proxy does not verify the certificate of the upstream: an attacker between the two can take the place of the upstream. This is a warning: the proxy serves.",
     example: checked(
       "tls.unverified-upstream",
       () => undefined,
@@ -241,7 +241,7 @@ export const CHECK_ERRORS = {
   },
   "tls.bad-policy": {
     means:
-      "OpenSSL on this host does not know a cipher or curve of the policy, or no client could complete a handshake with it.",
+      "OpenSSL on this host does not know a cipher or curve of the policy, or no client could complete a handshake with this policy and the key of the certificate.",
     example: checked("tls.bad-policy", () => undefined, {
       policy: {
         minVersion: "TLSv1.2",

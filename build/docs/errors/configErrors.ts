@@ -36,7 +36,7 @@ const config = () => ({
 
 function only<T>(result: Result<T>): Problem {
   if (result.ok || result.problems.length !== 1)
-    throw new Error("an example of errors.md has not one problem");
+    throw new Error("an example of errors.md does not have exactly one problem");
   return result.problems[0]!;
 }
 
@@ -77,7 +77,7 @@ function withAcme(acme: object, authority: object = {}, more: object = {}): Erro
 const listener = { name: "other", address: "0.0.0.0", port: 80, protocol: "http" };
 const route = { name: "more", path: "/files", action: { type: "proxy", upstream: "web" } };
 
-/** Codes of `portico.json`; the constructs answer with the same codes, at the path of the construct. */
+/** Codes of `portico.json`; the constructs report the same codes, at the path of the construct. */
 export const CONFIG_ERRORS = {
   "config.not-json": {
     means:
@@ -87,7 +87,7 @@ export const CONFIG_ERRORS = {
   },
   "config.unsupported-version": {
     means:
-      "The file has a format that this release does not know, most likely that of a newer release. Nothing else in it was checked.",
+      "The file has a format that this release does not know, most likely the format of a newer release. Nothing else in it was checked.",
     example: withField("version", 2),
   },
   "config.missing-field": {
@@ -96,74 +96,74 @@ export const CONFIG_ERRORS = {
   },
   "config.unknown-field": {
     means:
-      "There is no such field here. Unknown fields are refused, because a misspelled one would have no effect. If a known name is similar, the fix suggests it.",
+      "The object has no field of this name. Portico refuses unknown fields, because a misspelled field would have no effect. If a known name is similar, the fix suggests it.",
     example: withField("upstreams[0].connectTimeout", 1000),
   },
   "config.wrong-type": {
     means:
-      "The value has the wrong type: for example a text instead of a number, or one item instead of a list.",
+      "The value has the wrong type, such as a text instead of a number, or a single item instead of a list.",
     example: withField("listeners[0].port", "80"),
   },
   "config.out-of-range": {
     means:
-      "The number is smaller or larger than the field allows, or a list has too few items. [config.md](config.md) has the range of every field.",
+      "The number is smaller or larger than the field allows, the text is too long, or the list has too few or too many items. [config.md](config.md) gives the range of every field.",
     example: withField("listeners[0].port", 70_000),
   },
   "config.not-one-of": {
-    means: "The field takes one of a few values, and this is not one of them.",
+    means: "The field takes one of a few values, and this value is not among them.",
     example: withField("listeners[0].protocol", "tcp"),
   },
   "config.bad-name": {
-    means: "Names appear in logs, in checks and in other fields, so they have to be plain words.",
+    means: "Names appear in logs, in checks and in other fields, so they may contain only certain characters.",
     example: withField("upstreams[0].name", "web application"),
   },
   "config.bad-address": {
     means:
-      "The value is not an IP address or range. Host names are not accepted, and an IPv6 address is written without brackets.",
+      "The value is not an IP address (or a range, where the field takes one). Host names are not accepted, and an IPv6 address has no brackets.",
     example: withField("listeners[0].address", "localhost"),
   },
   "config.bad-server-name": {
     means:
-      "Names are compared with the host that clients ask for, in lower case and without its port. In `*.example.org`, which only server names may be, `*` stands for one label.",
+      "The proxy compares names with the host of the request, in lower case and without the port. Only server names may have a wildcard: in `*.example.org`, `*` stands for one label.",
     example: withField("virtualServers[1].serverNames", ["files.example.org:443"]),
   },
   "config.bad-url": {
     means:
-      "An upstream is a host and a port that speak HTTP, over TLS with `https`. A path after them would not be used.",
+      "The URL of an upstream is a host and a port for HTTP, with `https` for HTTP over TLS. A path after the port would have no effect.",
     example: withField("upstreams[0].url", "http://127.0.0.1:8000/app"),
   },
   "config.bad-file-path": {
-    means: "Paths on the host are absolute and normalised, so that a file has only one path.",
+    means: "A path on the host must be absolute and normalised, so that a file has only one path.",
     example: withField("virtualServers[1].routes[0].errorLog", { path: "logs/error.log" }),
   },
   "config.bad-route-path": {
     means:
-      "A route's path is compared with the request's path after decoding and resolving, so it must have that form itself.",
+      "The proxy compares the path of a route with the decoded and normalised path of the request, so the path of the route must have the same form.",
     example: withField("virtualServers[1].routes[0].path", "files/"),
   },
   "config.bad-redirect-path": {
     means:
-      "The path of a redirect goes into `Location` as it is, so it must be written as URLs have it. Scheme, host and port have fields of their own.",
+      "The proxy writes the path of a redirect into `Location` unchanged, so the path must be percent-encoded. Scheme, host and port are separate fields.",
     example: withField("virtualServers[1].routes[0].action", { type: "redirect", path: "sync/" }),
   },
   "config.bad-rewrite": {
     means:
-      "The path of a rewrite goes upstream as it is, in place of the route's path, so it must be written as URLs have it. The client's query follows it.",
+      "The proxy sends the path of a rewrite to the upstream unchanged, in place of the route's path, so the path must be percent-encoded. The client's query follows the path.",
     example: withField("virtualServers[1].routes[0].action.rewrite", "api?x=1"),
   },
   "config.bad-header": {
     means:
-      "The field name is not a token, the value has characters that would end the line, or the field is one that only the proxy may set: `Host`, and those of framing and connection.",
+      "The field name is not a token, the value contains characters that would end the line, or only the proxy may set the field: `Host`, and the fields of the connection and the framing.",
     example: withField("virtualServers[1].routes[0].action.setHeaders", { "Transfer-Encoding": "chunked" }),
   },
   "config.reserved-response-field": {
     means:
-      "The field is not the same in every response, or belongs to the connection or the framing, so a response with another value would be wrong or could not be read. Some of these fields may be removed; [response-headers.md](response-headers.md) lists them.",
+      "The value of the field depends on the response, or belongs to the connection or the framing, so a fixed value would make the response wrong or unreadable. Some of these fields may be removed; [response-headers.md](response-headers.md) lists them.",
     example: withField("virtualServers[1].responseHeaders", { set: { ETag: '"1"' } }),
   },
   "config.duplicate-response-field": {
     means:
-      "A field is named twice at one place, in `set` or `remove` or by a separate option. Names are compared without case.",
+      "A field is listed twice in one place: in `set`, in `remove` or by a separate option. Field names are case-insensitive.",
     example: withField("virtualServers[1].responseHeaders", {
       set: { "X-Frame-Options": "DENY" },
       remove: ["x-frame-options"],
@@ -171,7 +171,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-error-page": {
     means:
-      "A page of `errorPages` is empty, longer than 32 KiB, not in UTF-8, or has something in double braces that is not a placeholder: the page would show the text unchanged to users. A page that needs double braces itself can write the first as `&#123;`.",
+      "An error page, or the page of a maintenance, is empty, longer than 32 KiB or not in UTF-8, contains too many placeholders, or contains an unknown placeholder, which users would see as a text in double braces. If the page itself needs double braces, write the first brace as `&#123;`.",
     example: withField("virtualServers[1].errorPages", [{ statuses: [502], html: "<p>Error {{code}}</p>" }]),
   },
   "config.duplicate-error-page": {
@@ -182,17 +182,17 @@ export const CONFIG_ERRORS = {
     ]),
   },
   "config.hsts-without-tls": {
-    means: "HSTS must not be sent over plain HTTP (RFC 6797, 7.2), so here it would never be sent.",
+    means: "The proxy must not send `Strict-Transport-Security` over plain HTTP (RFC 6797, 7.2), so on this virtual server it would never send the field.",
     example: withField("virtualServers[0].hsts", {}),
   },
   "config.hsts-preload": {
     means:
-      "Browsers take a name into their list only with all names below it, and for a year at least; the rest of `hsts` says less.",
+      "Browsers add a name to their preload list only together with all names below it, and for at least a year. The other fields of `hsts` do not meet these rules.",
     example: withField("virtualServers[1].hsts", { preload: true }),
   },
   "config.bad-cipher-string": {
     means:
-      "The text has characters that do not occur in a list of ciphers. For ciphers that OpenSSL does not know, see [`tls.bad-policy`](#tlsbad-policy).",
+      "The text contains characters that do not occur in a list of ciphers. For ciphers that OpenSSL does not know, see [`tls.bad-policy`](#tlsbad-policy).",
     example: withField("listeners[1].tls.policy", {
       minVersion: "TLSv1.2",
       maxVersion: "TLSv1.3",
@@ -202,7 +202,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-text": {
     means:
-      "The text becomes part of a header or of a settings file, where other characters would be cut off or end the line.",
+      "The text becomes part of a header field, a settings file or a document, where other characters would be cut off, end the line or change the meaning.",
     example: withField("virtualServers[1].routes[0].action", {
       type: "staticFiles",
       directory: "/srv/files/media",
@@ -210,12 +210,12 @@ export const CONFIG_ERRORS = {
     }),
   },
   "config.duplicate-name": {
-    means: "Two items of the same kind have the same name, so a reference could mean either.",
+    means: "Two items of the same kind have the same name, so a reference to the name would be ambiguous.",
     example: withField("upstreams[1]", { name: "web", url: "http://127.0.0.1:8080" }),
   },
   "config.unknown-reference": {
     means:
-      "A field names a listener, an upstream or another item that does not exist, or a construct is outside of the construct it belongs to.",
+      "A field names a listener, an upstream or another item that does not exist, or a construct is outside of the construct that it belongs to.",
     example: withField("virtualServers[1].routes[0].action.upstream", "app"),
   },
   "config.duplicate-listener": {
@@ -225,45 +225,45 @@ export const CONFIG_ERRORS = {
   },
   "config.port-conflict": {
     means:
-      "A wildcard address takes the port on every address, so no other listener of the family can have it; nor can the health listener have the port of a listener. A stack is also refused if the port is that of the host's SSH server or of another proxy.",
+      "A listener on a wildcard address takes the port on every address of its family, so no other listener of this family can use the port. This includes the health listener and the metrics listener. In a stack, Portico also refuses the port of the host's SSH server and the ports of another proxy on the host.",
     example: withField("listeners[0]", { ...listener, name: "http", address: "192.0.2.10", port: 443 }),
   },
   "config.public-health-listener": {
     means:
-      "The health listener answers everyone who reaches it, so it has no public address. A wildcard address, as in a container, has to be allowed.",
+      "The health listener answers every client that can connect to it, so its address must not be public. A wildcard address, as in a container, needs `anyAddress: true`.",
     example: withField("healthListener", { address: "0.0.0.0", port: 9180 }),
   },
   "config.notification-url": {
     means:
-      "A target of notifications has no URL, or both one in the config and one in a file, or one in the config that has a user, a query or a fragment, or is not `https`. Where the URL itself is a secret, as those of many services are, it belongs into a file.",
+      "A notification target has no URL, has a URL both in the config and in a file, or has a URL in the config that is not `https` or contains a user, a query or a fragment. If the URL itself is a secret, as for many services, it belongs in a file.",
     example: withField("notifications", { targets: [{ type: "webhook", name: "office" }] }),
   },
   "config.public-metrics-listener": {
     means:
-      "The metrics listener tells everyone who reaches it what the proxy does: names of servers, routes and upstreams, and how much passes. So it has no public address, unless `allow` says who may ask.",
+      "The metrics listener shows the names of servers, routes and upstreams and the amount of traffic to every client that can connect to it. So its address must not be public, unless `allow` lists the clients that may connect.",
     example: withField("metricsListener", { address: "0.0.0.0", port: 9181 }),
   },
   "config.tls-missing": {
-    means: "An https listener has no certificate and key.",
+    means: "An https listener has no certificate.",
     example: withField("listeners[1].tls", undefined),
   },
   "config.tls-unexpected": {
     means:
-      "A listener or an upstream without TLS has a `tls` section, which it would not use; or an upstream that has to prove nothing has `caFile`.",
+      "A listener, an upstream or a virtual server without TLS has a `tls` section, which would have no effect; or an upstream with `verify: false` has `caFile`, which would have no effect either.",
     example: withField("listeners[1].protocol", "http"),
   },
   "config.certificate-source": {
     means:
-      "A certificate comes from two files, or the proxy gets it from an authority by ACME. If both are given, one would not be used.",
+      "A certificate comes either from two files or from an authority by ACME. If both are set, one of them would have no effect.",
     example: withAcme({}, {}, { key: "/etc/portico/tls/privkey.pem" }),
   },
   "acme.bad-name": {
     means:
-      "An authority is asked for host names and addresses. In a wildcard name such as `*.example.org`, `*` is the whole first label.",
+      "The proxy requests certificates for host names and IP addresses. In a wildcard name such as `*.example.org`, `*` is the whole first label.",
     example: withAcme({ names: ["www.*.example.com"] }),
   },
   "acme.bad-directory": {
-    means: "An authority is given by the URL of its directory, which is always `https` (RFC 8555, 6.1).",
+    means: "An authority is identified by the URL of its directory, which is always `https` (RFC 8555, 6.1).",
     example: withAcme({}, { directory: "http://ca.example.org/directory" }),
   },
   "acme.bad-email": {
@@ -277,36 +277,36 @@ export const CONFIG_ERRORS = {
   },
   "acme.private-name": {
     means:
-      "Public authorities certify only names and addresses that mean the same host for everyone. An authority with `roots` is considered private, and may certify any name.",
+      "Public authorities certify only names and addresses that identify the same host everywhere on the internet. Portico considers an authority with `roots` to be private; such an authority may certify any name.",
     example: withAcme({ names: ["192.168.1.10"] }),
   },
   "acme.wildcard-challenge": {
     means:
-      "Authorities issue wildcard certificates only to those who can write a DNS record of the domain (RFC 8555, 8.4). [certificates.md](certificates.md#wildcard-names-and-names-that-the-authority-cannot-reach) shows three ways to do that.",
+      "Authorities issue a wildcard certificate only if a DNS record of the domain proves the name (RFC 8555, 8.4). [certificates.md](certificates.md#wildcard-names-and-names-that-the-authority-cannot-reach) shows three ways to write the record.",
     example: withAcme({ names: ["*.example.com"] }),
   },
   "acme.address-challenge": {
-    means: "Addresses are not in the DNS, so no record proves them (RFC 8738, 7).",
+    means: "An authority does not accept a DNS record as the proof of an IP address (RFC 8738, 7).",
     example: withAcme({ names: ["192.0.2.10"] }, { roots: "/etc/portico/roots.pem", dns: UPDATES }),
   },
   "acme.dns-missing": {
     means:
-      "The challenge `dns-01` needs a writer of the DNS records (`dns`), and the other challenges need none.",
+      "The challenge `dns-01` needs `dns`, which says how the DNS records are written. The other challenges do not use `dns`.",
     example: withAcme({}, { challenge: "dns-01" }),
   },
   "acme.outside-zone": {
     means:
-      "An update changes one zone of a DNS server. The record of a name is `_acme-challenge.` and the name, without `*.`; with `alias` it is that name.",
+      "An update changes one zone of a DNS server, and the record must be in this zone. The name of the record is `_acme-challenge.` followed by the name without `*.`, or the value of `alias`.",
     example: withAcme({ names: ["files.example.com"] }, { dns: UPDATES }),
   },
   "acme.key-type": {
     means:
-      "Clients and the proxy would have no common cipher for the key. The policy `file-sync` excludes ECDSA, and a policy may exclude RSA. Without `keyType` a type is chosen that fits.",
+      "The ciphers of the policy exclude this type of key, so no client could complete a handshake. The policy `file-sync` excludes ECDSA, and another policy may exclude RSA. Without `keyType`, Portico chooses a type that fits the policy.",
     example: withAcme({ keyType: "ecdsa-p256" }),
   },
   "acme.no-http-listener": {
     means:
-      "By the challenge `http-01`, the authority asks for a file on port 80 of each name. Without an http listener nothing can answer; behind a router, the listener may have another port.",
+      "For the challenge `http-01`, the authority requests a file on port 80 of each name. Without an http listener, the proxy cannot respond to the request. Behind a router, the listener may have another port.",
     example: () => {
       const certificateAuthorities = [{ name: "letsencrypt", agreeToTerms: true, challenge: "http-01" }];
       const [, https] = config().listeners;
@@ -326,11 +326,11 @@ export const CONFIG_ERRORS = {
   },
   "config.duplicate-server-name": {
     means:
-      "Two virtual servers have the same name on a listener, or one server has it twice, so a request for it could go to either.",
+      "Two virtual servers of a listener have the same name, or a name is listed twice, so it is ambiguous which server takes the requests.",
     example: withField("virtualServers[1].serverNames", ["files.example.org", "files.example.org"]),
   },
   "config.duplicate-default-server": {
-    means: "Two virtual servers answer for unknown names on one listener.",
+    means: "Two virtual servers are the default server of the same listener, which takes requests for unknown names.",
     example: withField("virtualServers[2]", {
       name: "other",
       serverNames: ["other.example.org"],
@@ -341,7 +341,7 @@ export const CONFIG_ERRORS = {
   },
   "config.no-default-server": {
     means:
-      "Requests on the listener for a name that no virtual server has would get no response. Portico does not choose a default server.",
+      "No virtual server would take a request for an unknown name on this listener. Portico does not choose a default server by itself.",
     example: withField("virtualServers[1].default", false),
   },
   "config.duplicate-route": {
@@ -358,16 +358,16 @@ export const CONFIG_ERRORS = {
   },
   "config.redirect-loop": {
     means:
-      "The redirect leads to the listener and name that it came from, so a client would follow it forever.",
+      "The redirect leads back to the same listener, name and path, possibly by other redirects, so a client would follow it forever.",
     example: withField("virtualServers[1].routes[0].action", { type: "redirect" }),
   },
   "config.body-not-allowed": {
-    means: "HTTP has no body in a response of this status (RFC 9110, 15).",
+    means: "A response with this status has no body (RFC 9110, 15).",
     example: withField("virtualServers[1].routes[0].action", { type: "respond", status: 204, body: "done" }),
   },
   "config.bad-servers": {
     means:
-      "The servers of an upstream do not go together: one is there twice, all are backups, `url` names another one, a session is bound by no cookie or by two, there is one server and something that only several can have, or `spread` and no name. A single server gets every request, whatever it answers, so nothing binds sessions to it.",
+      "The servers of an upstream contradict each other or another field: a server is listed twice, all servers are backups, `url` is set together with `servers`, `sticky` has no cookie or two, `sticky` or `health` is set for a single server, or `spread` is set without a host name. A single server gets every request, so `sticky` and `health` have no effect on it.",
     example: withField("upstreams[0]", {
       name: "web",
       servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.7:8000" }],
@@ -375,7 +375,7 @@ export const CONFIG_ERRORS = {
   },
   "config.used-once": {
     means:
-      "A header of the PROXY protocol names one client for all of a connection, so each is used for one request. Fields that say how many connections are kept, and for how long, have no effect then.",
+      "A PROXY protocol header names one client for the whole connection, so the proxy uses each such connection for one request only. Fields that limit how many idle connections the proxy keeps, and for how long, have no effect.",
     example: withField("upstreams[0]", {
       name: "web",
       url: "http://10.0.0.7:8000",
@@ -384,7 +384,7 @@ export const CONFIG_ERRORS = {
     }),
   },
   "config.bad-cookie": {
-    means: "The name of a cookie is a token: no space, and none of `=;,()<>@` and the like.",
+    means: "The name of a cookie is a token (RFC 6265, 4.1.1): it contains no space and no separator such as `=`, `;` or `,`.",
     example: withField("upstreams[0]", {
       name: "web",
       servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.8:8000" }],
@@ -393,17 +393,17 @@ export const CONFIG_ERRORS = {
   },
   "config.no-trusted-proxies": {
     means:
-      "The field says what is believed of a trusted proxy, and no proxy is trusted. Without one it has no effect, or a field that an application relies on never arrives.",
+      "The setting names a header field that the proxy accepts from trusted proxies only, but `trustedProxies` is empty. So the setting has no effect, and a field that the application relies on never reaches the application.",
     example: withField("clientAddressField", "CF-Connecting-IP"),
   },
   "config.everyone-allowed": {
     means:
-      "`maintenance.allow` names the clients that a maintenance does not keep out, and `allow` of the action `status` the clients that may see the status page. A list with every address keeps no client out.",
+      "`maintenance.allow` lists the clients that a maintenance does not keep out, and `allow` of the action `status` lists the clients that may see the status page. A range that matches every address would make the list useless.",
     example: withField("maintenance", { allow: ["10.0.0.0/8", "0.0.0.0/0"] }),
   },
   "config.announced-and-trusted": {
     means:
-      "Every listener takes connections from there with a PROXY protocol header only, so the client is the one that the header names. Where it names none, a client behind it would be believed like an HTTP proxy. See [load-balancers.md](load-balancers.md).",
+      "Every listener accepts connections from this address only with a PROXY protocol header, which names the client. If a header names no client, the proxy would trust the header fields of the client as if they came from an HTTP proxy. See [load-balancers.md](load-balancers.md).",
     example: () => {
       const { listeners, ...rest } = config();
       const proxyProtocol = { from: ["10.0.0.0/16"] };
@@ -413,7 +413,7 @@ export const CONFIG_ERRORS = {
   },
   "config.proxy-loop": {
     means:
-      "The upstream is a listener of this proxy, so a request would go in circles until all connections are used up.",
+      "The upstream is a listener of this proxy, so a request would loop until all connections are used up.",
     example: withField("upstreams[0].url", "http://127.0.0.1:80"),
   },
   "config.ipv6-only": {

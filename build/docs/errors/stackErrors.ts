@@ -65,43 +65,43 @@ const inCluster = (...props: readonly string[]): string => {
 export const STACK_ERRORS = {
   "config.duplicate-id": entry(
     'proxy.addUpstream("app", { url: "http://127.0.0.1:8001" });',
-    "Two constructs in one scope have the same id. Listeners, virtual servers and upstreams of a proxy have a scope for each kind, so only two of one kind can do this.",
+    "Two constructs in one scope have the same id. A proxy has separate scopes for listeners, virtual servers and upstreams, so only two constructs of the same kind can conflict.",
   ),
   "config.missing-package": {
     means:
-      "A package that only some stacks need is not there: `@cdktf/provider-local` for files on the machine that runs Terraform, `@cdktf/provider-tls` for self-signed certificates.",
+      "A package that only some stacks need is not installed: `@cdktf/provider-local` for files on the machine that runs Terraform, `@cdktf/provider-tls` for self-signed certificates.",
     cause: "Delivery.local(); // without `npm install @cdktf/provider-local`",
     example: () => missingPackage("stack/files/DefaultPage", "@cdktf/provider-local"),
   },
   "container.no-host": entry(
     'new ContainerProxy(stack, "files").addListener("https", { port: 8443, tls: { material: TlsMaterial.selfSigned() } });',
-    "A container has no host that Terraform could put files on: it finds its certificate in a Secret, or on a volume.",
+    "Terraform cannot write files into a container: a container reads its certificate from a Secret or from a volume.",
   ),
   "kubernetes.acme": entry(
     `const material = TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true, names: ["example.org"] });
 const https = containers.addListener("https", { port: 8443, publishedPort: 443, tls: { material } });
 containers.addVirtualServer("secure", { serverNames: ["_"], listeners: [https], default: true });
 ${inCluster()}`,
-    "Pods would each ask the authority for a certificate, even with one replica, since a rollout runs two for a while. In a cluster cert-manager asks once, and all pods read its Secret.",
+    "Each pod would request a certificate from the authority, even with one replica, because a rollout runs two pods for a while. In a cluster, cert-manager requests the certificate once, and all pods read its Secret.",
   ),
   "kubernetes.bad-address": entry(
     `const more = containers.addListener("more", { port: 8081, address: "192.0.2.10" });
 containers.addVirtualServer("second", { serverNames: ["_"], listeners: [more], default: true });
 ${inCluster()}`,
-    "A listener or the health listener is on an address that pods do not have, or that the kubelet does not reach.",
+    "A listener is on an address that pods do not have, or the health listener is on an address that the kubelet cannot reach.",
   ),
   "kubernetes.bad-name": entry(
     inCluster('name: "Files"'),
-    "Kubernetes does not accept the name. Most names are lower-case letters, digits and hyphens.",
+    "Kubernetes does not accept the name. Most names consist of lower-case letters, digits and hyphens.",
   ),
   "kubernetes.bad-value": entry(
     inCluster('resources: { memory: "512 MB" }'),
-    "Kubernetes does not accept the value, or two values exclude each other.",
+    "Kubernetes does not accept the value, the value has no effect in a cluster, or two values exclude each other.",
   ),
   "kubernetes.changed-later": entry(
     `${inCluster()}
 site.addRoute("late", { path: "/late", action: Action.respond(204) });`,
-    "The objects are made when the front end is, and the proxy has changed since: what was added later would be missing.",
+    "The KubernetesFrontEnd creates its objects in its constructor, and the proxy was changed after that, so the objects would lack the change.",
   ),
   "kubernetes.client-address": entry(
     inCluster('externalTrafficPolicy: "Cluster"'),
@@ -111,42 +111,42 @@ site.addRoute("late", { path: "/late", action: Action.respond(204) });`,
     `const local = containers.addUpstream("local", { url: "http://127.0.0.1:8000" });
 site.addRoute("local", { path: "/local", action: Action.proxy(local) });
 ${inCluster()}`,
-    "In a pod, loopback is the pod's own: the application is in other pods, and is reached by its Service.",
+    "In a pod, a loopback address or a Unix socket leads to the pod itself. The application runs in other pods, which the proxy reaches by their Service.",
   ),
   "kubernetes.not-known": entry(
     `const { stringValue } = new TerraformVariable(stack, "url", { type: "string" });
 const later = containers.addUpstream("later", { url: stringValue });
 site.addRoute("later", { path: "/later", action: Action.proxy(later) });
 ${inCluster()}`,
-    "Manifests are plain data, and a ConfigMap is named by the hash of its content, so every value has to be known.",
+    "Manifests are plain data, and the name of a ConfigMap contains the hash of its content, so every value must be known at synthesis.",
   ),
   "kubernetes.no-volume": entry(
     `site.addRoute("media", { path: "/media", action: Action.staticFiles("/srv/media") });
 ${inCluster()}`,
-    "The proxy names a file or directory that its pods do not have: their file system is that of the image, and read-only.",
+    "The proxy names a file or directory that its pods do not have. The file system of a pod is the file system of the image, and read-only.",
   ),
   "kubernetes.privileged-port": entry(
     `const more = containers.addListener("more", { port: 81 });
 containers.addVirtualServer("second", { serverNames: ["_"], listeners: [more], default: true });
 ${inCluster()}`,
-    "Pods run without privileges, so they listen above 1023. The Service publishes any port.",
+    "Pods run without privileges, so they can listen only on ports above 1023. The Service can publish any port.",
   ),
   "kubernetes.shared-proxy": entry(
     `${inCluster()}
 new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, image: "registry.example/portico:0.1.0", resources: { memory: "1Gi" } });`,
-    "Workers, limits and ticket keys of a proxy follow from how its pods run. Of two front ends with different pods, one would get the settings of the other.",
+    "The resources and ticket keys of the pods determine the workers, limits and ticket keys of their proxy. If two front ends with different pods shared a proxy, one would get the settings of the other.",
   ),
   "kubernetes.short-grace": entry(
     inCluster('transferGrace: "1h"'),
-    "Kubernetes would kill a pod while the proxy still lets transfers finish.",
+    "Kubernetes would kill a pod while the proxy still waits for the end of transfers.",
   ),
   "host.bad-ipv4": entry(
     'new Host(stack, "files", { address: "192.0.2.10/24" });',
-    "The host's address is not an IPv4 address, or one that no host can keep: multicast, link-local, broadcast.",
+    "The address is not an IPv4 address, or it cannot be the permanent address of a host, such as a multicast, link-local or broadcast address.",
   ),
   "host.bad-ipv6": entry(
     'new Host(stack, "files", { address: "192.0.2.10", ipv6Address: "fe80::1" });',
-    "The address is not an IPv6 address, is only valid on its own network, or was marked as temporary or deprecated. Clients and DNS records need one that stays.",
+    "The address is not an IPv6 address, is valid only on its own network, or is marked as temporary or deprecated. Clients and DNS records need a permanent address.",
   ),
   "host.bad-network": entry(
     'new Host(stack, "files", { address: "192.0.2.10", netmask: "255.255.255.0", gateway: "198.51.100.1" });',
@@ -154,7 +154,7 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   ),
   "host.bad-nameserver": entry(
     'new Host(stack, "files", { address: "192.0.2.10", nameservers: ["dns.example.org"] });',
-    "A DNS server is given by its address: its name could not be looked up without it.",
+    "A DNS server must be an IP address: without a DNS server, its name could not be resolved.",
   ),
   "host.bad-dhcp-range": entry(
     'new Host(stack, "files", { address: "192.0.2.10", dhcpRange: { from: "192.0.2.200", to: "192.0.2.100" } });',
@@ -162,43 +162,43 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   ),
   "host.inside-dhcp-range": entry(
     'new Host(stack, "files", { address: "192.0.2.150", dhcpRange: { from: "192.0.2.100", to: "192.0.2.200" } });',
-    "The router may give the host's address to another machine, and then neither can be reached reliably.",
+    "The router may assign the host's address to another machine, and then clients can reach neither of them reliably.",
   ),
   "host.bad-virtual-address": entry(
     'new Host(stack, "files", { address: "192.0.2.10", netmask: "255.255.255.0", virtualAddress: "198.51.100.10" });',
-    "Two hosts can pass an address to each other only within one network, and it must be neither's own.",
+    "The virtual address moves between two hosts, so it must be in the network of both hosts, and it must not be the own address of a host.",
   ),
   "host.bad-name": entry(
     'new Host(stack, "files", { address: "192.0.2.10", publicName: "https://files.example.org/" });',
-    "The value is not just a domain name: scheme, port, path and a trailing dot are not part of it.",
+    "The value is not a domain name. A scheme, a port, a path or a trailing dot is not part of a domain name.",
   ),
   "host.ipv6-only": entry(
     'new Host(stack, "files", { address: "2001:db8::10" });',
-    "The host has no IPv4 address. Clients without IPv6 could not reach it, and IPv6-only hosts are not supported.",
+    "The host has no IPv4 address, so clients without IPv6 could not reach it. IPv6-only hosts are not supported.",
   ),
   "host.bad-root": entry(
     'Delivery.local({ root: "" });',
-    "The folder that a local delivery writes to is not a valid folder, so files could end up anywhere.",
+    "The path of the folder for a local delivery is not valid, so files could be written to a wrong place.",
   ),
   "network.bad-interface": entry(
     'new StaticNetwork(stack, "network", { host, interface: { name: "eth*" } });',
-    "One interface must be given, with the kernel's name for it; a pattern could match several.",
+    "Set exactly one interface, by the kernel's name for it or by its MAC address; a pattern could match several interfaces.",
   ),
   "network.bad-address": entry(
     'const other = new Host(stack, "other", { address: "192.0.2.11" });\nnew StaticNetwork(stack, "network", { host: other, interface: { name: "eth0" } });',
-    "The host's props are not enough for systemd-networkd to set its address.",
+    "A prop that systemd-networkd needs for the host's address is missing or wrong.",
   ),
   "config.hsts-self-signed": entry(
     "Mode.tls({ hsts: {} });",
-    "Browsers let no user past a certificate error on a name that they know by HSTS, so users who made an exception for a self-signed certificate would be locked out.",
+    "A browser offers no exception for a certificate error on a name for which it has stored HSTS, so users who had accepted the self-signed certificate would be locked out.",
   ),
   "config.everyone-trusted": entry(
     'new ReverseProxy(stack, "behind", { host, trustedProxies: ["0.0.0.0/0"] });',
-    "With every address in `trustedProxies` or `proxyProtocol.from`, each client may say who it is: its address, its identity, the scheme. Set `trustEveryone` only where something else keeps everyone but your proxies away.",
+    "If `trustedProxies` or `proxyProtocol.from` matches every address, any client can set its own address, identity and scheme. Set `trustEveryone` only if a firewall or a network lets nothing but your proxies connect.",
   ),
   "config.private-directory": entry(
     'server.addRoute("etc", { path: "/etc", action: Action.staticFiles("/etc/portico/tls") });',
-    "Everyone on the network could read keys, secrets or settings as far as their permissions allow it, or will allow it one day.",
+    "Every client could read keys, secrets or settings in this directory, as far as the permissions of the files allow it now or later.",
   ),
   "pair.no-ssh": entry(
     `new FrontEndPair(stack, "pair", {
@@ -210,15 +210,15 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   mode: Mode.plain(),
   installDirectory: "/srv/sync",
 });`,
-    "The hosts of a pair share a secret, which goes from one to the other over ssh and is never in Terraform's state.",
+    "The two hosts of a pair share a secret, which Terraform copies between them over ssh and never stores in its state.",
   ),
   "firewall.loopback-port": entry(
     'new Firewall(stack, "firewall", { host, ports: [22, 80, 8000], loopbackPorts: [8000] });',
-    "The port would be open to everyone, although what listens there must be reached through the proxy only.",
+    "The firewall would open the port to other hosts, but only the host itself may reach the service on this port.",
   ),
   "firewall.locks-out": entry(
     'new Firewall(stack, "firewall", { host, ports: [80, 443] });',
-    "The host could be reached on its console only. `acceptLockOut` says that this is intended.",
+    "The firewall would block ssh, so the host would be reachable only on its console. Set `acceptLockOut: true` if this is intended.",
   ),
   "unit.fastcgi-start": entry(
     'new ApplicationSettings(stack, "settings", { host, scheme: "https", startCommand: ["/srv/sync/web.sh", "start-fastcgi"] });',
@@ -227,11 +227,11 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   "unit.no-access": entry(
     `server.addRoute("shared", { path: "/shared", action: Action.staticFiles("/tmp/shared") });
 new ProxyService(stack, "service", { proxy, runtimeBundle: process.execPath });`,
-    "The unit of the proxy lets it write in its log directory only, and gives it private, empty directories in place of /tmp and /var/tmp.",
+    "The systemd unit of the proxy lets it write only to its log directory, hides home directories, and replaces /tmp and /var/tmp with private, empty directories.",
   ),
   "unit.bad-value": entry(
     'new SystemdUnit(stack, "unit", { host, name: "app.service", unit: { Service: { ExecStart: { command: ["bin/app"] } } } });',
-    "A value does not fit into a unit file: a directive that systemd does not have, a program without its full path, control characters.",
+    "A value does not fit into a unit file, such as a name that is no directive, a program without its absolute path, or a text with control characters.",
   ),
   "unit.missing-command": entry(
     'new SystemdUnit(stack, "unit", { host, name: "app.service", unit: { Service: { User: "app" } } });',
@@ -239,43 +239,43 @@ new ProxyService(stack, "service", { proxy, runtimeBundle: process.execPath });`
   ),
   "unit.secret-in-environment": entry(
     'new ApplicationDaemons(stack, "daemons", { host, webApplication: { command: ["/srv/sync/web"], type: "exec", user: "sync", environment: { DB_PASSWORD: "x" } } });',
-    "Everyone on the host can read a unit and the environment of its service, and Terraform's state contains both.",
+    "Every user of the host can read a unit and the environment of its service, and Terraform's state contains both.",
   ),
   "settings.bad-value": entry(
     'new ApplicationSettings(stack, "settings", { host, scheme: "https", fileServer: { host: "file server" } });',
-    "The value is written into the application's own settings files, where it would be read as something else.",
+    "Portico writes the value into the application's own settings files, where the application would read it differently.",
   ),
   "files.duplicate-path": entry(
     'new HostFile(stack, "a", { host, path: "/etc/motd", content: "a" });\nnew HostFile(stack, "b", { host, path: "/etc/motd", content: "b" });',
-    "Two files of a stack would overwrite each other on every apply. Two front ends have the same files, units and ports, so a host has one.",
+    "Two files with the same path would overwrite each other on every apply. Two front ends have the same files, units and ports, so a host can have only one front end.",
   ),
   "delivery.no-activation": entry(
     'const far = new Host(stack, "far", { address: "192.0.2.11", delivery: Delivery.ssh({ verifyHostKey: false }) });\nnew HostFile(stack, "motd", { host: far, path: "/etc/motd", content: "" });',
-    "Over ssh, files are uploaded next to each other and take effect together, by an activation. Without one nothing would ever be put into its place, and every apply would succeed.",
+    "A delivery over ssh uploads files to a staging directory, and an activation installs them together. Without an activation, every apply would succeed, but no file would ever be installed.",
   ),
   "delivery.second-activation": entry(
     'const service = new ProxyService(stack, "service", { proxy });\nnew Activation(stack, "first", { service });\nnew Activation(stack, "second", { service });',
-    "An activation stops and removes what its document does not name, so two of them would undo each other.",
+    "An activation stops and removes everything that its document does not name, so two activations would undo each other.",
   ),
   "delivery.other-stack": entry(
     'const far = new Host(stack, "far", { address: "192.0.2.11", delivery: Delivery.ssh({ verifyHostKey: false }) });\nnew HostFile(new TerraformStack(stack, "other"), "motd", { host: far, path: "/etc/motd", content: "" });',
-    "Terraform orders the resources of one stack only, and a host's files have to come between its deployment and its activation.",
+    "Terraform orders only the resources of one stack, but the files of a host must come after its deployment and before its activation.",
   ),
   "delivery.bad-connection": entry(
     'Delivery.ssh({ hostKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA==", user: "deploy" });',
-    "With these options Terraform could not log in, or could not change the host once it has.",
+    "With these options Terraform could not log in, or could not change the host after the login.",
   ),
   "delivery.unverified-host": entry(
     "Delivery.ssh();",
-    "Without the server's key, Terraform cannot know whether the server that answers is the host, and it would send it the certificate's private key.",
+    "Without the server's public key, Terraform cannot verify that the server is the host, and would send the private key of the certificate to any server at this address.",
   ),
   "delivery.clear-text-key": entry(
     'Delivery.ssh({ verifyHostKey: false, privateKey: "-----BEGIN OPENSSH PRIVATE KEY-----" });',
-    "A literal would be part of the synthesized stack, a file that is kept and shared.",
+    "The synthesized stack would contain a literal key, and the stack is a file that is stored and shared.",
   ),
   "delivery.key-at-destroy": entry(
     'const key = new TerraformVariable(stack, "key", { sensitive: true });\nDelivery.ssh({ verifyHostKey: false, privateKey: key.stringValue });',
-    "Terraform logs in again to remove the deployment, and has no variables then.",
+    "A destroy logs in again to remove the deployment, but variables are not available to it.",
   ),
   "delivery.open-script-path": entry(
     'Delivery.ssh({ verifyHostKey: false, scriptPath: "/tmp/portico.sh" });',
@@ -283,6 +283,6 @@ new ProxyService(stack, "service", { proxy, runtimeBundle: process.execPath });`
   ),
   "node.bad-pin": entry(
     'NodeRuntime.pinned({ version: "latest" });',
-    "The binary for the host is given by its exact version and its hash, so that it is always the same one.",
+    "The Node binary for the host must be pinned by its exact version and its hash, so that every apply delivers the same binary.",
   ),
 } satisfies Record<string, ErrorEntry>;
