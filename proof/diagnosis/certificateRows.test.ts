@@ -111,9 +111,9 @@ test("a proxy that asks no authority is distinguished from a slow authority", ()
   const asking = rowsOf(certificate({ state: "ordering" }))["acme-certificates"]!;
   expect(asking.cause).toBe("an authority is being asked, and has not issued the certificate yet");
   const { state: _, nextAttempt: __, ...idle } = certificate({});
-  expect(rowsOf(idle)["acme-certificates"]!.cause).toMatch(/has no directory to keep it in/);
+  expect(rowsOf(idle)["acme-certificates"]!.cause).toMatch(/has no directory to store the certificate in/);
   expect(rowsOf(certificate({}), idle)["acme-certificates"]).toMatchObject({
-    cause: expect.stringContaining("has no directory to keep it in"),
+    cause: expect.stringContaining("has no directory to store the certificate in"),
     evidence: [
       expect.stringMatching(
         /^files\.example\.org: a temporary one serves, until letsencrypt issues it; next/,

@@ -147,7 +147,7 @@ test.each([
   try {
     mkdirSync(join(at, "below"));
     rmSync(join(at, "below"), { recursive: true });
-    const fix = `Make room: du -xh --max-depth=2 ${at} | sort -h`;
+    const fix = `Free space; this shows large directories: du -xh --max-depth=2 ${at} | sort -h`;
     expect(await scarceSpace([join(folder, "missing"), at, at])).toEqual(
       what === undefined ? [] : [{ at, what, fix }],
     );

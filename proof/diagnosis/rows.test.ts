@@ -223,7 +223,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       "a server that gets no request",
       servers("up", "down"),
       { upstreams: "warning" },
-      ["upstreams", /\nstart what listens on http:\/\/b:1$/],
+      ["upstreams", /\nstart the program that should listen on http:\/\/b:1$/],
     ],
     [
       "no server that gets requests",
@@ -281,7 +281,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       "a health listener of something else",
       ready(response(404)),
       { health: "failed" },
-      ["health", /^another program answers [^]*: 404\nStop what listens there .*:9180/],
+      ["health", /^another program answers [^]*: 404\nStop the program that listens there .*:9180/],
     ],
     [
       "a health listener that was not loaded",
@@ -563,7 +563,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
         hairpin: "unknown",
         ...all(["server-name", "web-application", ...RESPONSES], "because addresses"),
       },
-      ["addresses", /: no interface has it; the host has: none\n.* give the program the one it has: none\.$/],
+      ["addresses", /: no interface has it; the host has: none\n.* an address that the host has: none \(ip address show\)\.$/],
     ],
     [
       "an address that a router translates",
@@ -622,7 +622,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       "a media file that is forbidden",
       responses({ media: errorPage(403) }),
       { "media-permissions": "failed", "response: media file": "because media-permissions" },
-      ["media-permissions", /: 403, .*\nSee the path in the proxy's error log, and chmod it\.$/],
+      ["media-permissions", /: 403, .*\nRead the path in the proxy's error log, and make it readable with chmod\.$/],
     ],
     [
       "a media file that others cannot read",
@@ -705,7 +705,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
       [
         "web-application",
-        /\nweb\.service: failed\n.* on http:\/\/127\.0\.0\.1:8000 and speak HTTP; see its log\. systemctl start web\.service$/,
+        /\nweb\.service: failed\n.* on http:\/\/127\.0\.0\.1:8000 and speak HTTP; its log has the details\. systemctl start web\.service$/,
       ],
     ],
     [
@@ -722,7 +722,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       "a web application that is up and does not answer",
       responses({ web: errorPage(502) }),
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      ["web-application", /\nweb\.service: active\n.*; see its log\.$/],
+      ["web-application", /\nweb\.service: active\n.*; its log has the details\.$/],
     ],
     [
       "a web application without an upstream",
@@ -733,13 +733,13 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
         }),
       },
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      ["web-application", / has to listen on its upstream's address and speak HTTP/],
+      ["web-application", /Make the daemon listen on its upstream's address and speak HTTP/],
     ],
     [
       "a web application without a unit",
       { units: { proxy: UNITS.proxy }, ...responses({ web: errorPage(502) }) },
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      ["web-application", /; see its log\.$/],
+      ["web-application", /; its log has the details\.$/],
     ],
     [
       "a web application that does not know the page",
@@ -984,9 +984,9 @@ space: The disks have free space
   a file system is full; fix: mend it
 addresses: The host has its addresses
   ? Addresses of the host can only be seen on the host: run \`portico doctor\` there.
-  the host lacks an address that it was deployed for; fix: Give the host the address (ip address show), or give the program the one it has: 10.0.0.5, fd00::127.0.0.1, ::1:1.
-  the host lacks an address that it was deployed for; fix: Give the host the address (ip address show), or give the program the one it has: none.
-  the host lacks an address that it was deployed for; fix: Give the host the address (ip address show), or give the program the one it has: 10.0.0.5.
+  the host lacks an address that it was deployed for; fix: Assign the address to the host, or deploy with an address that the host has: 10.0.0.5, fd00::127.0.0.1, ::1:1 (ip address show).
+  the host lacks an address that it was deployed for; fix: Assign the address to the host, or deploy with an address that the host has: none (ip address show).
+  the host lacks an address that it was deployed for; fix: Assign the address to the host, or deploy with an address that the host has: 10.0.0.5 (ip address show).
 firewall: The packet filter is loaded as delivered
   the packet filter is not loaded as it was delivered; fix: mend it
   ? why
@@ -998,13 +998,13 @@ ports: Exactly the right ports are open
   port 8080 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
   port 8082 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
   port 9000 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
-  x.example has no address: the name does not resolve here; fix: Create the DNS record, or give the host's address with --connect.
+  x.example has no address: the name does not resolve here; fix: Create the DNS record, or set the host's address with --connect.
 server-name: Requests reach their virtual server and route
-  the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled; fix: Give the host the address or name that clients use (198.41.0.4), deploy, and reload the proxy.
+  the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled; fix: Set the host's address or name to the one that clients use (198.41.0.4), deploy, and reload the proxy.
   the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled, or the media path in the config does not match the installation; fix: Set \`installDirectory\` (or \`mediaDirectory\`) to where the application is installed, and deploy.
 media-permissions: No 403 on media
   the media file or one of its directories is not readable by others; fix: chmod 1
-  the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it; fix: See the path in the proxy's error log, and chmod it.
+  the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it; fix: Read the path in the proxy's error log, and make it readable with chmod.
   the media file or one of its directories is not readable by others; fix: chmod 0; chmod 1; chmod 2; chmod 3; chmod 4; chmod 5; chmod 6; chmod 7; chmod 8; chmod 9
   ? /opt/sync/media: (no response)
   ? Whether others can read /opt/sync/media cannot be determined: the deployment says nothing about it.
@@ -1013,10 +1013,10 @@ avatar: No damaged avatar image
   ? Whether others can read /opt/sync/avatars cannot be determined: the deployment says nothing about it.
 web-application: 302 from the application path
   the fastcgi start variant is used in the service unit; fix: Make the unit's ExecStart end in \`start\`, then run systemctl daemon-reload and restart it.
-  the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: The daemon has to listen on http://127.0.0.1:8000 and speak HTTP; see its log. systemctl start web.service
+  the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: Make the daemon listen on http://127.0.0.1:8000 and speak HTTP; its log has the details. systemctl start web.service
   web.service does not run; fix: systemctl start web.service; if that fails: journalctl -u web.service
-  the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: The daemon has to listen on http://127.0.0.1:8000 and speak HTTP; see its log.
-  the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on its upstream's address; fix: The daemon has to listen on its upstream's address and speak HTTP; see its log.
+  the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: Make the daemon listen on http://127.0.0.1:8000 and speak HTTP; its log has the details.
+  the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on its upstream's address; fix: Make the daemon listen on its upstream's address and speak HTTP; its log has the details.
   the web application has no page at /sync/: SITE_ROOT is not set to \`/sync/\`; fix: Set SITE_ROOT as in /usr/share/portico/application-settings, and restart the web application.
   ? No response came that this row tells of.
 public-urls: Upload and view work after login
@@ -1032,7 +1032,7 @@ directories: Others can read the files of static routes
 settings: The application's other settings fit
   the application's settings cannot be read; fix: Look at it.
 hairpin: Works from inside the LAN as well as from outside
-  ? No public address is known: give it with --public-address.
+  ? No public address is known: set it with --public-address.
   the router lacks NAT loopback (hairpinning); fix: Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). If it does not work from outside either, the router lacks the forwards of ports 80 and 443.
   files.example.org leads to an address that is not the host's; fix: Let the A and AAAA records of files.example.org name the host's public addresses, and no others.
   the router lacks NAT loopback (hairpinning); fix: Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). If it does not work from outside either, the router lacks the forwards of ports 80 and 443. Check that 198.41.0.9, the address of files.example.org, is the router's.
@@ -1047,7 +1047,7 @@ pauses: Requests are not refused by command
 health: The health listener says that the proxy is ready
   the proxy stops, or none of its workers accepts connections; fix: See what the proxy says: journalctl -u portico.service
   nothing answers where the health listener should be; fix: See what the proxy says: journalctl -u portico.service
-  another program answers where the health listener should be; fix: Stop what listens there (ss -ltnp 'sport = :9180'), or give healthListener another port.
+  another program answers where the health listener should be; fix: Stop the program that listens there (ss -ltnp 'sport = :9180' shows it), or set another port of healthListener.
 memory: The proxy's memory suffices
   the kernel killed workers for want of memory, and their connections were cut; others took their place; fix: Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its config); a restart forgets what was counted.
 node-fixes: Node gets fixes

@@ -59,7 +59,7 @@ const UNREADY = [
     evidence: { statusNot: [302] },
     code: "web-application",
     says: WEB_DAEMON,
-    fix: "The daemon has to listen on {upstream} and speak HTTP; see its log.",
+    fix: "Make the daemon listen on {upstream} and speak HTTP; its log has the details.",
   },
 ] as const;
 
@@ -125,7 +125,7 @@ const MEDIA: ExpectationInput = {
       code: "media-permissions",
       because: ["avatar"],
       says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
-      fix: "See the path in the proxy's error log, and chmod it.",
+      fix: "Read the path in the proxy's error log, and make it readable with chmod.",
     },
     {
       evidence: { status: [404] },

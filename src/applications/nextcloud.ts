@@ -70,7 +70,7 @@ const untrusted = (place: PublicPlace) => ({
   code: "public-urls",
   settings: ["trusted_domains"],
   says: "{host} is not among the trusted domains of Nextcloud",
-  fix: `Run, with an index that is free: ${trustedDomain(place).command}`,
+  fix: `Run, with an unused index: ${trustedDomain(place).command}`,
 });
 
 /**
@@ -102,7 +102,7 @@ const toLogIn = (web: ApplicationPart, { scheme, host }: PublicPlace): Expectati
       evidence: {},
       settings: ["overwritewebroot"],
       says: "Nextcloud does not lead from / to its log-in page",
-      fix: "See what answers there; `overwritewebroot` is empty for Nextcloud at /.",
+      fix: "Check which program answers there; `overwritewebroot` must be empty for Nextcloud at /.",
     },
   ],
 });

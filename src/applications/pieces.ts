@@ -70,7 +70,7 @@ export const unanswered = ({ title }: ApplicationPart): Causes => [
   {
     evidence: { status: [502, 504] },
     says: `the ${title} does not answer on {upstream}`,
-    fix: "Start it, and give its address in `upstreams` if it listens elsewhere; see its log.",
+    fix: "Start it, and read its log. If it listens elsewhere, set its address in `upstreams`.",
   },
 ];
 
@@ -101,13 +101,13 @@ export const filesOf = (path: string, directory: string, code?: string): Applica
                 evidence: { status: [403] },
                 code,
                 says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
-                fix: "See the path in the proxy's error log, and chmod it.",
+                fix: "Read the path in the proxy's error log, and make it readable with chmod.",
               },
               {
                 evidence: { status: [404] },
                 code: "server-name",
                 says: `${WRONG_NAME}, or the media are not in ${directory}`,
-                fix: "Give the application's `directory`, and deploy.",
+                fix: "Set `directory` of the application to the right path, and deploy.",
               },
             ],
           },

@@ -297,7 +297,7 @@ const LOG_DAYS_MAX = 3_650;
 
 /** @internal */
 export const packagedBundle = (path: string): string =>
-  packaged(path, "portico.mjs", "the runtime was not built", "Run `npm run build`, or give `runtimeBundle`.");
+  packaged(path, "portico.mjs", "the runtime was not built", "Run `npm run build`, or set `runtimeBundle`.");
 
 const packagedSchema = (path: string): string =>
   packaged(path, basename(CONFIG_SCHEMA_FILE), "the schema was not built", "Run `npm run build`.");

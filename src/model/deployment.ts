@@ -265,7 +265,7 @@ function crossCheck(deployment: Deployment): Problem[] {
   const names = expect.map((row) => row.name);
   for (const [i, received] of names.entries()) {
     if (names.indexOf(received) === i) continue;
-    const fix = "Give each expected response a different name.";
+    const fix = "Use a different name for each expected response.";
     found.push(problem("config.duplicate-name", `expect[${i}].name`, ANOTHER_RESPONSE, { received, fix }));
   }
   const configFile = files.find((file) => file.path === config);

@@ -65,7 +65,7 @@ export const PROBLEM_CODES = {
   "config.bad-rewrite":
     "Begin the path with `/`, without a query, and percent-encode other characters (`%20` for a space).",
   "config.bad-text": "Use a text of the allowed form.",
-  "config.duplicate-name": "Give each item of the same kind a different name.",
+  "config.duplicate-name": "Use a different name for each item of the same kind.",
   "config.duplicate-id": "Choose another id.",
   "config.missing-package": "Install the package.",
   "config.unknown-reference": "Use one of the defined names, or define the missing item.",
@@ -157,7 +157,7 @@ export const PROBLEM_CODES = {
   "settings.changed-meanwhile": "Try again.",
   "settings.write-failed": "Resolve the system error, which the message gives.",
   "settings.not-deployed": "Deploy application settings, or use the document of a deployment that has them.",
-  "files.unreadable": "Create the file, or give the user that runs portico permission to read it.",
+  "files.unreadable": "Create the file, or let the user that runs portico read it.",
   "files.not-a-log": "Use an access log in nginx's `combined` format, or in Portico's JSON format.",
   "files.no-request-ids":
     'Set `logs.access` to { "path": "/var/log/portico/access.log", "format": "json" }, and `requestId` to {}.',
@@ -183,7 +183,7 @@ export const PROBLEM_CODES = {
     "Remove the certificate, or list it before the other certificate; the first certificate of a listener is the default.",
   "files.key-exposed": "Allow only the owner to read and write the file.",
   "files.bad-directory":
-    "Create the directory, or give the user that runs portico read and execute permission on it.",
+    "Create the directory, or let the user that runs portico read and enter it.",
   "files.log-not-writable": "Create the log directory, or let the user that runs portico write to it.",
   "container.no-host": "Provide the container's files in its image, on a volume or in a Secret.",
   "kubernetes.acme":

@@ -147,7 +147,7 @@ export function rowProblems(deployment: Coded): Problem[] {
 
 const TAKEN = "is already the code of another row";
 const ANOTHER =
-  "Give each row a different code, and none of a row that `portico doctor` shows on every host.";
+  "Use a different code for each row, and no code of a row that `portico doctor` shows on every host.";
 
 function isRegExp(text: string): boolean {
   try {

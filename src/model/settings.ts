@@ -183,7 +183,7 @@ export function settingsCrossProblems(
   );
   const stored = items.filter((item) => item.stored === true).map((item) => ({ ...item, key: item.name }));
   const repeated = [
-    ...twice(named, "is the name of another file", "Give each file a different name."),
+    ...twice(named, "is the name of another file", "Use a different name for each file."),
     ...twice(items, "is the name of another item of the file", "List each item of a file once."),
     ...twice(stored, "is the name of another item with `stored`", "Set `stored` for one item of each name."),
   ];

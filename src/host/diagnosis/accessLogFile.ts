@@ -42,7 +42,7 @@ export async function readLogFile(
     const { code } = error as NodeJS.ErrnoException;
     const why = code?.startsWith("Z_") === true ? "is damaged: not all of it is gzip" : undefined;
     return problem("files.unreadable", file, why ?? `cannot be read ${systemReason(error as Error)}`, {
-      fix: why === undefined ? "Give a log file that you may read." : "Give a complete copy of the log.",
+      fix: why === undefined ? "Use a log file that you may read." : "Use a complete copy of the log.",
     });
   } finally {
     if (file !== "-") raw?.destroy();

@@ -37,11 +37,11 @@ function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse)
   const says = response.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
   // Of a port, a refusal says it all.
   const right = upstream.startsWith("unix:")
-    ? " If it runs, let the proxy's user write to the socket: `service: { groups }`, or the socket's mode."
+    ? " If the program runs, let the proxy's user write to the socket: by `service: { groups }`, or by the mode of the socket."
     : upstream.startsWith("https:")
-      ? " If it runs, the proxy's error log says what is wrong with its certificate."
+      ? " If the program runs, the proxy's error log says what is wrong with its certificate."
       : "";
-  const fix = `Start what listens on {upstream}.${right}`;
+  const fix = `Start the program that should listen on {upstream}.${right}`;
   return { evidence, says: `the upstream {upstream} ${says}`, fix };
 }
 
@@ -112,7 +112,7 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
     return `${at} cannot be reached: a firewall or a missing port forward; or, if it works from outside the LAN but not from inside, the router lacks NAT loopback (hairpinning)`;
   }
   if (failure.code === "ENOTFOUND" || failure.code === "EAI_AGAIN") {
-    return `${address} has no DNS record here: give the host's address with --connect`;
+    return `${address} has no DNS record here: set the host's address with --connect`;
   }
   if (scheme === "https" && /CERT|SELF_SIGNED|UNABLE_TO/.test(failure.code)) {
     return "the certificate is not trusted: a self-signed one needs an exception (--insecure), any other needs its whole chain";
@@ -125,7 +125,7 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
 
 const REFUSED_FOR_NOW = {
   says: "the proxy, or what is behind it, refuses requests for now",
-  fix: "`portico maintenance status` shows what is refused by command; the proxy's error log names an upstream that takes no more.",
+  fix: "`portico maintenance status` shows requests that a command refuses; the proxy's error log names an upstream that has reached its limit.",
 };
 
 const UNREACHABLE = new Set(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);

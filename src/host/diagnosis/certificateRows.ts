@@ -92,9 +92,9 @@ function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlyS
   if (failures.length > 0) return failure(failures[0]!.message, seen, fixText(failures));
   if (lacking.some(({ state }) => state === undefined))
     return failure(
-      "the running proxy asks for no certificate, as it has no directory to keep it in",
+      "the running proxy requests no certificate, because it has no directory to store the certificate in",
       seen,
-      "Give the service's unit StateDirectory=, or `portico serve` the option --state.",
+      "Set StateDirectory= in the service's unit, or run `portico serve` with the option --state.",
     );
   const elsewhere = lacking.find(({ waitsFor }) => waitsFor !== undefined)?.waitsFor;
   if (elsewhere !== undefined)

@@ -168,7 +168,7 @@ function askAddresses(evidence: Evidence): Verdict {
     .filter((address) => !isTranslated(address));
   const lacking = [...new Set([...given, ...listened])].filter((address) => !ownAddresses.has(address));
   const own = [...ownAddresses].filter((address) => !/^(?:127\.|::1$|fe80:)/.test(address)).join(", ");
-  const fix = `Give the host the address (ip address show), or give the program the one it has: ${own || "none"}.`;
+  const fix = `Assign the address to the host, or deploy with an address that the host has: ${own || "none"} (ip address show).`;
   if (lacking.length === 0)
     return ok(
       ...translated.flatMap(({ address, translatedTo }) =>
@@ -198,7 +198,7 @@ function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<stri
   if (seen === "503")
     return failure("the proxy stops, or none of its workers accepts connections", [at], log);
   if ("failure" in health!) return failure("nothing answers where the health listener should be", [at], log);
-  const fix = `Stop what listens there (ss -ltnp 'sport = :${port}'), or give healthListener another port.`;
+  const fix = `Stop the program that listens there (ss -ltnp 'sport = :${port}' shows it), or set another port of healthListener.`;
   return failure("another program answers where the health listener should be", [at], fix);
 }
 

@@ -13,6 +13,6 @@ export const noImage = (directory = "the directory of its route", unseen: Proble
   unseen === undefined
     ? {
         reason: `no image file was found in ${directory}`,
-        fix: "name one with --image-path, or give --root if the files are below a folder",
+        fix: "set the path of an image with --image-path, or use --root if the files are below a folder",
       }
     : { reason: `${unseen.path}: ${unseen.message} [${unseen.code}]`, fix: unseen.fix, unseen: true };

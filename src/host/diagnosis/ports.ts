@@ -21,7 +21,7 @@ export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdi
     (port) => !wanted.includes(port),
   );
   if (evidence.unresolved !== undefined) {
-    const fix = "Create the DNS record, or give the host's address with --connect.";
+    const fix = "Create the DNS record, or set the host's address with --connect.";
     return failure(`${evidence.unresolved} has no address: the name does not resolve here`, [], fix);
   }
   if (openPorts !== undefined) {

@@ -178,10 +178,10 @@ function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict
     return failure(
       "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled",
       [...byDefault.map(describe), known],
-      `Give the host the address or name that clients use (${host}), deploy, and reload the proxy.`,
+      `Set the host's address or name to the one that clients use (${host}), deploy, and reload the proxy.`,
     );
   }
-  const { cause, fix = "Deploy again; if that does not help, see which route is missing in the config." } =
+  const { cause, fix = "Deploy again. If that does not help, check which route is missing in the config." } =
     first.checked;
   return failure(cause!, missing.map(describe), fix);
 }
@@ -200,7 +200,7 @@ function askSettings(evidence: Evidence): Verdict {
 function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const { publicAddresses = [] } = evidence;
   if (publicAddresses.length === 0)
-    return unknown("No public address is known: give it with --public-address.");
+    return unknown("No public address is known: set it with --public-address.");
   const seen = publicAddresses.map(({ address, own, outcome }) =>
     "failure" in outcome
       ? `${address}: ${outcome.failure.message}`

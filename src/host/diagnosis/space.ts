@@ -15,7 +15,7 @@ export async function scarceSpace(directories: readonly string[]): Promise<Findi
     if (found === undefined || seen.has(found.dev)) continue;
     seen.add(found.dev);
     const { bavail, bsize, files, ffree } = await statfs(at);
-    const fix = `Make room: du -xh --max-depth=2 ${at} | sort -h`;
+    const fix = `Free space; this shows large directories: du -xh --max-depth=2 ${at} | sort -h`;
     const megabytes = Math.floor((bavail * bsize) / 2 ** 20);
     if (bavail * bsize < FREE_BYTES_MIN) findings.push({ at, what: `${megabytes} MiB are left`, fix });
     else if (files > 0 && ffree < FREE_FILES_MIN)

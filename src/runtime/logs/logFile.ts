@@ -300,7 +300,7 @@ function openForAppend(path: string): number {
 }
 
 function notWritable(path: string, error: NodeJS.ErrnoException): Problem {
-  const fix = error.code === "EISDIR" ? "Give the path of a file: this is a directory." : logFix(path);
+  const fix = error.code === "EISDIR" ? "Use the path of a file: this is a directory." : logFix(path);
   return problem("files.log-not-writable", path, `cannot be opened for appending ${systemReason(error)}`, {
     fix,
   });
