@@ -340,7 +340,8 @@ describe("daemons", () => {
     const titles = checks.map(({ error_message: message }) => message.split("\n")[0]!);
     const own = titles.filter((title) => title.startsWith("stack/daemons.webdav."));
     const path = "an absolute path of letters, digits, spaces and ./_-+@:,= [config.bad-file-path]";
-    const account = "an account name of up to 31 letters, digits, `_` and `-` that begins with a letter or `_` [unit.bad-value]";
+    const account =
+      "an account name of up to 31 letters, digits, `_` and `-` that begins with a letter or `_` [unit.bad-value]";
     expect(own.map((title) => title.slice("stack/daemons.webdav.".length))).toEqual([
       ...["user", "group"].map((name) => `${name}: is not ${account}`),
       ...["workingDirectory", "environmentFile", "pidFile", "writableDirectories[1]"].map(

@@ -124,7 +124,10 @@ describe("addConfigOverride", () => {
         "stack/proxy/VirtualServers/site.serverNames[0]",
         ' (set by addConfigOverride("virtualServers[0].serverNames[0]", …))',
       ],
-      ["stack/proxy/VirtualServers/site.server", ' (set by addConfigOverride("virtualServers[0].server", …))'],
+      [
+        "stack/proxy/VirtualServers/site.server",
+        ' (set by addConfigOverride("virtualServers[0].server", …))',
+      ],
     ]);
   });
 
@@ -139,7 +142,9 @@ describe("addConfigOverride", () => {
           ...(path.startsWith("listeners")
             ? { fix: expect.stringMatching(/^Set the option of the Listener/) }
             : {}),
-          ...(path.startsWith("ticketKeys") ? { fix: expect.stringMatching(/^Set `ticketKeys` of the proxy/) } : {}),
+          ...(path.startsWith("ticketKeys")
+            ? { fix: expect.stringMatching(/^Set `ticketKeys` of the proxy/) }
+            : {}),
         },
       ]);
     },
@@ -164,16 +169,16 @@ test("an override may name items of lists by their names, and a problem says so"
   synthesize(stack);
   proxy.addConfigOverride("virtualServers[site].routes[s].sendTimeoutMs", 1);
   proxy.addConfigOverride("virtualServers[site].routes[r].action.status", 99);
-  expect(proxy.problems.map(({ code, path, message }) => [code, path, / \(set by .*/.exec(message)?.[0]])).toEqual(
+  expect(
+    proxy.problems.map(({ code, path, message }) => [code, path, / \(set by .*/.exec(message)?.[0]]),
+  ).toEqual([
     [
-      [
-        "config.out-of-range",
-        "stack/proxy/VirtualServers/site/r.action.status",
-        ' (set by addConfigOverride("virtualServers[site].routes[r].action.status", …))',
-      ],
-      ["config.unknown-reference", "stack/proxy.addConfigOverride", undefined],
+      "config.out-of-range",
+      "stack/proxy/VirtualServers/site/r.action.status",
+      ' (set by addConfigOverride("virtualServers[site].routes[r].action.status", …))',
     ],
-  );
+    ["config.unknown-reference", "stack/proxy.addConfigOverride", undefined],
+  ]);
   expect(problemsOf(() => proxy.addConfigOverride("listeners[http].port", 1))).toMatchObject([
     { code: "config.unknown-field", fix: expect.stringMatching(/^Set the option of the Listener/) },
   ]);

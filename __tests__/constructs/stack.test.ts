@@ -335,8 +335,12 @@ describe("warnings for settings that work but are probably not intended", () => 
     application.addRoute("braces", { path: "/pictures/{id}", action: Action.respond(204) });
     application.addRoute("colon", { path: "/a:b", action: Action.respond(204) });
     expect(warnings(stack)).toEqual([
-      expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/webdav: This upstream has the same URL as web:/),
-      expect.stringMatching(/^stack\/files\/.*\/application\/glob: .* contains `\*`, which .*: paths are not/),
+      expect.stringMatching(
+        /^stack\/files\/Proxy\/Upstreams\/webdav: This upstream has the same URL as web:/,
+      ),
+      expect.stringMatching(
+        /^stack\/files\/.*\/application\/glob: .* contains `\*`, which .*: paths are not/,
+      ),
       expect.stringMatching(/^stack\/files\/.*\/application\/named: .* contains `:`,/),
       expect.stringMatching(/^stack\/files\/.*\/application\/braces: .* contains `\{`,/),
     ]);

@@ -12,7 +12,10 @@ const MASK = "255.255.255.0";
 
 test.each<[Partial<HostAddresses>, string[]]>([
   [{}, []],
-  [{ address: "224.0.0.0", netmask: "240.0.0.0" }, ["host.address cannot be the permanent address of a host"]],
+  [
+    { address: "224.0.0.0", netmask: "240.0.0.0" },
+    ["host.address cannot be the permanent address of a host"],
+  ],
   [{ address: "x", netmask: MASK, gateway: "10.0.0.1" }, ["host.address is not an IPv4 address"]],
   [{ address: "::1" }, ["host.address is an IPv6 address"]],
   [{ address: "192.168.1.0", netmask: MASK }, ["host.address is the network address of its own subnet"]],

@@ -1092,7 +1092,9 @@ describe("looking after a certificate", () => {
     await engine.stop();
     engine.lookAfter([begin().wanted]);
     expect(engine.status()).toEqual([]);
-    expect(await engine.renewNow()).toMatchObject({ problems: [{ path: "", allowed: "the config has no such certificate" }] });
+    expect(await engine.renewNow()).toMatchObject({
+      problems: [{ path: "", allowed: "the config has no such certificate" }],
+    });
   });
 
   test("says why it failed, what to do, and when it is tried again", async () => {
@@ -1101,7 +1103,8 @@ describe("looking after a certificate", () => {
     const { lastError, nextAttempt, ...status } = engine.status()[0]!;
     expect(status).toEqual({ ...shown, state: "waiting" });
     const message = "a.example, b.example: a CAA record forbids this authority: about caa";
-    const fix = "Add the authority ca to the CAA records of a.example or its parent domain, or remove the CAA records.";
+    const fix =
+      "Add the authority ca to the CAA records of a.example or its parent domain, or remove the CAA records.";
     expect(lastError).toEqual({ code: "caa", message, fix, at: now });
     expect(lines[1]).toBe(
       `error certificate not issued (caa): ${message}; next attempt at ${iso(nextAttempt!)}; what to do: ${fix}`,

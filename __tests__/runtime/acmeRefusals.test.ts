@@ -17,12 +17,27 @@ const withProfile = wanted({ authority: { ...authority, profile: "short" } });
 const RETRIED = /Portico tries again later\.( |$)/;
 
 test.each<[error: AcmeError, of: WantedCertificate, message: RegExp, fix: RegExp]>([
-  [refused("connection"), wanted(), /could not connect to port 80$/, /port 80 of this host reachable from the internet as a\.example/],
+  [
+    refused("connection"),
+    wanted(),
+    /could not connect to port 80$/,
+    /port 80 of this host reachable from the internet as a\.example/,
+  ],
   [refused("connection"), onTls, /could not connect to port 443$/, /port 443 of this host/],
-  [refused("dns", "NXDOMAIN."), wanted(), /look up the name: NXDOMAIN$/, /^Create an A record for a\.example/],
+  [
+    refused("dns", "NXDOMAIN."),
+    wanted(),
+    /look up the name: NXDOMAIN$/,
+    /^Create an A record for a\.example/,
+  ],
   [refused("unauthorized"), wanted(), /did not get the expected proof$/, /answers on port 80 in its place/],
   [refused("incorrectResponse"), onTls, /did not get the expected proof$/, /on port 443 in its place/],
-  [refused("caa"), wanted(), /a CAA record forbids/, /^Add the authority ca to the CAA records of a\.example /],
+  [
+    refused("caa"),
+    wanted(),
+    /a CAA record forbids/,
+    /^Add the authority ca to the CAA records of a\.example /,
+  ],
   [refused("tls"), wanted(), /was redirected to https/, /^Remove the redirect .* repair the TLS of .*\.$/],
   [refused("tls"), onTls, /handshake on port 443 failed/, /^Remove whatever terminates TLS in front/],
   [refused("rateLimited"), wanted(), /rate limit/, /^Wait: .* staging directory\.$/],
@@ -48,14 +63,24 @@ test.each<[error: AcmeError, of: WantedCertificate, message: RegExp, fix: RegExp
   [refused("invalidContact"), wanted(), /mail address/, /^Set email of ca to an address/],
   [refused("unsupportedContact"), wanted(), /mail address/, /^Remove email of ca/],
   [refused("invalidProfile"), withProfile, /offer the profile/, /^Remove profile of ca/],
-  [refused("accountDoesNotExist"), wanted(), /does not know the account/, /^The proxy creates a new account\. /],
+  [
+    refused("accountDoesNotExist"),
+    wanted(),
+    /does not know the account/,
+    /^The proxy creates a new account\. /,
+  ],
   [refused("orderNotReady", "Wait"), wanted(), /: Wait$/, RETRIED],
   [refused("alreadyReplaced"), wanted(), /: alreadyReplaced$/, RETRIED],
   [refused("badNonce"), wanted(), /one request several times/, /If it persists, ask the authority/],
   [refused("serverInternal"), wanted(), /the authority failed/, /status page/],
   [refused("malformed"), wanted(), /does not understand/, /directory of ca is an ACME directory/],
   [refused("unreachable"), wanted(), /cannot be reached/, /connections to https:\/\/ca\.example\/dir:/],
-  [refused("untrusted"), wanted(), /own certificate is not trusted/, /set roots of ca to its root certificates;/],
+  [
+    refused("untrusted"),
+    wanted(),
+    /own certificate is not trusted/,
+    /set roots of ca to its root certificates;/,
+  ],
   [refused("clock"), wanted(), /not valid at this time/, /timedatectl/],
   [
     refused("badResponse", "It was empty."),

@@ -341,7 +341,11 @@ test.each<[codes: string, token: ErrorToken, says: string]>([
     "it does not speak TLS on this port; use another port, or an `http` URL",
   ],
   ["ERR_SSL_UNSUPPORTED_PROTOCOL", PROTOCOL, "it speaks neither TLS 1.2 nor TLS 1.3; upgrade the upstream"],
-  ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", ALERT, "it speaks neither TLS 1.2 nor TLS 1.3; upgrade the upstream"],
+  [
+    "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION",
+    ALERT,
+    "it speaks neither TLS 1.2 nor TLS 1.3; upgrade the upstream",
+  ],
   [
     "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE",
     ALERT,

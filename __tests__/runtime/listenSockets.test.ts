@@ -101,7 +101,9 @@ describe("sockets of its own", () => {
     await listen({ port, host: "127.0.0.1" });
     const by = (address: string): object => ({
       message: expect.stringMatching(
-        new RegExp(`^cannot listen on ${address}:${port}: .+ \\(pid ${process.pid}\\) already listens there$`),
+        new RegExp(
+          `^cannot listen on ${address}:${port}: .+ \\(pid ${process.pid}\\) already listens there$`,
+        ),
       ),
       fix: expect.stringMatching(/^Stop .+ \(pid \d+\), or choose another port\.$/),
     });
@@ -228,12 +230,18 @@ test.each<[string, object]>([
   ["EACCES", { code: "listen.permission-denied", message: "may not listen on 127.0.0.1:1", fix: "f" }],
   [
     "EADDRNOTAVAIL",
-    { code: "listen.address-not-available", message: "cannot listen on 127.0.0.1:1: this host does not have the address" },
+    {
+      code: "listen.address-not-available",
+      message: "cannot listen on 127.0.0.1:1: this host does not have the address",
+    },
   ],
   [
     "EADDRINUSE",
     {
-      ...{ code: "listen.address-in-use", message: "cannot listen on 127.0.0.1:1: another process already listens there" },
+      ...{
+        code: "listen.address-in-use",
+        message: "cannot listen on 127.0.0.1:1: another process already listens there",
+      },
       fix: expect.not.stringContaining("undefined"),
     },
   ],

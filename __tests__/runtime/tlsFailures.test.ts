@@ -9,7 +9,8 @@ const NO_TLS = "it does not speak TLS on this port; use another port, or an `htt
 const OLD = "it speaks neither TLS 1.2 nor TLS 1.3; upgrade the upstream";
 const DEMANDS =
   "it refuses the handshake, possibly because it requires a client certificate; set `tls.certificateFile` and `tls.privateKeyFile`";
-const REFUSES = "it refuses the client certificate; let the upstream trust the authority of `tls.certificateFile`";
+const REFUSES =
+  "it refuses the client certificate; let the upstream trust the authority of `tls.certificateFile`";
 
 const CERTIFICATE: ErrorToken = "tls_certificate_error";
 const PROTOCOL: ErrorToken = "tls_protocol_error";

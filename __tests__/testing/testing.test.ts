@@ -374,7 +374,9 @@ describe("methods and limits", () => {
 
 test("renderProxyConfig needs exactly one proxy, and throws what the host would refuse", () => {
   const stack = newStack();
-  expect(() => renderProxyConfig(stack)).toThrow(/^stack: does not contain exactly one proxy .*\n +received: +"no proxy"/);
+  expect(() => renderProxyConfig(stack)).toThrow(
+    /^stack: does not contain exactly one proxy .*\n +received: +"no proxy"/,
+  );
   const one = frontEnd({ mode: Mode.plain() }, "one", stack);
   expect(renderProxyConfig(stack).virtualServers).toHaveLength(2);
   new ReverseProxy(stack, "two", { host: one.host, paths: { config: "/etc/two.json" } });

@@ -24,10 +24,7 @@ export async function breakagesPage(): Promise<Page> {
     ...Object.entries(BREAKAGES).flatMap(([about, breakages]) => [
       `## ${about}`,
       "",
-      ...table(
-        ["fault", "row of `doctor`", "text", "still served", "fix"],
-        breakages.map(row),
-      ),
+      ...table(["fault", "row of `doctor`", "text", "still served", "fix"], breakages.map(row)),
       "",
     ]),
     "## Destroy",

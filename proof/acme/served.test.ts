@@ -426,7 +426,9 @@ test("without a directory for them no certificate is asked for, which the log an
     responses: [],
     certificates,
   });
-  expect(rows.find(({ id }) => id === "acme-certificates")!.cause).toMatch(/no directory to store the certificate in/);
+  expect(rows.find(({ id }) => id === "acme-certificates")!.cause).toMatch(
+    /no directory to store the certificate in/,
+  );
 });
 
 const never = (): never => {

@@ -226,7 +226,9 @@ describe("where certificates are required", () => {
           path: "example.org",
           message: "has no certificate yet: ca has not issued it: example.org: no connection",
           allowed: "an issued certificate, which `requireCertificate` demands",
-          fix: expect.stringMatching(/^Make port 443 of this host reachable [^]* records\. Then apply again\.$/),
+          fix: expect.stringMatching(
+            /^Make port 443 of this host reachable [^]* records\. Then apply again\.$/,
+          ),
         },
       ],
     });

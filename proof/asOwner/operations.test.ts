@@ -134,7 +134,8 @@ describe("the user to act as:", () => {
     "a directory of root's that others can change is refused: %o",
     async (mode) => {
       folder("shared", mode);
-      const message = "belongs to root, but users other than root may change it: root does not follow the path further";
+      const message =
+        "belongs to root, but users other than root may change it: root does not follow the path further";
       const shared = oneProblem("files.shared-directory", at("shared"), message);
       expect(await refusal(acting(at("shared/x")))).toEqual(shared);
     },

@@ -327,7 +327,12 @@ test("the running proxy is asked for its certificates, where there is one", asyn
     };
     outcome = { ok: true, value: { message: "", warnings: [], certificates: [listed as never] } };
     expect(await seen({ control: at("control.sock") })).toMatchObject([
-      { lastError: { ...lastError, fix: expect.stringMatching(/^Add the authority .* to the CAA records of/) } },
+      {
+        lastError: {
+          ...lastError,
+          fix: expect.stringMatching(/^Add the authority .* to the CAA records of/),
+        },
+      },
     ]);
     asked.pop();
     // Where none is by ACME there is nothing to ask.

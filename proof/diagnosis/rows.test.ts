@@ -563,7 +563,10 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
         hairpin: "unknown",
         ...all(["server-name", "web-application", ...RESPONSES], "because addresses"),
       },
-      ["addresses", /: no interface has it; the host has: none\n.* an address that the host has: none \(ip address show\)\.$/],
+      [
+        "addresses",
+        /: no interface has it; the host has: none\n.* an address that the host has: none \(ip address show\)\.$/,
+      ],
     ],
     [
       "an address that a router translates",
@@ -622,7 +625,10 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       "a media file that is forbidden",
       responses({ media: errorPage(403) }),
       { "media-permissions": "failed", "response: media file": "because media-permissions" },
-      ["media-permissions", /: 403, .*\nRead the path in the proxy's error log, and make it readable with chmod\.$/],
+      [
+        "media-permissions",
+        /: 403, .*\nRead the path in the proxy's error log, and make it readable with chmod\.$/,
+      ],
     ],
     [
       "a media file that others cannot read",

@@ -214,7 +214,9 @@ run("certificates by ACME", () => {
         `nft 'add table inet closed; add chain inet closed in { type filter hook input priority -300; }; add rule inet closed in ip saddr ${elsewhere} tcp dport 80 reject with tcp reset'`,
       );
       const refused = await portico(`certificates renew ${OFFICE}`);
-      const rows = await failedRows(/Make port 80 of this host reachable from the internet as office\.example\.net/);
+      const rows = await failedRows(
+        /Make port 80 of this host reachable from the internet as office\.example\.net/,
+      );
       await host.must("nft delete table inet closed");
       expect(refused.stderr).toMatch(/could not connect to port 80/);
       expect(rows).toEqual(["acme-port"]);

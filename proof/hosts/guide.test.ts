@@ -83,7 +83,9 @@ run("the guide for a deployment over ssh", () => {
     const said = await follow(first!.slice(at), "yes\n");
     // The application was never behind a front end: that is said, and no reason to go back.
     expect(said).toContain("(remote-exec): activated\n");
-    expect(said).toMatch(/the application does not respond as expected yet, because its settings differ: SITE_ROOT/);
+    expect(said).toMatch(
+      /the application does not respond as expected yet, because its settings differ: SITE_ROOT/,
+    );
     expect(said).toMatch(new RegExp(`files_Url_\\w+ = "https://${host.address}/sync/"`));
     expect(await follow(look!)).toMatch(/^HTTP\/2 404/);
 

@@ -97,7 +97,9 @@ test("starts, serves, reloads and stops without a word of complaint", async () =
   // Its end would be the end of the container, and of every request in it.
   signal("SIGUSR2");
   await portico.says(/upgrade refused, the running portico stays/);
-  expect(portico.errors).toContain("cannot upgrade: portico is the first process of its container [serve.upgrade-failed]");
+  expect(portico.errors).toContain(
+    "cannot upgrade: portico is the first process of its container [serve.upgrade-failed]",
+  );
   expect(await statusOverTls(https)).toBe(200);
   // A worker that dies is replaced, and leaves no zombie.
   await eventually(() => workersOf(master).length === 2, "for the old workers to go");

@@ -11,7 +11,9 @@ export function freeId(scope: Construct, id: string): string {
     const fix =
       "Pass a stack, or a construct in a stack, as the first argument: `this` in the constructor of a stack.";
     const more = { received, allowed: "a stack, or a construct in a stack", fix };
-    refuse([problem("config.wrong-type", `${at}.scope`, "is neither a stack nor a construct in a stack", more)]);
+    refuse([
+      problem("config.wrong-type", `${at}.scope`, "is neither a stack nor a construct in a stack", more),
+    ]);
   }
   if (typeof id !== "string" || id === "") {
     const more = {
@@ -19,7 +21,9 @@ export function freeId(scope: Construct, id: string): string {
       allowed: "a string",
       fix: 'Pass an id before the props: `(this, "files", { … })`.',
     };
-    refuse([problem("config.wrong-type", scope.node.path, "is the scope of a construct without an id", more)]);
+    refuse([
+      problem("config.wrong-type", scope.node.path, "is the scope of a construct without an id", more),
+    ]);
   }
   const taken = scope.node.tryFindChild(id);
   if (taken === undefined) return id;

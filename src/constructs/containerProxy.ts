@@ -57,7 +57,9 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
     refuseOptions(at, { path, content }, both, (fit) => hostPathProblems({ path: fit.path }, at));
     if (this.contents.has(path) || path === CONTAINER_PATHS.config) {
       const fix = "Use another path for the file.";
-      refuse([problem("files.duplicate-path", at, "is already a file of the proxy", { received: path, fix })]);
+      refuse([
+        problem("files.duplicate-path", at, "is already a file of the proxy", { received: path, fix }),
+      ]);
     }
     this.contents.set(path, content);
   }

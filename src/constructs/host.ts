@@ -261,6 +261,9 @@ export const HOST_PROPS: PropTable<HostProps> = {
   ipv6Flags: listOf(text),
   publicName: text,
   dhcpRange: fields<DhcpRange>({ from: required(text), to: required(text) }),
-  sshPort: { ...either(choice(false), number), fix: "Set a port, or `false` for a host without an SSH server." },
+  sshPort: {
+    ...either(choice(false), number),
+    fix: "Set a port, or `false` for a host without an SSH server.",
+  },
   delivery: DELIVERY,
 };

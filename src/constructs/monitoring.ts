@@ -82,7 +82,11 @@ function fileProblems(at: string, file: string | undefined): Problem[] {
   if (file !== "" && isFilePath(file.startsWith("/") ? file : `/${file}`) && !file.endsWith("/")) return [];
   const allowed =
     "an absolute path, or a path relative to the project, without `//`, `.` or `..` segments and without `/` at the end";
-  const more = { received: file, allowed, fix: "Use the path of a file, such as `monitoring/portico.rules.yml`." };
+  const more = {
+    received: file,
+    allowed,
+    fix: "Use the path of a file, such as `monitoring/portico.rules.yml`.",
+  };
   return [problem("config.bad-file-path", `${at}.file`, "is not the path of a file", more)];
 }
 

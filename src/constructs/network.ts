@@ -155,7 +155,9 @@ function lateGatewayChecks({ node, address, props: { netmask, gateway } }: IHost
   if (!hasTokens([address, gateway])) return [];
   const network = (one: string): unknown => Fn.cidrhost(Fn.join("/", [argument(one), String(length)]), 0);
   const allowed = `an address in the host's subnet, by netmask ${netmask}`;
-  const what = problem("host.bad-network", `${node.path}.gateway`, "is outside the host's subnet", { allowed });
+  const what = problem("host.bad-network", `${node.path}.gateway`, "is outside the host's subnet", {
+    allowed,
+  });
   return [
     {
       condition: Fn.try([Op.eq(network(gateway), network(address)), true]),

@@ -50,7 +50,8 @@ function pinProblems({ platform, version, integrity }: ReturnType<typeof release
   if (integrity !== undefined && /^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity)) return [];
   const fix = `Set the hash that \`npm view node-${platform}@${version} dist.integrity\` prints.`;
   const more = { received: integrity, allowed: "`sha512-` and 88 characters of base64", fix };
-  const message = integrity === undefined ? "is missing: the version has no known hash" : "is not a hash of npm";
+  const message =
+    integrity === undefined ? "is missing: the version has no known hash" : "is not a hash of npm";
   return [bad("integrity", message, more)];
 }
 

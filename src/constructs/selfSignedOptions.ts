@@ -68,8 +68,7 @@ export function selfSignedProblems(options: SelfSignedOptions): Problem[] {
       return [problem("config.wrong-type", at(name), "is not known at synthesis", more)];
     }
     if (Number.isInteger(value) && value >= from && value <= to) return [];
-    const fix =
-      name === "renewalDays" ? "Reduce `renewalDays`, or increase `validityDays`." : undefined;
+    const fix = name === "renewalDays" ? "Reduce `renewalDays`, or increase `validityDays`." : undefined;
     const more = { received: value, allowed: `${from} to ${to} days`, ...(fix && { fix }) };
     return [problem("config.out-of-range", at(name), "is out of range", more)];
   };
@@ -79,7 +78,8 @@ export function selfSignedProblems(options: SelfSignedOptions): Problem[] {
   const names = dnsNames.flatMap((name, i) => {
     if (!isKnown(name) || accepting(DNS_NAME)(name)) return [];
     const { allowed } = DNS_NAME;
-    const fix = "Use a domain name. The certificate covers the addresses of the host and of virtual servers in any case.";
+    const fix =
+      "Use a domain name. The certificate covers the addresses of the host and of virtual servers in any case.";
     return [
       problem("config.bad-server-name", at(`dnsNames[${i}]`), "is not a domain name", {
         received: name,

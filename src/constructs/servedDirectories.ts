@@ -37,7 +37,8 @@ export function privateDirectoryProblems(served: readonly Served[], files: reado
     const inside = [...files.filter(isKnown), ...PRIVATE].find((path) => isWithin(path, directory));
     const around = PRIVATE.find((path) => isWithin(directory, path));
     if (inside === undefined && around === undefined) return [];
-    const message = inside === undefined ? `is inside ${around}, which is private` : `contains ${inside}, which is private`;
+    const message =
+      inside === undefined ? `is inside ${around}, which is private` : `contains ${inside}, which is private`;
     const more = { received: directory, allowed: "a directory of files that every client may read" };
     return [problem("config.private-directory", `${route.node.path}.action`, message, more)];
   });

@@ -295,10 +295,15 @@ class AcmeMaterial extends TlsMaterial {
 }
 
 const noHost = ({ node }: Construct): Problem =>
-  problem("container.no-host", node.path, "has self-signed material, but a container has no host to store it on", {
-    allowed: "a certificate from a Secret, or from files on a volume",
-    fix: "Create a Secret with cert-manager or `kubectl create secret tls`, and use `TlsMaterial.fromSecret()`.",
-  });
+  problem(
+    "container.no-host",
+    node.path,
+    "has self-signed material, but a container has no host to store it on",
+    {
+      allowed: "a certificate from a Secret, or from files on a volume",
+      fix: "Create a Secret with cert-manager or `kubectl create secret tls`, and use `TlsMaterial.fromSecret()`.",
+    },
+  );
 
 const TLS_FILE_PATHS: PropTable<TlsFilePaths> = {
   certificate: required(text),

@@ -21,7 +21,8 @@ export function everyoneProblems(path: string, ranges: readonly string[] = []): 
   const texts = Array.isArray(ranges) ? ranges.filter((range) => typeof range === "string") : [];
   const everyone = texts.filter((range) => isKnown(range) && Number(plainRange(range).split("/")[1]) === 0);
   if (everyone.length === 0) return [];
-  const message = "matches every IPv4 or IPv6 address: the proxy would believe what every client says about itself";
+  const message =
+    "matches every IPv4 or IPv6 address: the proxy would believe what every client says about itself";
   const more = { received: everyone, allowed: "addresses and ranges of the proxies in front of this one" };
   return [problem("config.everyone-trusted", path, message, more)];
 }

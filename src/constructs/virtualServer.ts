@@ -225,10 +225,15 @@ function unusedTls(path: string, { tls, listeners }: Partial<VirtualServerProps>
     return [];
   const fix = "Add an https listener to `listeners`, or remove `tls`.";
   return [
-    problem("config.tls-unexpected", `${path}.tls`, "has no effect: no listener of the virtual server is https", {
-      fix,
-      allowed: "`tls` of a virtual server with an https listener",
-    }),
+    problem(
+      "config.tls-unexpected",
+      `${path}.tls`,
+      "has no effect: no listener of the virtual server is https",
+      {
+        fix,
+        allowed: "`tls` of a virtual server with an https listener",
+      },
+    ),
   ];
 }
 

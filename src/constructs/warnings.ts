@@ -48,7 +48,10 @@ function warnOfParts(proxy: WarnedProxy): void {
     proxy.virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action.upstream)),
   );
   for (const upstream of proxy.upstreams.filter((u) => !used.has(u))) {
-    warn(upstream, "No route uses this upstream: add a route with `Action.proxy(upstream)`, or remove the upstream.");
+    warn(
+      upstream,
+      "No route uses this upstream: add a route with `Action.proxy(upstream)`, or remove the upstream.",
+    );
   }
   for (const route of proxy.virtualServers.flatMap(({ routes }) => routes)) {
     if (literalPaths.has(route)) continue;
@@ -121,10 +124,7 @@ function warnOfNames(
   const read = certificateHere(proxy, certificate);
   const missing = read === undefined ? [] : notCovered(read, names);
   if (missing.length === 0) return;
-  warn(
-    user,
-    `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it.`,
-  );
+  warn(user, `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it.`);
 }
 
 const notCovered = (certificate: X509Certificate, names: readonly string[]): string[] =>

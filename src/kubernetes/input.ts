@@ -131,12 +131,9 @@ function knownConfig(proxy: IContainerProxy): ProxyConfig {
   const { config, problems } = proxy;
   const fix = "Use a literal: the name of the ConfigMap contains the hash of the config.";
   const unknown = unknownLeaves(config).map(({ path }) =>
-    problem(
-      "kubernetes.not-known",
-      `${proxy.node.path}.${formatPath(path)}`,
-      "is not known at synthesis",
-      { fix },
-    ),
+    problem("kubernetes.not-known", `${proxy.node.path}.${formatPath(path)}`, "is not known at synthesis", {
+      fix,
+    }),
   );
   refuse(unknown);
   refuse(problems);

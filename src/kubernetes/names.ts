@@ -53,7 +53,11 @@ export function labelProblems(
       ];
     const fits =
       LABEL_KEY.test(key) && typeof value === "string" && value.length <= 63 && LABEL_VALUE.test(value);
-    const more = { received: value, allowed: "a key and a value of up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends" };
+    const more = {
+      received: value,
+      allowed:
+        "a key and a value of up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
+    };
     return fits ? [] : [problem("kubernetes.bad-value", at, "is not a label that Kubernetes accepts", more)];
   });
 }

@@ -102,7 +102,8 @@ function listenerProblems(plan: PodPlan): Problem[] {
 function healthProblems(path: string, health: ProxyConfig["healthListener"]): Problem[] {
   if (health === undefined) {
     const allowed = "a health listener, which every front end in a cluster gets by default";
-    const fix = "Remove the override of `healthListener`: without it Kubernetes cannot tell whether a pod is ready.";
+    const fix =
+      "Remove the override of `healthListener`: without it Kubernetes cannot tell whether a pod is ready.";
     return [problem("kubernetes.bad-value", path, "is missing", { allowed, fix })];
   }
   if (isWildcard(health.address)) return [];
@@ -135,7 +136,11 @@ function upstreamProblems(plan: PodPlan): Problem[] {
     const fix =
       "Remove `health`, and use the URL of a Service: the cluster checks each pod of the Service (`readinessProbe`).";
     const where = `${at(plan, "upstreams", i)}.health`;
-    return [problem("kubernetes.bad-value", where, "is set, but in a cluster Kubernetes checks the servers", { fix })];
+    return [
+      problem("kubernetes.bad-value", where, "is set, but in a cluster Kubernetes checks the servers", {
+        fix,
+      }),
+    ];
   });
   const unreachable = urls.flatMap(({ url, path }) => {
     const leads = upstreamAddress(url);
@@ -286,7 +291,14 @@ function sizeProblems({ path, props }: PodPlan): Problem[] {
     allowed: `up to ${CONFIG_MAP_BYTES_MAX} bytes`,
     fix: "Put large files on a volume.",
   };
-  return [problem("kubernetes.bad-value", `${path}.proxy`, "has a config and files that are too large for a ConfigMap", more)];
+  return [
+    problem(
+      "kubernetes.bad-value",
+      `${path}.proxy`,
+      "has a config and files that are too large for a ConfigMap",
+      more,
+    ),
+  ];
 }
 
 function graceProblems({ path, props, config, grace }: PodPlan): Problem[] {
@@ -296,5 +308,12 @@ function graceProblems({ path, props, config, grace }: PodPlan): Problem[] {
     received: props.transferGrace,
     allowed: `at least "${Math.ceil(drain)}s", the proxy's \`timeouts.drainMs\``,
   };
-  return [problem("kubernetes.short-grace", `${path}.transferGrace`, "is shorter than the drain of the proxy", more)];
+  return [
+    problem(
+      "kubernetes.short-grace",
+      `${path}.transferGrace`,
+      "is shorter than the drain of the proxy",
+      more,
+    ),
+  ];
 }

@@ -44,7 +44,10 @@ export function errorPageFault(
   if (unknown !== undefined)
     return { message: "contains an unknown placeholder", received: `{{${unknown}}}`, allowed: known };
   if (names.length <= PLACEHOLDER_COUNT_MAX) return undefined;
-  return { message: `has ${names.length} placeholders`, allowed: `up to ${PLACEHOLDER_COUNT_MAX} placeholders` };
+  return {
+    message: `has ${names.length} placeholders`,
+    allowed: `up to ${PLACEHOLDER_COUNT_MAX} placeholders`,
+  };
 }
 
 /** Text and names of placeholders in turn: what `split` makes of an expression with a group. */

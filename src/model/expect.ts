@@ -13,10 +13,14 @@ export const EXPECTED_MAX = 500;
 const METHODS = ["HEAD", "GET", "OPTIONS"] as const;
 
 const requestPath = (description: string) =>
-  text("config.bad-redirect-path", "a percent-encoded URL path that begins with `/`, with or without a query, without `#`", {
-    pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$",
-    lengthMax: 2048,
-  }).describe(description);
+  text(
+    "config.bad-redirect-path",
+    "a percent-encoded URL path that begins with `/`, with or without a query, without `#`",
+    {
+      pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$",
+      lengthMax: 2048,
+    },
+  ).describe(description);
 
 const status = z.int().min(100).max(599).describe("A status: 100 to 599.");
 

@@ -66,9 +66,13 @@ export const port = (description: string, example?: number) =>
   z.int().min(1).max(65535).meta(described(description, example));
 
 export const name = (description: string, example?: string) =>
-  text("config.bad-name", "a name of up to 64 letters, digits, `-`, `_` and `.` that begins with a letter or digit", {
-    pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-  }).meta(described(description, example));
+  text(
+    "config.bad-name",
+    "a name of up to 64 letters, digits, `-`, `_` and `.` that begins with a letter or digit",
+    {
+      pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+    },
+  ).meta(described(description, example));
 
 const ZONE = "(?:%[0-9A-Za-z.:-]+)?";
 
@@ -181,10 +185,14 @@ const NOT_SETTABLE: readonly string[] = [...HOP_BY_HOP, "host", "expect"];
 const TOKEN = "^[!#$%&'*+.^`|~0-9A-Za-z-]+$";
 
 export const redirectPath = (description: string, example?: string) =>
-  text("config.bad-redirect-path", "a percent-encoded URL path that begins with `/`, with or without a query, without `#`", {
-    pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$",
-    lengthMax: 2048,
-  }).meta(described(description, example));
+  text(
+    "config.bad-redirect-path",
+    "a percent-encoded URL path that begins with `/`, with or without a query, without `#`",
+    {
+      pattern: "^/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$",
+      lengthMax: 2048,
+    },
+  ).meta(described(description, example));
 
 export const urlPath = (description: string, example?: string) =>
   text(

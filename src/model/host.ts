@@ -67,7 +67,12 @@ function addressProblems(address: string | undefined, path: string): Problem[] {
     return [problem("host.bad-ipv4", path, "is not an IPv4 address", { received: address, allowed })];
   }
   return scope === "unusable" || scope === "linkLocal"
-    ? [problem("host.bad-ipv4", path, "cannot be the permanent address of a host", { received: address, allowed })]
+    ? [
+        problem("host.bad-ipv4", path, "cannot be the permanent address of a host", {
+          received: address,
+          allowed,
+        }),
+      ]
     : [];
 }
 
@@ -163,7 +168,10 @@ function subnetProblems(known: Known, bits: number, length: number, field: Field
     // Providers route a /32 through a gateway outside it, so that one case is not a mistake.
     const allowed = `an address in the subnet of ${address} with netmask ${netmask}`;
     problems.push(
-      problem("host.bad-network", field("gateway"), "is outside the host's subnet", { received: gateway, allowed }),
+      problem("host.bad-network", field("gateway"), "is outside the host's subnet", {
+        received: gateway,
+        allowed,
+      }),
     );
   }
   return problems;
@@ -183,10 +191,15 @@ function dhcpProblems(known: Known, bits: number | undefined, field: Field, isKn
   }
   if (bits === undefined || bits < from || bits > to) return [];
   return [
-    problem("host.inside-dhcp-range", field("address"), "is an address that the router may assign to another host", {
-      received: known.address,
-      allowed: `an address outside ${range.from} to ${range.to}`,
-    }),
+    problem(
+      "host.inside-dhcp-range",
+      field("address"),
+      "is an address that the router may assign to another host",
+      {
+        received: known.address,
+        allowed: `an address outside ${range.from} to ${range.to}`,
+      },
+    ),
   ];
 }
 
@@ -211,7 +224,11 @@ function ipv6Problems(known: Known, field: Field): Problem[] {
   if (address.includes("%") || ipv6Groups(address) === undefined) return refuse("is not an IPv6 address");
   const scope = ipv6Scope(address);
   if (scope === "public" || scope === "private") return problems;
-  const kind = { linkLocal: "a link-local address", loopback: "a loopback address", unusable: "not of global scope" };
+  const kind = {
+    linkLocal: "a link-local address",
+    loopback: "a loopback address",
+    unusable: "not of global scope",
+  };
   return refuse(`is ${kind[scope as keyof typeof kind]}`);
 }
 

@@ -182,8 +182,7 @@ export const PROBLEM_CODES = {
   "files.certificate-not-chosen":
     "Remove the certificate, or list it before the other certificate; the first certificate of a listener is the default.",
   "files.key-exposed": "Allow only the owner to read and write the file.",
-  "files.bad-directory":
-    "Create the directory, or let the user that runs portico read and enter it.",
+  "files.bad-directory": "Create the directory, or let the user that runs portico read and enter it.",
   "files.log-not-writable": "Create the log directory, or let the user that runs portico write to it.",
   "container.no-host": "Provide the container's files in its image, on a volume or in a Secret.",
   "kubernetes.acme":
@@ -270,11 +269,11 @@ export const PROBLEM_CODES = {
   "delivery.clear-text-key":
     "Use `privateKeyFile`, or take the key from a sensitive variable: the synthesized stack must not contain the key.",
   "delivery.key-at-destroy":
-    "Use `privateKeyFile` or an agent, keep the key in Terraform's state (`privateKeyInState: true`), or keep the deployment on the host (`whenDestroyed: \"keep\"`).",
+    'Use `privateKeyFile` or an agent, keep the key in Terraform\'s state (`privateKeyInState: true`), or keep the deployment on the host (`whenDestroyed: "keep"`).',
   "delivery.open-script-path":
     "Remove `scriptPath`, or use a directory that only the login user can enter (mode 0700).",
   "delivery.no-activation":
-    "Add `new Activation(this, \"activation\", { service })` with the host's `ProxyService`: it makes files, units and services take effect together.",
+    'Add `new Activation(this, "activation", { service })` with the host\'s `ProxyService`: it makes files, units and services take effect together.',
   "delivery.second-activation":
     "A host has one `Activation`, for one proxy: add the virtual servers of both to that proxy, or use another host.",
   "delivery.no-root":

@@ -218,7 +218,9 @@ export const DAEMON_PATH: Rule = {
 function pathProblems(at: string, path: string | undefined): Problem[] {
   if (path === undefined || accepting(DAEMON_PATH)(path)) return [];
   const { allowed } = DAEMON_PATH;
-  return [problem("config.bad-file-path", at, "is not a path that fits into a unit", { received: path, allowed })];
+  return [
+    problem("config.bad-file-path", at, "is not a path that fits into a unit", { received: path, allowed }),
+  ];
 }
 
 function variableProblems(name: string, value: unknown): Problem[] {

@@ -155,7 +155,9 @@ function valueProblems(directive: string, value: UnitValue, path: string): Probl
   if (CONTROL.test(text) || text.endsWith("\\") || text !== text.trim()) {
     const allowed =
       "one line, without leading or trailing white space and without a backslash as the last character";
-    return [problem("unit.bad-value", path, "cannot be written into a unit file", { received: text, allowed })];
+    return [
+      problem("unit.bad-value", path, "cannot be written into a unit file", { received: text, allowed }),
+    ];
   }
   return directive.startsWith("Exec") ? startVariantProblems(text.split(/\s+/), path) : [];
 }
@@ -178,7 +180,12 @@ export function commandProblems(command: UnitCommand["command"], path: string): 
   }
   const bad = command.flatMap((part, i) =>
     CONTROL.test(typeof part === "string" ? part : part.variable)
-      ? [problem("unit.bad-value", `${path}[${i}]`, "contains control characters", { received: part, allowed: "printable text" })]
+      ? [
+          problem("unit.bad-value", `${path}[${i}]`, "contains control characters", {
+            received: part,
+            allowed: "printable text",
+          }),
+        ]
       : [],
   );
   return [...bad, ...startVariantProblems(command, path)];

@@ -37,6 +37,11 @@ export function proxyIn(target: IConstruct): ReverseProxyBase {
   const fix = "Pass the front end or the proxy itself.";
   const more = { received, allowed, fix };
   throw new ProblemError([
-    problem("config.unknown-reference", target.node.path || "the app", "does not contain exactly one proxy", more),
+    problem(
+      "config.unknown-reference",
+      target.node.path || "the app",
+      "does not contain exactly one proxy",
+      more,
+    ),
   ]);
 }

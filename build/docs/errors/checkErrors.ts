@@ -141,7 +141,8 @@ export const CHECK_ERRORS = {
     example: checked("files.unreadable", ({ files }) => delete files[CERTIFICATE]),
   },
   "files.bad-key": {
-    means: "The file is not a usable private key or other key: it is encrypted, damaged, or contains something else.",
+    means:
+      "The file is not a usable private key or other key: it is encrypted, damaged, or contains something else.",
     example: checked("files.bad-key", ({ files }) => (files[KEY] = { text: "no key\n", mode: 0o600 })),
   },
   "files.bad-certificate": {
@@ -226,7 +227,8 @@ export const CHECK_ERRORS = {
     example: checked("files.bad-directory", ({ files }) => (files[MEDIA] = { text: "" })),
   },
   "files.log-not-writable": {
-    means: "The proxy cannot open a log file. A service that starts serves without the log, and reports a warning.",
+    means:
+      "The proxy cannot open a log file. A service that starts serves without the log, and reports a warning.",
     example: checked("files.log-not-writable", ({ files }) => (files[LOG] = "directory")),
   },
   "tls.unverified-upstream": {

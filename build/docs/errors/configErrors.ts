@@ -114,7 +114,8 @@ export const CONFIG_ERRORS = {
     example: withField("listeners[0].protocol", "tcp"),
   },
   "config.bad-name": {
-    means: "Names appear in logs, in checks and in other fields, so they may contain only certain characters.",
+    means:
+      "Names appear in logs, in checks and in other fields, so they may contain only certain characters.",
     example: withField("upstreams[0].name", "web application"),
   },
   "config.bad-address": {
@@ -182,7 +183,8 @@ export const CONFIG_ERRORS = {
     ]),
   },
   "config.hsts-without-tls": {
-    means: "The proxy must not send `Strict-Transport-Security` over plain HTTP (RFC 6797, 7.2), so on this virtual server it would never send the field.",
+    means:
+      "The proxy must not send `Strict-Transport-Security` over plain HTTP (RFC 6797, 7.2), so on this virtual server it would never send the field.",
     example: withField("virtualServers[0].hsts", {}),
   },
   "config.hsts-preload": {
@@ -330,7 +332,8 @@ export const CONFIG_ERRORS = {
     example: withField("virtualServers[1].serverNames", ["files.example.org", "files.example.org"]),
   },
   "config.duplicate-default-server": {
-    means: "Two virtual servers are the default server of the same listener, which takes requests for unknown names.",
+    means:
+      "Two virtual servers are the default server of the same listener, which takes requests for unknown names.",
     example: withField("virtualServers[2]", {
       name: "other",
       serverNames: ["other.example.org"],
@@ -384,7 +387,8 @@ export const CONFIG_ERRORS = {
     }),
   },
   "config.bad-cookie": {
-    means: "The name of a cookie is a token (RFC 6265, 4.1.1): it contains no space and no separator such as `=`, `;` or `,`.",
+    means:
+      "The name of a cookie is a token (RFC 6265, 4.1.1): it contains no space and no separator such as `=`, `;` or `,`.",
     example: withField("upstreams[0]", {
       name: "web",
       servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.8:8000" }],

@@ -80,7 +80,8 @@ function ownProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
 
 function installProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
   if (props.installDirectory !== undefined || props.mediaDirectory !== undefined) return [];
-  const fix = "Set `installDirectory` to the directory of the application, or `mediaDirectory` to the directory of its media.";
+  const fix =
+    "Set `installDirectory` to the directory of the application, or `mediaDirectory` to the directory of its media.";
   const more = { allowed: "an absolute path on the host", fix };
   return [problem("config.missing-field", at("installDirectory"), "is missing", more)];
 }

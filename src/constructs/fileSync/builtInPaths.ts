@@ -21,7 +21,8 @@ export function warnOfBuiltInPaths(server: IVirtualServer, { clients, title }: A
         const now = routeOf(server, path);
         // A route at this very path was added for these clients.
         if (now !== undefined && (now === original[i] || now.path === path)) continue;
-        const leads = now === undefined ? "no route serves this path" : `the route ${now.name} serves this path`;
+        const leads =
+          now === undefined ? "no route serves this path" : `the route ${now.name} serves this path`;
         warn(
           server,
           `Clients of ${title} have the path ${path} built in, but ${leads}, so the clients will fail: add a route for ${path}.`,

@@ -197,6 +197,10 @@ function listenProblems({ mode }: Fit, at: At): Problem[] {
 function programProblems({ keepalivedPath: path }: Fit, at: At): Problem[] {
   if (path === undefined || !isKnown(path) || isProgramPath(path)) return [];
   const allowed = "an absolute path of letters, digits and ./_-+@:,=";
-  const more = { received: path, allowed, fix: "Use the path that `command -v keepalived` prints on the host." };
+  const more = {
+    received: path,
+    allowed,
+    fix: "Use the path that `command -v keepalived` prints on the host.",
+  };
   return [problem("config.bad-file-path", at("keepalivedPath"), "is not the path of a program", more)];
 }

@@ -132,7 +132,12 @@ function misplaced(path: string, value: object, prop: string | undefined, names:
   const fix = prop === undefined ? "Pass an object." : `Pass it by its name: \`{ ${prop}: … }\`.`;
   const received = prop === undefined ? described(value) : `a value for \`${prop}\``;
   const more = { received, allowed, fix };
-  return problem("config.wrong-type", path, "gets an instance of a class in place of an object with options", more);
+  return problem(
+    "config.wrong-type",
+    path,
+    "gets an instance of a class in place of an object with options",
+    more,
+  );
 }
 
 function unknownProp(path: string, name: string, names: readonly string[]): Problem {

@@ -114,7 +114,8 @@ async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> 
     });
   }
   if (!(await store.hasCommand())) {
-    const what = "is missing or was changed: this command runs portico on the host, and removes the deployment";
+    const what =
+      "is missing or was changed: this command runs portico on the host, and removes the deployment";
     findings.push({ at: store.at("command"), what, fix: byRunning("activate --again") });
   }
   // A content that is also in place is not hashed twice.

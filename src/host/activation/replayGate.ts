@@ -60,10 +60,15 @@ export async function replayGate(
   };
   for (const line of replayText(shown).trimEnd().split("\n")) report(line);
   throw new ProblemError([
-    problem("activation.replay-changes", log, "contains requests that the new config would treat differently", {
-      received: `${run.changed} of ${run.requests} requests`,
-      allowed: `up to ${replay.changesMax} requests`,
-    }),
+    problem(
+      "activation.replay-changes",
+      log,
+      "contains requests that the new config would treat differently",
+      {
+        received: `${run.changed} of ${run.requests} requests`,
+        allowed: `up to ${replay.changesMax} requests`,
+      },
+    ),
   ]);
 }
 

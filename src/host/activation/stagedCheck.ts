@@ -124,7 +124,7 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
   const { code, stderr } = await run([...command], 60, environment);
   if (code === 127) {
     const message = "is not installed here: the units were not verified";
-    const fix = "Install the package that contains systemd-analyze, such as `systemd`.";
+    const fix = "Install the package that contains systemd-analyze.";
     return { problems: [], warnings: [{ ...commandProblem("systemd-analyze", message), fix }] };
   }
   const delivered = new Set(deployment.files.filter(({ mode }) => mode === "0755").map(({ path }) => path));

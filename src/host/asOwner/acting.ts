@@ -108,9 +108,14 @@ export function howShared({ mode }: { readonly mode: number | bigint }): "sticky
 function sharedDirectory(path: string, why: string): ProblemError {
   const fix = `Make the application's user the owner of the directory, or remove the permission: chmod go-w ${shown(path)}`;
   return new ProblemError([
-    problem("files.shared-directory", shown(path), `belongs to root, but ${why}: root does not follow the path further`, {
-      fix,
-    }),
+    problem(
+      "files.shared-directory",
+      shown(path),
+      `belongs to root, but ${why}: root does not follow the path further`,
+      {
+        fix,
+      },
+    ),
   ]);
 }
 

@@ -72,8 +72,7 @@ function violationOf(
 }
 
 /** A user can put a link to any file into his tree, and would have root open that file to everyone. */
-const LOOK_AT_LINK =
-  "a link in the tree leads there: remove the link, unless every user may read its target";
+const LOOK_AT_LINK = "a link in the tree leads there: remove the link, unless every user may read its target";
 
 function heldText(held: Finding["held"]): string | undefined {
   return typeof held === "number" ? `it belongs to user ${held}` : held && KEPT_TEXTS[held];

@@ -31,7 +31,10 @@ export function withoutPaused(
     // A host asks its own address from this address.
     if (server === undefined || !closed || isAllowed(request.address)) return row;
     const reason = `virtual server "${server}" is in maintenance`;
-    return { ...row, notProbed: { reason, fix: "`portico maintenance off` ends the maintenance", unseen: true } };
+    return {
+      ...row,
+      notProbed: { reason, fix: "`portico maintenance off` ends the maintenance", unseen: true },
+    };
   });
 }
 

@@ -78,7 +78,9 @@ export function judgeUpstreamServers(servers: readonly SeenUpstreamServer[]): Ve
   const others = servers.filter((one) => !serves(one));
   if (others.length === 0) return ok(...lines);
   const fixes = others.map(({ upstream, url, state }) =>
-    state === "drained" ? `portico upstreams undrain ${upstream} ${url}` : `start the program that should listen on ${url}`,
+    state === "drained"
+      ? `portico upstreams undrain ${upstream} ${url}`
+      : `start the program that should listen on ${url}`,
   );
   const fix = fixes.join("; ");
   const names = [...new Set(others.map(({ upstream }) => upstream))];

@@ -132,7 +132,11 @@ function proofProblems(
   if (dns?.type !== "rfc2136" || dns.alias !== undefined) return [];
   return inZone(challengeName(name), dns.zone)
     ? []
-    : [problem("acme.outside-zone", path, `needs a DNS record outside of the zone ${dns.zone}`, { received })];
+    : [
+        problem("acme.outside-zone", path, `needs a DNS record outside of the zone ${dns.zone}`, {
+          received,
+        }),
+      ];
 }
 
 const inZone = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`);
@@ -142,14 +146,9 @@ function dnsProblems({ challenge, dns }: CertificateAuthorityConfig, path: strin
   const chosen = challenge ?? (dns === undefined ? undefined : "dns-01");
   if (chosen === "dns-01" && dns === undefined)
     return [
-      problem(
-        "acme.dns-missing",
-        `${path}.dns`,
-        "is missing, but the challenge dns-01 needs DNS records",
-        {
-          allowed: "an object whose `type` is rfc2136, program or acme-dns",
-        },
-      ),
+      problem("acme.dns-missing", `${path}.dns`, "is missing, but the challenge dns-01 needs DNS records", {
+        allowed: "an object whose `type` is rfc2136, program or acme-dns",
+      }),
     ];
   if (dns === undefined) return [];
   if (chosen !== "dns-01")

@@ -48,7 +48,10 @@ const share = (a: string, b: string): boolean =>
   isWildcard(a) || isWildcard(b) || canonicalAddress(a) === canonicalAddress(b);
 
 const taken = (path: string, received: number, of: string): Problem =>
-  problem("config.port-conflict", path, `is already the port of ${of}`, { received, fix: "Choose another port." });
+  problem("config.port-conflict", path, `is already the port of ${of}`, {
+    received,
+    fix: "Choose another port.",
+  });
 
 const publicHealth = (received: string): Problem =>
   problem("config.public-health-listener", "healthListener.address", "is not a private address", {
@@ -57,8 +60,13 @@ const publicHealth = (received: string): Problem =>
   });
 
 const publicMetrics = (received: string): Problem =>
-  problem("config.public-metrics-listener", "metricsListener.address", "is not a private address, and `allow` is empty", {
-    received,
-    allowed:
-      "a loopback, private or link-local address; any other with `allow`; 0.0.0.0 or :: with `anyAddress: true`",
-  });
+  problem(
+    "config.public-metrics-listener",
+    "metricsListener.address",
+    "is not a private address, and `allow` is empty",
+    {
+      received,
+      allowed:
+        "a loopback, private or link-local address; any other with `allow`; 0.0.0.0 or :: with `anyAddress: true`",
+    },
+  );

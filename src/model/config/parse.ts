@@ -140,11 +140,7 @@ interface Explained {
   readonly fix?: string;
 }
 
-function explain(
-  issue: Issue,
-  schema: z.ZodType,
-  document: unknown,
-): Explained {
+function explain(issue: Issue, schema: z.ZodType, document: unknown): Explained {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined) {

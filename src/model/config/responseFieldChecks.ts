@@ -69,7 +69,9 @@ const twice = (path: string, message: string, received: string): Problem =>
 function cacheControlTwice({ action, responseHeaders }: RouteConfig, at: string): Problem[] {
   if (action.type !== "staticFiles" || action.cacheControl === undefined) return [];
   const name = Object.keys(responseHeaders.set).find((one) => one.toLowerCase() === "cache-control");
-  return name === undefined ? [] : [twice(`${at}.${name}`, "is also set by `cacheControl` of the action", name)];
+  return name === undefined
+    ? []
+    : [twice(`${at}.${name}`, "is also set by `cacheControl` of the action", name)];
 }
 
 function tooLong(server: VirtualServerConfig, route: RouteConfig | undefined, path: string): Problem[] {
@@ -115,10 +117,15 @@ function hstsProblems(config: ProxyConfig, server: VirtualServerConfig, at: stri
     );
   if (hsts.preload && (!hsts.includeSubDomains || hsts.maxAge < PRELOAD_MAX_AGE_MIN)) {
     problems.push(
-      problem("config.hsts-preload", `${at}.hsts.preload`, "does not meet the rules of the browsers' preload list", {
-        received: hsts,
-        allowed: `\`includeSubDomains: true\` and a \`maxAge\` of at least ${PRELOAD_MAX_AGE_MIN}`,
-      }),
+      problem(
+        "config.hsts-preload",
+        `${at}.hsts.preload`,
+        "does not meet the rules of the browsers' preload list",
+        {
+          received: hsts,
+          allowed: `\`includeSubDomains: true\` and a \`maxAge\` of at least ${PRELOAD_MAX_AGE_MIN}`,
+        },
+      ),
     );
   }
   return problems;

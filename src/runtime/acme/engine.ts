@@ -84,7 +84,8 @@ export class AcmeEngine {
     const all = [...this.managed.values()];
     const chosen = name === undefined ? all : all.filter(({ wanted }) => wanted.names.includes(name));
     if (chosen.length === 0) {
-      const allowed = all.flatMap(({ wanted }) => wanted.names).join(", ") || "the config has no such certificate";
+      const allowed =
+        all.flatMap(({ wanted }) => wanted.names).join(", ") || "the config has no such certificate";
       const message = "is not a name of a certificate that portico gets from an authority";
       return { ok: false, problems: [problem("acme.unknown-name", name ?? "", message, { allowed })] };
     }

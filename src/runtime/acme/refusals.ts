@@ -202,7 +202,8 @@ const WORDS: Readonly<Record<string, Words>> = {
   timeout: { what: () => undefined, fix: () => `The order stays open. ${RETRIED}` },
   file: {
     what: () => undefined,
-    fix: () => "Let the user that runs portico read and write the file, and check the free space of its disk.",
+    fix: () =>
+      "Let the user that runs portico read and write the file, and check the free space of its disk.",
   },
 };
 

@@ -154,7 +154,11 @@ export function listenProblem(
     case "EACCES":
       return problem("listen.permission-denied", path, `may not listen on ${at}`, more);
     case "EADDRNOTAVAIL":
-      return problem("listen.address-not-available", path, `cannot listen on ${at}: this host does not have the address`);
+      return problem(
+        "listen.address-not-available",
+        path,
+        `cannot listen on ${at}: this host does not have the address`,
+      );
     default:
       return problem("listen.failed", path, `cannot listen on ${at}: ${error}`);
   }

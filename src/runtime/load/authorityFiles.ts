@@ -52,9 +52,7 @@ async function dnsFileProblems(dns: DnsProofsConfig, at: string): Promise<Proble
       const read = await readText(file, label, true);
       if ("problem" in read) problems.push(read.problem);
       else if (field === "keyFile" && tsigKeyIn(read.text) === undefined)
-        problems.push(
-          problem("files.bad-key", label, "contains no usable TSIG key", { fix: TSIG_KEY }),
-        );
+        problems.push(problem("files.bad-key", label, "contains no usable TSIG key", { fix: TSIG_KEY }));
       else if (field === "accountsFile" && acmeDnsAccountsIn(read.text) === undefined)
         problems.push(problem("files.bad-key", label, "contains no account of acme-dns", { fix: ACCOUNT }));
     }

@@ -117,7 +117,8 @@ function brokenChain(chain: readonly X509Certificate[], label: string): Problem[
   const at = chain.findIndex((cert, i) => i > 0 && !chain[i - 1]!.checkIssued(cert));
   if (at === -1) return [];
   const message = `certificate ${at + 1} is not the issuer of certificate ${at}: clients will refuse the chain`;
-  const fix = "Put the server's certificate first, then its issuer's, then the certificate of that issuer's issuer.";
+  const fix =
+    "Put the server's certificate first, then its issuer's, then the certificate of that issuer's issuer.";
   return [problem("files.bad-certificate", label, message, { fix })];
 }
 

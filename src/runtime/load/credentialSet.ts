@@ -55,7 +55,9 @@ export async function handOver(
     try {
       await copy(file, join(set, name), owner);
     } catch (error) {
-      problems.push(problem("files.unreadable", file, `cannot be passed to the service: ${(error as Error).message}`));
+      problems.push(
+        problem("files.unreadable", file, `cannot be passed to the service: ${(error as Error).message}`),
+      );
     }
   }
   if (problems.length > 0) {

@@ -42,7 +42,9 @@ export async function checkNotificationFiles(
           field === "urlFile"
             ? ["an https URL", "https://HOST[:PORT]/PATH, without user or fragment"]
             : ["a token", "visible ASCII, without spaces"];
-        problems.push(problem("files.bad-notification-secret", label, `does not contain ${what}`, { allowed }));
+        problems.push(
+          problem("files.bad-notification-secret", label, `does not contain ${what}`, { allowed }),
+        );
       }
       if (credential === undefined) warnings.push(...(await exposure(file, label)));
     }

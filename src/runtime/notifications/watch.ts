@@ -72,7 +72,8 @@ export class DownTimes {
       const minutes = Math.max(1, Math.round(ms / 60_000));
       const cause = why === undefined ? "" : `: ${why}`;
       const what = `upstream "${upstream}": its server ${url} is down for ${minutes} min${cause}`;
-      const fix = "Start the server, or find out why it does not answer; `portico upstreams` shows all servers.";
+      const fix =
+        "Start the server, or find out why it does not answer; `portico upstreams` shows all servers.";
       return [{ key, what, fix }];
     });
     for (const [key, { last }] of this.seen) if (now - last > FORGET_MS) this.seen.delete(key);
@@ -142,7 +143,8 @@ export class WorkerEnds {
     const last = this.ends.at(-1);
     if (last === undefined || this.ends.length < LOOP_ENDS) return [];
     const what = `workers end again and again: ${this.ends.length} in the last ${LOOP_MS / 60_000} minutes; the last one ${last.how}`;
-    const fix = "Read the error log and `journalctl -u portico`; the requests of a worker that ends are lost.";
+    const fix =
+      "Read the error log and `journalctl -u portico`; the requests of a worker that ends are lost.";
     return [{ key: "worker/restarts", what, fix }];
   }
 }

@@ -47,7 +47,12 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
     let asked = false;
     socket.on("error", (error: NodeJS.ErrnoException) => {
       if (asked) failed("control.no-response", ENDED);
-      else failed("control.not-running", `cannot connect to a running portico: ${error.code}`, FIXES[error.code!]);
+      else
+        failed(
+          "control.not-running",
+          `cannot connect to a running portico: ${error.code}`,
+          FIXES[error.code!],
+        );
     });
     socket.once("connect", () => {
       asked = true;

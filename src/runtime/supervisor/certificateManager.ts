@@ -165,7 +165,10 @@ export class CertificateManager {
     if (this.warned) return;
     this.warned = true;
     const fix = "run `portico serve --state DIR`, or set StateDirectory= in the service's unit";
-    this.logs.write("warn", `no certificate is requested, because there is no directory to store it in: ${fix}`);
+    this.logs.write(
+      "warn",
+      `no certificate is requested, because there is no directory to store it in: ${fix}`,
+    );
   }
 
   private warnOfExpiry(): void {

@@ -28,7 +28,9 @@ export interface GenerationOptions extends WorkerSpec {
 
 /** Why a start or a reload did not come to an end. */
 export const stoppedEarly = (): Problem =>
-  problem("serve.worker-failed", "", "portico was stopped before it was ready", { fix: "Start portico again." });
+  problem("serve.worker-failed", "", "portico was stopped before it was ready", {
+    fix: "Start portico again.",
+  });
 
 /**
  * The workers of one loaded config. A reload starts a new generation on the same sockets and drains the old one.

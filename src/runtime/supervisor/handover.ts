@@ -77,7 +77,11 @@ export type ToPredecessor =
 export function cannotHandOver(): Problem[] {
   if (process.pid !== 1) return [];
   const fix = "Replace the container with a container of the new release.";
-  return [problem("serve.upgrade-failed", "", "cannot upgrade: portico is the first process of its container", { fix })];
+  return [
+    problem("serve.upgrade-failed", "", "cannot upgrade: portico is the first process of its container", {
+      fix,
+    }),
+  ];
 }
 
 /** Something that runs for the master. The master waits for it before it ends. */
