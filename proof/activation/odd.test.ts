@@ -258,7 +258,7 @@ describe("deployed files are below directories that only root can change:", () =
       "one that everyone can add to",
       () => made("sticky", 0, 0o1777),
       "sticky/new/file",
-      /everyone may put files/,
+      /every user may put files/,
     ],
     [
       "a link to another user's",

@@ -1536,7 +1536,7 @@ test("a directory of a static route that others cannot read is told of, and stay
   expect(value.warnings.map(({ code, path, message, fix }) => [code, path, message, fix])).toContainEqual([
     "files.unreadable",
     image,
-    "is served, and others lack read",
+    "is served, but other users have no read permission",
     `chmod o+r '${image}'`,
   ]);
   expect(statSync(host.at(image)).mode & 0o7777).toBe(0o600);

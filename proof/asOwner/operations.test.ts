@@ -548,7 +548,7 @@ describe("a settings file", () => {
     execFileSync("mkfifo", [at("pipe")]);
     for (const name of ["conf", "pipe"])
       expect(await refusal(read(name))).toEqual(
-        problemOf("is not a regular file", "Give the path of a file."),
+        problemOf("is not a regular file", "Use the path of a file."),
       );
     expect(await refusal(read("absent"))).toEqual(problemOf("cannot be read (2: No such file or directory)"));
   });

@@ -1045,8 +1045,8 @@ hairpin: Works from inside the LAN as well as from outside
   ? 198.41.0.4: failed: ECONNREFUSED. Ask from outside: portico doctor --elsewhere.
   ? Neither the public nor the internal address answers.
 upstreams: Each server of an upstream with several gets requests
-  servers get no requests, and the others have all of them; fix: start what listens on http://b:1
-  no server of web gets requests; fix: portico upstreams undrain web http://a:1; start what listens on http://b:1
+  servers get no requests, and the others have all of them; fix: start the program that should listen on http://b:1
+  no server of web gets requests; fix: portico upstreams undrain web http://a:1; start the program that should listen on http://b:1
 pauses: Requests are not refused by command
   requests are refused by command; fix: portico maintenance off
   requests are refused by command; fix: Wait until the command has ended.

@@ -93,7 +93,7 @@ run("the guide for a deployment over ssh", () => {
     const configured = withAddress(program).replace(/^( *outputs: true,\n)/m, `$1${settings!}`);
     writeFileSync(join(folder, "main.ts"), configured);
     const [deploy] = blocks("3. ", "sh");
-    expect(await follow(deploy!, "yes\n")).not.toContain("does not answer as it should");
+    expect(await follow(deploy!, "yes\n")).not.toContain("does not respond as expected");
     expect(await follow(look!)).toMatch(/^HTTP\/2 302[^]*location: \S+\/sync\/accounts\/login\//m);
 
     const command = "/var/lib/portico/deployment/command";

@@ -120,7 +120,7 @@ export const HOST_ERRORS = {
     "/srv/shared/portico.json",
     "is below a directory of user 998: root does not write there",
     {
-      fix: "Deploy the file below directories that only root can change; `namei -om /srv/shared/portico.json` shows them.",
+      fix: "Deploy the file below directories that only root can change; `namei -om /srv/shared/portico.json` shows the owners.",
     },
   ),
   ...seen(
