@@ -300,7 +300,7 @@ describe("parseConfig", () => {
     [
       "virtualServers.0.routes.0.action.type",
       undefined,
-      '"proxy"; or "staticFiles"; or "redirect"; or "respond"; or "status"',
+      '"proxy", "staticFiles", "redirect", "respond" or "status"',
     ],
     ["upstreams.0.url", undefined, "`url` for one server, or `servers` for several"],
     [
@@ -316,7 +316,7 @@ describe("parseConfig", () => {
     [
       "virtualServers.0.routes.0.action",
       undefined,
-      'an object with type "proxy"; or an object with type "staticFiles"; or an object with type "redirect"; or an object with type "respond"; or an object with type "status"',
+      'an object with type "proxy", an object with type "staticFiles", an object with type "redirect", an object with type "respond" or an object with type "status"',
     ],
   ])("%s = %j: allowed is %s", (path, value, allowed) => {
     expect(problemsOf(broken(path, value)).map((one) => one.allowed)).toEqual([allowed]);
