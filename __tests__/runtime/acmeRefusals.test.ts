@@ -16,7 +16,7 @@ const onTls = wanted({ challenge: "tls-alpn-01" });
 const withProfile = wanted({ authority: { ...authority, profile: "short" } });
 const RETRIED = /Portico tries again later\.( |$)/;
 
-test.each<[error: AcmeError, of: WantedCertificate, message: RegExp, fix: RegExp]>([
+test.each<[error: AcmeError, of: OrderedCertificate, message: RegExp, fix: RegExp]>([
   [
     refused("connection"),
     wanted(),
