@@ -275,7 +275,7 @@ test.each([
   // Its owner may not even remove what is in it, unless that is root.
   chmodSync(directory, 0o700);
   expect(ended.status).toBe(status);
-  const refusal = /^scriptPath: others can enter .*\/own, and change .* and chmod 0700\n$/;
+  const refusal = /^scriptPath: other users can enter .*\/own and change .* mode to 0700\n$/;
   expect(stderr).toMatch(status === 0 ? /^$/ : refusal);
 });
 

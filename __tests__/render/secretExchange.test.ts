@@ -95,6 +95,8 @@ testWith(
   const env = environment({ FIRST_PRIVATE_KEY_FILE: locked });
   const { status, stderr } = spawnSync("dash", ["-c", 'eval "$EXCHANGE"'], { env, encoding: "utf8" });
   expect(status).not.toBe(0);
-  expect(stderr).toContain("the private key for 127.0.0.1 is none without a passphrase");
+  expect(stderr).toContain(
+    "the private key for 127.0.0.1 cannot be used: Terraform needs a private key without a passphrase",
+  );
   expect(connected).toEqual([]);
 });

@@ -240,10 +240,10 @@ describe("by a program", () => {
   });
 
   test.each([
-    [0o4755, /changes its user or group/],
-    [0o2755, /changes its user or group/],
-    [0o775, /can be changed by others/],
-    [0o757, /can be changed by others/],
+    [0o4755, /would run as another user or group/],
+    [0o2755, /would run as another user or group/],
+    [0o775, /can be changed by other users/],
+    [0o757, /can be changed by other users/],
     [0o644, /cannot be run/],
   ])("nor is it run with the mode %s", async (mode, message) => {
     const dns = program("exit 0");

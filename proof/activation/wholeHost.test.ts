@@ -471,7 +471,7 @@ describe("doctor's view of the host:", () => {
     {
       "at": "portico.service",
       "fix": "rm /etc/systemd/system/portico.service.d/mine.conf, then /var/lib/portico/deployment/command activate --again",
-      "what": "/etc/systemd/system/portico.service.d/mine.conf adds to it, and is not part of the deployment",
+      "what": "/etc/systemd/system/portico.service.d/mine.conf adds to the unit, but is not part of the deployment",
     },
     {"at":"portico.socket","what":"its files have changed since systemd read them","fix":"/var/lib/portico/deployment/command activate --again"},
     {"at":"web.service","what":"is masked","fix":"systemctl unmask web.service && systemctl enable --now web.service"},
@@ -534,14 +534,14 @@ describe("doctor's view of the host:", () => {
     );
     expect(blobs.at(-1)).toEqual({
       at,
-      what: `is missing: a destroy cannot put back what was at ${CONFIG} before`,
-      fix: `Put it back from a backup of ${STORE}, or write ${CONFIG} by hand after a destroy`,
+      what: `is missing: a destroy cannot restore the previous content of ${CONFIG}`,
+      fix: `Restore the file from a backup of ${STORE}, or write ${CONFIG} by hand after a destroy`,
     });
     rmSync(host.at(state));
     const anew = (command: string) => ({
       at: state,
-      what: "does not exist: what was on the host before the deployment is no longer known",
-      fix: `${command} activate (makes a new one from what is there)`,
+      what: "does not exist: the state of the host before the deployment is no longer known",
+      fix: `${command} activate (creates a new record from the files on the host)`,
     });
     expect(await lost()).toEqual([anew(`${STORE}/command`)]);
     rmSync(host.at(`${STORE}/command`));

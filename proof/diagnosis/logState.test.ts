@@ -88,7 +88,7 @@ test("a file of another user", () => {
   chownSync(error, 1234, 0);
   const uid = process.getuid!();
   expect(found(process.pid)).toEqual([
-    `/error.log belongs to user 1234, and the proxy runs as user ${uid}: ${REOPEN} (the file is set aside)`,
+    `/error.log belongs to user 1234, but the proxy runs as user ${uid}: ${REOPEN} (the file is set aside)`,
   ]);
   expect(found(0)).toEqual([]);
 });

@@ -1027,7 +1027,7 @@ web-application: 302 from the application path
   ? No response came that this row tells of.
 public-urls: Upload and view work after login
   items of the application's settings are not as deployed; fix: portico settings apply, then restart the daemons that read the files.
-  items of the application's settings are not as deployed; fix: Change them in the application's web settings, which take priority over the files; then restart it.
+  items of the application's settings are not as deployed; fix: Change the items in the application's web settings, which take priority over the files; then restart the application.
   ? /etc/x: cannot be read
   ? The application's settings cannot be determined: the deployment says nothing about it.
 directories: Others can read the files of static routes
@@ -1055,7 +1055,7 @@ health: The health listener says that the proxy is ready
   nothing answers where the health listener should be; fix: See what the proxy says: journalctl -u portico.service
   another program answers where the health listener should be; fix: Stop the program that listens there (ss -ltnp 'sport = :9180' shows it), or set another port of healthListener.
 memory: The proxy's memory suffices
-  the kernel killed workers for want of memory, and their connections were cut; others took their place; fix: Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its config); a restart forgets what was counted.
+  the kernel killed workers for want of memory, and their connections were cut; others took their place; fix: Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its config). A restart resets the count.
 node-fixes: Node gets fixes
   fixes of this Node end soon; fix: Deploy a newer Node: NodeRuntime.pinned(), with \`version\` and \`integrity\` for one of your choice, or upgrade the host's own.
   security defects of this Node are not fixed any more; fix: Deploy a newer Node: NodeRuntime.pinned(), with \`version\` and \`integrity\` for one of your choice, or upgrade the host's own.

@@ -208,7 +208,7 @@ const SYSTEM: readonly Breakage[] = [
     name: "a drop-in that is not part of the deployment",
     breaks: dropIn("portico", "LimitNOFILE=1024"),
     rows: ["units"],
-    says: "portico.service.d/broken.conf adds to it",
+    says: "portico.service.d/broken.conf adds to the unit",
     heals: `rm -r ${UNITS}/portico.service.d`,
     thenAgain: true,
   },

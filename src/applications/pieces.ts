@@ -70,7 +70,7 @@ export const unanswered = ({ title }: ApplicationPart): Causes => [
   {
     evidence: { status: [502, 504] },
     says: `the ${title} does not answer on {upstream}`,
-    fix: "Start it, and read its log. If it listens elsewhere, set its address in `upstreams`.",
+    fix: "Start the program, and read its log. If it listens on another address, set that address in `upstreams`.",
   },
 ];
 

@@ -17,21 +17,24 @@ export function policyWordProblems({
   const words = isKnown(ciphers) ? ciphers.split(/[:, ]/).filter((word) => /^\w/.test(word)) : [];
   const unknown = words.filter((word) => !knowsCipher(word));
   return [
-    ...unknown.map((received) => unknownWord(`${at}.ciphers`, "contains no cipher", received, getCiphers())),
+    ...unknown.map((received) => unknownWord(`${at}.ciphers`, UNKNOWN_CIPHER, received, getCiphers())),
     ...curves.flatMap((curve, i) =>
       !isKnown(curve) || knows({ ecdhCurve: curve }) || LATER.test(curve)
         ? []
-        : [unknownWord(`${at}.curves[${i}]`, "is not a key exchange group", curve, GROUPS)],
+        : [unknownWord(`${at}.curves[${i}]`, UNKNOWN_GROUP, curve, GROUPS)],
     ),
   ];
 }
 
-function unknownWord(path: string, kind: string, received: string, known: readonly string[]): Problem {
+const UNKNOWN_CIPHER = "contains a cipher that OpenSSL does not know";
+const UNKNOWN_GROUP = "is not a key exchange group that OpenSSL knows";
+
+function unknownWord(path: string, message: string, received: string, known: readonly string[]): Problem {
   const near = nearest(received, known);
   const name = known === GROUPS ? near : near?.toUpperCase();
   const fix = name === undefined ? {} : { fix: `Did you mean \`${name}\`?` };
   const allowed = known === GROUPS ? GROUPS.join(", ") : "names that `openssl ciphers` lists";
-  return problem("tls.bad-policy", path, `${kind} that OpenSSL knows`, {
+  return problem("tls.bad-policy", path, message, {
     received,
     allowed,
     ...fix,

@@ -55,7 +55,7 @@ export function removeLoginDirectory({ incoming }: Pick<HostScriptsInput, "incom
 /** Ends a script that is where others may change it; for a `script_path` that was chosen. */
 export const REFUSE_OPEN_DIRECTORY = `directory=$(dirname "$0")
 if [ ! -O "$directory" ] || [ -n "$(find "$directory" -maxdepth 0 -perm /0077)" ]; then
-  echo "scriptPath: others can enter $directory, and change the scripts that run there: chown it to $(id -un), and chmod 0700" >&2
+  echo "scriptPath: other users can enter $directory and change the scripts in it: make $(id -un) its owner, and set its mode to 0700" >&2
   exit 1
 fi`;
 

@@ -47,7 +47,7 @@ login() {
   if [ -n "$(value "\${from}_PRIVATE_KEY_FILE")$(value "\${from}_PRIVATE_KEY")" ]; then
     # The public key names one of the agent's.
     key "$from" | ssh-keygen -y -P '' -f /dev/stdin > "$own.pub" 2> /dev/null || {
-      echo "the private key for $(value "$2_HOST") is none without a passphrase, as Terraform needs it" >&2
+      echo "the private key for $(value "$2_HOST") cannot be used: Terraform needs a private key without a passphrase" >&2
       exit 1
     }
     key "$from" | ssh-add -q -

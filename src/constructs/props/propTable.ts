@@ -129,7 +129,7 @@ function propProblems(path: string, props: unknown, table: Readonly<Record<strin
 /** An instance in the place of the object that it belongs into: `Mode.tls(material)`. */
 function misplaced(path: string, value: object, prop: string | undefined, names: readonly string[]): Problem {
   const allowed = `an object with ${names.join(", ")}`;
-  const fix = prop === undefined ? "Pass an object." : `Pass it by its name: \`{ ${prop}: … }\`.`;
+  const fix = prop === undefined ? "Pass an object." : `Pass the value by its name: \`{ ${prop}: … }\`.`;
   const received = prop === undefined ? described(value) : `a value for \`${prop}\``;
   const more = { received, allowed, fix };
   return problem(

@@ -80,11 +80,11 @@ const byRunning = (words: string): string => `${runningPrograms().map(quote).joi
 const again = (store: Store): string => portico(store, "activate --again");
 
 function lostState(store: Store): Finding {
-  const what = "does not exist: what was on the host before the deployment is no longer known";
+  const what = "does not exist: the state of the host before the deployment is no longer known";
   return {
     at: store.at("state.json"),
     what,
-    fix: `${portico(store, "activate")} (makes a new one from what is there)`,
+    fix: `${portico(store, "activate")} (creates a new record from the files on the host)`,
   };
 }
 
@@ -128,8 +128,8 @@ async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> 
   }
   for (const [path, before] of contentsBefore(last)) {
     if (existsSync(store.blob(before.sha256))) continue;
-    const what = `is missing: a destroy cannot put back what was at ${path} before`;
-    const fix = `Put it back from a backup of ${DEPLOYMENT_STORE}, or write ${path} by hand after a destroy`;
+    const what = `is missing: a destroy cannot restore the previous content of ${path}`;
+    const fix = `Restore the file from a backup of ${DEPLOYMENT_STORE}, or write ${path} by hand after a destroy`;
     findings.push({ at: store.blob(before.sha256), what, fix });
   }
   return findings;
@@ -230,7 +230,7 @@ function ownFindings(
       : []),
     ...foreign.map((path) => ({
       at: unit,
-      what: `${path} adds to it, and is not part of the deployment`,
+      what: `${path} adds to the unit, but is not part of the deployment`,
       fix: `rm ${path}, then ${fix}`,
     })),
   ];

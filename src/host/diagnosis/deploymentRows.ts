@@ -78,7 +78,7 @@ export function settingsFaults({ settings }: Evidence, row: string): Fault[] {
   const wrong = settings?.deviations.filter(({ code = SETTINGS }) => code === row) ?? [];
   if (wrong.length === 0) return [];
   const fix = wrong.some(({ where }) => where.includes("database"))
-    ? "Change them in the application's web settings, which take priority over the files; then restart it."
+    ? "Change the items in the application's web settings, which take priority over the files; then restart the application."
     : "portico settings apply, then restart the daemons that read the files.";
   const evidence = wrong.map(
     ({ item, wanted, found, where }) =>

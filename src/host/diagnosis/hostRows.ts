@@ -49,7 +49,7 @@ export const MEMORY_QUESTION: Question<EngineRow> = {
       "the kernel killed workers for want of memory, and their connections were cut; others took their place",
       [`${units?.proxy?.name ?? "portico.service"}: ${memoryKills} killed since it was started`],
       "Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its " +
-        "config); a restart forgets what was counted.",
+        "config). A restart resets the count.",
     ),
 };
 

@@ -63,7 +63,7 @@ function fileFindings(at: string, { pid, user }: LogWriter, unit: string): Findi
   if (user === undefined || !found.isFile()) return [];
   const owner = ownerSeenBy(pid, at, found.uid);
   if (owner === user) return [];
-  const what = `belongs to user ${owner}, and the proxy runs as user ${user}`;
+  const what = `belongs to user ${owner}, but the proxy runs as user ${user}`;
   return [{ at, what, fix: `${reopen(unit)} (the file is set aside)` }];
 }
 

@@ -61,8 +61,8 @@ async function refuseUnsafe(command: string): Promise<void> {
     throw refused(`cannot be run ${systemReason(error)}`);
   });
   if (!found.isFile()) throw refused("is not a file");
-  if ((found.mode & 0o022) !== 0) throw refused("can be changed by others than its owner: chmod go-w");
-  if ((found.mode & 0o6000) !== 0) throw refused("changes its user or group: chmod ug-s");
+  if ((found.mode & 0o022) !== 0) throw refused("can be changed by other users than its owner: chmod go-w");
+  if ((found.mode & 0o6000) !== 0) throw refused("would run as another user or group: chmod ug-s");
   await access(command, constants.X_OK).catch((error: Error) => {
     throw refused(`cannot be run ${systemReason(error)}`);
   });

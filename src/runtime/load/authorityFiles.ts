@@ -62,9 +62,9 @@ async function dnsFileProblems(dns: DnsProofsConfig, at: string): Promise<Proble
 
 const RUNNABLE = "Install the program, and let the user that runs portico execute it.";
 const TSIG_KEY =
-  'Write it as `tsig-keygen -a hmac-sha256 NAME` does: key "NAME" { algorithm hmac-sha256; secret "BASE64"; };';
+  'Write the key as `tsig-keygen -a hmac-sha256 NAME` does: key "NAME" { algorithm hmac-sha256; secret "BASE64"; };';
 const ACCOUNT =
-  "Put the server's response to a registration into the file (`username`, `password`, `fulldomain`, `subdomain`), or several by name.";
+  "Write the server's response to a registration into the file (`username`, `password`, `fulldomain`, `subdomain`), or several responses by name.";
 
 const BASE64URL = "Put the MAC key into the file as the authority gave it, in base64url on one line.";
 
