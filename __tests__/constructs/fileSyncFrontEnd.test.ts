@@ -761,7 +761,10 @@ describe("composition", () => {
     const host = { address: "192.0.2.10", publicName };
     const additionalServerNames = ["www.example.org", "www.example.org"];
     expect(problemsOf(() => frontEnd({ host, additionalServerNames }, "files", stack))).toMatchObject([
-      { path: "stack/files.additionalServerNames[1]", allowed: "names other than the host's, each once" },
+      {
+        path: "stack/files.additionalServerNames[1]",
+        allowed: "names other than those of the host, each once",
+      },
     ]);
   });
 

@@ -166,7 +166,7 @@ describe("static network", () => {
       const [file] = Object.values(synthesize(stack).resource["local_file"]!);
       const all = (file!.lifecycle?.precondition ?? []) as { error_message: string; condition: string }[];
       return all
-        .filter(({ error_message: message }) => message.includes("outside the subnet"))
+        .filter(({ error_message: message }) => message.includes("outside the host's subnet"))
         .map(({ condition, error_message: message }) => `${condition} ${message.split("\n")[0]}`);
     };
     const network = (address: string, length: number): string =>

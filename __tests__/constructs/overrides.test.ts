@@ -105,7 +105,7 @@ describe("addConfigOverride", () => {
       listeners: ["http"],
       routes: [],
     });
-    expect(proxy.problems.map(({ path, message }) => `${path} ${message.split(", by")[0]}`)).toEqual([
+    expect(proxy.problems.map(({ path, message }) => `${path} ${message.split(" (set by")[0]}`)).toEqual([
       "stack/proxy.virtualServers[1].serverNames[0] is also at stack/proxy/VirtualServers/site.serverNames[0]",
       "stack/proxy.virtualServers[0].routes[1].name is already the name of stack/proxy/VirtualServers/site/r",
       "stack/proxy.virtualServers[0].routes[1].path has the same path and match as stack/proxy/VirtualServers/site/r",

@@ -122,7 +122,7 @@ test("of several problems each is said with its name if it is one of ours, the f
   expect(of("b.example", "c.example")).toEqual({
     code: "dns",
     message: `b.example: ${dns}: B.EXAMPLE; a.example, b.example: a CAA record forbids this authority: C.EXAMPLE`,
-    fix: expect.stringMatching(/^Give b\.example /) as string,
+    fix: expect.stringMatching(/^Create an A record for b\.example /) as string,
     at: 0,
   });
   const five = Array<string>(5).fill("a.example");

@@ -167,7 +167,7 @@ test("an upstream without TLS on that port", async () => {
   upstream = await new RawUpstream((peer) => peer.send("HTTP/1.1 400 Bad Request\r\n\r\n")).listen();
   const port = await serve({ url: `https://127.0.0.1:${upstream.port}`, tls: trusting() });
   expect((await exchange(port, GET)).status).toBe(502);
-  expect(await front!.errorLog()).toContain("it does not speak TLS on this port; give another port");
+  expect(await front!.errorLog()).toContain("it does not speak TLS on this port; use another port");
 });
 
 test.each([

@@ -173,7 +173,7 @@ describe("resolve in TLS mode", () => {
       /^https:\/\/files\.example\.org:9443: reaches no listener .*\n +allowed: +http \(http, port 80\), /,
     );
     expect(() => resolve(plain, "https://192.0.2.10/")).toThrow(
-      /^https:\/\/192\.0\.2\.10: comes .*\n +allowed: +http \(http, port 80\)$/m,
+      /^https:\/\/192\.0\.2\.10: reaches .*\n +allowed: +http \(http, port 80\)$/m,
     );
     // Of the same port and scheme, none of the family: any will do.
     expect(resolve(plain, "http://[2001:db8::10]/sync/").listener).toBe("http");

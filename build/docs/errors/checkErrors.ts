@@ -100,7 +100,7 @@ function elsewhere(found: Problem, root: string): Problem {
   const text = JSON.stringify(found)
     .replaceAll(root, "")
     .replaceAll(process.versions.openssl, "3.5.4")
-    .replace(/and it is [^"]+Z/, "and it is 2026-01-05T08:00:00.000Z");
+    .replace(/but the time is [^"]+Z/, "but the time is 2026-01-05T08:00:00.000Z");
   return JSON.parse(text) as Problem;
 }
 
