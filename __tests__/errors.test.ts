@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { anchor } from "../build/docs/anchor.js";
 import { CHECK_ERRORS } from "../build/docs/errors/checkErrors.js";
@@ -7,6 +7,7 @@ import type { ErrorEntry } from "../build/docs/errors/entry.js";
 import { HOST_ERRORS } from "../build/docs/errors/hostErrors.js";
 import { STACK_ERRORS } from "../build/docs/errors/stackErrors.js";
 import { formatProblem, PROBLEM_CODES, problem, type ProblemCode } from "../src/model/index.js";
+import { SAID, SHOWN, wordsOf } from "../testkit/sayings.js";
 
 /** The examples of `docs/errors.md` are the mistakes, and the page is what is said of each. */
 
@@ -30,4 +31,11 @@ test("the page explains exactly the codes that exist, where `see:` leads", () =>
     (code) => /see: +cdktf-portico\/docs\/errors\.md#(\S+)$/.exec(formatProblem(problem(code, "", "")))?.[1],
   );
   expect(leads).toEqual(documented.map((code) => anchor(`\`${code}\``)));
+});
+
+test("no golden of what is said repeats an example", () => {
+  expect(SHOWN.length).toBeGreaterThanOrEqual(Object.keys(ENTRIES).length);
+  const shown = new Set(SHOWN.map(wordsOf));
+  const stored = readdirSync(SAID).flatMap((name) => readFileSync(join(SAID, name), "utf8").split("\n"));
+  expect(stored.filter((line) => shown.has(line))).toEqual([]);
 });

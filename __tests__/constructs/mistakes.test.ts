@@ -1,6 +1,7 @@
 import { formatProblem, ProblemError } from "../../src/index.js";
-import { LEAKS, MISTAKES, site, type Site } from "./mistakes.js";
+import { EXAMPLES_OTHERWISE, LEAKS, type Mistake, MISTAKES, site, type Site } from "./mistakes.js";
 import { expectGolden } from "../render/golden.js";
+import { SHOWN, wordsOf } from "../../testkit/sayings.js";
 import { synthesize } from "../../testkit/stacks.js";
 
 /** What is said about a mistake, when it is made or when the app is synthesized. */
@@ -49,4 +50,33 @@ test("a mistake is reported with construct path, prop, what is wrong and the fix
     });
   });
   expectGolden("mistakes.txt", `${lines.join("\n")}\n`);
+});
+
+/** The prop, what is said of it and the fix; a name, a number or a place in the first line is that of one site. */
+function kindOf(problem: string): string {
+  const [, at = ""] = /^(\S+?)(?: \(\S+\))?: /.exec(problem) ?? [];
+  const [prop] = /\w*$/.exec(
+    at.replace(/^(?:.*\/[^.]*|\w+\[\d+\])(?=\.|$)/, "").replace(/(?:\[\d+\])+$/, ""),
+  )!;
+  const [title, ...advice] = wordsOf(problem).split(/ \| (?:allowed: .*? \| (?=fix))?/);
+  const place =
+    /\b(?:stack\/|(?:listeners|upstreams|virtualServers|routes)\[)\S+|\(\w+\) has|(?<= on )https?\b|\b\d[\d.:]*/g;
+  return [prop, title!.replaceAll(place, "…"), ...advice].join(" | ");
+}
+
+/** Those of which nothing is said that no example says of the same prop. */
+function repetitions(mistakes: readonly Mistake[]): string[] {
+  const shown = new Set(SHOWN.map(kindOf));
+  const problemsOf = ([, make]: Mistake): string[] =>
+    said(make)
+      .split(/\n(?! {4})/)
+      .map((text) => text.replace(/^ +\[\S+\] /, ""));
+  return mistakes
+    .filter((one) => problemsOf(one).every((text) => shown.has(kindOf(text))))
+    .map(([what]) => what);
+}
+
+test("a mistake is stored once: as an example of docs/errors.md, or as a row here", () => {
+  expect(repetitions(MISTAKES)).toEqual([]);
+  expect(repetitions(EXAMPLES_OTHERWISE)).toEqual(EXAMPLES_OTHERWISE.map(([what]) => what));
 });
