@@ -1,25 +1,26 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
 import { Delivery, FileSyncFrontEnd, FrontEndPair, Mode, TlsMaterial } from "../../src/index.js";
-import { expectGolden } from "../render/golden.js";
+import {
+  DOMAIN_NAME_PATTERN,
+  IPV4_PATTERN,
+  IPV6_PATTERN,
+  LOWER_IPV6_PATTERN,
+} from "../../src/model/textRule.js";
+import { difference, expectGolden } from "../render/golden.js";
 import { frontEnd, newStack } from "../../testkit/stacks.js";
 import { lateStack } from "../../testkit/lateStack.js";
 
 /**
  * Stacks as Terraform gets them: what delivers the files, what Terraform fills in, and what it checks. What files say is in
- * the goldens of `render/`. Parts that differ only by name, path and host are one part with several names, and each
- * condition is written once.
+ * the goldens of `render/`. Parts that differ only by name, path and host are one part with several names, each
+ * condition is written once, and a long value is the difference from one before it, of any stack.
  */
 
-const GOLDEN = join(__dirname, "golden", "whole.txt");
 const outdir = mkdtempSync(join(tmpdir(), "portico-whole-"));
-let text = "";
-afterAll(() => {
-  rmSync(outdir, { recursive: true });
-  if (process.env.UPDATE_GOLDEN === "1") writeFileSync(GOLDEN, text);
-});
+afterAll(() => rmSync(outdir, { recursive: true }));
 
 interface Part {
   readonly "//"?: unknown;
@@ -37,7 +38,18 @@ const plain = (line: string): string =>
     .replaceAll(/_[0-9A-F]{8}\b/g, "")
     .replaceAll(/\bc8[0-9a-f]{40}\b/g, "HASH")
     .replaceAll(/192\.0\.2\.1[12]/g, "ADDRESS")
-    .replaceAll(/(First|Second)(?=_|Host)/g, "HOST");
+    .replaceAll(/(First|Second)(?=_|Host)/g, "HOST")
+    .replaceAll(/\b(?:files|pair(?:_HOST(?=Host|_))?)_?(?=[A-Z])/g, "");
+
+/** Patterns that many conditions have in them. */
+const PATTERNS = Object.entries({
+  IPV6: IPV6_PATTERN,
+  LOWER_IPV6: LOWER_IPV6_PATTERN,
+  IPV4: IPV4_PATTERN,
+  DOMAIN_NAME: DOMAIN_NAME_PATTERN,
+}).map(([name, pattern]) => [`{${name}}`, JSON.stringify(pattern).slice(1, -1)] as const);
+const withNames = (condition: string): string =>
+  PATTERNS.reduce((text, [name, pattern]) => text.replaceAll(pattern, name), condition);
 
 /** A line for each value, with its place; what is flat stands on one line. */
 function linesOf(value: unknown, at: string): string[] {
@@ -46,7 +58,24 @@ function linesOf(value: unknown, at: string): string[] {
   return Object.entries(value!).flatMap(([key, one]) => linesOf(one, `${at}.${key}`));
 }
 
-function expectWhole(name: string, stack: TerraformStack): void {
+const long: { readonly place: string; readonly pieces: readonly string[] }[] = [];
+
+/** A long value as the difference from the one before that is most like it, if that is less than half of it. */
+function shortly(title: string, line: string): string[] {
+  const [, key, value] = /^ {2}(\S+): (["[{].*)$/.exec(line) ?? [];
+  if (value === undefined || line.length < 120) return [line];
+  const pieces = value.split(/(?<=\\n|",)/);
+  const [best] = long
+    .map(({ place, pieces: before }) => ({ place, lines: difference(before, pieces) }))
+    .sort((a, b) => sizeOf(a.lines) - sizeOf(b.lines));
+  long.push({ place: `${title} ${key}`, pieces });
+  return best !== undefined && sizeOf(best.lines) < line.length / 2
+    ? [`  ${key}: as ${best.place}`, ...best.lines.map((one) => `    ${one}`)]
+    : [line];
+}
+const sizeOf = (lines: readonly string[]): number => lines.join("").length;
+
+function textOf(stack: TerraformStack): string {
   const { locals, resource } = JSON.parse(Testing.synth(stack, true)) as Record<
     string,
     Record<string, never>
@@ -68,7 +97,7 @@ function expectWhole(name: string, stack: TerraformStack): void {
             .replaceAll(JSON.stringify(path ?? own), "PATH"),
         );
       const checks = (lifecycle?.precondition ?? []).flatMap(({ condition, error_message: message }) => {
-        const known = condition.replaceAll(/\bvar\.\w+/g, "VALUE");
+        const known = withNames(condition.replaceAll(/\bvar\.\w+/g, "VALUE"));
         const lines = [
           `  must be: ${message.split("\n")[0]}`,
           ...(conditions.has(known) ? [] : [`    ${known}`]),
@@ -79,10 +108,11 @@ function expectWhole(name: string, stack: TerraformStack): void {
       const body = [...fields, ...checks].join("\n");
       bodies.set(body, (bodies.get(body) ?? new Set()).add(`${kind} ${own} ${path ?? ""}`.trim()));
     }
-  const parts = [...bodies].flatMap(([body, titles]) => [...titles, body]);
-  const whole = `# ${name}\n${[...filledIn, ...parts].join("\n")}\n`;
-  text += whole;
-  if (process.env.UPDATE_GOLDEN !== "1") expect(readFileSync(GOLDEN, "utf8")).toContain(whole);
+  const parts = [...bodies].flatMap(([body, titles]) => {
+    const [title] = [...titles][0]!.split(" /");
+    return [...titles, ...body.split("\n").flatMap((line) => shortly(title!, line))];
+  });
+  return [...filledIn, ...parts].join("\n");
 }
 
 /** What Terraform fills in; hashes of other files are a matter of `delivery.test.ts`. */
@@ -95,11 +125,8 @@ function linesFilledIn(id: string, content: string): string[] {
 
 const service = { runtimeBundle: __filename };
 
-test("every value is known only at apply", () => {
-  expectWhole("late", lateStack(Testing.app({ outdir }), "/out"));
-});
-
-test("a connection whose every value is known only at apply, by a user that becomes root", () => {
+/** A connection whose every value is known only at apply, by a user that becomes root. */
+function sshStack(): TerraformStack {
   const stack = newStack();
   const text = (name: string) => new TerraformVariable(stack, name, { type: "string" }).stringValue;
   const number = (name: string) => new TerraformVariable(stack, name, { type: "number" }).numberValue;
@@ -130,10 +157,11 @@ test("a connection whose every value is known only at apply, by a user that beco
     installDirectory: "/srv/sync",
     service,
   });
-  expectWhole("ssh", stack);
-});
+  return stack;
+}
 
-test("a pair of hosts with an address that both can have, and certificates by ACME", () => {
+/** A pair of hosts with an address that both can have, and certificates by ACME. */
+function pairStack(): TerraformStack {
   const stack = newStack();
   const delivery = Delivery.ssh({ verifyHostKey: false });
   const host = { netmask: "255.255.255.0", interface: "eth0", delivery };
@@ -148,7 +176,14 @@ test("a pair of hosts with an address that both can have, and certificates by AC
     installDirectory: "/srv/sync",
     service,
   });
-  expectWhole("pair", stack);
+  return stack;
+}
+
+test("whole stacks: over ssh, a pair, and one whose every value is known only at apply", () => {
+  const stacks = { ssh: sshStack(), pair: pairStack(), late: lateStack(Testing.app({ outdir }), "/out") };
+  const texts = Object.entries(stacks).map(([name, stack]) => `# ${name}\n${textOf(stack)}\n`);
+  const patterns = PATTERNS.map(([name, pattern]) => `${name} ${pattern}\n`);
+  expectGolden("whole.txt", [...patterns, ...texts].join(""));
 });
 
 test("the responses that the file-sync application is expected to give, and why it may not", () => {

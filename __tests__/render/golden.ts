@@ -34,7 +34,7 @@ export function folded(lines: readonly string[]): string[] {
 }
 
 /** Lines that one has and the other has not, in order. */
-function difference(from: readonly string[], to: readonly string[]): string[] {
+export function difference(from: readonly string[], to: readonly string[]): string[] {
   const common = from.map(() => to.map(() => 0));
   const at = (i: number, j: number): number => common[i]?.[j] ?? 0;
   for (let i = from.length - 1; i >= 0; i--)
