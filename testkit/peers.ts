@@ -104,6 +104,11 @@ export class RawUpstream {
     return this;
   }
 
+  /** Takes no more connections, and keeps those it has; resolves when the last is gone. */
+  stopListening(): Promise<unknown> {
+    return new Promise((done) => this.server.close(done));
+  }
+
   /** The connection with this index, as soon as it exists. */
   connection(index = 0, ms = LIMIT_MS): Promise<Accepted> {
     return new Promise((resolve, reject) => {

@@ -76,8 +76,9 @@ test("each host gives the other what it has, by the config that it has, until it
   const { key, cert } = await issue({ names, issuer });
   mkdirSync(dirname(place("127.0.0.1")), { recursive: true });
   writeFileSync(place("127.0.0.1"), key + cert + issuer.cert);
-  // As systemd gives them to a service.
-  Object.assign(process.env, { CREDENTIALS_DIRECTORY: folder, STATE_DIRECTORY: at("127.0.0.2") });
+  // As systemd gives them to a service; of several directories, the first counts.
+  const state = `${at("127.0.0.2")}:/nowhere`;
+  Object.assign(process.env, { CREDENTIALS_DIRECTORY: folder, STATE_DIRECTORY: state });
   const second = share("127.0.0.2", "--key", "key");
   await eventually(() => printed["127.0.0.2"].out !== "");
   for (const name of ["CREDENTIALS_DIRECTORY", "STATE_DIRECTORY"]) delete process.env[name];

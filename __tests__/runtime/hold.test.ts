@@ -234,7 +234,7 @@ test("connections from before are used no more", async () => {
   const slow = await connectTo(front.plainPort);
   expect((await exchange(front.plainPort, get("/a"))).status).toBe(200);
   // It listens no longer, and keeps its connections, as a service does that finishes what it has.
-  const closed = new Promise((done) => (old as unknown as { server: net.Server }).server.close(done));
+  const closed = old.stopListening();
   slow.send("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n");
   await eventually(() => front.serving.holdings().upstreamConnectionsInUse === 1);
   const second = exchange(front.plainPort, get("/c"));

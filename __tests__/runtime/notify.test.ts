@@ -65,7 +65,8 @@ function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
 
 async function start({ env, ...options }: StartOptions = {}): Promise<void> {
   portico = await Portico.start(config(), {
-    env: { NOTIFY_SOCKET: at("notify"), RUNTIME_DIRECTORY: folder, ...env },
+    // Of several directories that systemd made, the first counts.
+    env: { NOTIFY_SOCKET: at("notify"), RUNTIME_DIRECTORY: `${folder}:/nowhere`, ...env },
     ...options,
   });
 }
@@ -103,6 +104,21 @@ test("a log that cannot be opened prevents neither a start nor a reload; the rel
   const outcome = await ask("reload");
   expect(outcome).toMatchObject({ ok: true, value: { warnings: [{ code: "files.log-not-writable" }] } });
 });
+
+test.each([
+  [1_000, false],
+  [1_001, true],
+])(
+  "a process may open 1064 files, for %d connections and 64 others: a warning is %j",
+  async (most, warned) => {
+    const limits = { connectionsMax: most };
+    portico = await Portico.start({ ...config(), limits }, { before: "ulimit -n 1064" });
+    const warning =
+      `limits.connectionsMax (${most}) cannot be reached: a process may open 1064 files here; ` +
+      "raise LimitNOFILE= in the service's unit (ulimit -n), or lower connectionsMax";
+    expect(portico.errors.includes(warning)).toBe(warned);
+  },
+);
 
 const withSystemd = testWith("systemd-notify");
 

@@ -3,16 +3,13 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseConfig, type Problem } from "../../src/model/index.js";
-import { acmeDirectory } from "../../src/runtime/supervisor/certificateManager.js";
+import { parseConfig, problem } from "../../src/model/index.js";
 import { listCertificates } from "../../src/runtime/supervisor/certificateList.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
-import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
-import { descriptorWarning } from "../../src/runtime/supervisor/startNotes.js";
+import { ServedCertificates } from "../../src/runtime/supervisor/servedCertificates.js";
 import { Health, type NotReady } from "../../src/runtime/supervisor/health.js";
-import { controlSocket } from "../../src/runtime/supervisor/serve.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { issue } from "../../testkit/certificates.js";
 import { freePort } from "../../testkit/ports.js";
@@ -53,30 +50,6 @@ const acmeConfig = (...names: string[]) =>
     ],
     virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
   });
-
-describe("paths that systemd gives", () => {
-  test("the first of several directories counts, and none is none", () => {
-    expect(controlSocket({ RUNTIME_DIRECTORY: "/run/a:/run/b" })).toBe("/run/a/control.sock");
-    expect([controlSocket({}), controlSocket({ RUNTIME_DIRECTORY: "" })]).toEqual([undefined, undefined]);
-    expect([acmeDirectory("/var/a:/var/b"), acmeDirectory("")]).toEqual(["/var/a/acme", undefined]);
-  });
-});
-
-describe("what a process may open", () => {
-  const hard = Number(/^Max open files +\S+ +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))![1]);
-  const limited = (connectionsMax: number) => {
-    const config = configOf();
-    return { ...config, limits: { ...config.limits, connectionsMax } };
-  };
-  const warning = (connectionsMax: number): string =>
-    `limits.connectionsMax (${connectionsMax}) cannot be reached: a process may open ${hard} files here; ` +
-    "raise LimitNOFILE= in the service's unit (ulimit -n), or lower connectionsMax";
-
-  test("is 64 more than connections", () => {
-    expect(descriptorWarning(limited(hard - 64))).toBeUndefined();
-    expect(descriptorWarning(limited(hard - 63))).toBe(warning(hard - 63));
-  });
-});
 
 describe("health", () => {
   test("ends a minute after nobody accepts, and is back when somebody does", async () => {
@@ -133,7 +106,7 @@ describe("what the master says", () => {
     });
   });
   afterEach(() => jest.restoreAllMocks());
-  const p = { code: "c", path: "p", message: "m", received: "r", fix: "f" } as unknown as Problem;
+  const p = problem("listen.failed", "p", "m", { received: "r", fix: "f" });
   const logged = (name: string): string[] =>
     readFileSync(join(folder, name), "utf8")
       .replace(/^.* (\[\w+\]) \d+#\d+: /gm, "$1 ")
@@ -163,11 +136,11 @@ describe("what the master says", () => {
       ...["[info] first", expect.stringMatching(/^\[warn\] .*p.*m.*; f$/), "[error] refused: 2 problems"],
       ...[line, line],
     ]);
-    const problem = `${join(folder, "two.log")}: cannot be opened for appending (21: Illegal operation on a directory)`;
-    expect(logged("old.log")).toEqual(["[crit] second", `[error] ${problem}`]);
+    const failed = `${join(folder, "two.log")}: cannot be opened for appending (21: Illegal operation on a directory)`;
+    expect(logged("old.log")).toEqual(["[crit] second", `[error] ${failed}`]);
     expect(text.split("\n").filter((one) => one.startsWith("portico: "))).toEqual([
       ...["portico: before", "portico: first", expect.stringMatching(/^portico: warning: p.*m/)],
-      ...["portico: refused: 2 problems", "portico: second", `portico: ${problem}`],
+      ...["portico: refused: 2 problems", "portico: second", `portico: ${failed}`],
       ...["portico: third", "portico: fourth"],
     ]);
   });
@@ -185,24 +158,26 @@ test("certificates are looked at once a day", async () => {
     virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
   });
   const tls = { one: { certificates: [{ id: "/a", source: "files", key, cert }] } } as const;
-  const warned: string[] = [];
+  const stderr = jest.spyOn(process.stderr, "write").mockReturnValue(true);
   const unused = () => Promise.reject(new Error("not for this test"));
   jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "Date"] });
   try {
-    const logs = { warn: ({ code }: Problem) => void warned.push(code) } as unknown as MasterLog;
-    const certificates = new CertificateManager(undefined, logs, {
+    const certificates = new ServedCertificates(undefined, new MasterLog(true), {
       ...{ loaded: () => ({ config, tls, warnings: [] }), install: unused, answerChallenges: unused },
     });
     expect(certificates.list()).toMatchObject({ message: "1 certificate", certificates: [{ from: "/a" }] });
     jest.advanceTimersByTime(86_399_999);
-    expect(warned).toEqual([]);
+    expect(stderr).not.toHaveBeenCalled();
     jest.advanceTimersByTime(1);
-    expect(warned).toEqual(["files.certificate-expires-soon"]);
+    expect(stderr.mock.calls.map(String)).toEqual([
+      expect.stringMatching(/^portico: warning: .*expires on .*in \d+ days?/),
+    ]);
     await certificates.stop();
     jest.advanceTimersByTime(864_000_000);
-    expect(warned).toHaveLength(1);
+    expect(stderr).toHaveBeenCalledTimes(1);
   } finally {
     jest.useRealTimers();
+    stderr.mockRestore();
   }
 });
 
@@ -276,7 +251,7 @@ describe("certificates in use", () => {
 
 describe("the control socket", () => {
   const path = (): string => join(folder, "control.sock");
-  const problem = { code: "later.code", path: "", message: "m", fix: "f" };
+  const later = { code: "later.code", path: "", message: "m", fix: "f" };
 
   test.each<[object | string, unknown]>([
     [{ command: "reload", more: 1 }, { command: "reload" }],
@@ -367,7 +342,7 @@ describe("the control socket", () => {
 
   test("a master that was replaced is asked again, as its successor may be there now, until the time is over", async () => {
     let replaced = 2;
-    const gone = { ok: false, problems: [{ ...problem, code: "control.replaced" }] } as const;
+    const gone = { ok: false, problems: [{ ...later, code: "control.replaced" }] } as const;
     const done = { ok: true, value: { message: "done", warnings: [] } } as const;
     const control = await ControlServer.open(path(), () => Promise.resolve(replaced-- > 0 ? gone : done));
     const timers = (): number =>

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import * as http2 from "node:http2";
 import * as tls from "node:tls";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
@@ -83,8 +83,10 @@ test("HSTS is not sent for a name with a temporary certificate; all other fields
   writeFileSync(join(folder, "key.pem"), key, { mode: 0o600 });
   writeFileSync(join(folder, "cert.pem"), cert);
   const [temporary, mixed, files, down] = (await freePorts(4)) as [number, number, number, number];
-  const env = { STATE_DIRECTORY: join(folder, "state") };
+  // An empty name is no directory.
+  const env = { STATE_DIRECTORY: join(folder, "state"), RUNTIME_DIRECTORY: "" };
   portico = await Portico.start(config({ temporary, mixed, files }, down), { env });
+  expect(existsSync("control.sock")).toBe(false);
   for (const ask of [overHttp1, overHttp2]) {
     const nosniff = { "x-content-type-options": "nosniff" };
     for (const port of [temporary, mixed]) {

@@ -1,14 +1,9 @@
-import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
 import dns from "node:dns";
 import type { LookupAddress } from "node:dns";
-import type { ServerConfig } from "../../src/model/index.js";
 import { connect } from "node:net";
 import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
-import { Faults } from "../../src/runtime/dispatch/workerContext.js";
-import { coarseNow } from "../../src/runtime/sockets/deadlines.js";
-import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
+import { pass } from "../../testkit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
-import { fakeRoute } from "../../testkit/fakeExchange.js";
 import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
 
@@ -38,7 +33,10 @@ beforeEach(async () => {
       },
     ],
   });
-  jest.spyOn(dns, "lookup").mockImplementation(((name: string, _options: unknown, answered: Answered) => {
+  const lookup = dns.lookup as (name: string, options: unknown, answered: Answered) => void;
+  jest.spyOn(dns, "lookup").mockImplementation(((name: string, options: unknown, answered: Answered) => {
+    // Servers look up their own addresses.
+    if (name === "127.0.0.1") return lookup(name, options, answered);
     expect(name).toBe("files.example.org");
     asked.push(answered);
   }) as unknown as typeof dns.lookup);
@@ -95,23 +93,47 @@ test("are reached at the next address where one refuses, or does not answer for 
   }
 });
 
-const COUNTS = new WorkerCounts(() => true);
-
-test("are looked up anew: a connection by name is used for ten seconds, and one by address for longer", () => {
-  const { port } = upstream;
-  for (const [host, again] of [
-    ["localhost", false],
-    ["127.0.0.1", true],
-  ] as const) {
-    const config = { name: "web", url: `http://${host}:${port}`, idleConnectionsMax: 3 } as ServerConfig;
-    const faults = new Faults(fakeRoute({}, []).errorLog);
-    const pool = new UpstreamPool(config, faults, () => undefined, COUNTS.upstream("web", config.url));
-    const opened = (ago: number) => ({ openedAt: coarseNow() - ago, destroy: () => undefined }) as never;
-    expect([pool.idle(opened(9_999)), pool.idle(opened(10_000))]).toEqual([true, again]);
-    // Three are kept, and none of a config that is served no more.
-    const more = [1, 2, 3].map(() => pool.idle(opened(0)));
-    expect(more).toEqual([true, !again, false]);
-    pool.close();
-    expect(pool.idle(opened(0))).toBe(false);
-  }
-});
+test.each([
+  ["by name", "files.example.org", false],
+  ["by address", "127.0.0.1", true],
+])(
+  "are looked up anew: a connection %s that is ten seconds old is used again: %j",
+  async (_, host, usedAgain) => {
+    const answers: (() => void)[] = [];
+    const slow = await new RawUpstream((peer) =>
+      peer.socket.on("data", () => void answers.push(() => peer.send(OK))),
+    ).listen();
+    const web = { name: "web", url: `http://${host}:${slow.port}`, idleConnectionsMax: 3 };
+    const routes = [{ name: "web", path: "/web", action: { type: "proxy", upstream: "web" } }] as const;
+    const own = await startEveryProtocol({ routes, upstreams: [{ ...web, idleTimeoutMs: 60_000 }] });
+    const open = (): number => own.serving.holdings().upstreamConnections;
+    /** So many requests at once, answered after so long. */
+    const answered = async (count: number, ms: number): Promise<void> => {
+      const all = Array.from({ length: count }, () => exchange(own.plainPort, GET));
+      await eventually(() => {
+        asked.splice(0).forEach((found) => found(null, [{ address: "127.0.0.1", family: 4 }]));
+        return answers.length === count;
+      });
+      if (ms > 0) await pass(ms);
+      answers.splice(0).forEach((answer) => answer());
+      await Promise.all(all);
+    };
+    try {
+      await answered(1, 9_500);
+      await answered(1, 700);
+      expect(slow.connections).toHaveLength(1);
+      await answered(1, 0);
+      expect(slow.connections).toHaveLength(usedAgain ? 1 : 2);
+      // Three are kept, and none of a config that is served no more.
+      await answered(4, 0);
+      await eventually(() => open() === 3);
+      const last = answered(1, 0);
+      own.serving.close();
+      await last;
+      await eventually(() => open() === 0);
+    } finally {
+      await own.close();
+      await slow.close();
+    }
+  },
+);
