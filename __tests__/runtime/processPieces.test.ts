@@ -8,7 +8,7 @@ import { listCertificates } from "../../src/runtime/supervisor/certificateList.j
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
 import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
-import { ServedCertificates } from "../../src/runtime/supervisor/servedCertificates.js";
+import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
 import { Health, type NotReady } from "../../src/runtime/supervisor/health.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { issue } from "../../testkit/certificates.js";
@@ -162,7 +162,7 @@ test("certificates are looked at once a day", async () => {
   const unused = () => Promise.reject(new Error("not for this test"));
   jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "Date"] });
   try {
-    const certificates = new ServedCertificates(undefined, new MasterLog(true), {
+    const certificates = new CertificateManager(undefined, new MasterLog(true), {
       ...{ loaded: () => ({ config, tls, warnings: [] }), install: unused, answerChallenges: unused },
     });
     expect(certificates.list()).toMatchObject({ message: "1 certificate", certificates: [{ from: "/a" }] });
