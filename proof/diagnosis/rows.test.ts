@@ -231,7 +231,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       { upstreams: "failed" },
       [
         "upstreams",
-        /^no server of web gets requests\n[^]*\nportico upstreams undrain web http:\/\/a:1; start what/,
+        /^no server of web gets requests\n[^]*\nportico upstreams undrain web http:\/\/a:1; start the program/,
       ],
     ],
     [

@@ -221,7 +221,7 @@ test("a reload moves it, and one that is refused leaves it where it was", async 
   portico.rewrite(config());
   portico.signal("SIGHUP");
   await portico.says(
-    /healthListener: cannot listen on 127.0.0.1:\d+: .*\(pid \d+\) does \[listen.address-in-use\]/,
+    /healthListener: cannot listen on 127.0.0.1:\d+: .*\(pid \d+\) already listens there \[listen.address-in-use\]/,
   );
   expect((await probe("/readyz", other)).status).toBe(200);
   taken.close();
