@@ -1,5 +1,7 @@
 import type * as net from "node:net";
-import * as tls from "node:tls";
+import type * as tls from "node:tls";
+import { connectTls } from "./tlsClient.js";
+import { Changes } from "./waiting.js";
 
 /** What a client begins with (RFC 9113, 3.4). */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
@@ -30,8 +32,23 @@ export interface ReceivedFrame {
   readonly payload: Buffer;
 }
 
-/** One for all: making it costs more than the rest of a connection. */
-const secureContext = tls.createSecureContext();
+/** Takes frames out of what a connection brings. */
+export class FrameSplitter {
+  private rest: Buffer = Buffer.alloc(0);
+
+  /** The frames that are whole with these bytes. */
+  *frames(bytes: Buffer): Generator<ReceivedFrame> {
+    this.rest = this.rest.length === 0 ? bytes : Buffer.concat([this.rest, bytes]);
+    while (this.rest.length >= 9) {
+      const length = this.rest.readUIntBE(0, 3);
+      if (this.rest.length < 9 + length) return;
+      const [type, flags, stream] = [this.rest[3]!, this.rest[4]!, this.rest.readUInt32BE(5)];
+      const payload = this.rest.subarray(9, 9 + length);
+      this.rest = this.rest.subarray(9 + length);
+      yield { type, flags, stream, payload };
+    }
+  }
+}
 
 /** An HTTP/2 client that sends whatever frames it is told to, malformed ones above all. */
 export class RawClient {
@@ -39,8 +56,8 @@ export class RawClient {
   closed = false;
   /** Called for every frame that is received. */
   onFrame: (frame: ReceivedFrame) => void = () => undefined;
-  private rest: Buffer = Buffer.alloc(0);
-  private readonly waiting = new Set<() => void>();
+  private readonly splitter = new FrameSplitter();
+  private readonly changes = new Changes();
 
   private constructor(
     readonly socket: tls.TLSSocket,
@@ -51,15 +68,16 @@ export class RawClient {
     socket.on("error", () => undefined);
     socket.on("close", () => {
       this.closed = true;
-      this.wake();
+      this.changes.tell();
     });
   }
 
   /** Connects, over a socket if one is given, and, unless told otherwise, sends the preface and empty settings. */
   static async connect(port: number, preface = true, over?: net.Socket): Promise<RawClient> {
-    const at = over === undefined ? { port, host: "127.0.0.1" } : { socket: over };
-    const options = { secureContext, ALPNProtocols: ["h2"], rejectUnauthorized: false };
-    return RawClient.over(tls.connect({ ...at, ...options }), preface);
+    return RawClient.over(
+      connectTls({ port, protocol: "h2", ...(over === undefined ? {} : { over }) }),
+      preface,
+    );
   }
 
   /** The same on a TLS socket that connects already. */
@@ -88,14 +106,10 @@ export class RawClient {
 
   /** The first frame that matches, now or later; undefined if the connection closed without one. */
   async next(match: (frame: ReceivedFrame) => boolean, ms = 30_000): Promise<ReceivedFrame | undefined> {
-    const deadline = Date.now() + ms;
-    for (;;) {
-      const found = this.frames.find(match);
-      if (found !== undefined || this.closed) return found;
-      const left = deadline - Date.now();
-      if (left <= 0) throw new Error(`no such frame; had ${this.frames.map(describeFrame).join(", ")}`);
-      await this.activity(left);
-    }
+    const found = (): ReceivedFrame | undefined => this.frames.find(match);
+    const seen = (): string => `: no such frame; had ${this.frames.map(describeFrame).join(", ")}`;
+    await this.changes.until(() => this.closed || found() !== undefined, ms, seen);
+    return found();
   }
 
   /** How a stream came out: its status, or the code of its reset, or of the connection's end. */
@@ -108,54 +122,27 @@ export class RawClient {
     return end === undefined ? "closed" : describeFrame(end);
   }
 
-  async whenClosed(ms = 30_000): Promise<void> {
-    const deadline = Date.now() + ms;
-    while (!this.closed) {
-      const left = deadline - Date.now();
-      if (left <= 0) throw new Error("the connection stays open");
-      await this.activity(left);
-    }
+  whenClosed(ms = 30_000): Promise<void> {
+    return this.changes.until(
+      () => this.closed,
+      ms,
+      () => ": the connection stays open",
+    );
   }
 
   destroy(): void {
     this.socket.destroy();
   }
 
-  private activity(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.waiting.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      this.waiting.add(done);
-    });
-  }
-
-  private wake(): void {
-    for (const done of [...this.waiting]) done();
-  }
-
   private receive(chunk: Buffer): void {
-    this.rest = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
-    while (this.rest.length >= 9) {
-      const length = this.rest.readUIntBE(0, 3);
-      if (this.rest.length < 9 + length) break;
-      const received = {
-        type: this.rest[3]!,
-        flags: this.rest[4]!,
-        stream: this.rest.readUInt32BE(5) & 0x7fffffff,
-        payload: this.rest.subarray(9, 9 + length),
-      };
-      this.rest = this.rest.subarray(9 + length);
+    for (const received of this.splitter.frames(chunk)) {
       this.frames.push(received);
       const responses = this.speaks && !this.socket.destroyed;
       if (responses && received.type === Frame.SETTINGS && (received.flags & ACK) === 0)
         this.send(Frame.SETTINGS, ACK, 0);
       this.onFrame(received);
     }
-    this.wake();
+    this.changes.tell();
   }
 }
 

@@ -4,20 +4,19 @@ import {
   connect,
   type OutgoingHttpHeaders,
 } from "node:http2";
-import * as tls from "node:tls";
-
-/** One for all: making it costs more than the rest of a connection. */
-const secureContext = tls.createSecureContext();
+import { connectTls, type TlsClient } from "./tlsClient.js";
 
 /** A client session that ignores errors, which the tests see on the streams. */
 export function connectHttp2(
   port: number,
   settings?: { initialWindowSize?: number; headerTableSize?: number },
+  over: Partial<TlsClient> & { maxHeaderListPairs?: number } = {},
 ): ClientHttp2Session {
+  const { maxHeaderListPairs, ...connection } = over;
   const session = connect(`https://127.0.0.1:${port}`, {
-    secureContext,
-    rejectUnauthorized: false,
+    createConnection: () => connectTls({ port, protocol: "h2", ...connection }),
     settings,
+    ...(maxHeaderListPairs === undefined ? {} : { maxHeaderListPairs }),
   });
   session.on("error", () => undefined);
   return session;

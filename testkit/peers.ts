@@ -1,93 +1,35 @@
 import { once } from "node:events";
 import * as net from "node:net";
 import * as tls from "node:tls";
+import { type Message, parseHead, wholeMessages } from "./messages.js";
+import { connectTls } from "./tlsClient.js";
+import { Changes } from "./waiting.js";
 
 /** Raw-socket peers: what goes over the wire is exactly what a test writes, and is seen byte for byte. */
 
 /** A busy machine may need tens of seconds for what takes milliseconds otherwise. */
 const LIMIT_MS = 60_000;
 
-/** A connection a scripted upstream accepted. */
-export class Accepted {
-  /** Everything received so far, one char a byte. */
-  received = "";
-  ended = false;
-  closed = false;
-  private readonly waiting = new Set<() => void>();
-
-  constructor(readonly socket: net.Socket) {
-    // Pieces arrive as they were sent, and no small one waits for an acknowledgement.
-    socket.setNoDelay(true);
-    const wake = (): void => this.waiting.forEach((check) => check());
-    socket.on("data", (chunk: Buffer) => {
-      this.received += chunk.toString("latin1");
-      wake();
-    });
-    socket.on("end", () => {
-      this.ended = true;
-      wake();
-    });
-    socket.on("error", () => {});
-    socket.on("close", () => {
-      this.closed = true;
-      wake();
-    });
-  }
-
-  /** Resolves once the predicate holds; rejects after `ms` with what was received. */
-  until(holds: (peer: this) => boolean, ms = LIMIT_MS): Promise<this> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.waiting.delete(check);
-        reject(
-          new Error(
-            `nothing such within ${ms} ms; closed: ${this.closed}; received: ${JSON.stringify(this.received.slice(0, 2000))}`,
-          ),
-        );
-      }, ms);
-      const check = (): void => {
-        if (!holds(this)) return;
-        clearTimeout(timer);
-        this.waiting.delete(check);
-        resolve(this);
-      };
-      this.waiting.add(check);
-      check();
-    });
-  }
-
-  /** Waits for text to have arrived. */
-  receives(text: string | RegExp): Promise<this> {
-    return this.until((peer) =>
-      typeof text === "string" ? peer.received.includes(text) : text.test(peer.received),
-    );
-  }
-
-  send(bytes: string | Buffer): this {
-    this.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
-    return this;
-  }
-}
-
-/** A scripted upstream: `onConnection` runs for each connection; all of them are kept for inspection. */
-export class RawUpstream {
-  readonly connections: Accepted[] = [];
+/** A server on a loopback port, or a Unix socket, that knows its connections. */
+export class LoopbackServer {
   port = 0;
+  readonly sockets = new Set<net.Socket>();
   private readonly server: net.Server;
-  private readonly waiting = new Set<() => void>();
 
   /** @param secure over TLS: connections are those that completed a handshake */
-  constructor(onConnection: (peer: Accepted, index: number) => void = () => {}, secure?: tls.TlsOptions) {
-    const accept = (socket: net.Socket): void => {
-      const peer = new Accepted(socket);
-      this.connections.push(peer);
-      onConnection(peer, this.connections.length - 1);
-      this.waiting.forEach((check) => check());
+  constructor(accept: (socket: net.Socket) => void, secure?: tls.TlsOptions) {
+    const taken = (socket: net.Socket): void => {
+      this.sockets.add(socket);
+      // What a peer resets is seen as an end.
+      socket.on("error", () => undefined).on("close", () => this.sockets.delete(socket));
+      accept(socket);
     };
+    // Pieces arrive as they were sent, and no small one waits for an acknowledgement.
+    const options = { allowHalfOpen: true, noDelay: true };
     this.server =
       secure === undefined
-        ? net.createServer({ allowHalfOpen: true }, accept)
-        : tls.createServer(secure, accept);
+        ? net.createServer(options, taken)
+        : tls.createServer({ ...secure, noDelay: true }, taken);
   }
 
   async listen(port = 0): Promise<this> {
@@ -104,37 +46,103 @@ export class RawUpstream {
     return this;
   }
 
-  /** Takes no more connections, and keeps those it has; resolves when the last is gone. */
-  stopListening(): Promise<unknown> {
-    return new Promise((done) => this.server.close(done));
+  /** Cuts all connections; others may come. */
+  cut(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    this.server.close();
+    await once(this.server, "close");
+  }
+}
+
+/** A connection whose bytes are kept: of a client, or one that a scripted upstream accepted. */
+export class Accepted {
+  /** Everything received so far, one char a byte. */
+  received = "";
+  ended = false;
+  closed = false;
+  private readonly changes = new Changes();
+
+  constructor(readonly socket: net.Socket) {
+    socket.setNoDelay(true);
+    socket.on("data", (chunk: Buffer) => {
+      this.received += chunk.toString("latin1");
+      this.changes.tell();
+    });
+    socket.on("end", () => {
+      this.ended = true;
+      this.changes.tell();
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      this.closed = true;
+      this.changes.tell();
+    });
+  }
+
+  /** Resolves once the predicate holds; rejects after `ms` with what was received. */
+  async until(holds: (peer: this) => boolean, ms = LIMIT_MS): Promise<this> {
+    const seen = (): string =>
+      `; closed: ${this.closed}; received: ${JSON.stringify(this.received.slice(0, 2000))}`;
+    await this.changes.until(() => holds(this), ms, seen);
+    return this;
+  }
+
+  /** Waits for text to have arrived. */
+  receives(text: string | RegExp): Promise<this> {
+    return this.until((peer) =>
+      typeof text === "string" ? peer.received.includes(text) : text.test(peer.received),
+    );
+  }
+
+  send(bytes: string | Buffer): this {
+    this.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
+    return this;
+  }
+}
+
+/** A scripted upstream: `onConnection` runs for each connection; all of them are kept for inspection. */
+export class RawUpstream extends LoopbackServer {
+  readonly connections: Accepted[] = [];
+  private readonly changes = new Changes();
+
+  /** @param secure over TLS: connections are those that completed a handshake */
+  constructor(onConnection: (peer: Accepted, index: number) => void = () => {}, secure?: tls.TlsOptions) {
+    super((socket) => {
+      const peer = new Accepted(socket);
+      this.connections.push(peer);
+      onConnection(peer, this.connections.length - 1);
+      this.changes.tell();
+    }, secure);
   }
 
   /** The connection with this index, as soon as it exists. */
-  connection(index = 0, ms = LIMIT_MS): Promise<Accepted> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`upstream saw no connection ${index}`)), ms);
-      const check = (): void => {
-        const peer = this.connections[index];
-        if (peer === undefined) return;
-        clearTimeout(timer);
-        this.waiting.delete(check);
-        resolve(peer);
-      };
-      this.waiting.add(check);
-      check();
-    });
+  async connection(index = 0, ms = LIMIT_MS): Promise<Accepted> {
+    const seen = (): string => `: upstream saw no connection ${index}`;
+    await this.changes.until(() => this.connections[index] !== undefined, ms, seen);
+    return this.connections[index]!;
   }
 
   /** Everything that reached the upstream, over all connections. */
   get received(): string {
     return this.connections.map((c) => c.received).join("");
   }
+}
 
-  async close(): Promise<void> {
-    this.connections.forEach((c) => c.socket.destroy());
-    this.server.close();
-    await once(this.server, "close");
-  }
+/** Answers every whole request, given by its first line and body, and keeps the connection. */
+export function answeringWhole(answer: (request: Message) => string): (socket: net.Socket) => void {
+  return (socket) => {
+    let unread: Buffer = Buffer.alloc(0);
+    socket.on("data", (chunk: Buffer) => {
+      const bytes = Buffer.concat([unread, chunk]);
+      const { messages, rest } = wholeMessages(bytes, { type: "request" });
+      unread = bytes.subarray(bytes.length - rest);
+      for (const request of messages) socket.write(Buffer.from(answer(request), "latin1"));
+    });
+  };
 }
 
 /** Answers every request head with the same bytes, keeping the connection. */
@@ -148,19 +156,10 @@ export function answering(response: string): (peer: Accepted) => void {
   };
 }
 
-/** One for all: making it costs more than the rest of a connection. */
-const secureContext = tls.createSecureContext();
-
 /** A raw client connection, over TCP or TLS. */
 export async function connectTo(port: number, secure = false): Promise<Accepted> {
   const socket = secure
-    ? tls.connect({
-        port,
-        host: "127.0.0.1",
-        secureContext,
-        rejectUnauthorized: false,
-        ALPNProtocols: ["http/1.1"],
-      })
+    ? connectTls({ port, protocol: "http/1.1" })
     : net.connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   const peer = new Accepted(socket);
   await once(socket, secure ? "secureConnect" : "connect");
@@ -180,13 +179,10 @@ export interface RawResponse {
 export function parseResponse(text: string): RawResponse {
   const end = text.indexOf("\r\n\r\n");
   const head = text.slice(0, end);
-  const [line = "", ...lines] = head.split("\r\n");
+  const { startLine, fields } = parseHead(head);
   const headers: Record<string, string> = {};
-  for (const field of lines) {
-    const colon = field.indexOf(":");
-    headers[field.slice(0, colon).toLowerCase()] ??= field.slice(colon + 1).trim();
-  }
-  const match = /^HTTP\/1\.1 (\d{3}) ?(.*)$/.exec(line);
+  for (const [name, value] of fields) headers[name.toLowerCase()] ??= value;
+  const match = /^HTTP\/1\.1 (\d{3}) ?(.*)$/.exec(startLine);
   if (match === null || end === -1) throw new Error(`no response: ${JSON.stringify(text.slice(0, 500))}`);
   return { status: Number(match[1]), reason: match[2]!, head, headers, body: text.slice(end + 4) };
 }

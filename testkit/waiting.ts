@@ -48,6 +48,40 @@ export async function nextEvent(emitter: EventEmitter, event: string): Promise<u
   }
 }
 
+/** What several wait for: all of them look again whenever something has changed. */
+export class Changes {
+  private readonly waiting = new Set<() => void>();
+
+  /** Something has changed. */
+  tell(): void {
+    for (const look of [...this.waiting]) look();
+  }
+
+  /**
+   * Resolves once something holds.
+   *
+   * @param ms how long at most. Default: for ever
+   * @param seen what was there instead, for the error
+   */
+  until(holds: () => boolean, ms?: number, seen: () => string = () => ""): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const late = (): void => {
+        this.waiting.delete(look);
+        reject(new Error(`nothing such within ${ms} ms${seen()}`));
+      };
+      const timer = ms === undefined ? undefined : setTimeout(late, ms);
+      const look = (): void => {
+        if (!holds()) return;
+        clearTimeout(timer);
+        this.waiting.delete(look);
+        resolve();
+      };
+      this.waiting.add(look);
+      look();
+    });
+  }
+}
+
 export interface Standing {
   /** How much it may grow between two looks. Default 0. */
   readonly by?: number;

@@ -1,9 +1,10 @@
 import * as net from "node:net";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import * as tls from "node:tls";
 import type { ClientScript, ExchangeScript } from "./case.js";
 import type { Part, Turn } from "./input.js";
-import { Violation } from "./messages.js";
+import { Violation } from "../../testkit/messages.js";
+import { connectTls } from "../../testkit/tlsClient.js";
+import { Changes } from "../../testkit/waiting.js";
 import { TARGETS } from "./targets.js";
 
 /** What a client got for one exchange. */
@@ -45,11 +46,6 @@ const MOMENTS_MAX = 40;
 /** Byte by byte only so far: what follows is a body. */
 const SINGLE_BYTES_MAX = 250;
 
-/** One for all: each is kept until the end, where Node takes long to free a hundred thousand of them. */
-const secureContext = tls.createSecureContext();
-/** TLS sessions are resumed, as browsers do; a handshake costs more than an exchange. */
-const sessions = new Map<string, Buffer>();
-
 /** One connection of a client, which sends its turns and reads what comes. */
 export abstract class Client {
   readonly violations: string[] = [];
@@ -74,7 +70,7 @@ export abstract class Client {
   private controls: Buffer[] | undefined;
   private received = 0;
   private readonly sentMax: number;
-  private readonly waiting = new Set<() => void>();
+  private readonly changes = new Changes();
 
   constructor(
     protected readonly script: ClientScript,
@@ -90,12 +86,13 @@ export abstract class Client {
     const { protocol } = script;
     const port = protocol === "http" ? ports.plainPort : ports.tlsPort;
     this.transport = net.connect({ port, host: "127.0.0.1", noDelay: true });
-    this.socket = protocol === "http" ? this.transport : secured(this.transport, protocol);
+    const secured = { port, protocol: protocol === "h2" ? "h2" : "http/1.1", over: this.transport } as const;
+    this.socket = protocol === "http" ? this.transport : connectTls({ ...secured, resumes: true });
     this.closing = new Promise((resolve) => {
       this.socket.once("close", () => {
         this.closed = true;
         this.guard(() => this.ended());
-        this.changed();
+        this.changes.tell();
         resolve();
       });
     });
@@ -244,7 +241,7 @@ export abstract class Client {
     const { abort } = this.script;
     if (abort !== undefined && "received" in abort.after && this.received >= abort.after.received)
       this.leave(abort.how);
-    this.changed();
+    this.changes.tell();
   }
 
   private guard(step: () => void): void {
@@ -256,29 +253,11 @@ export abstract class Client {
     }
   }
 
-  private async until(holds: () => boolean): Promise<void> {
-    while (!this.closed && !holds()) await new Promise<void>((resolve) => this.waiting.add(resolve));
-  }
-
-  private changed(): void {
-    for (const resolve of this.waiting) resolve();
-    this.waiting.clear();
+  private until(holds: () => boolean): Promise<void> {
+    return this.changes.until(() => this.closed || holds());
   }
 }
 
 /** Whether only the proxy's patience ends the request. */
 export const isTimedOut = ({ to, body }: ExchangeScript): boolean =>
   TARGETS[to].bodyTimeoutMs !== undefined && body?.end === "never";
-
-function secured(socket: net.Socket, protocol: "https" | "h2"): tls.TLSSocket {
-  const session = sessions.get(protocol);
-  const secure = tls.connect({
-    socket,
-    secureContext,
-    ALPNProtocols: [protocol === "h2" ? "h2" : "http/1.1"],
-    rejectUnauthorized: false,
-    ...(session === undefined ? {} : { session }),
-  });
-  secure.on("session", (ticket: Buffer) => sessions.set(protocol, ticket));
-  return secure;
-}

@@ -2,7 +2,7 @@ import { bytesOf, type Case, type ExchangeScript, idOf } from "./case.js";
 import { caseAt } from "./generate.js";
 import { http2Turns } from "./http2Input.js";
 import { http1Turns, LANE_MIN } from "./input.js";
-import { framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
+import { framingOf, type MessageHead, MessageReader, Violation } from "../../testkit/messages.js";
 import { blamed } from "./blamed.js";
 import { TARGETS } from "./targets.js";
 

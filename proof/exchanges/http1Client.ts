@@ -1,7 +1,14 @@
 import { isUpgrade, type ClientScript } from "./case.js";
 import { Client, isTimedOut, noOutcome, type Outcome, type Ports } from "./client.js";
 import type { Turn } from "./input.js";
-import { type BodyKind, framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
+import {
+  type BodyKind,
+  fieldValue,
+  framingOf,
+  type MessageHead,
+  MessageReader,
+  Violation,
+} from "../../testkit/messages.js";
 
 /** A client over HTTP/1.1, which reads its responses strictly. */
 export class Http1Client extends Client {
@@ -60,8 +67,8 @@ export class Http1Client extends Client {
       return "head";
     }
     outcome.status = status;
-    outcome.id = head.fields.get("x-id");
-    outcome.closes = /\bclose\b/i.test(head.fields.get("connection") ?? "");
+    outcome.id = fieldValue(head.fields, "x-id");
+    outcome.closes = /\bclose\b/i.test(fieldValue(head.fields, "connection") ?? "");
     const exchange = this.script.exchanges[this.at];
     if (status === 101) {
       if (exchange === undefined || !isUpgrade(this.script, exchange)) throw new Violation("101 unasked");

@@ -1,17 +1,25 @@
-import { ACK, END_HEADERS, END_STREAM, Frame, frame } from "../../testkit/http2RawClient.js";
+import {
+  ACK,
+  END_HEADERS,
+  END_STREAM,
+  Frame,
+  frame,
+  FrameSplitter,
+  type ReceivedFrame,
+} from "../../testkit/http2RawClient.js";
 import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
 import { isUpgrade, type ClientScript } from "./case.js";
 import { Client, isTimedOut, type Outcome, type Ports } from "./client.js";
 import { streamOf } from "./http2Input.js";
 import type { Turn } from "./input.js";
-import { Violation } from "./messages.js";
+import { Violation } from "../../testkit/messages.js";
 
 const CONNECTION_WINDOW_BYTES = 65_535;
 const LAST_STREAM_MAX = 0x7fff_ffff;
 
 /** A client over HTTP/2, which reads frames strictly; field blocks by the proxy's own decoder, which h2spec tests. */
 export class Http2Client extends Client {
-  private rest: Buffer = Buffer.alloc(0);
+  private readonly splitter = new FrameSplitter();
   private readonly decoder = new HpackDecoder(65_536);
   private readonly windows: number[];
   private connectionWindow = CONNECTION_WINDOW_BYTES;
@@ -42,15 +50,7 @@ export class Http2Client extends Client {
   }
 
   protected override read(bytes: Buffer): void {
-    this.rest = Buffer.concat([this.rest, bytes]);
-    while (this.rest.length >= 9) {
-      const length = this.rest.readUIntBE(0, 3);
-      if (this.rest.length < 9 + length) return;
-      const [type, flags, stream] = [this.rest[3]!, this.rest[4]!, this.rest.readUInt32BE(5)];
-      const payload = this.rest.subarray(9, 9 + length);
-      this.rest = this.rest.subarray(9 + length);
-      this.frame(type, flags, stream, payload);
-    }
+    for (const received of this.splitter.frames(bytes)) this.frame(received);
   }
 
   protected override ended(): void {
@@ -64,7 +64,7 @@ export class Http2Client extends Client {
     return status !== undefined || end !== "none" ? false : undefined;
   }
 
-  private frame(type: number, flags: number, stream: number, payload: Buffer): void {
+  private frame({ type, flags, stream, payload }: ReceivedFrame): void {
     if (type === Frame.SETTINGS && (flags & ACK) === 0) {
       this.settled = true;
       this.control(frame(Frame.SETTINGS, ACK, 0, ""));

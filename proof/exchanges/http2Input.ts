@@ -7,11 +7,18 @@ import {
   idOf,
   isUpgrade,
 } from "./case.js";
-import { END_HEADERS, END_STREAM, Frame, frame, hpack } from "../../testkit/http2RawClient.js";
+import {
+  END_HEADERS,
+  END_STREAM,
+  Frame,
+  frame,
+  hpack,
+  PADDED,
+  PREFACE,
+} from "../../testkit/http2RawClient.js";
 import { bodyPieces, type Part, smuggled, type Turn } from "./input.js";
 import { pathOf, TARGETS } from "./targets.js";
 
-const PADDED = 0x8;
 const CANCEL = 8;
 const INITIAL_WINDOW_SIZE = 4;
 
@@ -22,10 +29,11 @@ export function http2Turns(index: number, c: number, client: ClientScript, lane:
   const settings = Buffer.alloc(6);
   settings.writeUInt16BE(INITIAL_WINDOW_SIZE, 0);
   settings.writeUInt32BE(client.windowBytes, 2);
-  const start: Part[] = [
-    Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-    frame(Frame.SETTINGS, 0, 0, settings),
-  ].map((bytes) => ({ exchange: 0, bytes, wholeWith: undefined }));
+  const start = [PREFACE, frame(Frame.SETTINGS, 0, 0, settings)].map((bytes): Part => ({
+    exchange: 0,
+    bytes,
+    wholeWith: undefined,
+  }));
   const streams = client.exchanges.map((exchange, e) =>
     streamTurns(client, exchange, e, idOf(index, c, e), lane),
   );

@@ -1,6 +1,6 @@
-import { once } from "node:events";
-import { createServer, type Server, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { LoopbackServer } from "../../testkit/peers.js";
 import { Gate } from "./gate.js";
 import { type PlayedResponse, playedResponse } from "./response.js";
 import {
@@ -14,7 +14,14 @@ import {
   isUpgrade,
 } from "./case.js";
 import { readPath, TARGETS } from "./targets.js";
-import { type BodyKind, framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
+import {
+  type BodyKind,
+  fieldValue,
+  framingOf,
+  type MessageHead,
+  MessageReader,
+  Violation,
+} from "../../testkit/messages.js";
 
 /** A request as it arrived. */
 export interface Seen {
@@ -42,19 +49,20 @@ export class Upstream {
   holding = new Gate();
   released = new Gate();
 
-  private constructor(
-    private readonly server: Server,
-    readonly port: number,
-    readonly lane: number,
-  ) {}
+  private readonly server = new LoopbackServer(
+    (socket) => void this.connections.add(new UpstreamConnection(socket, this)),
+  );
+
+  private constructor(readonly lane: number) {}
 
   static async start(lane: number): Promise<Upstream> {
-    const server = createServer({ noDelay: true });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const upstream = new Upstream(server, (server.address() as { port: number }).port, lane);
-    server.on("connection", (socket) => upstream.connections.add(new UpstreamConnection(socket, upstream)));
+    const upstream = new Upstream(lane);
+    await upstream.server.listen();
     return upstream;
+  }
+
+  get port(): number {
+    return this.server.port;
   }
 
   expect({ index, clients }: Case): void {
@@ -104,7 +112,7 @@ export class Upstream {
   abandon(): void {
     for (const [id, { client }] of this.expected) if (client.abort !== undefined) this.left.add(id);
     this.expected = new Map();
-    for (const connection of this.connections) connection.destroy();
+    this.server.cut();
   }
 
   closed(connection: UpstreamConnection): void {
@@ -113,8 +121,7 @@ export class Upstream {
 
   async stop(): Promise<void> {
     this.abandon();
-    this.server.close();
-    await once(this.server, "close");
+    await this.server.close();
   }
 }
 
@@ -141,7 +148,7 @@ class UpstreamConnection {
   ) {
     this.closing = new Promise((resolve) => socket.once("close", resolve));
     socket.on("data", (bytes) => this.guard(() => this.leaving || this.reader.feed(bytes)));
-    socket.on("error", () => undefined);
+    socket.on("end", () => socket.end());
     socket.on("close", () => {
       this.guard(() => this.closed());
       owner.closed(this);
@@ -184,16 +191,12 @@ class UpstreamConnection {
     await this.closing;
   }
 
-  destroy(): void {
-    this.socket.destroy();
-  }
-
   head(head: MessageHead): BodyKind {
     if (this.retired !== undefined) throw new Violation(`a request on a connection ${this.retired}`);
     if (this.answering !== "done") throw new Violation(`a request before the response to ${this.seen!.id}`);
     const [, method, target] = /^([A-Z]+) (\S+) HTTP\/1\.1$/.exec(head.startLine) ?? [];
     const read = readPath(target ?? "");
-    if (read === undefined || head.fields.get("x-id") !== read.id)
+    if (read === undefined || fieldValue(head.fields, "x-id") !== read.id)
       throw new Violation(`a request that nobody sent: ${JSON.stringify(head.startLine)}`);
     const { id } = read;
     const expected = this.owner.lookUp(id);
@@ -216,8 +219,8 @@ class UpstreamConnection {
   private framed(head: MessageHead, { id, client, exchange }: Expected): BodyKind {
     const framing = framingOf(head);
     const upgrade = isUpgrade(client, exchange);
-    if ((head.fields.get("upgrade") !== undefined) !== upgrade)
-      throw new Violation(`${id}: upgrade ${head.fields.get("upgrade") ?? "dropped"}`);
+    const asked = fieldValue(head.fields, "upgrade");
+    if ((asked !== undefined) !== upgrade) throw new Violation(`${id}: upgrade ${asked ?? "dropped"}`);
     if (upgrade) {
       if ((framing ?? 0) !== 0) throw new Violation(`${id}: an upgrade announces a body: ${framing}`);
       this.retired = "that carried an upgrade";

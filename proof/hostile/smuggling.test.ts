@@ -1,4 +1,4 @@
-import { parseMessage } from "../wire/messages.js";
+import { wholeMessages } from "../../testkit/messages.js";
 import { CANARY, type ClientResponse, connectHttp1, isCanary, readResponses } from "../wire/client.js";
 import { CHUNK_CASES } from "./cases/chunks.js";
 import { FRAMING_CASES } from "./cases/framing.js";
@@ -93,15 +93,8 @@ const requestsTo = (seen: readonly RecordedConnection[], path: string): number =
 
 /** First lines of the complete requests in some bytes. */
 function split(bytes: Buffer): { lines: string[]; whole: boolean } {
-  const lines: string[] = [];
-  let at = 0;
-  while (at < bytes.length) {
-    const message = parseMessage(bytes, at, { type: "request" });
-    if (message?.complete !== true) return { lines, whole: false };
-    lines.push(message.startLine);
-    at = message.end;
-  }
-  return { lines, whole: true };
+  const { messages, rest } = wholeMessages(bytes, { type: "request" });
+  return { lines: messages.map(({ startLine }) => startLine), whole: rest === 0 };
 }
 
 const repeated = (texts: readonly string[]): string[] => texts.filter((text, i) => texts.indexOf(text) !== i);

@@ -1,6 +1,6 @@
 import type { Facts } from "./facts.js";
 import type { Step } from "../wire/talk.js";
-import type { Field } from "../wire/messages.js";
+import type { Field } from "../../testkit/messages.js";
 import { HOST, type Mode } from "../wire/site.js";
 import type { ResponseScript } from "../wire/upstream.js";
 

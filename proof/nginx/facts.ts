@@ -1,5 +1,5 @@
 import type { ClientResult } from "../wire/talk.js";
-import { type Field, fieldValue } from "../wire/messages.js";
+import { type Field, fieldValue } from "../../testkit/messages.js";
 import type { Ports } from "../wire/site.js";
 import type { RecordedRequest } from "../wire/upstream.js";
 

@@ -1,5 +1,5 @@
 import { settled } from "../../testkit/waiting.js";
-import { type Field, fieldValue } from "../wire/messages.js";
+import { type Field, fieldValue } from "../../testkit/messages.js";
 import { HOST, type Ports } from "../wire/site.js";
 import type { Performer } from "../wire/stage.js";
 import { type ClientResult, methodOf, type Step, talkHttp1, talkHttp2 } from "../wire/talk.js";

@@ -1,14 +1,13 @@
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import * as http from "node:http";
 import type { ClientHttp2Session } from "node:http2";
 import * as https from "node:https";
-import * as net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
-import { connectHttp2 } from "../../testkit/http2Session.js";
+import { connectHttp2, responseOf } from "../../testkit/http2Session.js";
+import { answeringWhole, LoopbackServer } from "../../testkit/peers.js";
 import type { Asked, Parts } from "./generate.js";
 
 /** What a client got, and by it what happened to its request. */
@@ -21,7 +20,7 @@ export interface Served {
 }
 
 /** Upstreams that say what they got, and directories whose files say where they are. */
-export async function startParts(): Promise<Parts & { stop(): void }> {
+export async function startParts(): Promise<Parts & { stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), "portico-replayed-"));
   const directories = ["one", "two"].map((name) => join(folder, name));
   for (const directory of directories)
@@ -32,53 +31,27 @@ export async function startParts(): Promise<Parts & { stop(): void }> {
         writeFileSync(path, path);
       }
     }
-  const servers = await Promise.all(["u0", "u1", "u2"].map(startUpstream));
+  const servers = await Promise.all(UPSTREAMS.map(startUpstream));
   return {
-    upstreams: servers.map(({ name, server }) => {
-      return { name, url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}` };
-    }),
+    upstreams: servers.map(({ port }, i) => ({ name: UPSTREAMS[i]!, url: `http://127.0.0.1:${port}` })),
     directories,
-    stop: () => {
-      for (const { server, sockets } of servers) {
-        server.close();
-        for (const socket of sockets) socket.destroy();
-      }
+    stop: async () => {
+      await Promise.all(servers.map((server) => server.close()));
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-/** Node's own server refuses bytes beyond ASCII in a target, which upstreams have to decide about. */
-async function startUpstream(
-  name: string,
-): Promise<{ name: string; server: net.Server; sockets: Set<net.Socket> }> {
-  const sockets = new Set<net.Socket>();
-  const server = net.createServer({ noDelay: true }, (socket) => {
-    sockets.add(socket);
-    let text = "";
-    socket.setEncoding("latin1");
-    socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
-    socket.on("data", (piece: string) => {
-      text += piece;
-      for (let taken = takeRequest(text); taken !== undefined; taken = takeRequest(text)) {
-        text = text.slice(taken.length);
-        const got = Buffer.from(`${name} ${taken.line.slice(0, -" HTTP/1.1".length)}`, "latin1");
-        socket.write(`HTTP/1.1 200 OK\r\nX-Got: ${got.toString("base64")}\r\nContent-Length: 0\r\n\r\n`);
-      }
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return { name, server, sockets };
-}
+const UPSTREAMS = ["u0", "u1", "u2"];
 
-/** The first request of a text, if it is whole. */
-function takeRequest(text: string): { readonly line: string; readonly length: number } | undefined {
-  const end = text.indexOf("\r\n\r\n");
-  if (end === -1) return undefined;
-  const length = end + 4 + Number(/\r\ncontent-length: (\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
-  return text.length < length ? undefined : { line: text.slice(0, text.indexOf("\r\n")), length };
-}
+/** Node's own server refuses bytes beyond ASCII in a target, which upstreams have to decide about. */
+const startUpstream = (name: string): Promise<LoopbackServer> =>
+  new LoopbackServer(
+    answeringWhole(({ startLine }) => {
+      const got = Buffer.from(`${name} ${startLine.slice(0, -" HTTP/1.1".length)}`, "latin1");
+      return `HTTP/1.1 200 OK\r\nX-Got: ${got.toString("base64")}\r\nContent-Length: 0\r\n\r\n`;
+    }),
+  ).listen();
 
 /** A proxy with one of the configs, and clients that ask it. */
 export class Front {
@@ -132,21 +105,16 @@ export class Front {
     });
   }
 
-  private overHttp2({ method, host, target, body }: Asked): Promise<Served> {
+  private async overHttp2({ method, host, target, body: sent }: Asked): Promise<Served> {
     if (this.session === undefined || this.session.closed || this.session.destroyed)
       this.session = connectHttp2(this.proxy.securePort);
     const fields = { ":method": method, ":authority": host, ":path": target };
-    const length = body === "" ? {} : { "content-length": body.length };
-    const stream = this.session.request({ ...fields, ...length }, { endStream: body === "" });
-    return new Promise((resolve, reject) => {
-      let [text, head] = ["", {} as http.IncomingHttpHeaders & { ":status"?: number }];
-      stream.setEncoding("latin1");
-      stream.on("response", (found) => (head = found as typeof head));
-      stream.on("data", (piece: string) => (text += piece));
-      stream.on("error", reject);
-      stream.on("close", () => resolve(servedOf(head[":status"] ?? 0, head, text)));
-      if (body !== "") stream.end(body);
-    });
+    const length = sent === "" ? {} : { "content-length": sent.length };
+    const stream = this.session.request({ ...fields, ...length }, { endStream: sent === "" });
+    if (sent !== "") stream.end(sent);
+    const { status, headers, body, code } = await responseOf(stream);
+    if (status === 0 || code !== 0) throw new Error(`no whole response: reset with ${code}`);
+    return servedOf(status, headers as http.IncomingHttpHeaders, body);
   }
 }
 

@@ -46,7 +46,7 @@ export async function replayedAgainstTruth(seed: number, count: number): Promise
       }
     }
   } finally {
-    parts.stop();
+    await parts.stop();
   }
   return tally;
 }

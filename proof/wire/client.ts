@@ -1,15 +1,16 @@
 import { once } from "node:events";
-import { type ClientHttp2Session, connect } from "node:http2";
+import type { ClientHttp2Session } from "node:http2";
 import { RawClient } from "../../testkit/http2RawClient.js";
+import { connectHttp2 } from "../../testkit/http2Session.js";
 import { Accepted, connectTo } from "../../testkit/peers.js";
-import { type Message, parseMessage } from "./messages.js";
+import { connectTls } from "../../testkit/tlsClient.js";
+import { type Message, parseMessage } from "../../testkit/messages.js";
 import { HOST } from "./site.js";
-import { connectTls } from "./tlsClient.js";
 
 /** A client's connection. TLS is but the way to the parsers: all connections but the first to a port resume a session. */
 export async function connectHttp1(port: number, secure: boolean): Promise<Accepted> {
   if (!secure) return connectTo(port);
-  const socket = connectTls(port, HOST, "http/1.1");
+  const socket = connectTls({ port, protocol: "http/1.1", ...RESUMED });
   const peer = new Accepted(socket);
   await once(socket, "secureConnect");
   return peer;
@@ -17,17 +18,13 @@ export async function connectHttp1(port: number, secure: boolean): Promise<Accep
 
 /** The same for HTTP/2, frame by frame. */
 export const connectFrames = (port: number): Promise<RawClient> =>
-  RawClient.over(connectTls(port, HOST, "h2"));
+  RawClient.over(connectTls({ port, protocol: "h2", ...RESUMED }));
+
+const RESUMED = { serverName: HOST, resumes: true } as const;
 
 /** The same for HTTP/2, by Node's own client. */
-export function connectSession(port: number): ClientHttp2Session {
-  const session = connect(`https://127.0.0.1:${port}`, {
-    createConnection: () => connectTls(port, HOST, "h2"),
-    maxHeaderListPairs: 1_000,
-  });
-  // An error of the session reaches its streams as well.
-  return session.on("error", () => undefined);
-}
+export const connectSession = (port: number): ClientHttp2Session =>
+  connectHttp2(port, undefined, { ...RESUMED, maxHeaderListPairs: 1_000 });
 
 /** A final response among what a client received. */
 export interface ReceivedResponse {

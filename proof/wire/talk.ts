@@ -4,7 +4,7 @@ import { responseOf } from "../../testkit/http2Session.js";
 import type { Accepted } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
 import { connectHttp1, connectSession, type ReceivedResponse, receivedResponses } from "./client.js";
-import type { Field } from "./messages.js";
+import type { Field } from "../../testkit/messages.js";
 
 /** What a client does: writes bytes (chars of latin1), waits, or closes. */
 export type Step =

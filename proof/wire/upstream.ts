@@ -1,7 +1,7 @@
-import { once } from "node:events";
-import { createServer, type Server, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Field, type Message, parseMessage } from "./messages.js";
+import { type Field, type Message, parseMessage } from "../../testkit/messages.js";
+import { LoopbackServer } from "../../testkit/peers.js";
 import type { Ports } from "./site.js";
 
 /** The daemons behind the proxy (service 1.2). */
@@ -54,7 +54,7 @@ export class RecordingUpstream {
   /** Bytes received since the last case, to time a client by. */
   bytes = 0;
   private deaf = false;
-  private servers: Server[] = [];
+  private servers: LoopbackServer[] = [];
   private connections: Connection[] = [];
 
   private constructor(readonly ports: Ports) {}
@@ -67,20 +67,18 @@ export class RecordingUpstream {
 
   async open(): Promise<void> {
     for (const name of UPSTREAM_NAMES) {
-      const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      const server = new LoopbackServer((socket) => {
         this.connections.push(new Connection(name, socket, this));
         if (this.deaf) socket.pause();
       });
-      this.servers.push(server);
-      server.listen(this.ports[name], "127.0.0.1");
-      await once(server, "listening");
+      this.servers.push(await server.listen(this.ports[name]));
     }
   }
 
   /** Ends all connections; of new ones it reads nothing from now on, or all. */
   beDeaf(deaf: boolean): void {
     this.deaf = deaf;
-    for (const { socket } of this.connections) socket.destroy();
+    for (const server of this.servers) server.cut();
   }
 
   /** Forgets what was received so far; connections stay. */
@@ -109,9 +107,7 @@ export class RecordingUpstream {
   }
 
   async close(): Promise<void> {
-    for (const { socket } of this.connections) socket.destroy();
-    await Promise.all(this.servers.map((server) => new Promise((done) => server.close(done))));
-    this.servers = [];
+    await Promise.all(this.servers.splice(0).map((server) => server.close()));
   }
 }
 
@@ -139,8 +135,7 @@ class Connection {
       this.closed = true;
       socket.end();
     });
-    // A proxy may reset what it gives up; that is recorded as `givenUp`.
-    socket.on("error", () => undefined);
+    // A proxy may reset what it gives up, too; that is recorded as `givenUp`.
     socket.on("close", () => (this.closed = true));
   }
 

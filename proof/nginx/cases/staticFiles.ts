@@ -1,6 +1,6 @@
 import type { Case } from "../deviations.js";
 import { ask, get, line } from "../case.js";
-import type { Field } from "../../wire/messages.js";
+import type { Field } from "../../../testkit/messages.js";
 import { TYPED_FILES } from "../../wire/site.js";
 
 const FILE = "/syncmedia/img/a.png";

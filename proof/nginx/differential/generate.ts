@@ -16,7 +16,7 @@ import {
   STRANGE_PREFIXES,
   STRANGE_SEGMENTS,
 } from "../cases/words.js";
-import type { Field } from "../../wire/messages.js";
+import type { Field } from "../../../testkit/messages.js";
 import { HOST } from "../../wire/site.js";
 
 /** A request as it was generated; it shrinks towards a plain GET of the web application. */
