@@ -163,6 +163,20 @@ export function isComplete({ protocol }: ClientScript, body: BodyScript): boolea
   return body.off >= 0 && unbroken && body.end !== "never" && body.end !== "reset";
 }
 
+/** Chunks without the last one, in parts. A flaw is in the midst of them. */
+export function chunkParts(
+  pieces: readonly Buffer[],
+  flaw: ResponseFlaw,
+  size: string,
+): readonly (readonly Buffer[])[] {
+  const half = pieces.length >> 1;
+  return pieces.map((bytes, i) => [
+    Buffer.from(flaw === "chunkSize" && i === half ? `${size}\r\n` : `${bytes.length.toString(16)}\r\n`),
+    bytes,
+    Buffer.from(flaw === "chunkEnd" && i === half ? "no line end" : "\r\n"),
+  ]);
+}
+
 /** Chunks of one byte each, without the last one. */
 export function oneByteChunks(body: Buffer): Buffer {
   const chunks = Buffer.alloc(body.length * 6, "1\r\n?\r\n", "latin1");

@@ -1,5 +1,6 @@
 import {
   bytesOf,
+  chunkParts,
   type BodyScript,
   type ClientScript,
   type ExchangeScript,
@@ -7,6 +8,7 @@ import {
   isUpgrade,
   oneByteChunks,
 } from "./case.js";
+import { headText } from "../wire/case.js";
 import { pathOf } from "./targets.js";
 
 /** What a client sends, in turns: each begins when its condition holds. */
@@ -86,7 +88,7 @@ export function http1Turns(index: number, c: number, client: ClientScript, lane:
 
 function http1Head(exchange: ExchangeScript, id: string, lane: number): string {
   const { method, body, expect, upgrade } = exchange;
-  return [
+  return headText(
     `${method} ${pathOf(lane, id, exchange.to)} HTTP/1.1`,
     "Host: h",
     `X-Id: ${id}`,
@@ -95,9 +97,7 @@ function http1Head(exchange: ExchangeScript, id: string, lane: number): string {
     ...(body === undefined
       ? []
       : [body.framing === "length" ? `Content-Length: ${body.bytes}` : "Transfer-Encoding: chunked"]),
-    "",
-    "",
-  ].join("\r\n");
+  );
 }
 
 function http1Body(id: string, body: BodyScript): Piece[] {
@@ -109,12 +109,11 @@ function http1Body(id: string, body: BodyScript): Piece[] {
   }
   const pieces = bodyPieces(id, body, GARBAGE);
   if (body.framing === "length") return pieces;
-  const half = pieces.length >> 1;
-  const chunks = pieces.flatMap(({ bytes }, i) => [
-    Buffer.from(body.flaw === "chunkSize" && i === half ? "0x\r\n" : `${bytes.length.toString(16)}\r\n`),
-    bytes,
-    Buffer.from(body.flaw === "chunkEnd" && i === half ? "no line end" : "\r\n"),
-  ]);
+  const chunks = chunkParts(
+    pieces.map(({ bytes }) => bytes),
+    body.flaw,
+    "0x",
+  ).flat();
   if (body.end === "never" || body.end === "reset") return chunks.map((bytes) => ({ bytes }));
   const end = Buffer.from(body.end === "trailers" ? "X-Trailer: yes\r\n\r\n" : "\r\n");
   const broken = body.flaw !== "none" && pieces.length > 0;

@@ -1,4 +1,12 @@
-import { type ResponseScript, bytesOf, type ExchangeScript, isBodiless, oneByteChunks } from "./case.js";
+import { headText, LAST_CHUNK } from "../wire/case.js";
+import {
+  type ResponseScript,
+  bytesOf,
+  chunkParts,
+  type ExchangeScript,
+  isBodiless,
+  oneByteChunks,
+} from "./case.js";
 
 /** A response as an upstream writes it. */
 export interface PlayedResponse {
@@ -32,7 +40,7 @@ export function playedResponse(id: string, exchange: ExchangeScript): PlayedResp
   const fields = switches
     ? ["Connection: Upgrade", "Upgrade: websocket"]
     : [...framingFields(exchange), ...(response.then === "close" ? ["Connection: close"] : [])];
-  const head = Buffer.from([`HTTP/1.1 ${status} Response`, `X-Id: ${id}`, ...fields, "", ""].join("\r\n"));
+  const head = Buffer.from(headText(`HTTP/1.1 ${status} Response`, `X-Id: ${id}`, ...fields));
   const body = switches || isBodiless(exchange) ? [] : bodyParts(id, response);
   const behind = flaw === "long" ? [Buffer.from(BEHIND)] : [];
   const parts = [...informational, head, ...body, ...behind];
@@ -50,19 +58,12 @@ function bodyParts(id: string, { framing, flaw, bytes, piece }: ResponseScript):
   const body = bytesOf("response", id, bytes);
   const sent = flaw === "short" ? body.subarray(0, bytes >> 1) : body;
   if (framing === "chunked" && piece === 1 && flaw === "none")
-    return [Buffer.concat([oneByteChunks(sent), Buffer.from("0\r\n\r\n")])];
+    return [Buffer.concat([oneByteChunks(sent), Buffer.from(LAST_CHUNK)])];
   const pieces: Buffer[] = [];
   for (let at = 0; at < sent.length; at += piece) pieces.push(sent.subarray(at, at + piece));
   if (framing !== "chunked") return pieces;
-  const half = pieces.length >> 1;
-  const chunks = pieces.map((bytes, i) =>
-    Buffer.concat([
-      Buffer.from(flaw === "chunkSize" && i === half ? "zz\r\n" : `${bytes.length.toString(16)}\r\n`),
-      bytes,
-      Buffer.from(flaw === "chunkEnd" && i === half ? "no line end" : "\r\n"),
-    ]),
-  );
-  return flaw === "short" ? chunks : [...chunks, Buffer.from("0\r\n\r\n")];
+  const chunks = chunkParts(pieces, flaw, "zz").map((parts) => Buffer.concat(parts));
+  return flaw === "short" ? chunks : [...chunks, Buffer.from(LAST_CHUNK)];
 }
 
 function endOf(exchange: ExchangeScript, switches: boolean): PlayedResponse["then"] {

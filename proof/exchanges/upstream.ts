@@ -13,6 +13,7 @@ import {
   isBodiless,
   isUpgrade,
 } from "./case.js";
+import { play } from "../wire/upstream.js";
 import { readPath, TARGETS } from "./targets.js";
 import {
   type BodyKind,
@@ -308,11 +309,10 @@ class UpstreamConnection {
     const halves = held === "half" ? [parts.slice(0, unheld), parts.slice(unheld)] : [parts];
     const pieces = apart ? parts : halves.map((half) => Buffer.concat(half));
     const heldAt = apart ? unheld : halves.length - 1;
-    for (const [i, piece] of pieces.entries()) {
-      if (held !== "no" && i === heldAt) await this.owner.released.opened;
-      else if (i > 0) await sleep(1);
-      this.socket.write(piece);
-    }
+    const { released } = this.owner;
+    const waits = (i: number): Promise<unknown> | undefined =>
+      held !== "no" && i === heldAt ? released.opened : undefined;
+    await play(this.socket, { pieces, pauseMs: 1 }, waits);
   }
 
   private guard(step: () => unknown): void {

@@ -1,4 +1,4 @@
-import { type Channel, MODE_OF } from "./case.js";
+import { type Channel, MODE_OF } from "../wire/case.js";
 import { CASES } from "./cases.js";
 import { compare, formatDifference } from "./compare.js";
 import { type Case, type Rule, type RuleName, RULES } from "./deviations.js";

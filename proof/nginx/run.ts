@@ -1,10 +1,7 @@
-import { settled } from "../../testkit/waiting.js";
-import { type Field, fieldValue } from "../../testkit/messages.js";
-import { HOST, type Ports } from "../wire/site.js";
+import { ALL, type Channel, HTTP1 } from "../wire/case.js";
+import { isSteps, perform } from "../wire/perform.js";
 import type { Performer } from "../wire/stage.js";
-import { type ClientResult, methodOf, type Step, talkHttp1, talkHttp2 } from "../wire/talk.js";
-import { greeting, type RecordingUpstream } from "../wire/upstream.js";
-import { ALL, type Channel, HTTP1, type Request } from "./case.js";
+import { methodOf } from "../wire/talk.js";
 import type { Case } from "./deviations.js";
 import { type Facts, factsOf } from "./facts.js";
 
@@ -21,126 +18,7 @@ export function channelsOf(row: Case): readonly Channel[] {
 
 /** Runs a case against one proxy. */
 export async function observe(row: Case, channel: Channel, subject: Performer): Promise<Observed> {
-  const { ports, upstream } = subject;
-  const tag = JSON.stringify(row.send).includes("{etag}") ? await entityTag(subject, channel) : "";
-  const fill = filler(ports, tag);
-  await prepare(upstream, row.response, fill);
-  const result = await talk(row, channel, subject, fill).catch(async (error: unknown) => {
-    await upstream.released();
-    throw error;
-  });
-  // What was begun for a refused request, or for a client that has left, must not be taken for a part of the next case.
-  if (row.wholeRequestsOnly === true || result.startLine === "") await settled(() => upstream.bytes);
-  const all = await upstream.released();
-  if (row.response === "refused") await upstream.open();
-  const whole = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
-  const requests = whole.map((request) => ({
-    ...request,
-    fields: request.fields.map((field) => unfilled(field, tag)),
-  }));
-  return {
-    facts: factsOf(
-      result,
-      requests,
-      ports,
-      isSteps(row.send) ? methodOf(row.send) : (row.send.method ?? "GET"),
-    ),
-    raw: result.raw,
-  };
-}
-
-type Fill = (text: string) => string;
-
-function talk(row: Case, channel: Channel, subject: Performer, fill: Fill): Promise<ClientResult> {
-  const { send, patienceMs } = row;
-  const { ports, upstream } = subject;
-  if (channel === "h2") {
-    if (isSteps(send)) throw new Error("steps are bytes of HTTP/1.1");
-    return talkHttp2({ ...http2Request(send, ports, fill), patienceMs });
-  }
-  const steps = isSteps(send) ? send : [http1Text(send)];
-  return talkHttp1({
-    port: channel === "https" || channel === "clear" ? ports.https : ports.http,
-    tls: channel === "https",
-    steps: steps.map((step) => (typeof step === "string" ? fill(step) : step)),
-    upstreamBytes: () => upstream.bytes,
-    patienceMs,
-  });
-}
-
-function http1Text(request: Request): string {
-  const { method = "GET", target, fields = [], body, framing = "length", version = "HTTP/1.1" } = request;
-  const host = hostOf(request);
-  const lines = [
-    `${method} ${target} ${version}`,
-    ...(host === undefined ? [] : [`Host: ${host}`]),
-    ...fields.map(([name, value]) => `${name}: ${value}`),
-  ];
-  if (body !== undefined && framing === "length") lines.push(`Content-Length: ${body.join("").length}`);
-  if (body !== undefined && framing === "chunked") lines.push("Transfer-Encoding: chunked");
-  const chunks = (body ?? []).map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`);
-  const payload = framing === "chunked" ? `${chunks.join("")}0\r\n\r\n` : (body ?? []).join("");
-  return `${lines.join("\r\n")}\r\n\r\n${payload}`;
-}
-
-function http2Request(request: Request, ports: Ports, fill: Fill) {
-  const { method = "GET", target, fields = [], body, framing = "length" } = request;
-  const length: Field[] =
-    body !== undefined && framing === "length" ? [["content-length", String(body.join("").length)]] : [];
-  return {
-    port: ports.https,
-    method,
-    target: fill(target),
-    authority: fill(hostOf(request) ?? ""),
-    fields: [...fields.map(([name, value]): Field => [name, fill(value)]), ...length],
-    body: body?.map(fill),
-  };
-}
-
-const hostOf = (request: Request): string | undefined => ("host" in request ? request.host : HOST);
-
-function isSteps(send: Case["send"]): send is readonly Step[] {
-  return Array.isArray(send);
-}
-
-function filler(ports: Ports, etag: string): Fill {
-  return (text) =>
-    text
-      .replace(/\{(http|https|web|files|dav)\}/g, (_, name: keyof Ports) => String(ports[name]))
-      .replaceAll("{etag}", etag);
-}
-
-/** A field that went upstream, each proxy's own entity tag by its name again. */
-const unfilled = ([name, value]: Field, tag: string): Field => [
-  name,
-  tag === "" ? value : value.replaceAll(tag, "{etag}"),
-];
-
-const entityTags = new WeakMap<Performer, string>();
-
-/** The entity tag of `media/img/a.png`, whose text is each proxy's own. */
-async function entityTag(subject: Performer, channel: Channel): Promise<string> {
-  const known = entityTags.get(subject);
-  if (known !== undefined) return known;
-  const { http, https } = subject.ports;
-  const { fields } = await talkHttp1({
-    port: channel === "http" ? http : https,
-    tls: channel !== "http",
-    steps: [`HEAD /syncmedia/img/a.png HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`],
-    upstreamBytes: () => 0,
-    patienceMs: undefined,
-  });
-  const tag = fieldValue(fields, "etag");
-  if (tag === undefined) throw new Error("media/img/a.png has no entity tag");
-  entityTags.set(subject, tag);
-  return tag;
-}
-
-/** Sets what is answered in the next case. */
-async function prepare(upstream: RecordingUpstream, response: Case["response"], fill: Fill): Promise<void> {
-  if (response === "refused") return upstream.close();
-  upstream.early = typeof response === "object" && response.after === "head";
-  const filled =
-    typeof response === "object" ? { ...response, pieces: response.pieces.map(fill) } : fill(response ?? "");
-  upstream.script = response === undefined ? greeting : () => filled;
+  const { result, requests } = await perform(row, channel, subject);
+  const method = isSteps(row.send) ? methodOf(row.send) : (row.send.method ?? "GET");
+  return { facts: factsOf(result, requests, subject.ports, method), raw: result.raw };
 }

@@ -5,15 +5,7 @@ import type { Accepted } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
 import { connectHttp1, connectSession, type ReceivedResponse, receivedResponses } from "./client.js";
 import type { Field } from "../../testkit/messages.js";
-
-/** What a client does: writes bytes (chars of latin1), waits, or closes. */
-export type Step =
-  | string
-  /** Goes on once the client was told to continue, has a response's head, or upstreams have so many bytes. */
-  | { readonly until: "continue" | "response" | { readonly upstreamBytes: number } }
-  | { readonly pauseMs: number }
-  /** Closes the sending direction, or the whole connection at once. */
-  | { readonly close: "half" | "all" };
+import type { Step } from "./case.js";
 
 export interface Http1Options {
   readonly port: number;

@@ -2,23 +2,12 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Field, type Message, parseMessage } from "../../testkit/messages.js";
 import { LoopbackServer } from "../../testkit/peers.js";
+import type { Response, ResponseScript } from "./case.js";
 import type { Ports } from "./site.js";
 
 /** The daemons behind the proxy (service 1.2). */
 export const UPSTREAM_NAMES = ["web", "files", "dav"] as const;
 export type UpstreamName = (typeof UPSTREAM_NAMES)[number];
-
-/** What an upstream says, raw. A text is written at once, and the connection stays open. */
-export type Response = string | ResponseScript;
-
-export interface ResponseScript {
-  /** Pieces are written one after the other, a moment apart; none: no response is ever given. */
-  readonly pieces: readonly string[];
-  /** How long it waits before each but the first, in milliseconds. Default 5. */
-  readonly pauseMs?: number;
-  /** What becomes of the connection then; it stays open by default. */
-  readonly then?: "close" | "reset";
-}
 
 /** Answers a request, by its first line; undefined if it does so on the socket, in a way of its own. */
 export type Script = (line: string, socket: Socket, name: UpstreamName) => Response | undefined;
@@ -213,12 +202,16 @@ const recorded = (
   givenUp,
 });
 
-/** Writes a response. */
-export async function play(socket: Socket, script: ResponseScript): Promise<void> {
-  const { pieces, pauseMs = PIECE_PAUSE_MS, then } = script;
+/** Writes a response. @param held resolves when a piece may be written that waits for more than the pause */
+export async function play(
+  socket: Socket,
+  { pieces, pauseMs = PIECE_PAUSE_MS, then }: ResponseScript<string | Buffer>,
+  held: (piece: number) => Promise<unknown> | undefined = () => undefined,
+): Promise<void> {
   for (const [i, piece] of pieces.entries()) {
-    if (i > 0) await sleep(pauseMs);
-    if (!socket.destroyed) socket.write(Buffer.from(piece, "latin1"));
+    const waits = held(i) ?? (i > 0 ? sleep(pauseMs) : undefined);
+    if (waits !== undefined) await waits;
+    if (!socket.destroyed) socket.write(typeof piece === "string" ? Buffer.from(piece, "latin1") : piece);
   }
   if (then === "close") socket.end();
   // What was written before has to be read before.

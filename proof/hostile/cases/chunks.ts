@@ -1,7 +1,7 @@
+import { LAST_CHUNK as END } from "../../wire/case.js";
 import { hexLength, post, type RequestCase, rows, SMUGGLED } from "./requestCase.js";
 
 const chunked = (body: string): string => post(["Transfer-Encoding: chunked"], body);
-const END = "0\r\n\r\n";
 
 /** The chunked coding, byte for byte (RFC 9112, 7.1). */
 export const CHUNK_CASES: readonly RequestCase[] = [

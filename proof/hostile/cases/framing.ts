@@ -1,7 +1,7 @@
-import { get, hexLength, HOST_LINE, message, post, type RequestCase, rows, SMUGGLED } from "./requestCase.js";
+import { headText as message, LAST_CHUNK as END } from "../../wire/case.js";
+import { get, hexLength, HOST_LINE, post, type RequestCase, rows, SMUGGLED } from "./requestCase.js";
 
 const CHUNKED = "Transfer-Encoding: chunked";
-const END = "0\r\n\r\n";
 
 /** Content-Length and Transfer-Encoding together: each parser takes its own (RFC 9112, 6.3 and 11.2). */
 const BOTH: readonly RequestCase[] = [

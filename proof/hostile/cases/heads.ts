@@ -1,4 +1,5 @@
-import { get, HOST_LINE, message, type RequestCase, rows, SMUGGLED } from "./requestCase.js";
+import { headText as message } from "../../wire/case.js";
+import { get, HOST_LINE, type RequestCase, rows, SMUGGLED } from "./requestCase.js";
 
 const line = (first: string): string => message(first, HOST_LINE);
 const hosted = (...lines: readonly string[]): string => message("GET /sync/case HTTP/1.1", ...lines);

@@ -1,3 +1,5 @@
+import { headText as message } from "../../wire/case.js";
+
 /** What becomes of a raw request. A canary request is always sent right after it. */
 export type Outcome =
   /** Refused with this status (400 and above), the connection closed, nothing of it complete at an upstream. */
@@ -30,9 +32,6 @@ export const get = (...lines: readonly string[]): string =>
 /** An upload with further field lines, and its body as it stands on the wire. */
 export const post = (lines: readonly string[], body = ""): string =>
   message("POST /synchttp/case HTTP/1.1", HOST_LINE, ...lines) + body;
-
-/** A head of these lines. */
-export const message = (...lines: readonly string[]): string => `${lines.join("\r\n")}\r\n\r\n`;
 
 export const hexLength = (text: string): string => text.length.toString(16);
 

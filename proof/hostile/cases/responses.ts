@@ -1,3 +1,5 @@
+import { headText as response, LAST_CHUNK as END, type ResponseScript } from "../../wire/case.js";
+
 /** What a client gets of a raw response. */
 export type ResponseOutcome =
   /** The response is refused. */
@@ -8,21 +10,16 @@ export type ResponseOutcome =
   | { readonly status: number; readonly body: string };
 
 /** Bytes of an upstream (chars of latin1), each piece written by itself, and what must become of them. */
-export interface ResponseCase {
+export interface ResponseCase extends ResponseScript {
   readonly name: string;
-  readonly pieces: readonly string[];
   readonly method?: "GET" | "HEAD";
-  /** What the upstream does then; by default it waits for another request. */
-  readonly then?: "close" | "reset";
   readonly outcome: ResponseOutcome;
 }
 
 /** What an attacker who controls an upstream wants another client to get. */
 const POISON = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
 const OK = { status: 200, body: "ok" };
-const END = "0\r\n\r\n";
 
-const response = (...lines: readonly string[]): string => `${lines.join("\r\n")}\r\n\r\n`;
 const head = (...fields: readonly string[]): string => response("HTTP/1.1 200 OK", ...fields);
 const withField = (field: string): string => `${head("Content-Length: 2", field)}ok`;
 const framed = (...fields: readonly string[]): string => `${head(...fields)}ok`;

@@ -1,5 +1,5 @@
 import type { Case } from "../deviations.js";
-import { get, line } from "../case.js";
+import { get, line } from "../../wire/case.js";
 
 /** Error pages and limits on heads (decisions 3.3 and 5.3). */
 export const LIMIT_CASES: readonly Case[] = [

@@ -1,5 +1,5 @@
 import type { Case } from "../deviations.js";
-import { ask, get, line } from "../case.js";
+import { ask, get, line } from "../../wire/case.js";
 
 /** Targets that must reach an upstream unchanged, and which (decisions 1.3). */
 const RAW_TARGETS: readonly (readonly [target: string, upstream: string])[] = [

@@ -1,5 +1,5 @@
 import type { Case } from "../deviations.js";
-import { response, ask, get, head, line, post } from "../case.js";
+import { response, ask, get, head, line, post } from "../../wire/case.js";
 
 const location = (value: string, status = "302 Found"): string =>
   response([`HTTP/1.1 ${status}`, `Location: ${value}`, "Content-Length: 0"]);

@@ -1,5 +1,5 @@
 import type { Case } from "../deviations.js";
-import { ask, head, line, post } from "../case.js";
+import { ask, head, line, post } from "../../wire/case.js";
 
 const MEBIBYTES_2 = "0123456789abcdef".repeat(131_072);
 const TARGETS = ["/sync/up", "/synchttp/up", "/syncdav/up"];

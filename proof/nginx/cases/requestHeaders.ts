@@ -1,5 +1,5 @@
 import type { Case } from "../deviations.js";
-import { ask, get, line } from "../case.js";
+import { ask, get, line } from "../../wire/case.js";
 
 /** What an upstream is told of a request (decisions 2). */
 export const REQUEST_HEADER_CASES: readonly Case[] = [

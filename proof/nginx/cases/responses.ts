@@ -1,5 +1,5 @@
 import type { Case } from "../deviations.js";
-import { response, ask, get, line, ok } from "../case.js";
+import { response, ask, get, line, ok } from "../../wire/case.js";
 
 const CHUNKED = response(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "Content-Type: text/x"],
   "5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n");

@@ -1,5 +1,5 @@
 import type { Case } from "../deviations.js";
-import { ask, get, head, line } from "../case.js";
+import { ask, get, head, line } from "../../wire/case.js";
 
 /** Which server answers (decisions 1 and 2.7). */
 export const SERVER_CASES: readonly Case[] = [

@@ -1,5 +1,5 @@
 import type { Case } from "../deviations.js";
-import { ask, response, get } from "../case.js";
+import { ask, response, get } from "../../wire/case.js";
 
 /** The response of the web application to a visitor without a session (service 5.1 and 5.4). */
 const loginAt = (origin: string): string =>

@@ -1,5 +1,5 @@
 import type { Case } from "../deviations.js";
-import { ask, get, line } from "../case.js";
+import { ask, get, line } from "../../wire/case.js";
 import type { Field } from "../../../testkit/messages.js";
 import { TYPED_FILES } from "../../wire/site.js";
 

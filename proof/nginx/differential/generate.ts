@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Channel, Request } from "../case.js";
+import { type Channel, chunk, headText, LAST_CHUNK, type Request } from "../../wire/case.js";
 import {
   RESPONSE_FIELDS,
   BODY_PIECES,
@@ -57,9 +57,9 @@ export function responseText({ method, response }: GeneratedCase): string {
   const lines = [`HTTP/1.1 ${status}`, ...fields.map(([name, value]) => `${name}: ${value}`)];
   if (framing === "length" && !status.startsWith("204")) lines.push(`Content-Length: ${body.length}`);
   if (framing === "chunked" && !bodiless) lines.push("Transfer-Encoding: chunked");
-  const head = `${lines.join("\r\n")}\r\n\r\n`;
+  const head = headText(...lines);
   if (framing !== "chunked" || bodiless) return head + sent;
-  return `${head}${sent === "" ? "" : `${sent.length.toString(16)}\r\n${sent}\r\n`}0\r\n\r\n`;
+  return head + (sent === "" ? "" : chunk(sent)) + LAST_CHUNK;
 }
 
 /** A choice shrinks into its first, which is the usual one; without this it would only shrink within what was chosen. */

@@ -1,4 +1,5 @@
-import { type Difference, MODE_OF } from "../case.js";
+import { MODE_OF } from "../../wire/case.js";
+import type { Difference } from "../case.js";
 import { compareBy } from "../compare.js";
 import type { Case } from "../deviations.js";
 import { startPairs } from "../pairs.js";
