@@ -175,6 +175,7 @@ describe("a difference among generated requests", () => {
     expect(findings).toEqual([
       {
         number: expect.any(Number),
+        kinds: ["body"],
         differences: expect.stringContaining("body"),
         minimal: expect.objectContaining({ channel: "h2", method: "GET", target: "/sync", fields: [] }),
       },

@@ -71,6 +71,12 @@ export function seedOption(given: string | undefined): number {
   return seed;
 }
 
+/** What plays one case of a laboratory again, as text. */
+export const replayedBy =
+  (command: string, seed: number) =>
+  (number?: number): string =>
+    `     again: npm run ${command} -- --seed ${seed}${number === undefined ? "" : ` --case ${number}`}`;
+
 /**
  * A number from the command line.
  *

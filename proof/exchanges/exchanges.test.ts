@@ -2,11 +2,12 @@ import { bytesOf, type Case, type ExchangeScript, idOf } from "./case.js";
 import { caseAt } from "./generate.js";
 import { http2Turns } from "./http2Input.js";
 import { http1Turns, LANE_MIN } from "./input.js";
-import { framingOf, type MessageHead, MessageReader, Violation } from "../../testkit/messages.js";
 import { blamed } from "./blamed.js";
+import { least, Shrinking } from "../wire/search.js";
+import { smaller } from "./smaller.js";
 import { TARGETS } from "./targets.js";
 
-/** `npm run exchanges` judges the real proxy; here, that its cases are what they say and that its reader is strict. */
+/** `npm run exchanges` judges the real proxy; here, that its cases are what they say, and get smaller. */
 const SEED = 20261121;
 const cases = Array.from({ length: 600 }, (_, index) => caseAt(SEED, index));
 const exchanges = (played: Case): readonly ExchangeScript[] =>
@@ -65,39 +66,36 @@ test("the first byte of a message already shows which exchange it belongs to", (
   expect(bytesOf("body", ids[0]!, 40)).not.toEqual(bytesOf("response", ids[0]!, 40));
 });
 
-describe("the strict reader", () => {
-  const read = (text: string): string[] => {
-    const said: string[] = [];
-    const reader = new MessageReader({
-      head: (head: MessageHead) => {
-        said.push(head.startLine);
-        return framingOf(head) ?? 0;
-      },
-      body: (bytes) => void said.push(bytes.toString()),
-      end: () => void said.push("end"),
-    });
-    for (const byte of Buffer.from(text)) reader.feed(Buffer.from([byte]));
-    return [...said, reader.between ? "between" : "within"];
+describe("a case that fails", () => {
+  const shrunk = async (index: number, fails: (exchange: ExchangeScript) => boolean) => {
+    const kindsOf = (played: Case): string[] => (exchanges(played).some(fails) ? ["fails"] : []);
+    const play = (played: Case) => Promise.resolve({ kinds: kindsOf(played) });
+    const from = new Shrinking(cases[index]!, smaller);
+    return (await least(from, 0, play, new Set(), 10_000)).failed!.played;
   };
 
-  test.each([
-    ["A\r\n\r\nB\r\n\r\n", "A end B end between"],
-    ["A\r\nContent-Length: 2\r\n\r\nxyB", "A x y end within"],
-    ["A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxy\r\n0\r\n\r\n", "A x y end between"],
-    ["A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxy\r\n0\r\n", "A x y within"],
-  ])("reads %j", (text, expected) => {
-    expect(read(text).join(" ")).toBe(expected);
+  test("becomes one exchange that is plain, but for what makes it fail", async () => {
+    const isOne = ({ response }: ExchangeScript): boolean => response.framing === "chunked";
+    const index = cases.findIndex((played) => played.clients.length > 2 && exchanges(played).some(isOne));
+    const { clients, together } = await shrunk(index, isOne);
+    expect(together).toBe(false);
+    expect(clients).toMatchObject([{ pipelined: false, splits: { kind: "joined" }, abort: undefined }]);
+    expect(clients[0]!.exchanges).toMatchObject([
+      {
+        method: "GET",
+        to: "plain",
+        body: undefined,
+        response: { framing: "chunked", flaw: "none", bytes: 10 },
+      },
+    ]);
   });
 
-  test.each([
-    "A\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n",
-    "A\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
-    "A\r\nContent-Length: +2\r\n\r\n",
-    "A\r\nHost : x\r\n\r\n",
-    "A\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\n",
-    "A\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n",
-  ])("refuses %j", (text) => {
-    expect(() => read(text)).toThrow(Violation);
+  test("comes to an end, whatever it is", async () => {
+    for (const index of cases.keys()) {
+      const played = await shrunk(index, () => true);
+      expect(exchanges(played)).toHaveLength(1);
+      expect([...smaller(played)]).toEqual([]);
+    }
   });
 });
 

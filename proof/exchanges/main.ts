@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
-import { laboratory, numberOf, seedOption } from "../../testkit/laboratory.js";
+import { laboratory, numberOf, replayedBy, seedOption } from "../../testkit/laboratory.js";
+import type { Case } from "./case.js";
 import { caseAt } from "./generate.js";
 import { Proxy } from "./proxy.js";
 import { playAlone, search } from "./search.js";
@@ -16,31 +17,36 @@ answered with. Nothing may reach the upstream that nobody sent, and nobody may g
   {
     count: ["200000", "exchanges"],
     seed: [undefined, "which (default: another one in each run)"],
-    only: [undefined, "only the case of that number, alone, with its script"],
+    case: [undefined, "only the case of that number, alone, with its script; made smaller if it fails"],
     findings: ["5", "how many findings are enough"],
   },
   async (given) => {
     const seed = seedOption(given.seed);
-    const only = given.only === undefined ? undefined : numberOf("only", given.only, 0);
+    const only = given.case === undefined ? undefined : numberOf("case", given.case, 0);
     const proxy = await Proxy.start(only === undefined ? LANES : 1);
     try {
       if (only !== undefined) {
-        console.log(inspect(caseAt(seed, only), { depth: null, breakLength: 160 }));
-        return { wrong: await playAlone(proxy, seed, only) };
+        const played = caseAt(seed, only);
+        console.log(scriptOf(played));
+        const failed = await playAlone(proxy, played);
+        if (failed === undefined) return { wrong: [] };
+        return { wrong: [`${failed.shown.faults.join("; ")}\n${scriptOf(failed.played)}`] };
       }
       const [enough, findingsMax] = [numberOf("count", given.count), numberOf("findings", given.findings)];
       const start = Date.now();
-      const { failures, cases, exchanges, protocols } = await search(proxy, {
+      const { findings, cases, exchanges, protocols } = await search(proxy, {
         seed,
         exchanges: enough,
         findingsMax,
       });
       const seconds = Math.round((Date.now() - start) / 1000);
       console.log(`${exchanges} exchanges in ${cases} cases, ${seconds} s, ${inspect(protocols)}`);
-      const again = `again: npm run exchanges -- --seed ${seed} --only`;
-      return { wrong: failures.map(({ index, faults }) => `${faults.join("; ")}\n     ${again} ${index}`) };
+      const again = replayedBy("exchanges", seed);
+      return { wrong: findings.map(({ number, faults }) => `${faults.join("; ")}\n${again(number)}`) };
     } finally {
       await proxy.stop();
     }
   },
 );
+
+const scriptOf = (played: Case): string => inspect(played, { depth: null, breakLength: 160 });

@@ -1,9 +1,24 @@
-import { blamed, type Failure } from "./blamed.js";
+import {
+  least,
+  type Finding as Found,
+  type Played,
+  search as searchCases,
+  Shrinking,
+  type Shown,
+} from "../wire/search.js";
+import { blamed } from "./blamed.js";
+import type { Case } from "./case.js";
 import { caseAt } from "./generate.js";
 import type { Proxy } from "./proxy.js";
+import { smaller } from "./smaller.js";
+
+/** What a case broke. */
+export interface Finding extends Found {
+  readonly faults: readonly string[];
+}
 
 export interface Search {
-  readonly failures: readonly Failure[];
+  readonly findings: readonly Finding[];
   readonly cases: number;
   readonly exchanges: number;
   /** Exchanges by protocol. */
@@ -19,53 +34,81 @@ export interface SearchOptions {
 
 /** So many cases are played before all has to be at rest. */
 const BATCH = 256;
+/** So many cases that fail are enough, even if all fail in the same way: some take long. */
+const FAILURES_MAX = 25;
 /** Many at a time on a busy machine take this long at most; one alone is done in milliseconds. */
 const PATIENCE_MS = 15_000;
 const ALONE_PATIENCE_MS = 4_000;
 /** Clients that have gone are waited for, and rests of bodies; then nothing is. */
 const REST_MS = 10_000;
 const ALONE_REST_MS = 3_000;
+/** Each takes a part of a second. */
+const RUNS_MAX = 150;
 
-/** Plays cases on all lanes until there are enough exchanges or failures. */
+/** Plays cases on all lanes until there are enough exchanges or findings. */
 export async function search(proxy: Proxy, options: SearchOptions): Promise<Search> {
   const { seed, findingsMax } = options;
-  const failures: Failure[] = [];
   const protocols: Record<string, number> = {};
-  let [next, exchanges] = [0, 0];
-  const isOver = (): boolean => exchanges >= options.exchanges || failures.length >= findingsMax;
-  const failed = (index: number, faults: readonly string[]): void => {
-    if (faults.length > 0) failures.push({ index, faults });
+  let [exchanges, failures] = [0, 0];
+  const playOn = (lane: Proxy["lanes"][number]) => async (number: number) => {
+    const played = caseAt(seed, number);
+    for (const client of played.clients) {
+      exchanges += client.exchanges.length;
+      protocols[client.protocol] = (protocols[client.protocol] ?? 0) + client.exchanges.length;
+    }
+    const faults = await lane.play(played, PATIENCE_MS);
+    if (faults.length > 0) failures++;
+    return findingOf(number, faults);
   };
-  while (!isOver()) {
-    const first = next;
-    const workers = proxy.workers();
-    const playAll = async (lane: Proxy["lanes"][number]): Promise<void> => {
-      while (next < first + BATCH && !isOver()) {
-        const played = caseAt(seed, next++);
-        for (const client of played.clients) {
-          exchanges += client.exchanges.length;
-          protocols[client.protocol] = (protocols[client.protocol] ?? 0) + client.exchanges.length;
-        }
-        failed(played.index, await lane.play(played, PATIENCE_MS));
-      }
-    };
-    await Promise.all(proxy.lanes.map(playAll));
-    if (proxy.workers() !== workers) failed(first, ["a worker died"]);
+  let workers = proxy.workers();
+  const look = async (first: number, next: number): Promise<Finding[]> => {
+    const died = proxy.workers() === workers ? [] : ["a worker died"];
     const kept = await proxy.atRest(REST_MS);
-    failed(
-      first,
-      kept.map((law) => `${law}, after cases ${first} to ${next - 1}`),
-    );
-  }
-  failures.push(...blamed(await proxy.errorLog(), (index) => caseAt(seed, index)));
-  return { failures, cases: next, exchanges, protocols };
+    workers = proxy.workers();
+    const faults = [...died, ...kept.map((law) => `${law}, after cases ${first} to ${next - 1}`)];
+    return faults.map((fault) => findingOf(first, [fault]));
+  };
+  const { findings, cases } = await searchCases<Finding>({
+    players: proxy.lanes.map(playOn),
+    from: 0,
+    enough: () => exchanges >= options.exchanges || failures >= FAILURES_MAX,
+    findingsMax,
+    rest: { every: BATCH, look },
+  });
+  const logged = blamed(await proxy.errorLog(), (index) => caseAt(seed, index));
+  findings.push(...logged.map(({ index, faults }) => findingOf(index, faults)));
+  return { findings, cases, exchanges, protocols };
 }
 
-/** Plays one case with nothing beside it; the log is looked at as well. */
-export async function playAlone(proxy: Proxy, seed: number, index: number): Promise<string[]> {
+const findingOf = (number: number, faults: readonly string[]): Finding => ({
+  number,
+  faults,
+  ...shownBy(faults),
+});
+
+/** Faults are of one kind if they differ only in numbers, and in bytes that are shown. */
+const shownBy = (faults: readonly string[]): Shown => ({
+  kinds: [...new Set(faults.map((fault) => fault.replace(/\d+(?:\.\d+)*/g, "#").replace(/".*"/s, '""')))],
+});
+
+interface Alone extends Shown {
+  readonly faults: readonly string[];
+}
+
+/** Plays one case with nothing beside it; if it fails, also the least that fails in the same way. */
+export async function playAlone(proxy: Proxy, played: Case): Promise<Played<Case, Alone> | undefined> {
+  const play = async (one: Case): Promise<Alone> => {
+    const faults = await faultsAlone(proxy, one);
+    return { faults, ...shownBy(faults) };
+  };
+  const { failed } = await least(new Shrinking(played, smaller), 0, play, new Set(), RUNS_MAX);
+  return failed;
+}
+
+/** The log is looked at as well. */
+async function faultsAlone(proxy: Proxy, played: Case): Promise<string[]> {
   const workers = proxy.workers();
   const { length } = await proxy.errorLog();
-  const played = caseAt(seed, index);
   const faults = await proxy.lanes[0]!.play(played, ALONE_PATIENCE_MS);
   if (proxy.workers() !== workers) return ["a worker died", ...faults];
   const laws = await proxy.atRest(ALONE_REST_MS);

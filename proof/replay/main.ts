@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { laboratory, numberOf, seedOption } from "../../testkit/laboratory.js";
+import { laboratory, numberOf, replayedBy, seedOption } from "../../testkit/laboratory.js";
 import { replayedAgainstTruth } from "./truth.js";
 
 laboratory(
@@ -19,6 +19,6 @@ Requests are served by the runtime with an old and with a new config, over HTTP/
     );
     const seconds = Math.round((Date.now() - start) / 1000);
     console.log(`${requests} requests, ${changed} change, ${seconds} s, ${inspect(actions)}`);
-    return { wrong: wrong.map((one) => `${one}\n     again: npm run replay-truth -- --seed ${seed}`) };
+    return { wrong: wrong.map((one) => `${one}\n${replayedBy("replay-truth", seed)()}`) };
   },
 );

@@ -1,4 +1,4 @@
-import { again, laboratory, numberOf, seedOption } from "../../../testkit/laboratory.js";
+import { again, laboratory, numberOf, replayedBy, seedOption } from "../../../testkit/laboratory.js";
 import { GENERATED_RULES } from "./deviations.js";
 import { responseText } from "./generate.js";
 import { startProxies } from "./proxies.js";
@@ -62,6 +62,6 @@ function describe({ minimal, differences, number }: Finding, seed: number): stri
     ...(body === undefined ? [] : [`  body by ${body.framing}: ${JSON.stringify(pieces)}`]),
     `  answered ${JSON.stringify(responseText(minimal).slice(0, 300))}`,
     differences,
-    `  again: npm run differential -- --seed ${seed} --case ${number}`,
+    replayedBy("differential", seed)(number),
   ].join("\n");
 }

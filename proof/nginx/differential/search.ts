@@ -1,12 +1,11 @@
-import fc from "fast-check";
+import { seedOf } from "../../../testkit/random.js";
+import { type Finding as Found, least, search as searchCases, type Shown } from "../../wire/search.js";
 import { formatDifference } from "../compare.js";
 import type { GeneratedRuleName } from "./deviations.js";
 import { CASE, type GeneratedCase } from "./generate.js";
 import type { Outcome, Proxies } from "./proxies.js";
 
-export interface Finding {
-  /** Number of the case that showed it; leads to it again, with the seed. */
-  readonly number: number;
+export interface Finding extends Found {
   /** The least case that still fails in this way. */
   readonly minimal: GeneratedCase;
   readonly differences: string;
@@ -30,65 +29,46 @@ export interface Search {
   readonly channels: Readonly<Record<string, number>>;
 }
 
-/** Compares generated requests; each way to fail is found once, and shrunk. */
+const RUNS_MAX = 400;
+
+/** Compares generated requests. */
 export async function search(proxies: Proxies, options: SearchOptions): Promise<Search> {
-  const findings: Finding[] = [];
-  const known = new Set<string>();
+  const { seed, from, to, findingsMax } = options;
   const rules: Record<string, number> = {};
   const channels: Record<string, number> = {};
-  let number = options.from;
-  for (; number < options.to && findings.length < options.findingsMax; number++) {
-    const { first, failed } = await check(proxies, seedOf(options.seed, number), known);
-    channels[first.generated.channel] = (channels[first.generated.channel] ?? 0) + 1;
-    for (const rule of first.outcome.used) rules[rule] = (rules[rule] ?? 0) + 1;
-    if (failed === undefined) continue;
-    known.add(signatureOf(failed.outcome));
-    const differences = failed.outcome.unexplained.map(formatDifference).join("\n");
-    findings.push({ number, minimal: failed.generated, differences });
-  }
-  return { findings, compared: number - options.from, rules, channels };
-}
-
-/** Seeds of cases are far apart, so that runs from neighbouring seeds share none. */
-const seedOf = (seed: number, number: number): number => (Math.imul(seed, 0x9e3779b1) + number) | 0;
-
-interface Compared {
-  readonly generated: GeneratedCase;
-  readonly outcome: Outcome;
-}
-
-const SHRINKS_MAX = 400;
-
-/** Compares the case of one seed; if it fails in a new way, the least that fails in the same way as well. */
-async function check(
-  proxies: Proxies,
-  seed: number,
-  known: ReadonlySet<string>,
-): Promise<{ first: Compared; failed: Compared | undefined }> {
-  let first: Compared | undefined;
-  let failed: Compared | undefined;
-  let runs = 0;
-  const property = fc.asyncProperty(CASE, async (generated) => {
-    if (++runs > SHRINKS_MAX) return true;
-    const compared = { generated, outcome: await proxies.compare(generated) };
-    first ??= compared;
-    const signature = signatureOf(compared.outcome);
-    // What shrinks into another failure is another finding.
-    const same = failed === undefined ? !known.has(signature) : signature === signatureOf(failed.outcome);
-    if (signature === "" || !same) return true;
-    failed = compared;
-    return false;
+  const compare = async (generated: GeneratedCase): Promise<Outcome & Shown> => {
+    const outcome = await proxies.compare(generated);
+    return { ...outcome, kinds: kindsOf(outcome) };
+  };
+  const play = async (number: number, known: ReadonlySet<string>): Promise<Finding | undefined> => {
+    const { first, failed } = await least(CASE, seedOf(seed, number), compare, known, RUNS_MAX);
+    const { channel } = first.played;
+    channels[channel] = (channels[channel] ?? 0) + 1;
+    for (const rule of first.shown.used) rules[rule] = (rules[rule] ?? 0) + 1;
+    if (failed === undefined) return undefined;
+    const { kinds, unexplained } = failed.shown;
+    return {
+      number,
+      kinds,
+      minimal: failed.played,
+      differences: unexplained.map(formatDifference).join("\n"),
+    };
+  };
+  const { findings, cases } = await searchCases({
+    players: [play],
+    from,
+    enough: (next) => next >= to,
+    findingsMax,
   });
-  await fc.check(property, { seed, numRuns: 1 });
-  return { first: first!, failed };
+  return { findings, compared: cases, rules, channels };
 }
 
-/** Which facts differ, whatever their values. */
-function signatureOf({ unexplained }: Outcome): string {
+/** Which facts differ, whatever their values: all together are one way to fail. */
+function kindsOf({ unexplained }: Outcome): string[] {
   const facts = unexplained.map(({ fact, nginx, portico }) =>
     fact === "status" ? `status ${nginx} ${portico}` : fact,
   );
-  return [...new Set(facts)].sort().join(", ");
+  return facts.length === 0 ? [] : [[...new Set(facts)].sort().join(", ")];
 }
 
 /** Rules that explained something, the most used first. */
