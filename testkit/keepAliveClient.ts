@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseMessage } from "./messages.js";
 
 /** A response as it came over one connection. */
 export interface Response {
@@ -13,14 +14,13 @@ export interface Response {
 
 /** One keep-alive connection that asks again and again and minds what the server says about closing. */
 export class KeepAliveClient {
-  private buffer = "";
+  private buffer: Buffer = Buffer.alloc(0);
   private ended = false;
   private wake: () => void = () => undefined;
 
   private constructor(readonly socket: net.Socket) {
-    socket.setEncoding("latin1");
-    socket.on("data", (text: string) => {
-      this.buffer += text;
+    socket.on("data", (bytes: Buffer) => {
+      this.buffer = Buffer.concat([this.buffer, bytes]);
       this.wake();
     });
     const end = (): void => {
@@ -54,7 +54,10 @@ export class KeepAliveClient {
     for (;;) {
       const response = this.takeResponse();
       if (response !== undefined) return response;
-      if (this.ended) throw new Error(`closed without a response; received ${JSON.stringify(this.buffer)}`);
+      if (this.ended)
+        throw new Error(
+          `closed without a response; received ${JSON.stringify(this.buffer.toString("latin1"))}`,
+        );
       await new Promise<void>((resolve) => (this.wake = resolve));
     }
   }
@@ -65,14 +68,11 @@ export class KeepAliveClient {
   }
 
   private takeResponse(): Response | undefined {
-    const end = this.buffer.indexOf("\r\n\r\n");
-    if (end === -1) return undefined;
-    const head = this.buffer.slice(0, end);
-    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
-    const whole = end + 4 + length;
-    if (this.buffer.length < whole) return undefined;
-    const body = this.buffer.slice(end + 4, whole);
-    this.buffer = this.buffer.slice(whole);
+    const message = parseMessage(this.buffer, 0, { type: "response", method: "GET", ended: this.ended });
+    if (message?.complete !== true) return undefined;
+    const head = this.buffer.toString("latin1", 0, this.buffer.indexOf("\r\n\r\n"));
+    this.buffer = this.buffer.subarray(message.end);
+    const body = message.body.toString("latin1");
     return { status: Number(head.slice(9, 12)), head, body, closes: /connection: close/i.test(head) };
   }
 }

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import * as net from "node:net";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
 import { issue } from "../../testkit/certificates.js";
 import { END_HEADERS, END_STREAM, Frame, frame, hpack, RawClient } from "../../testkit/http2RawClient.js";
+import { LoopbackServer } from "../../testkit/peers.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePorts } from "../../testkit/ports.js";
 import { eventually, settled } from "../../testkit/waiting.js";
@@ -34,21 +34,15 @@ const inGroup = process.getuid!() === 0 && (isV1 || isV2) ? describe : describe.
 inGroup("clients that stay within the limits", () => {
   let group: string;
   let portico: Portico;
-  let upstream: net.Server;
+  /** Reads nothing of what it is sent. */
+  const upstream = new LoopbackServer((socket) => void socket.pause());
   let ports: { http: number; https: number };
-  const asked = new Set<net.Socket>();
   const clients = new Set<net.Socket>();
 
   beforeAll(async () => {
     group = mkdtempSync(join(isV1 ? V1 : V2, "portico-memory-"));
     writeFileSync(join(group, isV1 ? "memory.limit_in_bytes" : "memory.max"), String(MEMORY_MIB * MIB));
-    // Reads nothing of what it is sent.
-    upstream = net.createServer((socket) => {
-      asked.add(socket.pause().on("error", () => undefined));
-      socket.on("close", () => asked.delete(socket));
-    });
-    upstream.listen(0, "127.0.0.1");
-    await once(upstream, "listening");
+    await upstream.listen();
     const [http, https] = (await freePorts(2)) as [number, number];
     ports = { http, https };
     const before = `echo $$ > ${group}/cgroup.procs`;
@@ -56,15 +50,17 @@ inGroup("clients that stay within the limits", () => {
   });
 
   afterAll(async () => {
-    for (const socket of [...clients, ...asked]) socket.destroy();
+    for (const socket of clients) socket.destroy();
+    upstream.cut();
     await portico?.stop();
-    upstream?.close();
+    await upstream.close();
     await eventually(() => read(join(group, "cgroup.procs")) === "", "for the group to be empty");
     rmdirSync(group);
   });
 
   afterEach(async () => {
-    for (const socket of [...clients, ...asked]) socket.destroy();
+    for (const socket of clients) socket.destroy();
+    upstream.cut();
     clients.clear();
     // Those of the last test would take the places of the next.
     await eventually(() => held() === 0, "for the end of all connections");
@@ -88,12 +84,11 @@ inGroup("clients that stay within the limits", () => {
     const files = writeCertificate(folder, await issue());
     mkdirSync(join(folder, "files"));
     writeFileSync(join(folder, "files/large.bin"), Buffer.alloc(64 * MIB, 1));
-    const { port } = upstream.address() as net.AddressInfo;
     return oneServer({
       // All clients have one address here.
       trustedProxies: ["127.0.0.1"],
       logs: { error: "off" },
-      upstreams: [{ name: "deaf", url: `http://127.0.0.1:${port}` }],
+      upstreams: [{ name: "deaf", url: `http://127.0.0.1:${upstream.port}` }],
       listeners: [loopback("http", ports.http), loopback("https", ports.https, files)],
       routes: [
         { name: "small", path: "/small", action: { type: "respond", status: 200, body: "small" } },
