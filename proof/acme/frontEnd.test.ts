@@ -9,6 +9,7 @@ import { openFolder, Portico } from "../../testkit/portico.js";
 import { eventually } from "../../testkit/waiting.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import { TestCa } from "./ca.js";
+import { secureContext } from "../../testkit/tlsClient.js";
 
 /** A whole front end that gets its certificates while it serves. */
 
@@ -72,9 +73,6 @@ async function ask(socket: tls.TLSSocket, name: string): Promise<void> {
   });
   if (!text.startsWith("HTTP/1.1 308")) throw new Error(text);
 }
-
-/** Every handshake needs one; making it takes as long. */
-const secureContext = tls.createSecureContext();
 
 function connect(name: string): Promise<tls.TLSSocket> {
   return new Promise((resolve, reject) => {

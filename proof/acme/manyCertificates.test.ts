@@ -10,6 +10,7 @@ import { issue } from "../../testkit/certificates.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { eventually } from "../../testkit/waiting.js";
 import { TestCa } from "./ca.js";
+import { secureContext } from "../../testkit/tlsClient.js";
 
 /**
  * Two hundred certificates on one listener: half of them files, of which each second one is a wildcard, half of them by
@@ -88,9 +89,6 @@ interface Seen {
   readonly certificate: X509Certificate;
   readonly ms: number;
 }
-
-/** A handshake needs one; making it takes longer than the handshake. */
-const secureContext = tls.createSecureContext();
 
 /** A handshake and a request. */
 function ask(servername: string): Promise<Seen> {

@@ -1,6 +1,7 @@
 import type { FuzzTarget } from "./target.js";
 import { Mutator } from "./mutator.js";
 import { HITS } from "./instrument.js";
+import { leastBytes } from "../wire/search.js";
 
 /** An input that broke something. */
 export interface Crash {
@@ -150,17 +151,8 @@ const BUCKETS = Uint8Array.from({ length: 256 }, (_, count) => {
 
 const SHRINK_MS = 10_000;
 
-/** The shortest input found that breaks the same thing, by leaving parts out. */
+/** The shortest input found that breaks the same thing. */
 export function least(target: FuzzTarget, { input, message }: Crash): Buffer {
   const kind = message.split(":", 2).join(":");
-  let best = input;
-  const deadline = Date.now() + SHRINK_MS;
-  for (let size = best.length >> 1; size > 0; size >>= 1) {
-    for (let at = 0; at + size <= best.length && Date.now() < deadline;) {
-      const shorter = Buffer.concat([best.subarray(0, at), best.subarray(at + size)]);
-      if (faultOf(target, shorter)?.startsWith(kind) === true) best = shorter;
-      else at += size;
-    }
-  }
-  return best;
+  return leastBytes(input, (shorter) => faultOf(target, shorter)?.startsWith(kind) === true, SHRINK_MS);
 }

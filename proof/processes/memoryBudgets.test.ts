@@ -12,6 +12,7 @@ import { issue } from "../../testkit/certificates.js";
 import { END_STREAM, Frame, GET, RawClient } from "../../testkit/http2RawClient.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { eventually, nextEvent, settled } from "../../testkit/waiting.js";
+import { secureContext } from "../../testkit/tlsClient.js";
 
 /** Resident memory stands still when a second brings less than a megabyte a look. */
 const GROWTH = { by: 1024 * 1024, looks: 4, everyMs: 250 };
@@ -166,9 +167,6 @@ async function http1Client(secure: boolean, { path, ports }: Source): Promise<Cl
     destroy: () => socket.destroy(),
   };
 }
-
-/** One for all: making it costs more than the rest of a connection. */
-const secureContext = tls.createSecureContext();
 
 async function connect(secure: boolean, ports: Ports): Promise<net.Socket> {
   const at = { port: secure ? ports.tls : ports.plain, host: "127.0.0.1" };

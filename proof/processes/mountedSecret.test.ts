@@ -10,6 +10,7 @@ import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePorts } from "../../testkit/ports.js";
 import { eventually, nextEvent } from "../../testkit/waiting.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
+import { secureContext } from "../../testkit/tlsClient.js";
 
 /** A certificate in a Secret that is mounted into a pod: kubelet replaces both files by switching one link. */
 
@@ -42,9 +43,6 @@ function config(): ProxyConfigInput {
     routes: [fixed("here")],
   });
 }
-
-/** One for all: making it costs more than the rest of a connection. */
-const secureContext = tls.createSecureContext();
 
 /** The name in the certificate of one request, which its handshake proved to belong to the server's key. */
 async function served(): Promise<string> {

@@ -14,6 +14,7 @@ import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
 import { taken } from "../../testkit/taker.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { eventually } from "../../testkit/waiting.js";
+import { parseMessage } from "../../testkit/messages.js";
 
 /** What once went wrong on the way between clients and upstreams; each test failed before its fix. */
 
@@ -71,6 +72,7 @@ const NO_FAULTS = {
   report: (error: unknown): void => onFault(error),
 } as Faults;
 /** Bytes after the first head. */
+const bodyOfRequest = (bytes: Buffer): Buffer => parseMessage(bytes, 0, { type: "request" })!.body;
 const bodyOf = (text: string): string => text.slice(text.indexOf("\r\n\r\n") + 4);
 
 describe("bytes of one connection never reach another", () => {
@@ -123,7 +125,7 @@ describe("bytes of one connection never reach another", () => {
     const body = Buffer.concat(pieces);
     client.send(chunked(body, size)).send("0\r\n\r\n");
     await client.receives("ok");
-    expect(dechunk(Buffer.concat(received)).equals(body)).toBe(true);
+    expect(bodyOfRequest(Buffer.concat(received)).equals(body)).toBe(true);
   });
 
   // What the pauses of the upstream leave in the kernel is read in one turn, more than a receive buffer holds.
@@ -161,8 +163,7 @@ describe("bytes of one connection never reach another", () => {
     await client.until((peer) => peer.received.includes("ok"));
     client.socket.destroy();
     await portico.stop();
-    const message = Buffer.concat(received);
-    const arrived = inChunks ? dechunk(message) : message.subarray(message.indexOf("\r\n\r\n") + 4);
+    const arrived = bodyOfRequest(Buffer.concat(received));
     expect([arrived.length, arrived.equals(body)]).toEqual([UPLOAD_BYTES, true]);
     expect(pauses).toBeGreaterThan(3);
   });
@@ -534,16 +535,4 @@ function chunked(bytes: Buffer, size: number): Buffer {
     out.push(Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n"));
   }
   return Buffer.concat(out);
-}
-
-/** The body of a chunked message, head included. */
-function dechunk(message: Buffer): Buffer {
-  const pieces: Buffer[] = [];
-  for (let at = message.indexOf("\r\n\r\n") + 4; ;) {
-    const end = message.indexOf("\r\n", at);
-    const size = parseInt(message.toString("latin1", at, end), 16);
-    if (!(size > 0)) return Buffer.concat(pieces);
-    pieces.push(message.subarray(end + 2, end + 2 + size));
-    at = end + 4 + size;
-  }
 }

@@ -87,6 +87,20 @@ export async function least<C, S extends Shown>(
   return { first: first!, failed };
 }
 
+/** The shortest bytes found that fail in the same way, by leaving parts out. */
+export function leastBytes(first: Buffer, fails: (shorter: Buffer) => boolean, ms: number): Buffer {
+  let best = first;
+  const deadline = Date.now() + ms;
+  for (let size = best.length >> 1; size > 0; size >>= 1) {
+    for (let at = 0; at + size <= best.length && Date.now() < deadline;) {
+      const shorter = Buffer.concat([best.subarray(0, at), best.subarray(at + size)]);
+      if (fails(shorter)) best = shorter;
+      else at += size;
+    }
+  }
+  return best;
+}
+
 /** One case, and by and by those that are smaller. */
 export class Shrinking<C> extends fc.Arbitrary<C> {
   constructor(

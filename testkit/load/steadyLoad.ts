@@ -5,8 +5,8 @@ import * as http2 from "node:http2";
 import * as https from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Readable } from "node:stream";
-import * as tls from "node:tls";
 import { patternChunk, patternHash } from "./pattern.js";
+import { secureContext } from "../tlsClient.js";
 
 /**
  * What a busy day looks like: small requests without pause and long transfers in both directions, over HTTP/1.1, over
@@ -155,9 +155,6 @@ const CLIENTS: Readonly<Record<string, (options: LoadOptions) => Client>> = {
   "http/1.1 tls, a connection each": (options) => http1Client(options, "https", false),
   "http/2": http2Client,
 };
-
-/** One for all: making it costs more than the rest of a connection. */
-const secureContext = tls.createSecureContext();
 
 function http1Client(options: LoadOptions, scheme: "http" | "https", keepAlive: boolean): Client {
   const module = scheme === "http" ? http : https;
