@@ -60,7 +60,7 @@ export const LATE_VALUES: readonly LateValue[] = [
   value("fileServerPort", 8082, "-1", "settings.fileServer.port", "a whole number from 1 to 65535"),
   value("dnsName", "*.example.org", "192.0.2.7", "TlsMaterial.selfSigned.dnsNames[1]", "a lower-case"),
   value("startArgument", "--quiet", "--name=a b", "settings.startCommand[2]", "one word of letters"),
-  value("user", "sync", "sync user", "daemons.webdav.user", "a name of"),
+  value("user", "sync", "sync user", "daemons.webdav.user", "an account name of"),
   value("directory2", "/srv/sync", "/srv/../sync", "daemons.webdav.workingDirectory", "an absolute path"),
   value("startTimeout", 60, "0", "daemons.webdav.startTimeoutSeconds", "a whole number from 1 to 86400"),
   value(
@@ -71,7 +71,7 @@ export const LATE_VALUES: readonly LateValue[] = [
     "one word of letters",
   ),
   value("variable", "info", "50%", "daemons/Webdav.unit.Service.Environment[0]", "one line"),
-  value("workers", 2, "0", "proxy.workers", '"auto"; or a whole number from 1 to 256'),
+  value("workers", 2, "0", "proxy.workers", '"auto" or a whole number from 1 to 256'),
   value(
     "trusted",
     ["10.0.0.0/8", "::1"],

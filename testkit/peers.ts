@@ -46,6 +46,11 @@ export class LoopbackServer {
     return this;
   }
 
+  /** Takes no more connections, and keeps those it has; resolves when the last is gone. */
+  stopListening(): Promise<unknown> {
+    return new Promise((done) => this.server.close(done));
+  }
+
   /** Cuts all connections; others may come. */
   cut(): void {
     for (const socket of this.sockets) socket.destroy();

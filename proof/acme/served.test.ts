@@ -376,7 +376,11 @@ describe("doctor names the cause of a certificate that is not issued:", () => {
 
   test.each([
     ["closed", "acme-port", /cannot connect to this host: Make port 80 of this host reachable/],
-    ["moved", "acme-dns", /leads elsewhere.*: Check that moved\.example\.net leads to this host/],
+    [
+      "moved",
+      "acme-dns",
+      /leads elsewhere.*: Check that every A and AAAA record of moved\.example\.net leads to this host/,
+    ],
     ["down", "acme-authority", /Let this host open connections/],
     ["untrusted", "acme-authority", /set roots of .* to its root certificates/],
     ["blocked", "acme-certificates", /Remove blocked\.example\.net from the names/],

@@ -57,7 +57,7 @@ test("a takeover makes the host the other one's, and a destroy restores what was
   const { plan } = await activateAs(THEIRS, theirs, true);
   expect(plan.files.map(({ path }) => path)).toContain(CONFIG);
   expect(owner()).toEqual(THEIRS);
-  await expect(activateAs(OURS, ours)).rejects.toThrow("the deployment of other/files/Host");
+  await expect(activateAs(OURS, ours)).rejects.toThrow("that of other/files/Host");
 
   const taken = site.snapshot();
   for (const purge of [false, true]) {

@@ -1157,7 +1157,7 @@ describe("what the host should answer", () => {
     expect(await printed()).toEqual([
       "0",
       expect.stringMatching(
-        /^warning: the application does not respond as expected yet, because its settings differ: ALLOWED_HOSTS\. [^]*`apply: true`\)\.\n$/,
+        /^warning: the application does not respond as expected yet, because its settings differ: ALLOWED_HOSTS\.\s[^]*`apply: true`\)\.\n$/,
       ),
       ...rows("FAIL"),
       ...end,

@@ -229,7 +229,9 @@ describe("portico check --live", () => {
   });
 
   test("overrides: compared with the deployment's values", async () => {
-    expect((await check(secret, "--database", named())).err).toContain("the deployment does not say");
+    expect((await check(secret, "--database", named())).err).toContain(
+      "the deployment has no application settings to compare with",
+    );
     const config = "/etc/portico/portico.json";
     const deployment = {
       version: 1,
