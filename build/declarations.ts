@@ -46,28 +46,28 @@ export function writeOutDeclarations(lib: string): void {
   }
 }
 
-/** Gives options without a docstring the text of the field that they become, for editors. */
+/** Gives options whose docstring has no text that of the field that they become, for editors. */
 export function writeFieldTexts(lib: string): void {
   for (const name of readdirSync(lib, { recursive: true, encoding: "utf8" })) {
     if (!name.endsWith(".d.ts")) continue;
     const file = path.join(lib, name);
     const text = readFileSync(file, "utf8");
     const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-    const missing = source.statements.filter(ts.isInterfaceDeclaration).flatMap((one) =>
+    const written = source.statements.filter(ts.isInterfaceDeclaration).flatMap((one) =>
       one.members.flatMap((member) => {
-        const doc = member.name && fieldDoc(one.name.text, member.name.getText(source));
-        const at = member.getStart(source, true);
-        if (doc === undefined || at !== member.getStart(source)) return [];
+        const doc = fieldDoc(one.name.text, member);
+        if (doc === undefined) return [];
         const { text: words, allowed, byDefault } = doc;
         const lines = [words, allowed && `Allowed: ${allowed}.`, byDefault && `@default ${byDefault}`];
         const comment = lines.filter(Boolean).map((line) => `     * ${line}\n`);
-        return [{ at, comment: `/**\n${comment.join("")}     */\n    ` }];
+        const [from, to] = [member.getStart(source, true), member.getStart(source)];
+        return [{ from, to, comment: `/**\n${comment.join("")}     */\n    ` }];
       }),
     );
-    if (missing.length === 0) continue;
-    const last = (parts: string, { at, comment }: (typeof missing)[number]): string =>
-      parts.slice(0, at) + comment + parts.slice(at);
-    writeFileSync(file, missing.reverse().reduce(last, text));
+    if (written.length === 0) continue;
+    const last = (parts: string, { from, to, comment }: (typeof written)[number]): string =>
+      parts.slice(0, from) + comment + parts.slice(to);
+    writeFileSync(file, written.reverse().reduce(last, text));
   }
 }
 

@@ -1,11 +1,13 @@
+import ts from "typescript";
 import { configSchema } from "../src/model/config/config.js";
 import { nodesAt, type SchemaNode, variants } from "../src/model/config/schema.js";
 import { deploymentSchema } from "../src/model/deployment.js";
 import { expectation } from "../src/model/expect.js";
 
 /**
- * What the schemas say of options that become fields of a document. An option without a docstring has the text of its
- * field: in `docs/api/`, and in the declarations of the package, from which editors show it.
+ * What the schemas say of options that become fields of a document. An option whose docstring has no text has that of its
+ * field: in `docs/api/`, and in the declarations of the package, from which editors show it. The docstring may still have
+ * tags: `@remarks` is what the option means beside its field, and `@default` what the construct fills in.
  */
 
 /** A docstring. */
@@ -39,12 +41,34 @@ const settingsFile = (kind: string): SchemaNode =>
   )!;
 const settingsItem = (kind: string): SchemaNode => settingsFile(kind).properties!.items!.items!;
 
+const fieldAt = (...path: readonly PropertyKey[]): SchemaNode =>
+  objectAt(...path.slice(0, -1)).properties![path.at(-1) as string]!;
+/** An object, and fields of another one, under the names that options have. */
+const both = (object: SchemaNode, more: Readonly<Record<string, SchemaNode>>): SchemaNode => ({
+  ...object,
+  properties: { ...object.properties, ...more },
+});
+
+/** Of a front end's application, whose virtual server and routes it makes. */
+const ofApplication = {
+  errorPages: fieldAt("virtualServers", 0, "errorPages"),
+  responseHeaders: fieldAt("virtualServers", 0, "responseHeaders"),
+};
+const ofFileSync = {
+  ...ofApplication,
+  requestBodyTimeoutMs: fieldAt(...routes, "requestBodyTimeoutMs"),
+  webdavDestination: action("proxy").properties!.destination!,
+};
+
 /** The object of a document that each interface becomes. */
 const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   AccessLogFile: objectAt("logs", "access"),
   AccessLogStream: objectsAt("logs", "access")[1]!,
   AcmeDnsOptions: records("acme-dns"),
-  AcmeOptions: objectAt("certificateAuthorities", 0),
+  AcmeOptions: both(objectAt("certificateAuthorities", 0), {
+    names: fieldAt("listeners", 0, "tls", "acme", "names"),
+    keyType: fieldAt("listeners", 0, "tls", "acme", "keyType"),
+  }),
   AnyNotificationTarget: target("webhook"),
   AnySettingsFile: settingsFile("ini"),
   AnySettingsItem: settingsItem("ini"),
@@ -74,6 +98,10 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   ExpectedResponse: expected(),
   ExternalAccountBinding: objectAt("certificateAuthorities", 0, "externalAccountBinding"),
   FileSyncActivationProps: deployed(),
+  FileSyncFrontEndProps: { properties: ofFileSync },
+  FileSyncProxyProps: {
+    properties: { ...ofFileSync, serverNames: fieldAt("virtualServers", 0, "serverNames") },
+  },
   ForwardedOptions: action("proxy").properties!.forwarded!,
   GotifyOptions: target("gotify"),
   GotifyTarget: target("gotify"),
@@ -109,8 +137,10 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   RouteProps: objectAt(...routes),
   ServedTree: deployed("trees", 0),
   SharedTicketKeys: objectAt("ticketKeys"),
+  SharedTicketSecret: { properties: { rotateMs: fieldAt("ticketKeys", "rotateMs") } },
   StaticFilesOptions: action("staticFiles"),
   StatusOptions: action("status"),
+  TlsFilePaths: objectAt("listeners", 0, "tls"),
   TlsPolicyOptions: objectAt("listeners", 0, "tls", "policy"),
   UpstreamHealth: objectAt("upstreams", 0, "health"),
   UpstreamProps: objectAt("upstreams", 0),
@@ -118,6 +148,8 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   UpstreamSticky: objectAt("upstreams", 0, "sticky"),
   UpstreamTls: objectAt("upstreams", 0, "tls"),
   VirtualServerProps: objectAt("virtualServers", 0),
+  WebActivationProps: both(deployed(), { daemons: deployed("services").properties!.daemons! }),
+  WebFrontEndProps: { properties: ofApplication },
   WebhookOptions: target("webhook"),
   WebhookTarget: target("webhook"),
 };
@@ -126,18 +158,29 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
 export const fieldOf = (owner: string, name: string): SchemaNode | undefined =>
   OBJECTS[owner]?.properties?.[name];
 
-/** What the schema says of an option, with what it may be and its default. */
-export function fieldDoc(owner: string, name: string): Doc | undefined {
-  const field = fieldOf(owner, name);
-  if (field?.description === undefined) return undefined;
+/** What the schema says of an option without a text of its own, with what it may be, its default, and its remarks. */
+export function fieldDoc(owner: string, option: ts.ClassElement | ts.TypeElement): Doc | undefined {
+  const field = fieldOf(owner, option.name?.getText() ?? "");
+  if (field?.description === undefined || hasText(option)) return undefined;
+  const remarks = tagText(option, "remarks");
   const allowed = allowedIn(field);
-  const byDefault = defaultOf(field);
+  // One that must be given has no default, whatever the field has.
+  const required = !("questionToken" in option && option.questionToken !== undefined);
+  const byDefault = tagText(option, "default") ?? (required ? undefined : defaultOf(field));
   return {
-    text: field.description,
+    text: [field.description, ...(remarks === undefined ? [] : [remarks])].join(" "),
     params: [],
     ...(allowed === "" ? {} : { allowed }),
     ...(byDefault === undefined ? {} : { byDefault }),
   };
+}
+
+const hasText = (node: ts.Node): boolean =>
+  ts.getJSDocCommentsAndTags(node).some((part) => ts.isJSDoc(part) && part.comment !== undefined);
+
+function tagText(node: ts.Node, name: string): string | undefined {
+  const tag = ts.getJSDocTags(node).find(({ tagName }) => tagName.text === name);
+  return tag && ts.getTextOfJSDocComment(tag.comment)?.replace(/\s+/g, " ");
 }
 
 /** What a number, a text or each item of a list may be, in words. */

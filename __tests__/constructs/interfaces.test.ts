@@ -51,8 +51,8 @@ import type {
 } from "../../src/model/index.js";
 
 /**
- * Options that users write are interfaces with a docstring for every field; what a document may hold is its schema. The
- * compiler holds the two together here: it does not take a pair that differs.
+ * Options that users write are interfaces; what a document may hold, and what it means, is in its schema. The compiler
+ * holds the two together here: it does not take a pair that differs.
  */
 
 /** Every field required, so that one which only one side has is seen. */

@@ -112,7 +112,7 @@ function memberOf(
   if (isInternal(symbol)) return [];
   const { name } = symbol;
   const own = docOf(symbol, checker);
-  const doc = own.text === "" ? (fieldDoc(owner, name) ?? own) : own;
+  const doc = fieldDoc(owner, member) ?? own;
   return [{ name, signature: signatureOf(member), doc }];
 }
 

@@ -15,15 +15,17 @@ export function docProblems(api: readonly ApiExport[]): string[] {
 /** A docstring repeats default and range of the field that the option becomes, so that an editor shows them. */
 function factProblems({ name: owner }: ApiExport, { name, doc }: ApiMember): string[] {
   const field = fieldOf(owner, name);
-  if (field === undefined || doc.text === field.description) return [];
+  if (field === undefined) return [];
   const at = `${owner}.${name}`;
+  const isField = doc.text.startsWith(field.description ?? " ");
+  if (isField && doc.byDefault === undefined) return [];
   const { default: byDefault, minimum, maximum } = field;
   const range = `${minimum} to ${maximum}`;
   return [
     ...(byDefault === undefined || OWN_DEFAULT.includes(at) || saysDefault(doc.byDefault, byDefault)
       ? []
       : [`${at} says \`@default ${doc.byDefault ?? ""}\`, the schema ${JSON.stringify(byDefault)}`]),
-    ...(minimum === undefined || maximum === Number.MAX_SAFE_INTEGER || doc.text.includes(range)
+    ...(isField || minimum === undefined || maximum === Number.MAX_SAFE_INTEGER || doc.text.includes(range)
       ? []
       : [`${at} does not say that it goes from ${range}`]),
   ];
@@ -32,9 +34,10 @@ function factProblems({ name: owner }: ApiExport, { name, doc }: ApiMember): str
 /** A scalar is given as it is, with words after it if need be; what is empty is described in words. */
 function saysDefault(said: string | undefined, byDefault: unknown): boolean {
   if (said === undefined) return false;
-  if (typeof byDefault === "object" || byDefault === "") return said.startsWith("- ");
   const value = JSON.stringify(byDefault);
-  return said === value || said.startsWith(`${value} (`);
+  if (said === value) return true;
+  if (typeof byDefault === "object" || byDefault === "") return said.startsWith("- ");
+  return said.startsWith(`${value} (`);
 }
 
 /** Where the constructs give a field another default than its schema, which their docstring says. */

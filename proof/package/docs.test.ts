@@ -2,16 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { anchor } from "../../build/docs/anchor";
-import { readApi } from "../../build/docs/api";
+import { type ApiExport, readApi } from "../../build/docs/api";
 import { docProblems } from "../../build/docs/apiChecks";
 
 /** What is said of the docstrings of a module. */
-function problemsOf(source: string): string[] {
+const problemsOf = (source: string): string[] => docProblems(apiOf(source));
+
+function apiOf(source: string): ApiExport[] {
   const folder = mkdtempSync(join(tmpdir(), "portico-docs-"));
   try {
     const file = join(folder, "module.ts");
     writeFileSync(file, source);
-    return docProblems(readApi({ package: file }));
+    return readApi({ package: file });
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -61,6 +63,32 @@ test("a default and a range that differ from the schema's are named", () => {
     "ProxyTimeouts.keepAliveMs says `@default 60000`, the schema 75000",
     "ProxyTimeouts.drainMs does not say that it goes from 1 to 2147483647",
   ]);
+});
+
+test("an option without a text of its own has that of its field, with its remarks; one that is required has no default", () => {
+  const source = `
+    /** Options. */
+    export interface UpstreamProps {
+      /**
+       * @remarks Here it is told
+       * for stacks.
+       * @default 5000 (elsewhere: 1)
+       */
+      readonly connectTimeoutMs?: number;
+      readonly idleTimeoutMs: number;
+      /** @default 1 */
+      readonly headBytesMax?: number;
+    }`;
+  const [connect, idle] = apiOf(source)[0]!.members.map(({ doc }) => doc);
+  expect(connect).toEqual({
+    text: expect.stringMatching(/^Time to establish a connection.* Here it is told for stacks\.$/),
+    allowed: "1 to 2147483647 milliseconds",
+    byDefault: "5000 (elsewhere: 1)",
+    params: [],
+  });
+  expect(idle).toMatchObject({ text: expect.stringMatching(/^How long/) });
+  expect(idle).not.toHaveProperty("byDefault");
+  expect(problemsOf(source)).toEqual(["UpstreamProps.headBytesMax says `@default 1`, the schema 65536"]);
 });
 
 test("anchors are those of GitHub", () => {

@@ -19,66 +19,31 @@ import { isKnown } from "./props/tokens.js";
 
 /** Which authority issues certificates, to whom, and for which names. */
 export interface AcmeOptions {
-  /** Address that the authority uses for messages about the account, if it sends any. */
   readonly email: string;
-  /** Whether you agree to the terms of service of the authority; must be `true` (`acme.terms-not-agreed`). */
   readonly agreeToTerms: boolean;
-  /**
-   * URL of the authority's ACME directory (RFC 8555), `https` only.
-   * @default "https://acme-v02.api.letsencrypt.org/directory"
-   */
   readonly directory?: string;
   /**
-   * Names and addresses that the certificate covers, in lower case. Public authorities certify only public ones
-   * (`acme.private-name`), and wildcard names are proved by `dns` only (`acme.wildcard-challenge`).
+   * @remarks Public authorities certify only public ones (`acme.private-name`), and wildcard names are proved by `dns` only
+   * (`acme.wildcard-challenge`).
    * @default - the names of the virtual servers on the listeners of the material; without any, the host's name, or its addresses
    */
   readonly names?: readonly string[];
-  /**
-   * Type of the key: `ecdsa-p256`, `rsa-2048`, `rsa-3072` or `rsa-4096`. The ciphers of the listener's policy must
-   * support it (`acme.key-type`).
-   * @default - "ecdsa-p256", and "rsa-2048" where the policy excludes ECDSA, as `TlsPolicy.fileSync()` does
-   */
   readonly keyType?: KeyType;
-  /**
-   * Profile of the certificate, as the authority names it.
-   * @default - "shortlived" where a name is an address and the authority offers it; otherwise the authority's own choice
-   */
   readonly profile?: string;
-  /**
-   * How names are proved: `http-01` by a response on port 80, `tls-alpn-01` by a handshake on port 443; the authority must
-   * reach that port by every name. `dns-01` by a DNS record, which `dns` says who writes.
-   * @default - "dns-01" with `dns`, "http-01" if clients reach an http listener of the proxy on port 80, otherwise "tls-alpn-01"
-   */
   readonly challenge?: "http-01" | "tls-alpn-01" | "dns-01";
-  /**
-   * Who writes DNS records that prove names: for wildcard names, and for names that nobody outside can reach. Secrets stay in
-   * files on the host.
-   * @default - names are proved by the proxy's own ports
-   */
   readonly dns?: DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions;
   readonly externalAccountBinding?: ExternalAccountBinding;
-  /**
-   * PEM file on the host: root certificates by which the authority's own server is trusted. An authority with roots is
-   * considered private, and may certify any name.
-   * @default - Node's roots; the authority is a public one
-   */
   readonly roots?: string;
 }
 
 /** A server from which DNS records are asked, or which is told of them. */
 export interface DnsServerOptions {
-  /** Its IP address. */
   readonly address: string;
   readonly port?: number;
 }
 
 /** What is waited for once a record is written. */
 export interface DnsWaitOptions {
-  /**
-   * Authoritative name servers, each of which has to show the record before the authority is asked.
-   * @default - of "rfc2136" its `server`, otherwise none
-   */
   readonly nameServers?: readonly DnsServerOptions[];
   readonly waitMs?: number;
 }
@@ -89,54 +54,24 @@ export interface DnsUpdateOptions extends DnsWaitOptions {
   readonly server: DnsServerOptions;
   readonly zone: string;
   readonly keyFile: string;
-  /**
-   * Name that the CNAME records `_acme-challenge.NAME` of all names lead to, where another zone proves them.
-   * @default - the records are written to `_acme-challenge.NAME`
-   */
   readonly alias?: string;
-  /**
-   * How long resolvers may keep a record, from 1 to 86400 seconds.
-   * @default 60
-   */
   readonly ttlSeconds?: number;
 }
 
 /** Records by a program on the host. */
 export interface DnsProgramOptions extends DnsWaitOptions {
   readonly type: "program";
-  /**
-   * The executable: called with `present` or `cleanup`, the record's name and its value, by the user that runs the proxy.
-   * Absolute path.
-   */
   readonly command: string;
-  /**
-   * File on the host with its secret, which only root has to read. The program finds it by the environment variable
-   * `PORTICO_CREDENTIAL_FILE`. Absolute path.
-   * @default - none
-   */
   readonly credentialFile?: string;
-  /**
-   * How long a call may take, from 1000 to 2147483647 milliseconds.
-   * @default 60000
-   */
   readonly timeoutMs?: number;
-  /**
-   * Name that the CNAME records `_acme-challenge.NAME` of all names lead to, where another zone proves them.
-   * @default - the records are written to `_acme-challenge.NAME`
-   */
   readonly alias?: string;
 }
 
 /** Records of an acme-dns server, which CNAME records of `_acme-challenge.NAME` lead to. */
 export interface AcmeDnsOptions extends DnsWaitOptions {
   readonly type: "acme-dns";
-  /** URL of the server, `https` only. */
   readonly url: string;
   readonly accountsFile: string;
-  /**
-   * PEM file on the host: root certificates by which the server is trusted.
-   * @default - Node's roots
-   */
   readonly roots?: string;
 }
 

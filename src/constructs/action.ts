@@ -75,36 +75,16 @@ export abstract class Action {
 /** How requests are passed to an upstream. */
 export interface ProxyOptions {
   readonly strip?: "none" | "raw" | "nginx";
-  /**
-   * Path that goes upstream in place of the route's path, as it is sent; what follows the route's path follows it:
-   * with `rewrite: "/ping"`, a route for `/thumbnail/ping` asks for `/ping`, and one for `/api` asks for `/ping/v1` where a
-   * client asks for `/api/v1`. URLs in `Location` and `Refresh` are changed back. `strip` says how the rest is passed:
-   * byte for byte, or with `nginx` decoded and encoded again.
-   * @default - the path stays, or is cut by `strip`
-   */
   readonly rewrite?: string;
   readonly hostHeader?: "client" | "upstream";
   readonly forwarded?: ForwardedOptions;
   readonly trustedFields?: readonly string[];
-  /**
-   * Further request fields, by name; each replaces the client's, and an empty value removes it. Fields of framing and
-   * connection, and `Host`, are refused (`config.bad-header`).
-   * @default - none
-   */
   readonly setHeaders?: Readonly<Record<string, string>>;
   /**
-   * Request fields whose values are secrets, each with the absolute path of a file on the host that has the value in one
-   * line: `{ Authorization: "/etc/portico-secrets/office" }`. Only root has to read the file. It gets to the proxy as a
-   * credential of its service, also when the file changes, and its value never enters config, synthesis or state.
-   * @default - none
+   * @remarks The service gets the file as a credential, also when it changes, and the value never enters config, synthesis or
+   * state: `{ Authorization: "/etc/portico-secrets/office" }`.
    */
   readonly setHeadersFromCredential?: Readonly<Record<string, string>>;
-  /**
-   * WebDAV `Destination` that points at this front end (RFC 4918, 10.3): `path`: cut to its path; `absolute`:
-   * with the host and scheme that the upstream sees; `unchanged`: left alone, which WebDAV servers behind a
-   * proxy answer with 502.
-   * @default "path"
-   */
   readonly destination?: "path" | "absolute" | "unchanged";
   readonly webSocket?: boolean;
 }
@@ -122,13 +102,6 @@ export interface StaticFilesOptions {
   readonly index?: readonly string[];
   readonly symlinks?: "inside" | "anywhere" | "never";
   readonly cacheControl?: string;
-  /**
-   * Encoded files that are sent in place of a file, to clients that accept their coding: `NAME.zst` for `zstd`, `NAME.br`
-   * for `br`, `NAME.gz` for `gzip`, beside the file and readable as it is. Of codings that a client accepts with equal
-   * weight, the first is taken. The build that writes a file has to write these too: their age is not compared. Only for
-   * files that are the same for everybody.
-   * @default - none: files are sent as they are
-   */
   readonly precompressed?: readonly ("zstd" | "br" | "gzip")[];
 }
 

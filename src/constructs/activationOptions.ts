@@ -50,27 +50,9 @@ export interface ResponseProbe {
  * would be treated differently belongs to a client that the change may break.
  */
 export interface ReplayGate {
-  /**
-   * The log on the host. Absolute path.
-   * @default - the main access log of the config in force
-   */
   readonly accessLog?: string;
-  /**
-   * How much of the end of the log is replayed, in bytes from 1024 to 1099511627776. The default has about a million
-   * requests, and takes some ten seconds.
-   * @default 268435456
-   */
   readonly logBytesMax?: number;
-  /**
-   * Host that requests of a `combined` log asked for, which does not name it.
-   * @default - the only application's
-   */
   readonly host?: string;
-  /**
-   * How many requests may be treated differently, 0 or more; with more, the activation is refused
-   * (`activation.replay-changes`), its examples are printed, and nothing is changed.
-   * @default 0
-   */
   readonly changesMax?: number;
 }
 
@@ -83,11 +65,6 @@ export interface HostDescription {
   readonly database?: DatabaseConnection;
   readonly network?: ExpectedNetwork;
   readonly probe?: ResponseProbe;
-  /**
-   * Whether an activation is refused when the new config would treat requests of an access log differently. Set it for a
-   * change that should have no effect on requests, and remove it for another change.
-   * @default - no log is replayed
-   */
   readonly replay?: ReplayGate;
   readonly requireCertificate?: boolean;
 }

@@ -23,10 +23,6 @@ export interface ErrorPageText {
 /** A page that is in a file. */
 export interface ErrorPageFile {
   readonly statuses: readonly ErrorPageStatus[];
-  /**
-   * Absolute path of the file where the proxy runs, in UTF-8 up to 32 KiB. It is read when the config is loaded; one that is
-   * missing, or not a page, keeps the config from being loaded. A `HostFile` with `role: "page"` brings it, and has the proxy
-   * reload when it changes.
-   */
+  /** @remarks A `HostFile` with `role: "page"` brings it, and has the proxy reload when it changes. */
   readonly file: string;
 }

@@ -114,35 +114,18 @@ const PLACEHOLDER_FILES: TlsFiles = { certificate: "/certificate", key: "/key" }
 
 /** Where a listener accepts connections. */
 export interface ListenerProps {
-  /** TCP port, 1 to 65535. */
   readonly port: number;
   readonly publishedPort?: number;
-  /**
-   * Local address: `0.0.0.0` or `::` for all addresses of the family. An IPv6 listener never takes IPv4 connections,
-   * and a proxy needs at least one IPv4 listener (`config.ipv6-only`).
-   * @default "0.0.0.0"
-   */
+  /** @default "0.0.0.0" */
   readonly address?: string;
   /**
-   * TLS material and policy; makes the listener `https`.
+   * Makes the listener `https`, with this material and policy.
    * @default - http
    */
   readonly tls?: ListenerTls;
-  /**
-   * Whether an https listener offers HTTP/2 as well as HTTP/1.1.
-   * @default true
-   */
   readonly http2?: boolean;
-  /**
-   * Addresses from which connections begin with a PROXY protocol header, which names the client: load balancers that
-   * forward TCP.
-   * @default - no header is accepted
-   */
   readonly proxyProtocol?: ProxyProtocolOptions;
-  /**
-   * Name in the config: letters, digits, `-`, `_`, `.`.
-   * @default - the construct's id
-   */
+  /** @default - the construct's id */
   readonly name?: string;
 }
 

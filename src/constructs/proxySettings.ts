@@ -12,17 +12,8 @@ import { everyoneProblems } from "./trustedEveryone.js";
 
 /** Settings of a proxy as a whole. */
 export interface ProxySettings {
-  /**
-   * Worker processes, 1 to 256; `auto` for one per CPU of the control group, as long as its memory has room for them.
-   * @default "auto"
-   */
   readonly workers?: "auto" | number;
-  /**
-   * Addresses and CIDR ranges of HTTP proxies in front of this one. Only their forwarding fields are trusted, and the
-   * client of their requests is the one that `clientAddressField` names. A range with every address is refused without
-   * `trustEveryone` (`config.everyone-trusted`).
-   * @default - none
-   */
+  /** @remarks A range with every address is refused without `trustEveryone` (`config.everyone-trusted`). */
   readonly trustedProxies?: readonly string[];
   /**
    * Whether `trustedProxies`, and `proxyProtocol.from` of listeners, may have every address (`0.0.0.0/0`, `::/0`). Only
@@ -31,58 +22,17 @@ export interface ProxySettings {
    */
   readonly trustEveryone?: boolean;
   readonly clientAddressField?: string;
-  /**
-   * Gives each request an id that upstreams, log lines and error pages have; `{}` is enough.
-   * @default - only requests with an error page of the virtual server have one
-   */
   readonly requestId?: ProxyRequestId;
-  /**
-   * Name under which responses that the proxy makes for a failure say what it was, in `Proxy-Status` (RFC 9209), on virtual
-   * servers that have none of their own: `edge; error=connection_refused`. Letters, digits, `-`, `_`, `.`.
-   * @default - the field is not sent
-   */
   readonly proxyStatus?: string;
-  /**
-   * Main logs, for routes without logs of their own; `off` for none (errors then go to standard error).
-   * @default - on a host access.log and error.log in the log directory, in a container standard output and standard error
-   */
+  /** @default - on a host access.log and error.log in the log directory, in a container standard output and standard error */
   readonly logs?: ProxyLogs;
-  /**
-   * Limits of every worker: head bytes, connections, streams and more.
-   * @default - see ProxyLimits
-   */
   readonly limits?: ProxyLimits;
-  /**
-   * Timeouts of connections: request head, keep-alive, TLS handshake, drain; in milliseconds.
-   * @default - see ProxyTimeouts
-   */
   readonly timeouts?: ProxyTimeouts;
-  /**
-   * Who is served while `portico maintenance on` is in force.
-   * @default - nobody
-   */
   readonly maintenance?: ProxyMaintenance;
-  /**
-   * Where probes ask whether it is healthy and ready: `{ address: "127.0.0.1", port: 9180 }`. No public address.
-   * @default - nothing answers probes
-   */
   readonly healthListener?: HealthListener;
-  /**
-   * Whom it tells when a certificate is not renewed, a server stays down, a disk fills, workers end again and again, a reload
-   * is refused, or an activation is rolled back: `{ targets: [Notification.ntfy({ … })] }`.
-   * @default - nobody
-   */
+  /** @remarks As `{ targets: [Notification.ntfy({ … })] }`. */
   readonly notifications?: ProxyNotifications;
-  /**
-   * Where monitoring asks for `/metrics`, as Prometheus does: `{ address: "127.0.0.1", port: 9181 }`, or
-   * `{ path: "/run/portico/metrics.sock" }`. On a public address only with `allow`.
-   * @default - nothing answers; it is counted in any case
-   */
   readonly metricsListener?: MetricsAddress | MetricsSocket;
-  /**
-   * Keys of TLS session tickets that this proxy shares with others: a client resumes its session with any of them.
-   * @default - each proxy makes its own keys
-   */
   readonly ticketKeys?: SharedTicketKeys;
 }
 
@@ -167,21 +117,14 @@ export interface HealthListener {
 
 /** Where a proxy logs the requests and errors of routes without logs of their own. */
 export interface ProxyLogs {
-  /**
-   * Access log: one line per request, in a file or on a stream. `off` for none.
-   * @default - access.log in the log directory
-   */
+  /** @default - access.log in the log directory */
   readonly access?: "off" | AccessLogFile | AccessLogStream;
-  /**
-   * Error log: a file or a stream. `off` writes errors to standard error, which systemd puts into the journal.
-   * @default - error.log in the log directory
-   */
+  /** @default - error.log in the log directory */
   readonly error?: "off" | ErrorLogFile | ErrorLogStream;
 }
 
 /** A file that requests are logged to. */
 export interface AccessLogFile {
-  /** Absolute path on the host; the user that runs the proxy must be able to write there. */
   readonly path: string;
   readonly format?: "combined" | "json";
 }
@@ -194,23 +137,17 @@ export interface AccessLogStream {
 
 /** A stream that errors are logged to. */
 export interface ErrorLogStream {
-  /** Standard output or standard error. A line has up to 4096 bytes; a longer one ends early. */
   readonly stream: "stdout" | "stderr";
 }
 
 /** A file that errors are logged to. */
 export interface ErrorLogFile {
-  /** Absolute path on the host; the user that runs the proxy must be able to write there. */
   readonly path: string;
 }
 
 /** Keys of TLS session tickets that several hosts or pods share. */
 export interface SharedTicketKeys {
-  /**
-   * Absolute path of a file where the proxy runs, with the secret that the keys are derived from: base64 text of at least 32
-   * bytes, as `openssl rand -base64 48` writes it. Keep it as private as a TLS key; neither synthesis nor Terraform
-   * reads it.
-   */
+  /** @remarks Neither synthesis nor Terraform reads it. */
   readonly file: string;
   readonly rotateMs?: number;
 }

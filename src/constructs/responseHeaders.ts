@@ -14,22 +14,8 @@ export interface ResponseHeaders {
 
 /** HTTP Strict Transport Security (RFC 6797). A browser that has seen it uses nothing but https for the name. */
 export interface HstsOptions {
-  /**
-   * How long browsers remember it, in seconds from 0 to 315360000. 0 makes them forget it: that is how it is turned
-   * off for browsers that have seen it.
-   * @default 31536000
-   */
   readonly maxAge?: number;
-  /**
-   * Whether the same applies to all names below the server's names, whatever serves them.
-   * @default false
-   */
   readonly includeSubDomains?: boolean;
-  /**
-   * Whether browsers may ship with the name in their list, which takes months to undo. Needs `includeSubDomains` and a
-   * `maxAge` of at least 31536000 (`config.hsts-preload`).
-   * @default false
-   */
   readonly preload?: boolean;
   /**
    * Whether to send it with a self-signed certificate as well. Only for clients that all trust this certificate:

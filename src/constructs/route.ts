@@ -113,43 +113,20 @@ export class Route extends Construct {
 
 /** Which requests a route takes, and what answers them. */
 export interface RouteProps {
-  /**
-   * Path, compared with the request's path after decoding, resolving `.` and `..` and merging `//`; case-sensitive.
-   * No percent-encoding, `?` or `#` (`config.bad-route-path`).
-   */
   readonly path: string;
   readonly match?: "prefix" | "segment" | "exact";
   /** What answers the requests. */
   readonly action: Action;
-  /**
-   * Name, unique in its virtual server: letters, digits, `-`, `_`, `.`.
-   * @default - the construct's id
-   */
+  /** @default - the construct's id */
   readonly name?: string;
   readonly requestBodyBytesMax?: number;
   readonly requestBodyTimeoutMs?: number;
-  /**
-   * Idle time allowed between two writes to the client, in milliseconds from 1 to 2147483647; then the connection is
-   * closed.
-   * @default 60000 (proxied routes of the default application: 36000000)
-   */
+  /** @default 60000 (proxied routes of the default application: 36000000) */
   readonly sendTimeoutMs?: number;
   readonly writes?: "byMethod" | "always" | "never";
-  /**
-   * Fields that are set or removed in all its responses, error pages included; they take priority over those of its
-   * virtual server.
-   * @default - those of the virtual server
-   */
+  /** @default - those of the virtual server */
   readonly responseHeaders?: ResponseHeaders;
-  /**
-   * Access log of its own: one line per request, nginx's `combined` format or JSON. `off` for none.
-   * @default - the proxy's main access log
-   */
   readonly accessLog?: "off" | AccessLogFile | AccessLogStream;
-  /**
-   * Error log of its own; `off` for none.
-   * @default - the proxy's main error log
-   */
   readonly errorLog?: "off" | ErrorLogFile | ErrorLogStream;
   /**
    * What it answers after an apply, or the host rolls back; `portico check --live` and `portico doctor` ask for it too.

@@ -105,12 +105,10 @@ export interface TlsFiles {
 
 /** Files that are already on the host. */
 export interface TlsFilePaths {
-  /** Absolute path on the host of a PEM file: the server's certificate, then its chain. */
   readonly certificate: string;
-  /** Absolute path on the host of a PEM file: the private key, without passphrase. */
   readonly key: string;
   /**
-   * PEM file: Diffie-Hellman parameters of at least 2048 bits. `false` for none, which turns DHE suites off.
+   * @remarks `false` for none, which turns these suites off.
    * @default - the ffdhe2048 group of RFC 7919, written next to the proxy's other TLS files
    */
   readonly dhparam?: string | false;

@@ -68,17 +68,8 @@ export interface TlsPolicyOptions {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
   readonly maxVersion: "TLSv1.2" | "TLSv1.3";
   readonly ciphers: string;
-  /** Key exchange groups, by their OpenSSL names, best first; at least one. */
   readonly curves: readonly string[];
-  /**
-   * Whether the server's order of ciphers takes priority.
-   * @default true
-   */
   readonly preferServerCiphers?: boolean;
-  /**
-   * Lifetime of a session ticket, in seconds from 1 to 604800.
-   * @default 600
-   */
   readonly sessionTimeoutSeconds?: number;
 }
 

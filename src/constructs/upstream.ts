@@ -88,7 +88,6 @@ export interface UpstreamTls {
 
 /** One of the servers of an upstream. */
 export interface UpstreamServer {
-  /** Where it listens, as `url` of `UpstreamProps`. */
   readonly url: string;
   readonly weight?: number;
   readonly backup?: boolean;
@@ -96,20 +95,7 @@ export interface UpstreamServer {
 
 /** What binds the requests of a session to one of several servers, as long as that is up: exactly one of the two. */
 export interface UpstreamSticky {
-  /**
-   * Cookie in which the application keeps a session: requests with the same value go to the same server, by a hash, so no
-   * cookie is added, hosts and pods agree without a word, and when a server goes, only its sessions move. The response that
-   * sets the cookie may come from another server, so servers have to share their sessions; what they keep of one beside
-   * that (caches, uploads in parts) stays at one server.
-   * @default - none
-   */
   readonly applicationCookie?: string;
-  /**
-   * Cookie of the proxy, which binds a client to the server that answered it first: for applications whose servers keep
-   * sessions for themselves. It is `HttpOnly`, `SameSite=Lax`, over TLS `Secure`, and names the server by a keyed hash.
-   * Several hosts or pods agree if they have `ticketKeys`.
-   * @default - none
-   */
   readonly cookie?: string;
 }
 
@@ -127,73 +113,33 @@ export interface UpstreamHealth {
 /** Where a backend listens, and how connections to it are used. */
 export interface UpstreamProps {
   /**
-   * One server: `http://HOST:PORT`, with nothing after the port, `https://HOST:PORT` for TLS, or `unix:/PATH` for a Unix socket. A host
-   * that is not an address is looked up whenever a connection is made; several addresses of it are tried in turn. A URL that leads back to a listener of the same proxy is refused
-   * (`config.proxy-loop`). The proxy's user must have the right to write to a socket: through others, or a group of
-   * `service: { groups }`; a socket below /tmp, /home or /run/user is refused (`unit.no-access`).
+   * @remarks The right to write to a socket comes through others, or a group of `service: { groups }`; a socket below /tmp, /home
+   * or /run/user is refused (`unit.no-access`).
    * @default - `servers`, which is needed without it
    */
   readonly url?: string;
   readonly servers?: readonly UpstreamServer[];
   readonly balance?: "roundRobin" | "leastConnections" | "clientAddress";
-  /**
-   * What binds the requests of a session to one of several servers.
-   * @default - nothing
-   */
   readonly sticky?: UpstreamSticky;
   readonly spread?: boolean;
-  /**
-   * Checks of each of several servers.
-   * @default - servers are judged by the requests that they get
-   */
   readonly health?: UpstreamHealth;
   readonly slowStartMs?: number;
-  /**
-   * Name in the config and in logs: letters, digits, `-`, `_`, `.`.
-   * @default - the construct's id
-   */
+  /** @default - the construct's id */
   readonly name?: string;
-  /**
-   * TLS, for an `https` URL.
-   * @default - its certificate is from an authority that Node knows, and for the host of `url`
-   */
   readonly tls?: UpstreamTls;
-  /**
-   * Version of the PROXY protocol in whose header each connection says who the client is: its address, and the one that it
-   * connected to. The upstream has to expect it. No connection is used for a second request, so `idleConnectionsMax` and
-   * `idleTimeoutMs` are refused beside it (`config.used-once`).
-   * @default - no header
-   */
   readonly proxyProtocol?: "v1" | "v2";
-  /**
-   * Time to establish a connection, with TLS if it has any, in milliseconds from 1 to 2147483647. A request that exceeds
-   * it gets 504. Where there is another server to try, no more than 3 s.
-   * @default 5000 (the default application of a front end: 36000000)
-   */
+  /** @default 5000 (the default application of a front end: 36000000) */
   readonly connectTimeoutMs?: number;
   readonly holdMs?: number;
-  /**
-   * Idle time allowed between two writes of a request to the upstream, in milliseconds from 1 to 2147483647. It
-   * does not limit the whole request: an upload may take any time as long as it progresses. 504 when exceeded.
-   * @default 60000 (the default application of a front end: 36000000)
-   */
+  /** @default 60000 (the default application of a front end: 36000000) */
   readonly sendTimeoutMs?: number;
-  /**
-   * Idle time allowed between two reads of a response, in milliseconds from 1 to 2147483647; 504 when exceeded before
-   * the response began.
-   * @default 60000 (the default application of a front end: 36000000)
-   */
+  /** @default 60000 (the default application of a front end: 36000000) */
   readonly readTimeoutMs?: number;
   readonly connectionsMax?: number;
   readonly queuedRequestsMax?: number;
   readonly clientSharePercent?: number;
   readonly queueTimeoutMs?: number;
   readonly idleConnectionsMax?: number;
-  /**
-   * How long an idle connection is kept, in milliseconds from 1 to 2147483647. Keep it below the upstream's own
-   * keep-alive time, or requests meet connections that are just being closed.
-   * @default 1500 (gunicorn closes after 2 s)
-   */
   readonly idleTimeoutMs?: number;
   readonly headBytesMax?: number;
 }

@@ -158,14 +158,8 @@ const sectionOf = ({ tls, hsts, expect: _, ...fields }: VirtualServerProps & { r
 
 /** Names and listeners of a virtual server. */
 export interface VirtualServerProps {
-  /**
-   * Names, in lower case and without ports: domain names, IPv4 addresses, canonical IPv6 addresses without
-   * brackets, or `_`, which no client asks for. `*.example.org` is every name with one label before `.example.org`; a
-   * name that is written out has priority. Each may be given only once on a listener
-   * (`config.duplicate-server-name`).
-   */
   readonly serverNames: readonly string[];
-  /** Listeners that it is reached through; at least one. */
+  /** Where its clients connect; at least one. */
   readonly listeners: readonly IListener[];
   /**
    * A certificate for its names, in addition to the one of its listeners, of which at least one must be `https`.
@@ -173,44 +167,14 @@ export interface VirtualServerProps {
    * @default - the listeners' own
    */
   readonly tls?: TlsMaterial;
-  /**
-   * Whether it answers for unknown names on its listeners. Each listener needs exactly one such server
-   * (`config.no-default-server`, `config.duplicate-default-server`).
-   * @default false
-   */
   readonly default?: boolean;
-  /**
-   * Whether its `Server` header contains the version. By this, checks distinguish the default server, which
-   * shows it, from the application's, which does not.
-   * @default false
-   */
   readonly versionTokens?: boolean;
-  /**
-   * Name under which responses that the proxy makes for a failure say what it was, in `Proxy-Status` (RFC 9209):
-   * `edge; error=connection_refused`. Letters, digits, `-`, `_`, `.`.
-   * @default - that of the proxy
-   */
   readonly proxyStatus?: string;
-  /**
-   * Fields that are set or removed in all its responses, error pages included.
-   * @default - none
-   */
   readonly responseHeaders?: ResponseHeaders;
-  /**
-   * Pages in place of the proxy's own error pages, for browsers.
-   * @default - none: the proxy's own
-   */
   readonly errorPages?: readonly ErrorPage[];
-  /**
-   * HTTP Strict Transport Security; `{}` is enough. It is sent on https listeners only, and refused without one
-   * (`config.hsts-without-tls`) and with a self-signed certificate (`config.hsts-self-signed`).
-   * @default - not sent
-   */
+  /** @remarks With a self-signed certificate, it is refused (`config.hsts-self-signed`). */
   readonly hsts?: HstsOptions;
-  /**
-   * Name in the config: letters, digits, `-`, `_`, `.`.
-   * @default - the construct's id
-   */
+  /** @default - the construct's id */
   readonly name?: string;
   /**
    * What it answers after an apply, besides what its routes are expected to; `false` asks nothing of it, nor of its

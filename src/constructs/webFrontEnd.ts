@@ -173,15 +173,7 @@ export interface WebFrontEndProps {
    * @default - see Route
    */
   readonly route?: Omit<RouteProps, "path" | "match" | "action" | "name">;
-  /**
-   * Fields that are set or removed in every response of the application.
-   * @default - none
-   */
   readonly responseHeaders?: ResponseHeaders;
-  /**
-   * Pages in place of the proxy's own error pages of the application's virtual server, for browsers.
-   * @default - none: the proxy's own
-   */
   readonly errorPages?: readonly ErrorPage[];
   /**
    * Settings of the proxy as a whole.
@@ -212,40 +204,12 @@ export interface WebFrontEndProps {
 
 /** How the deployment of a `WebFrontEnd` takes effect. */
 export interface WebActivationProps {
-  /**
-   * The application's own settings files, their items, and whether activation edits them in place.
-   * @default - the settings are left to you
-   */
   readonly settings?: DescribedSettings;
-  /**
-   * Units of the application, which stop and start when their settings change, in the order in which they start.
-   * @default - none
-   */
   readonly daemons?: readonly DaemonUnit[];
-  /**
-   * Rows of `portico doctor` about the application, for the `code` of daemons, settings items, trees and causes.
-   * @default - none
-   */
   readonly rows?: readonly DoctorRow[];
-  /**
-   * Directories that the proxy serves; `portico doctor` checks that others can read them.
-   * @default - none
-   */
   readonly trees?: readonly ServedTree[];
-  /**
-   * How the expected responses are checked afterwards.
-   * @default - they have a minute to become as expected
-   */
   readonly probe?: ResponseProbe;
-  /**
-   * Whether an activation is refused when the new config would treat requests of an access log otherwise.
-   * @default - no log is replayed
-   */
   readonly replay?: ReplayGate;
-  /**
-   * Whether an apply fails unless every certificate of `TlsMaterial.acme` is issued within three minutes.
-   * @default false
-   */
   readonly requireCertificate?: boolean;
 }
 

@@ -181,14 +181,10 @@ export interface SharedTicketSecret {
   /** Name of the Secret. */
   readonly secretName: string;
   /**
-   * Key in the Secret whose value is base64 text of at least 32 bytes, as `openssl rand -base64 48` writes it.
+   * Key in the Secret; its value is what `file` of `SharedTicketKeys` holds.
    * @default "secret"
    */
   readonly key?: string;
-  /**
-   * How long each key is used, in milliseconds from 1000 to 2147483647.
-   * @default 43200000
-   */
   readonly rotateMs?: number;
 }
 

@@ -106,7 +106,9 @@ const services = z.strictObject({
     .describe("Units of the proxy."),
   daemons: z
     .array(daemon)
-    .describe("The application's daemons in the order in which they start; they stop in the reverse one.")
+    .describe(
+      "The application's daemons, which stop and start when their settings change, in the order in which they start; they stop in the reverse one.",
+    )
     .optional(),
   firewall: service(
     "Unit that loads the rule set of the firewall, if one was deployed: its full name.",
@@ -168,7 +170,7 @@ const probe = z
     timeoutSeconds: count(60, 1, 3_600, "seconds", "How long the responses may take to become as expected."),
   })
   .prefault({})
-  .describe("How the responses are checked after an activation.");
+  .describe("How the expected responses are checked after an activation.");
 
 const replay = z
   .strictObject({
@@ -191,11 +193,11 @@ const replay = z
       0,
       Number.MAX_SAFE_INTEGER,
       "requests",
-      "How many requests the new config may treat differently; with more, the activation is refused.",
+      "How many requests the new config may treat differently; with more, the activation is refused (`activation.replay-changes`), examples are printed, and nothing is changed.",
     ),
   })
   .describe(
-    "Before anything is touched, the requests of an access log run through the config in force and the new one. Without it, none do.",
+    "Before anything is touched, the requests of an access log run through the config in force and the new one; an activation that would treat them differently is refused. For a change that should have no effect on requests. Without it, none do.",
   );
 
 export const deploymentSchema = z.strictObject({
@@ -231,8 +233,10 @@ export const deploymentSchema = z.strictObject({
   replay: replay.optional(),
   requireCertificate: flag(
     false,
-    "Whether an activation fails and rolls back unless every certificate by ACME is issued within three minutes. A host of a " +
-      "pair without the virtual address waits for ten seconds, and does not fail.",
+    "Whether an activation fails and rolls back unless every certificate by ACME is issued within three minutes. `false` does not " +
+      "wait: a row says which certificate is still missing and why, and the proxy serves with a temporary one until it is issued. " +
+      "A host of a pair without the virtual address waits for ten seconds, and does not fail: it gets its certificates from " +
+      "the other one.",
   ),
 });
 

@@ -51,17 +51,20 @@ export const hsts = z
       0,
       315_360_000,
       "seconds",
-      "How long a browser uses nothing but https for the name. 0 makes browsers forget it.",
+      "How long a browser uses nothing but https for the name. 0 makes browsers forget it: that is how it is turned off for those that have seen it.",
     ),
-    includeSubDomains: flag(false, "Whether the same is true of all names below it."),
+    includeSubDomains: flag(
+      false,
+      "Whether the same applies to all names below the server's names, whatever serves them.",
+    ),
     preload: flag(
       false,
-      "Whether browsers may ship with the name in their list; needs `includeSubDomains` and a `maxAge` of a year.",
+      "Whether browsers may ship with the name in their list, which takes months to undo; needs `includeSubDomains` and a `maxAge` of at least 31536000.",
     ),
   })
   .optional()
   .describe(
-    "Sends `Strict-Transport-Security` (RFC 6797) in every response over TLS; browsers then refuse http and certificates that they do not trust. Without it, the field is not sent.",
+    "Sends `Strict-Transport-Security` (RFC 6797) in every response over TLS; browsers then refuse http and certificates that they do not trust. `{}` is enough. Refused without an https listener. Without it, the field is not sent.",
   );
 
 /** Most bytes that the fields set for one route may have in all: many clients accept no head longer than 16 KiB. */

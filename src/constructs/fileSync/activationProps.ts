@@ -26,23 +26,8 @@ export interface FileSyncActivationProps {
    */
   readonly fixMedia?: boolean;
   readonly database?: DatabaseConnection;
-  /**
-   * How the expected responses are checked afterwards.
-   * @default - they have a minute to become as expected; an image is searched for in the media directory
-   */
   readonly probe?: ResponseProbe;
-  /**
-   * Whether an activation is refused when the new config would treat requests of an access log otherwise.
-   * @default - no log is replayed
-   */
   readonly replay?: ReplayGate;
-  /**
-   * Whether an apply fails, and the host rolls back, unless every certificate of `TlsMaterial.acme` is issued within
-   * three minutes. `false` does not wait: a row says which certificate is still missing and why, and the proxy serves
-   * with a temporary one until it is issued. On a `FrontEndPair` only the host that has the address waits for longer
-   * than ten seconds: the other one gets its certificates from there.
-   * @default false
-   */
   readonly requireCertificate?: boolean;
   /**
    * Whether and how the host is looked after every day.

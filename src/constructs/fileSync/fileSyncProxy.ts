@@ -113,10 +113,6 @@ export interface FileSyncProxyProps<
    * `material` the certificate is `TlsMaterial.fromSecret()`.
    */
   readonly mode: Mode;
-  /**
-   * Names that clients ask for, in lower case, the main one first. A further one may be `*.example.org`: every name with one
-   * label before `.example.org`.
-   */
   readonly serverNames: readonly string[];
   /**
    * The application behind it, as of a `FileSyncFrontEnd`. What it has to be told of its public URL is not part of the proxy:
@@ -146,30 +142,18 @@ export interface FileSyncProxyProps<
    * @default - none
    */
   readonly routePaths?: Partial<FileSyncPaths>;
-  /**
-   * Idle time allowed between two reads of a request body on the proxied routes, in milliseconds; then 408.
-   * @default 60000
-   */
+  /** @remarks This applies to the proxied routes. */
   readonly requestBodyTimeoutMs?: number;
-  /**
-   * How the WebDAV daemon gets a `Destination` that points at this front end.
-   * @default "path"
-   */
+  /** @remarks This applies to the WebDAV daemon. */
   readonly webdavDestination?: "path" | "absolute" | "unchanged";
-  /**
-   * Fields that are set or removed in every response of the application's routes, error pages included.
-   * @default - none
-   */
+  /** @remarks This applies to the application's routes. */
   readonly responseHeaders?: ResponseHeaders;
   /**
    * Fields that are set or removed in the responses of single routes; they take priority over `responseHeaders`.
    * @default - none
    */
   readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
-  /**
-   * Pages in place of the proxy's own error pages of the application's virtual server, for browsers.
-   * @default - none: the proxy's own
-   */
+  /** @remarks These belong to the application's virtual server. */
   readonly errorPages?: readonly ErrorPage[];
   /**
    * Whether `/` leads to the application, over http and https: a 302, so that browsers forget it when this is turned off.

@@ -68,22 +68,11 @@ export interface FileSyncFrontEndProps<
    * @default - 127.0.0.1 with the ports 8000, 8080, 8082, timeouts of 36000 s
    */
   readonly upstreams?: UpstreamOverrides<NoInfer<Upstreams>>;
-  /**
-   * Idle time allowed between two reads of a request body on the proxied routes, in milliseconds; then 408.
-   * @default 60000
-   */
+  /** @remarks This applies to the proxied routes. */
   readonly requestBodyTimeoutMs?: number;
-  /**
-   * How the WebDAV daemon gets a `Destination` that points at this front end: as a path, which RFC 4918 allows,
-   * or `absolute`, as Apache's mod_dav needs it; `unchanged` leaves it alone.
-   * @default "path"
-   */
+  /** @remarks This applies to the WebDAV daemon: a path is what RFC 4918 allows, `absolute` what Apache's mod_dav needs. */
   readonly webdavDestination?: "path" | "absolute" | "unchanged";
-  /**
-   * Fields that are set or removed in every response of the application's routes, error pages included;
-   * `FILE_SYNC_RESPONSE_HEADERS` is a set that suits most.
-   * @default - none
-   */
+  /** @remarks This applies to the application's routes; `FILE_SYNC_RESPONSE_HEADERS` is a set that suits most. */
   readonly responseHeaders?: ResponseHeaders;
   /**
    * Fields that are set or removed in the responses of single routes, by route: `web`, `webdav`, `fileServer`, `media`,
@@ -91,10 +80,7 @@ export interface FileSyncFrontEndProps<
    * @default - none
    */
   readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
-  /**
-   * Pages in place of the proxy's own error pages of the application's virtual server, for browsers.
-   * @default - none: the proxy's own
-   */
+  /** @remarks These belong to the application's virtual server. */
   readonly errorPages?: readonly ErrorPage[];
   /**
    * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts. If a main log is a stream,

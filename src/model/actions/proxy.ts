@@ -26,8 +26,10 @@ export const proxyFields = z
           "nginx's rewrite does.",
       ),
     rewrite: urlPath(
-      "Path that goes upstream in place of the route's path, as it is sent; what follows the route's path follows it. With " +
-        "`strip: none` the rest stays byte for byte, as with `raw`.",
+      "Path that goes upstream in place of the route's path, as it is sent; what follows the route's path follows it: with " +
+        "`/ping`, a route for `/thumbnail/ping` asks for `/ping`, and one for `/api` asks for `/ping/v1` where a client asks for " +
+        "`/api/v1`. With `strip: none` the rest stays byte for byte, as with `raw`. URLs in `Location` and `Refresh` are changed " +
+        "back. Without it, the path stays, or is cut by `strip`.",
       "/ping",
     ).optional(),
     hostHeader: z
@@ -68,7 +70,8 @@ export const proxyFields = z
       .record(headerName, headerValue)
       .default({})
       .meta({
-        description: "Further request fields; each replaces the client's. An empty value removes the field.",
+        description:
+          "Further request fields; each replaces the client's. An empty value removes the field. Those of framing and connection, `Host` and `Expect` are refused.",
         examples: [{ "X-Site": "files", Cookie: "" }],
       }),
     setHeadersFromCredential: z
@@ -84,7 +87,7 @@ export const proxyFields = z
       .enum(["path", "absolute", "unchanged"])
       .default("path")
       .describe(
-        "WebDAV `Destination` that points here: cut to its path (RFC 4918, 10.3), made absolute with the upstream's scheme and host, or left alone.",
+        "WebDAV `Destination` that points here (RFC 4918, 10.3): `path`: cut to its path; `absolute`: with the scheme and host that the upstream sees; `unchanged`: left alone, which WebDAV servers behind a proxy answer with 502.",
       ),
     webSocket: flag(true, "Whether `Upgrade: websocket` is forwarded; every other upgrade is dropped."),
   })

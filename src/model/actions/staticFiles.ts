@@ -36,7 +36,7 @@ export const staticFilesFields = z
       .optional()
       .meta({
         description:
-          "Codings for which an encoded file beside the file, `NAME.zst`, `NAME.br` or `NAME.gz`, is sent to clients that accept them; of those accepted with equal weight, the first. Without it, no other file is looked for.",
+          "Codings for which an encoded file beside the file, `NAME.zst`, `NAME.br` or `NAME.gz`, is sent to clients that accept them; of those accepted with equal weight, the first. The build that writes a file has to write these too, readable as it is: their age is not compared. Only for files that are the same for everybody. Without it, no other file is looked for.",
         examples: [["zstd", "br", "gzip"]],
       }),
   })

@@ -36,7 +36,7 @@ export const CONFIG_VERSION = 1;
 const listener = z.strictObject({
   name: name("Name by which virtual servers refer to the listener.", "https"),
   address: ipAddress(
-    "Local address: `0.0.0.0` or `::` for all. An IPv6 listener never takes IPv4 connections.",
+    "Local address: `0.0.0.0` or `::` for all of the family. An IPv6 listener never takes IPv4 connections, and a config needs at least one IPv4 listener.",
     "0.0.0.0",
   ),
   port: port("TCP port.", 443),
@@ -49,7 +49,7 @@ const listener = z.strictObject({
     description: "`http`: HTTP/1.1. `https`: TLS with HTTP/2 and HTTP/1.1, as the client chooses (ALPN).",
     examples: ["https"],
   }),
-  http2: flag(true, "Whether an https listener offers HTTP/2."),
+  http2: flag(true, "Whether an https listener offers HTTP/2 as well as HTTP/1.1."),
   proxyProtocol: z
     .strictObject({
       from: z
@@ -63,7 +63,7 @@ const listener = z.strictObject({
     .optional()
     .describe(
       "Connections from these addresses must begin with a PROXY protocol header, version 1 or 2, and the client is the " +
-        "one that it names. Without a valid one they are closed. All other connections are ordinary ones, on which a " +
+        "one that it names: for load balancers that forward TCP. Without a valid one they are closed. All other connections are ordinary ones, on which a " +
         "header is a malformed request. Without this, no header is accepted.",
     ),
   tls: tls.optional(),
@@ -76,13 +76,15 @@ const logFormat = z
     "Line format: nginx's `combined`, or one JSON object per line. JSON has in `tls_group` the key exchange group of the TLS connection, such as `X25519MLKEM768`; null if there is none. `request_id` is the id of an error page (`errorPages`), where there is one. `request_body_bytes` is the announced length of the request's body, null if none was; `upstream` is that of the route, null if it has none. `error` is how the request failed, by the names of RFC 9209, null if it did not; `portico why` explains them. `time_to_first_byte_ms` is the time to the head of the response, null without one. `upstream_server` is the URL of the server that was asked, `upstream_connect_ms` the time that a new connection to it took, `upstream_wait_ms` that from a connection at hand to the head of the response; null where there was none.",
   );
 
-const logStream = z.enum(["stdout", "stderr"]).meta({
-  description:
-    "Standard output or standard error of the process, which a container's engine or the journal collects. A line has " +
-    "up to 4096 bytes; of a longer one, what the client sent is cut.",
-  examples: ["stdout"],
-});
+const logStream = (longer: string) =>
+  z.enum(["stdout", "stderr"]).meta({
+    description:
+      "Standard output or standard error of the process, which a container's engine or the journal collects. A line has " +
+      `up to 4096 bytes; ${longer}.`,
+    examples: ["stdout"],
+  });
 
+const LOG_PATH = "Log file; the user that runs the proxy must be able to write there.";
 const LOG_FILE = { title: "file", description: "Lines are appended to a file." };
 const LOG_STREAM = { title: "stream", description: "Lines go to a stream of the process." };
 
@@ -90,23 +92,28 @@ const accessLog = z
   .union([
     z.literal("off"),
     z
-      .strictObject({ path: filePath("Log file.", "/var/log/portico/access.log"), format: logFormat })
+      .strictObject({ path: filePath(LOG_PATH, "/var/log/portico/access.log"), format: logFormat })
       .meta(LOG_FILE),
-    z.strictObject({ stream: logStream, format: logFormat }).meta(LOG_STREAM),
+    z
+      .strictObject({ stream: logStream("of a longer one, what the client sent is cut"), format: logFormat })
+      .meta(LOG_STREAM),
   ])
   .describe("Where requests are logged, one line each; `off` to log nowhere.");
 
 const errorLog = z
   .union([
     z.literal("off"),
-    z.strictObject({ path: filePath("Log file.", "/var/log/portico/error.log") }).meta(LOG_FILE),
-    z.strictObject({ stream: logStream }).meta(LOG_STREAM),
+    z.strictObject({ path: filePath(LOG_PATH, "/var/log/portico/error.log") }).meta(LOG_FILE),
+    z.strictObject({ stream: logStream("a longer one ends early") }).meta(LOG_STREAM),
   ])
   .describe("Where errors are logged; `off` to log nowhere.");
 
 const route = z.strictObject({
   name: name("Name of the route in logs and checks; unique in its virtual server.", "web"),
-  path: routePath("Path that the route answers for, compared with the normalised request path.", "/files"),
+  path: routePath(
+    "Path that the route answers for, compared with the request's path after decoding, resolving `.` and `..` and merging `//`; case-sensitive.",
+    "/files",
+  ),
   match: z
     .enum(["prefix", "segment", "exact"])
     .default("segment")
@@ -155,7 +162,7 @@ const virtualServer = z.strictObject({
     .min(1)
     .meta({
       description:
-        "Names that clients ask for, the main one first. Of `*.example.org`, the `*` stands for one label; a name that is written out has priority. `_` alone matches no name.",
+        "Names that clients ask for, the main one first. Of `*.example.org`, the `*` stands for one label; a name that is written out has priority. `_` alone matches no name. Each may be given only once on a listener.",
       examples: [["files.example.org"]],
     }),
   listeners: z
@@ -164,7 +171,7 @@ const virtualServer = z.strictObject({
     .meta({ description: "Names of the listeners that it is reached through.", examples: [["https"]] }),
   default: flag(
     false,
-    "Whether it answers for unknown names on its listeners; each listener has one default.",
+    "Whether it answers for unknown names on its listeners; each listener needs exactly one such server.",
   ),
   versionTokens: flag(
     false,
@@ -173,7 +180,7 @@ const virtualServer = z.strictObject({
   proxyStatus: proxyStatus
     .optional()
     .describe(
-      "Name under which responses that Portico makes for a failure say what it was, in `Proxy-Status` (RFC 9209). Without it, that of the proxy.",
+      "Name under which responses that Portico makes for a failure say what it was, in `Proxy-Status` (RFC 9209): `edge; error=connection_refused`. Without it, that of the proxy.",
     ),
   responseHeaders,
   hsts,
@@ -231,12 +238,14 @@ export const configSchema = z.strictObject({
   proxyStatus: proxyStatus
     .optional()
     .describe(
-      "The same name for virtual servers that have none of their own. Without both, the field is not sent.",
+      "Name in `Proxy-Status` (RFC 9209) for virtual servers that have no `proxyStatus` of their own. Without both, the field is not sent.",
     ),
   logs: z
     .strictObject({
       access: accessLog.default("off"),
-      error: errorLog.default("off").describe("Where errors are logged; `off` for standard error."),
+      error: errorLog
+        .default("off")
+        .describe("Where errors are logged; `off` for standard error, which systemd puts into the journal."),
     })
     .prefault({})
     .describe("Main logs, for routes without their own logs."),

@@ -7,19 +7,21 @@ import { count, directoryUrl, domainName, filePath, ipAddress, MILLISECONDS_MAX,
 const server = (description: string) =>
   z
     .strictObject({
-      address: ipAddress("Its address.", "192.0.2.53"),
+      address: ipAddress("IP address of the server.", "192.0.2.53"),
       port: port("Its port, for UDP and TCP.").default(53),
     })
     .describe(description);
 
 /** What is waited for before the authority is asked. */
-const visible = (byDefault: string) => ({
+const visible = {
   nameServers: z
     .array(server("An authoritative name server."))
     .max(20)
     .default([])
     .describe(
-      `Name servers each of which has to show the record before the authority is asked; ${byDefault}. Nothing else is looked up, so that a private view of the DNS does no harm.`,
+      "Authoritative name servers, each of which has to show the record before the authority is asked. By default `server` of an " +
+        "`rfc2136`, and otherwise none: what a program or an acme-dns server was told counts at once. Nothing else is looked " +
+        "up, so that a private view of the DNS does no harm.",
     ),
   waitMs: count(
     120_000,
@@ -28,7 +30,7 @@ const visible = (byDefault: string) => ({
     "milliseconds",
     "How long they may take. After that the authority is not asked, and all is tried again later.",
   ),
-});
+};
 
 const alias = domainName(
   "Name that the CNAME records `_acme-challenge.NAME` of all names lead to, by which another zone proves them. By default the records are written to `_acme-challenge.NAME` itself.",
@@ -49,7 +51,7 @@ export const dnsProofs = z
         ),
         alias,
         ttlSeconds: count(60, 1, 86_400, "seconds", "How long resolvers may keep the record."),
-        ...visible("by default `server`"),
+        ...visible,
       })
       .describe("A dynamic update (RFC 2136), signed with a key, as BIND, Knot DNS and PowerDNS take it."),
     z
@@ -60,7 +62,7 @@ export const dnsProofs = z
           "/usr/local/bin/acme-record",
         ),
         credentialFile: filePath(
-          "A file with its secret, which only root has to read. It finds it by the environment variable `PORTICO_CREDENTIAL_FILE`.",
+          "File with the program's secret, which only root has to read. The program finds it by the environment variable `PORTICO_CREDENTIAL_FILE`.",
           "/etc/portico/dns-token",
         ).optional(),
         timeoutMs: count(
@@ -71,7 +73,7 @@ export const dnsProofs = z
           "How long a call may take; then it is killed.",
         ),
         alias,
-        ...visible("by default none: what the program has written counts at once"),
+        ...visible,
       })
       .describe("A program that writes the record, for whatever a provider offers."),
     z
@@ -85,14 +87,16 @@ export const dnsProofs = z
           "/etc/portico/acme-dns.json",
         ),
         roots: filePath(
-          "PEM file: root certificates by which the server is trusted, for a private one.",
+          "PEM file: root certificates by which the server is trusted, and no others; for a private one. Without it, the roots that Node brings.",
           "/etc/portico/acme-dns-roots.pem",
         ).optional(),
-        ...visible("by default none: the server shows at once what it was told"),
+        ...visible,
       })
       .describe("An acme-dns server, which the CNAME record `_acme-challenge.NAME` of each name leads to."),
   ])
-  .describe("Who writes the DNS records that prove names by the challenge `dns-01`.");
+  .describe(
+    "Who writes the DNS records that prove names by the challenge `dns-01`: for wildcard names, and for names that nobody outside can reach. Secrets stay in files on the host. Without it, names are proved by the proxy's own ports.",
+  );
 
 export type DnsProofsConfig = DeepReadonly<z.output<typeof dnsProofs>>;
 export type DnsProofsOf<T extends DnsProofsConfig["type"]> = Extract<DnsProofsConfig, { readonly type: T }>;

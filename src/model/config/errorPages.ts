@@ -33,7 +33,7 @@ export const errorPages = z
         .strictObject({
           statuses,
           file: filePath(
-            "File with the page, in UTF-8 up to 32 KiB, which is read when the config is loaded. The same is filled in.",
+            "File with the page, in UTF-8 up to 32 KiB, which is read when the config is loaded; one that is missing, or not a page, keeps the config from being loaded. The placeholders of `html` are filled in.",
             "/etc/portico/pages/down.html",
           ),
         })

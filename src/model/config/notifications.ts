@@ -74,7 +74,7 @@ export const notifications = z
       .min(1)
       .max(16)
       .meta({
-        description: "Who is told.",
+        description: "Who is told: from 1 to 16 targets.",
         examples: [[{ type: "ntfy", name: "phone", urlFile: "/etc/portico/ntfy-url" }]],
       }),
     upstreamDownMs: count(

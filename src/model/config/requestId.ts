@@ -18,6 +18,6 @@ export const requestId = z
     response: flag(false, "Whether responses have the field as well, in place of what the upstream sent."),
   })
   .describe(
-    "Gives each request an id: upstreams get it, and log lines and error pages have it (`{{requestId}}`). Without this, " +
-      "only requests with an error page of the config have one.",
+    "Gives each request an id: upstreams get it, and log lines and error pages have it (`{{requestId}}`). `{}` is enough. " +
+      "Without this, only requests with an error page of the config have one.",
   );

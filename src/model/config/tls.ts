@@ -33,7 +33,10 @@ const tlsPolicy = z
       curves: z
         .array(name("A curve, by its OpenSSL name.", "prime256v1"))
         .min(1)
-        .meta({ description: "Key exchange groups, best first.", examples: [["X25519", "prime256v1"]] }),
+        .meta({
+          description: "Key exchange groups, by their OpenSSL names, best first.",
+          examples: [["X25519", "prime256v1"]],
+        }),
       preferServerCiphers: flag(true, "Whether the server's cipher order takes priority."),
       sessionTimeoutSeconds: count(600, 1, 604_800, "seconds", "Lifetime of a session ticket."),
     }),
@@ -65,7 +68,7 @@ const acmeCertificate = z
       .enum(KEY_TYPES)
       .optional()
       .describe(
-        "Type of its key. By default `ecdsa-p256`, and `rsa-2048` where the ciphers of the policy exclude ECDSA, as those of `file-sync` do.",
+        "Type of the certificate's key. By default `ecdsa-p256`, and `rsa-2048` where the ciphers of the policy exclude ECDSA, as those of `file-sync` do. The policy's ciphers must support it.",
       ),
   })
   .describe("A certificate that the proxy gets and renews (ACME, RFC 8555), in place of files.");
@@ -158,10 +161,14 @@ export const DEFAULT_DIRECTORY = "https://acme-v02.api.letsencrypt.org/directory
 
 export const certificateAuthority = z.strictObject({
   name: name("Name by which certificates refer to the authority.", "letsencrypt"),
-  directory: directoryUrl("URL of its ACME directory.", "https://ca.example.org/acme/acme/directory").default(
-    DEFAULT_DIRECTORY,
-  ),
-  email: mailAddress("Whom the authority writes to about the account.", "admin@example.org").optional(),
+  directory: directoryUrl(
+    "URL of the authority's ACME directory (RFC 8555).",
+    "https://ca.example.org/acme/acme/directory",
+  ).default(DEFAULT_DIRECTORY),
+  email: mailAddress(
+    "Address that the authority uses for messages about the account, if it sends any.",
+    "admin@example.org",
+  ).optional(),
   agreeToTerms: flag(false, "Whether you agree to the authority's terms of service; must be `true`."),
   profile: name(
     "Profile of the certificates, as the authority names it. By default the one for addresses, `shortlived`, where a name is an address and the authority offers it, and the authority's own choice otherwise.",
@@ -171,7 +178,7 @@ export const certificateAuthority = z.strictObject({
     .enum(CHALLENGES)
     .optional()
     .describe(
-      "How names are proved: `http-01` by a response on port 80, `tls-alpn-01` by a handshake on port 443, `dns-01` by a DNS record, which also proves wildcard names, and names that the authority cannot reach. By default `dns-01` with `dns`, `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
+      "How names are proved: `http-01` by a response on port 80, `tls-alpn-01` by a handshake on port 443 (the authority must reach that port by every name), `dns-01` by a DNS record, which also proves wildcard names, and names that the authority cannot reach. By default `dns-01` with `dns`, `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
     ),
   dns: dnsProofs.optional(),
   externalAccountBinding: z
@@ -189,7 +196,7 @@ export const certificateAuthority = z.strictObject({
     "192.0.2.20",
   ).optional(),
   roots: filePath(
-    "PEM file: root certificates by which the authority itself is trusted, for a private one.",
+    "PEM file: root certificates by which the authority itself is trusted, and no others; for a private one, which may certify any name. Without it, the roots that Node brings.",
     "/etc/portico/acme-roots.pem",
   ).optional(),
 });

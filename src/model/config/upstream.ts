@@ -33,14 +33,15 @@ const sticky = z
   .strictObject({
     applicationCookie: cookieName(
       "Cookie in which the application keeps a session: requests with the same value go to the same server, chosen by a hash, " +
-        "so hosts and pods agree without a word. The server that sets the cookie may be another one, so the servers have to " +
-        "share their sessions, or the session only its caches.",
+        "so no cookie is added, hosts and pods agree without a word, and when a server goes, only its sessions move. The " +
+        "response that sets the cookie may come from another server, so the servers have to share their sessions; what they " +
+        "keep of one beside that (caches, uploads in parts) stays at one server.",
       "sessionid",
     ).optional(),
     cookie: cookieName(
       "Cookie of the proxy, which binds a client to the server that answered it first, for applications whose servers do not " +
         "share their sessions. It is `HttpOnly` and `SameSite=Lax`, over TLS `Secure`, and holds a keyed hash that names the " +
-        "server and no address.",
+        "server and no address. Several hosts or pods agree if they have `ticketKeys`.",
       "portico_web",
     ).optional(),
   })
@@ -86,8 +87,9 @@ export const upstream = z.strictObject({
   name: name("Name by which routes refer to the upstream.", "web"),
   url: upstreamUrl(
     "Where it listens, if it is one server: `http://HOST:PORT`, `https://HOST:PORT` for TLS, or `unix:/PATH` for a Unix socket, to which the " +
-      "proxy's user must have the right to write. A host name is looked up again at least every ten seconds of use; " +
-      "several addresses of it are tried one after the other.",
+      "proxy's user must have the right to write. A host name is looked up for each new connection, and none takes requests for longer " +
+      "than ten seconds; several addresses of it are tried one after the other. A URL that leads back to a listener of the " +
+      "same proxy is refused.",
     "http://127.0.0.1:8000",
   ).optional(),
   servers: z
@@ -129,11 +131,15 @@ export const upstream = z.strictObject({
     .optional()
     .meta({
       description:
-        "Version of the PROXY protocol in whose header each connection to it says who the client is, before TLS if it has any. " +
-        "It has to expect one. Each connection is used for one request.",
+        "Version of the PROXY protocol in whose header each connection to it says who the client is, before TLS if it has any: its " +
+        "address, and the one that it connected to. The upstream has to expect one. Each connection is used for one request, so " +
+        "`idleConnectionsMax` and `idleTimeoutMs` are refused beside it. Without it, there is no header.",
       examples: ["v2"],
     }),
-  connectTimeoutMs: milliseconds(5_000, "Time to establish a connection, with TLS if it has any; then 504."),
+  connectTimeoutMs: milliseconds(
+    5_000,
+    "Time to establish a connection, with TLS if it has any; then 504. Where there is another server to try, 3 s at most.",
+  ),
   holdMs: count(
     5_000,
     0,
@@ -144,7 +150,10 @@ export const upstream = z.strictObject({
       "and `queueTimeoutMs`, also uploads, of which nothing was read. Several servers: 0, since another one gets " +
       "the request.",
   ),
-  sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request; then 504."),
+  sendTimeoutMs: milliseconds(
+    60_000,
+    "Idle time allowed between two writes of a request; then 504. It does not limit the whole request: an upload may take any time as long as it progresses.",
+  ),
   readTimeoutMs: milliseconds(
     60_000,
     "Idle time allowed between two reads of a response; 504 if the response has not begun.",
@@ -190,7 +199,7 @@ export const upstream = z.strictObject({
   ),
   idleTimeoutMs: milliseconds(
     KEPT.idleTimeoutMs,
-    "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s).",
+    "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s), or requests meet connections that are just being closed.",
   ),
   headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest head of a response; a longer one gets 502."),
 });
