@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { foreignCloses } from "./descriptors.js";
-import { docSentences, schemaSentences } from "./doubledTexts.js";
+import { docSentences, nearDoubles, ownTexts, schemaSentences } from "./doubledTexts.js";
 import { lateFields } from "./fields.js";
 import { circles, wrongImports } from "./layers.js";
 import { loadedFrom, type Module, moduleOf, modulesBelow, ROOT } from "./modules.js";
@@ -294,4 +294,25 @@ test("no sentence about an option is in a docstring and in the schema of its fie
   const words = "Port of the other host.";
   expect(docSentences("a.ts", planted)).toEqual([{ words, at: "a.ts: A.port" }]);
   expect(schemaSentences("a.ts", 'port("Port of " + "the other host.")')).toEqual([{ words, at: "a.ts" }]);
+});
+
+/** Options that take something else than their field, with what they take. */
+const OTHER_TEXTS: Readonly<Record<string, string>> = {
+  "FileSyncActivationProps.settings": "paths; the application knows what is in the files",
+  "ListenerProps.tls": "a `TlsMaterial` and a `TlsPolicy`",
+  "RouteProps.action": "an `Action`",
+  "VirtualServerProps.listeners": "constructs, not names",
+};
+
+test("an option that is a field has the field's text; its remarks do not say the same in other words", () => {
+  const own = sources.flatMap((one) => ownTexts(textOf(one)));
+  expect(own.sort()).toEqual(Object.keys(OTHER_TEXTS));
+  const near = sources.flatMap((one) => nearDoubles(one.path, textOf(one)));
+  expect(near.map(({ words, at }) => `${at}: ${words}`)).toEqual([]);
+  const planted =
+    "interface UpstreamProps {\n  /** How long idle connections are kept. */\n  idleTimeoutMs: number;\n}";
+  expect(ownTexts(planted)).toEqual(["UpstreamProps.idleTimeoutMs"]);
+  const at = "a.ts: UpstreamProps.idleTimeoutMs";
+  expect(nearDoubles("a.ts", planted)).toEqual([{ words: "How long idle connections are kept.", at }]);
+  expect(nearDoubles("a.ts", planted.replace("**", "** @remarks"))).toHaveLength(1);
 });
