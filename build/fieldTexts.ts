@@ -113,6 +113,7 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   IniSettingsFile: settingsFile("ini"),
   IniSettingsItem: settingsItem("ini"),
   ListenerProps: objectAt("listeners", 0),
+  ListenOptions: { properties: { proxyProtocol: fieldAt("listeners", 0, "proxyProtocol") } },
   NtfyOptions: target("ntfy"),
   NtfyTarget: target("ntfy"),
   PortForward: deployed("network", "portForwards", 0),
@@ -141,6 +142,12 @@ const OBJECTS: Readonly<Record<string, SchemaNode>> = {
   StaticFilesOptions: action("staticFiles"),
   StatusOptions: action("status"),
   TlsFilePaths: objectAt("listeners", 0, "tls"),
+  TlsOptions: {
+    properties: {
+      hsts: fieldAt("virtualServers", 0, "hsts"),
+      http2: fieldAt("listeners", 0, "http2"),
+    },
+  },
   TlsPolicyOptions: objectAt("listeners", 0, "tls", "policy"),
   UpstreamHealth: objectAt("upstreams", 0, "health"),
   UpstreamProps: objectAt("upstreams", 0),

@@ -70,11 +70,7 @@ export interface ListenOptions {
    * @default "::"
    */
   readonly ipv6Address?: string;
-  /**
-   * Addresses from which connections begin with a PROXY protocol header, which names the client: load balancers in front
-   * of this host that forward TCP. For all listeners.
-   * @default - no header is accepted
-   */
+  /** @remarks This applies to all listeners. */
   readonly proxyProtocol?: ProxyProtocolOptions;
 }
 
@@ -105,16 +101,8 @@ export interface TlsOptions extends ListenOptions {
    * (`TlsMaterial.fromFiles`, `fromSecret`), whose key may be ECDSA
    */
   readonly policy?: TlsPolicy;
-  /**
-   * Whether HTTP/2 is offered.
-   * @default true
-   */
   readonly http2?: boolean;
-  /**
-   * HTTP Strict Transport Security of the application's virtual server; `{}` is enough. Refused with a self-signed
-   * certificate (`config.hsts-self-signed`).
-   * @default - not sent
-   */
+  /** @remarks This applies to the application's virtual server. Refused as the `hsts` of `VirtualServerProps`. */
   readonly hsts?: HstsOptions;
   /**
    * Port the host listens on for the redirect, 1 to 65535.
