@@ -609,7 +609,7 @@ export const DESTROYS: readonly BrokenDestroy[] = [
     name: "a destroy that cannot write to /etc/portico, then a destroy that can",
     breaks: "mount --bind /etc/portico /etc/portico && mount -o remount,ro,bind /etc/portico",
     code: 1,
-    says: "Read-only file system … not everything could be removed",
+    says: "Read-only file system … could not remove everything",
     heals: "umount /etc/portico",
   },
   {

@@ -122,7 +122,7 @@ describe("a user who has become the application's", () => {
       expect(other.code).toBe(1);
       // It ends at the first process that is stopped: one that reads, one that writes, or one that would take back.
       expect(other.stdout).toMatch(
-        /was stopped \[files\.no-response\][^]*end them \(ps -o pid,stat,args -u \d+\)[^]*(?:nothing was changed|the host is as it was before|steps of the roll-back failed:\n\/srv\/sync\/conf\/)/,
+        /was stopped \[files\.no-response\][^]*end them \(ps -o pid,stat,args -u \d+ lists them\)[^]*(?:nothing was changed|the host is as it was before|steps of the roll-back failed:\n\/srv\/sync\/conf\/)/,
       );
     });
   });
