@@ -258,7 +258,7 @@ export const PROBLEM_CODES = {
   "activation.not-replayed":
     "Set `accessLog` of `replay` to a log that contains requests, or remove `replay`.",
   "activation.damaged-store":
-    "Remove the file and activate again. A destroy can then no longer restore what was on the host before the first activation.",
+    "Remove the file and activate again. A destroy can then no longer restore the files from before the first activation.",
   "activation.other-deployment":
     "Deliver to another host. To replace the other deployment, or if the construct or its stack was renamed or moved, or if Terraform's state was lost: set `takeOver: true` in the delivery for one apply.",
   "activation.changed-since":

@@ -118,7 +118,7 @@ const route = z.strictObject({
     .enum(["prefix", "segment", "exact"])
     .default("segment")
     .describe(
-      "`prefix`: every path that begins with it (like nginx `location`). `segment`: the path itself and what is below it, after a `/`. `exact`: only the path itself. The longest path wins.",
+      "`prefix`: every path that begins with it (like nginx `location`). `segment`: the path itself and every path below it, after a `/`. `exact`: only the path itself. The longest path wins.",
     ),
   action: actionFields,
   requestBodyBytesMax: count(
