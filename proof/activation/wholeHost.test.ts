@@ -555,7 +555,7 @@ describe("doctor's view of the host:", () => {
     const damaged = {
       at: state,
       what: "is not what this release of portico writes",
-      fix: "Remove the file and activate again. A destroy can then no longer restore what was on the host before the first activation.",
+      fix: "Remove the file and activate again. A destroy can then no longer restore the files from before the first activation.",
     };
     const cutOff = {
       at: journal,
