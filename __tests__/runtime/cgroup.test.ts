@@ -1,8 +1,13 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { allowanceText, heapOf, workerCount } from "../../src/runtime/supervisor/allowance.js";
-import { memoryWarning, withinMemory } from "../../src/runtime/supervisor/memoryLimits.js";
+import {
+  allowanceText,
+  heapOf,
+  memoryWarning,
+  withinMemory,
+  workerCount,
+} from "../../src/runtime/supervisor/allowance.js";
 import { cgroupLimits, memoryKills } from "../../src/runtime/supervisor/cgroup.js";
 import { limits } from "../../src/model/limits.js";
 import { parseConfig } from "../../src/model/index.js";

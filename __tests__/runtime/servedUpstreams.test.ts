@@ -1,7 +1,7 @@
 import { parseConfig, type ProxyConfig, type UpstreamInput } from "../../src/model/index.js";
 import type { Counts } from "../../src/runtime/counting/counts.js";
 import { Queue } from "../../src/runtime/queue.js";
-import { masterGauges } from "../../src/runtime/supervisor/masterGauges.js";
+import { masterGauges } from "../../src/runtime/supervisor/servedCounts.js";
 import { ServedUpstreams } from "../../src/runtime/supervisor/servedUpstreams.js";
 import type { SeenServer, ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
 

@@ -1,8 +1,9 @@
 import type { Problem, ProxyConfig } from "../../model/serving.js";
+import { printableValue } from "../../model/printable.js";
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { LogFiles } from "../logs/logFiles.js";
-import { RecentEvents } from "./recentEvents.js";
 import { problemCount, problemLine, problemsText, write } from "./masterReport.js";
+import type { OverviewEvent } from "../status/overview.js";
 
 /** Where the master says what it does: standard error, and the main error log if that is a file. */
 export class MasterLog {
@@ -56,4 +57,35 @@ export class MasterLog {
     this.file?.mainError.write("error", text);
     for (const p of problems) this.file?.mainError.write("error", problemLine(p));
   }
+}
+
+/** The last things that a master said, bounded in number and length. */
+class RecentEvents {
+  private readonly events: OverviewEvent[] = [];
+
+  constructor(private readonly now: () => number = Date.now) {}
+
+  add(level: ErrorLevel, message: string, problems: readonly Problem[] = []): void {
+    const short = problems.slice(0, PROBLEMS_MAX).map(({ path, message: what, fix }) => ({
+      path: shortened(path),
+      message: shortened(what),
+      fix: shortened(fix),
+    }));
+    this.events.unshift({ at: this.now(), level, message: shortened(message), problems: short });
+    this.events.length = Math.min(this.events.length, EVENTS_MAX);
+  }
+
+  /** The newest first. */
+  get list(): readonly OverviewEvent[] {
+    return [...this.events];
+  }
+}
+
+const EVENTS_MAX = 30;
+const PROBLEMS_MAX = 5;
+const TEXT_CHARACTERS_MAX = 400;
+
+function shortened(text: string): string {
+  const shown = printableValue(text);
+  return shown.length > TEXT_CHARACTERS_MAX ? `${shown.slice(0, TEXT_CHARACTERS_MAX)}…` : shown;
 }

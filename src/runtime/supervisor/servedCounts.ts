@@ -1,9 +1,12 @@
-import { type Counts, type Series, Totals } from "../counting/counts.js";
+import { hasSeveral, type ProxyConfig, type UpstreamConfig, urlsOf } from "../../model/serving.js";
+import { VERSION } from "../../model/version.js";
+import { type Counts, type Series, totalOf, Totals } from "../counting/counts.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
-import { masterGauges } from "./masterGauges.js";
 import type { CertificateManager } from "./certificateManager.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
+import type { ListedCertificate } from "./certificateList.js";
+import type { ListedUpstream } from "./listedUpstreams.js";
 
 const none = (...labels: readonly string[]): Series => ({ labels, values: [0] });
 
@@ -81,4 +84,44 @@ export class ServedCounts {
     );
     return new Totals(NONE_YET, this.totals.counts, ofWorkers, own).counts;
   }
+}
+
+/** What a master knows of the moment. @param ofWorkers what all workers have together */
+export function masterGauges(
+  certificates: readonly ListedCertificate[],
+  listed: readonly ListedUpstream[],
+  { upstreams }: ProxyConfig,
+  ofWorkers: Counts,
+): Counts {
+  return {
+    certificateEnd: certificates.map(({ names: [name = ""], from, notAfter }) => ({
+      labels: [name, from],
+      values: [notAfter / 1_000],
+    })),
+    upstreamUp: upstreams.flatMap((upstream) =>
+      serversUp(
+        upstream,
+        listed.find(({ name }) => name === upstream.name),
+        ofWorkers,
+      ),
+    ),
+    processes: [{ labels: ["master"], values: [1] }],
+    memory: [{ labels: ["master"], values: [process.memoryUsage.rss()] }],
+    build: [{ labels: [VERSION, process.versions.node], values: [1] }],
+  };
+}
+
+function serversUp(
+  upstream: UpstreamConfig,
+  listed: ListedUpstream | undefined,
+  ofWorkers: Counts,
+): Series[] {
+  const urls = urlsOf(upstream).map(({ url }) => url);
+  const up = (url: string): boolean => {
+    if (!hasSeveral(upstream) || listed === undefined)
+      return totalOf(ofWorkers, "upstreamOut", { upstream: upstream.name, upstream_server: url }) === 0;
+    const servers = listed.servers.filter((one) => upstream.spread || one.url === url);
+    return servers.some(({ drained, down, outIn }) => !drained && down !== true && outIn === 0);
+  };
+  return urls.map((url) => ({ labels: [upstream.name, url], values: [Number(up(url))] }));
 }

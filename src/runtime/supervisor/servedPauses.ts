@@ -4,7 +4,7 @@ import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { ControlOutcome } from "./control.js";
 import type { BeginMaintenance, ListedPauses, QuiesceRequest } from "./listedPauses.js";
 import type { MasterLog } from "./masterLog.js";
-import type { OrderingMaster } from "./orderingMaster.js";
+import type { OrderingMaster } from "./supervision.js";
 import * as kept from "./pauseFile.js";
 
 /**

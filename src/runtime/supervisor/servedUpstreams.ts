@@ -18,7 +18,7 @@ import type { ServerChecks } from "./serverChecks.js";
 import type { DownServer } from "../notifications/watch.js";
 import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
-import type { OrderingMaster } from "./orderingMaster.js";
+import type { OrderingMaster } from "./supervision.js";
 import { type SpreadName, SpreadNames } from "./spreadNames.js";
 
 /** What a master knows of a server that gets less than others. */

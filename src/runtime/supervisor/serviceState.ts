@@ -1,8 +1,9 @@
+import { execFile } from "node:child_process";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 import type { ControlOutcome } from "./control.js";
 import type { MasterLog } from "./masterLog.js";
 import { problemLine, statusText } from "./masterReport.js";
-import { SystemdNotify, type SystemdState } from "./systemdNotify.js";
+import { Queue } from "../queue.js";
 
 /** What the service's state is made of. */
 export interface Serving {
@@ -63,3 +64,71 @@ export class ServiceState {
 export function stopped(what: string): Problem {
   return problem("serve.stopping", "", `cannot ${what}: portico is stopping`);
 }
+
+/** What a service reports about itself, by the names of sd_notify(3). */
+interface SystemdState {
+  /** The start, or a reload, is over. */
+  readonly READY?: 1;
+  readonly RELOADING?: 1;
+  readonly STOPPING?: 1;
+  /** One line for people: `systemctl status` shows it. */
+  readonly STATUS?: string;
+  /** The process that speaks for the service from now on. */
+  readonly MAINPID?: number;
+}
+
+/**
+ * Reports the service's state to systemd, if systemd asks for it (`Type=notify`); otherwise does nothing.
+ *
+ * Node has no Unix datagram sockets, so `systemd-notify` sends the messages, for which the unit needs
+ * `NotifyAccess=all`. They arrive in the order in which they were sent.
+ */
+class SystemdNotify {
+  private readonly socket: string | undefined;
+  private readonly messages = new Queue();
+  private complained = false;
+
+  /**
+   * @param env where systemd says that it listens; the variable is removed, as workers have nothing to report
+   * @param complain is called once if nothing can be sent
+   */
+  constructor(
+    env: NodeJS.ProcessEnv,
+    private readonly complain: (message: string) => void,
+  ) {
+    this.socket = env["NOTIFY_SOCKET"] || undefined;
+    delete env["NOTIFY_SOCKET"];
+  }
+
+  /** What another master needs in its environment to speak to the same service manager. */
+  get environment(): NodeJS.ProcessEnv {
+    return this.socket === undefined ? {} : { NOTIFY_SOCKET: this.socket };
+  }
+
+  /** Resolves when systemd has taken it, or cannot; never rejects. */
+  notify(state: SystemdState): Promise<void> {
+    if (this.socket === undefined) return Promise.resolve();
+    const lines = Object.entries(state).map(([name, value]) => `${name}=${oneLine(String(value))}`);
+    return this.messages.do(() => this.send(lines));
+  }
+
+  private send(lines: readonly string[]): Promise<void> {
+    const options = { env: { ...process.env, ...this.environment }, timeout: SEND_MS };
+    return new Promise((resolve) => {
+      execFile("systemd-notify", lines, options, (error) => {
+        if (error !== null && !this.complained) {
+          this.complained = true;
+          this.complain(
+            `the state of the service cannot be reported to systemd: systemd-notify: ${error.message.trim()}`,
+          );
+        }
+        resolve();
+      });
+    });
+  }
+}
+
+/** systemd answers within milliseconds, unless it is in trouble itself. */
+const SEND_MS = 10_000;
+
+const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f]+/g, " ");

@@ -1,7 +1,6 @@
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { piecesText } from "../sockets/node/pieces.js";
-import { allowanceText } from "./allowance.js";
-import { type FromFile, memoryWarning, withinMemory } from "./memoryLimits.js";
+import { allowanceText, type FromFile, memoryWarning, withinMemory } from "./allowance.js";
 import { readFileSync } from "node:fs";
 import type { ProxyConfig } from "../../model/index.js";
 

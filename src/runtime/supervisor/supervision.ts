@@ -3,9 +3,12 @@ import type { Challenge } from "../dispatch/challenge.js";
 import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { SeenTransfers } from "../dispatch/transfers.js";
 import type { Supervised } from "./handover.js";
+import type { ControlOutcome } from "./control.js";
 import type { WorkerHoldings } from "../worker/holdings.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { MasterMessage } from "../worker/ipc.js";
+import type { LoadedConfig } from "../load/loadConfig.js";
+import type { Queue } from "../queue.js";
 
 /** Everything that runs for a master: generations that have workers, the previous master, the next master. */
 export class Supervision {
@@ -82,4 +85,15 @@ export class Supervision {
   stop(): void {
     for (const each of this.all) each.stop();
   }
+}
+
+/** What those need of a master who give its workers orders by command. */
+export interface OrderingMaster {
+  /** What is in service now. */
+  loaded(): LoadedConfig;
+  readonly supervised: Pick<Supervision, "orderServers" | "orderPauses">;
+  /** Operations of the master that must not overlap. */
+  readonly changes: Queue;
+  /** Why nothing can be changed, if so. */
+  notNow(): Promise<ControlOutcome> | undefined;
 }
