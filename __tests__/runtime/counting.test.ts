@@ -1,8 +1,12 @@
 import type { VirtualServerConfig, RouteConfig } from "../../src/model/index.js";
 import { type Counts, labelsOf, numberOf, Totals, totalOf } from "../../src/runtime/counting/counts.js";
 import { FAMILIES, type FamilyKey, sizeOf } from "../../src/runtime/counting/families.js";
-import { foldedStatus, methodIndex, methodLabel } from "../../src/runtime/counting/folding.js";
-import type { Counted } from "../../src/runtime/counting/requestCounts.js";
+import {
+  type Counted,
+  foldedStatus,
+  methodIndex,
+  methodLabel,
+} from "../../src/runtime/counting/requestCounts.js";
 import { Slots } from "../../src/runtime/counting/slots.js";
 import { WorkerCounts } from "../../src/runtime/counting/workerCounts.js";
 import { isRegistered } from "../../src/runtime/dispatch/reasonPhrases.js";

@@ -1,6 +1,5 @@
-import { plainName } from "../../src/runtime/dispatch/clientProgram.js";
 import type { RunningExchange } from "../../src/runtime/exchange/exchange.js";
-import { shownPath, Transfers } from "../../src/runtime/dispatch/transfers.js";
+import { plainName, shownPath, Transfers } from "../../src/runtime/dispatch/transfers.js";
 import { fakeRoute } from "../../testkit/fakeExchange.js";
 import fc from "../../testkit/property.js";
 

@@ -3,7 +3,6 @@ import type { Counts } from "./counts.js";
 import { RequestCounts } from "./requestCounts.js";
 import type { FamilyKey } from "./families.js";
 import { boundsOf, Slots } from "./slots.js";
-import { UpstreamCounts } from "./upstreamCounts.js";
 
 /** What a client connection speaks, by its ALPN name (RFC 7301, 6). */
 export type ClientProtocol = "http/1.1" | "h2";
@@ -72,3 +71,31 @@ export class WorkerCounts {
 }
 
 const DELAYS = boundsOf("loopDelay");
+
+/** Counts what happens with one server of an upstream. */
+export class UpstreamCounts {
+  private readonly connects: number;
+  /** Places of failures, by their names. */
+  private readonly failures = new Map<string, number>();
+
+  /** @param labels the names of the upstream and of the server */
+  constructor(
+    private readonly slots: Slots,
+    readonly labels: readonly [upstream: string, server: string],
+  ) {
+    this.connects = slots.place("upstreamConnects", labels);
+  }
+
+  connected(): void {
+    this.slots.add(this.connects);
+  }
+
+  failed(token: string): void {
+    let at = this.failures.get(token);
+    if (at === undefined) {
+      at = this.slots.place("upstreamFailures", [...this.labels, token]);
+      this.failures.set(token, at);
+    }
+    this.slots.add(at);
+  }
+}

@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from "node:net";
 import { guarded, type Guarded } from "../sockets/guarded.js";
-import type { UpstreamCounts } from "../counting/upstreamCounts.js";
+import type { UpstreamCounts } from "../counting/workerCounts.js";
 import {
   type ErrorToken,
   type UpstreamAddress,
