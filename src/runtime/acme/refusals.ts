@@ -1,9 +1,11 @@
 import { printableValue } from "../../model/printable.js";
 import type { AcmeError, AcmeProblem } from "./acmeError.js";
-import type { WantedCertificate as Wanted } from "../../model/serving.js";
+import {
+  challengeName,
+  type DnsProofsConfig,
+  type WantedCertificate as Wanted,
+} from "../../model/serving.js";
 import type { AcmeFailure, OrderedCertificate } from "./acmeHost.js";
-import { DNS_WORDS, dnsCode } from "./dnsWords.js";
-import { type About, RETRIED, type Words } from "./words.js";
 
 /** What an authority refused, in words that say what to do. */
 
@@ -58,6 +60,68 @@ function fixOf({ code, name, instance }: AcmeProblem, wanted: Wanted): string {
 const wordsOf = (code: string): Words | undefined => (Object.hasOwn(WORDS, code) ? WORDS[code] : undefined);
 
 const portOf = ({ challenge }: Wanted): number => (challenge === "http-01" ? 80 : 443);
+
+/** What a fix is about. */
+interface About {
+  readonly wanted: Wanted;
+  readonly name: string;
+  readonly port: number;
+  readonly instance: string | undefined;
+}
+
+interface Words {
+  /** What happened; undefined where the authority's words are enough. */
+  what(port: number): string | undefined;
+  fix(about: About): string;
+}
+
+const RETRIED = "Portico tries again later.";
+
+/** What is refused where names are proved by DNS records. */
+
+/** An authority says of a record what it says of a response: that it is not there, or is another one. */
+const NOT_PROVED = new Set(["dns", "unauthorized", "incorrectResponse"]);
+
+const dnsCode = (code: string, { challenge }: Pick<Wanted, "challenge">): string =>
+  challenge === "dns-01" && NOT_PROVED.has(code) ? "dnsProof" : code;
+
+const DNS_WORDS: Readonly<Record<string, Words>> = {
+  dnsUpdate: {
+    what: () => "the DNS record that proves the name cannot be written",
+    fix: ({ wanted: { authority } }) =>
+      `${authority.dns === undefined ? "" : writing(authority.dns)} ${RETRIED}`,
+  },
+  dnsRecord: {
+    what: () => "the name servers do not show the DNS record that proves the name",
+    fix: ({ wanted: { authority } }) =>
+      `Check that the name servers of ${authority.name} get the changes of their zone (NOTIFY, zone transfers), and list only such servers in \`dns.nameServers\`; \`dns.waitMs\` limits how long they may take. ${RETRIED}`,
+  },
+  dnsProof: {
+    what: () => "the authority did not find the DNS record that proves the name",
+    fix: (about) =>
+      `Check that every public name server of the domain shows the record: dig TXT ${challengeName(about.name)}${alias(about)}. ${RETRIED}`,
+  },
+};
+
+function writing(dns: DnsProofsConfig): string {
+  switch (dns.type) {
+    case "rfc2136":
+      return `Let the DNS server ${dns.server.address} accept updates of ${dns.zone} that are signed with the key of ${dns.keyFile} (in BIND: \`update-policy\`), over TCP from this host.`;
+    case "program":
+      return `Call ${dns.command} by hand with the same arguments, as the user of the service.`;
+    case "acme-dns":
+      return `Check ${dns.accountsFile} against the response of ${dns.url} to the registration.`;
+  }
+}
+
+function alias({ name, wanted: { authority } }: About): string {
+  const { dns } = authority;
+  if (dns === undefined) return "";
+  const target = dns.type === "acme-dns" ? "`fulldomain` of its account" : dns.alias;
+  return target === undefined
+    ? ""
+    : `; ${challengeName(name)} has to be a CNAME record that leads to ${target}`;
+}
 
 /** By the types of RFC 8555, 6.7, RFC 9773, 7.4 and the profiles of draft-ietf-acme-profiles; the last are ours. */
 const WORDS: Readonly<Record<string, Words>> = {
