@@ -1,8 +1,8 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { ProxyConfig } from "../../model/serving.js";
 import type { Taken } from "./exchange.js";
 import type { Notice } from "./notice.js";
-import { NoticeBoard } from "./noticeBoard.js";
-import { readBoard, writeBoard } from "./boardFile.js";
+import { type KeptBoard, NoticeBoard } from "./noticeBoard.js";
 import { MessageTarget, PACE, type Pace, PingTarget, type TargetHost } from "./target.js";
 
 export type NotificationsConfig = NonNullable<ProxyConfig["notifications"]>;
@@ -128,3 +128,27 @@ const TEST: Notice = {
   what: "This is a test of notifications: nothing happened",
   fix: "Nothing has to be done.",
 };
+
+/** What was told, in a file: so that a process that is killed does not tell it all again. */
+
+/** @returns undefined if there is no such file, or none that can be read */
+function readBoard(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** @returns why it could not be written, if so */
+function writeBoard(file: string, board: KeptBoard): string | undefined {
+  const draft = `${file}.${process.pid}`;
+  try {
+    writeFileSync(draft, JSON.stringify(board), { mode: 0o600 });
+    renameSync(draft, file);
+    return undefined;
+  } catch (error) {
+    rmSync(draft, { force: true });
+    return (error as Error).message;
+  }
+}
