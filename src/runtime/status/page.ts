@@ -1,8 +1,7 @@
+import { type Box, curve, cut, layout, LINE, PAD, TOP } from "../../model/review/graphLayout.js";
 import { markup, type Markup } from "./markup.js";
-import type { Overview, Traffic } from "./overview.js";
-import { plot, roundTop } from "./plot.js";
+import type { Overview, Topology, TopologyEdge, Traffic } from "./overview.js";
 import { certificatesTable, eventsList, transfersTable, upstreamsTable } from "./tables.js";
-import { topologyPicture, topologyWords } from "./topologyPicture.js";
 import { troublesOf } from "./troubles.js";
 import { bytesText, countText, durationText, plural, timeText } from "./words.js";
 
@@ -104,3 +103,90 @@ ${framed(
 
 const framed = (picture: Markup, top: string, span: string): Markup =>
   markup`<div class="frame"><span class="top" aria-hidden="true">${top}</span>${picture}<span class="ends" aria-hidden="true"><span>${span} ago</span><span>now</span></span></div>`;
+
+/** One line of a plot. */
+interface PlotLine {
+  readonly name: string;
+  /** The oldest first; fewer than the plot has room for are at its right end. */
+  readonly values: readonly number[];
+}
+
+const [WIDTH, HEIGHT] = [600, 96];
+
+/**
+ * Lines over time, the area below the first one filled. It takes the width that it gets; what it says in numbers is beside
+ * it, and in `label` for those who do not see it.
+ */
+function plot(lines: readonly PlotLine[], periods: number, top: number, label: string): Markup {
+  const step = WIDTH / Math.max(1, periods - 1);
+  const high = top === 0 ? 1 : top;
+  return markup`<svg class="plot" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${label}">
+<path class="grid" d="M0 0.5H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT - 0.5}H${WIDTH}"/>
+${lines.map(({ values }, i) => {
+  const first = WIDTH - (values.length - 1) * step;
+  const points = values.map(
+    (value, at) => `${rounded(first + at * step)} ${rounded(HEIGHT - 1 - (value / high) * (HEIGHT - 3))}`,
+  );
+  if (points.length < 2) return undefined;
+  const line = `M${points.join("L")}`;
+  const area = markup`<path class="area" d="${line}L${WIDTH} ${HEIGHT}L${rounded(first)} ${HEIGHT}Z"/>`;
+  return markup`${i === 0 && area}<path class="line line${i + 1}" d="${line}"/>`;
+})}
+</svg>`;
+}
+
+const rounded = (value: number): string => String(Math.round(value * 10) / 10);
+
+/** A round number that no value is above: 1, 2 or 5 and zeros. */
+function roundTop(values: readonly number[]): number {
+  const most = Math.max(0, ...values);
+  if (most === 0) return 0;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= most * 0.999_999)!;
+}
+
+/** What leads where, with what flows on the arrows; in words below it for those who do not see it. */
+function topologyPicture(topology: Topology): Markup {
+  const { boxes, headings, width, height } = layout(topology);
+  const byId = new Map(boxes.map((box) => [box.node.id, box]));
+  const trouble = new Set(
+    topology.columns.flatMap(({ nodes }) => nodes.filter((node) => node.trouble).map(({ id }) => id)),
+  );
+  const ends = ({ from, to }: TopologyEdge): [Box, Box] => [byId.get(from)!, byId.get(to)!];
+  return markup`<svg class="topology" viewBox="0 24 ${width} ${height - 24}" width="${width}" height="${height - 24}" role="img" aria-labelledby="topology-title" aria-describedby="topology-words">
+<title id="topology-title">Listeners, virtual servers, routes, and where these lead</title>
+${headings.map(({ x, text }) => markup`<text class="heading" x="${x}" y="${TOP - 14}">${text}</text>`)}
+${topology.edges.map((edge) => markup`<path class="edge${edge.requests > 0 && ` flow${weight(edge.requests)}`}" d="${curve(...ends(edge))}"/>`)}
+${boxes.map((box) => drawn(box, trouble.has(box.node.id)))}
+${topology.edges.map((edge) => edge.requests > 0 && rate(edge, ...ends(edge)))}
+</svg>`;
+}
+
+/** How wide an arrow is: of 1, 10 and 100 requests a second. */
+const weight = (requests: number): number => Math.min(3, Math.max(1, Math.floor(Math.log10(requests)) + 2));
+
+function drawn({ node, x, y, width, height }: Box, trouble: boolean): Markup {
+  const round = node.kind === "listener" ? 12 : 5;
+  const lines = node.lines.map((line, i) => {
+    const style = i === 0 || node.kind === "server" ? "" : "more";
+    return markup`<text class="${style}" x="${x + PAD}" y="${y + PAD / 2 + 13 + i * LINE}">${cut(line)}</text>`;
+  });
+  return markup`<g class="node ${node.kind}${trouble && " trouble"}"><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="${round}"/>${lines}</g>`;
+}
+
+/** Beside the end of the arrow, where arrows that leave together are apart. */
+function rate({ requests }: TopologyEdge, from: Box, to: Box): Markup {
+  const x = to.x - 6;
+  const up = from.y + from.height / 2 <= to.y + to.height / 2;
+  const y = to.y + to.height / 2 + (up ? -5 : 13);
+  return markup`<text class="rate" x="${x}" y="${y}" text-anchor="end">${countText(requests)}/s</text>`;
+}
+
+/** The same as sentences. */
+function topologyWords({ columns, edges }: Topology): readonly string[] {
+  const names = new Map(columns.flatMap(({ nodes }) => nodes.map(({ id, lines }) => [id, lines.join(", ")])));
+  return edges.map(
+    ({ from, to, requests }) =>
+      `${names.get(from)} leads to ${names.get(to)}: ${countText(requests)} requests a second`,
+  );
+}
