@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ERROR_TOKENS, type ErrorToken } from "../../src/model/errorTokens.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { NO_PAUSES } from "../../src/runtime/dispatch/pauses.js";
-import { RespondAction } from "../../src/runtime/actions/respond.js";
+import { RespondAction } from "../../src/runtime/actions/fixedResponses.js";
 import { socketFailed } from "../../src/runtime/upstream/failures.js";
 import type { UpstreamTls } from "../../src/runtime/upstream/upstreamTls.js";
 import { issue } from "../../testkit/certificates.js";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput } from "../../src/model/index.js";
-import { RespondAction } from "../../src/runtime/actions/respond.js";
+import { RespondAction } from "../../src/runtime/actions/fixedResponses.js";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import {

@@ -6,8 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type FileCache } from "../../src/runtime/actions/fileCache.js";
 import { FileLookup, openFailure } from "../../src/runtime/actions/fileLookup.js";
 import { chmodCommand, explainDenial } from "../../src/runtime/actions/permissions.js";
-import { RedirectAction } from "../../src/runtime/actions/redirect.js";
-import { RespondAction } from "../../src/runtime/actions/respond.js";
+import { RedirectAction, RespondAction } from "../../src/runtime/actions/fixedResponses.js";
 import { StaticFilesAction } from "../../src/runtime/actions/staticFiles.js";
 import type { HeaderList, RouteConfig, ActionOf } from "../../src/model/index.js";
 import {

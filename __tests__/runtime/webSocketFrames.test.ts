@@ -1,4 +1,4 @@
-import { WebSocketFrames } from "../../src/runtime/actions/webSocketFrames.js";
+import { WebSocketFrames } from "../../src/runtime/actions/tunnel.js";
 import fc from "../../testkit/property.js";
 
 /** Frames as RFC 6455, 5.2 writes them, cut into pieces anywhere: where one ends is known at each byte. */

@@ -10,8 +10,7 @@ import {
 } from "../../model/serving.js";
 import { BalancedProxyAction } from "./balancedProxy.js";
 import { ProxyAction } from "./proxy.js";
-import { RedirectAction } from "./redirect.js";
-import { RespondAction } from "./respond.js";
+import { RedirectAction, RespondAction } from "./fixedResponses.js";
 import { StatusAction } from "./status.js";
 import { StaticFilesAction } from "./staticFiles.js";
 import { WorkerCounts } from "../counting/workerCounts.js";

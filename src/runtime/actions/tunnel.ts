@@ -1,6 +1,5 @@
 import type { Exchange } from "../exchange/exchange.js";
 import { guarded } from "../sockets/guarded.js";
-import { CLOSE_RESTARTING, WebSocketFrames } from "./webSocketFrames.js";
 
 /** What an upstream sends through a WebSocket, and how that is ended in order: between two frames, by a Close frame. */
 export class Tunnel {
@@ -55,3 +54,66 @@ function cut(exchange: Exchange): void {
 
 /** How long a client may take to answer a Close frame. */
 const CLOSE_MS = 5_000;
+
+/** Follows the frames of a WebSocket in one direction (RFC 6455, 5.2), so that it is known where one ends. */
+export class WebSocketFrames {
+  /** Bytes of the head of a frame, as far as they have come. */
+  private readonly head = Buffer.alloc(HEAD_BYTES_MAX);
+  private headBytes = 0;
+  private payloadLeft = 0;
+
+  /** Whether the bytes so far end with a frame: a control frame may come next (RFC 6455, 5.4). */
+  get between(): boolean {
+    return this.headBytes === 0 && this.payloadLeft === 0;
+  }
+
+  /** Takes in the bytes that come next. */
+  advance(chunk: Uint8Array): void {
+    for (let at = 0; at < chunk.length;) at = this.step(chunk, at);
+  }
+
+  /** Takes in what comes next up to the end of a frame. @returns where that is; -1 if it comes later */
+  advanceToEnd(chunk: Uint8Array): number {
+    let at = 0;
+    while (!this.between) {
+      if (at === chunk.length) return -1;
+      at = this.step(chunk, at);
+    }
+    return at;
+  }
+
+  /** One byte of a head, or all that there is of a payload. */
+  private step(chunk: Uint8Array, at: number): number {
+    if (this.payloadLeft > 0) {
+      const bytes = Math.min(this.payloadLeft, chunk.length - at);
+      this.payloadLeft -= bytes;
+      return at + bytes;
+    }
+    this.head[this.headBytes++] = chunk[at]!;
+    if (this.headBytes === this.headLength) {
+      this.payloadLeft = this.payloadLength;
+      this.headBytes = 0;
+    }
+    return at + 1;
+  }
+
+  private get headLength(): number {
+    if (this.headBytes < 2) return 2;
+    const second = this.head[1]!;
+    const masked = (second & 0x80) !== 0;
+    return 2 + lengthBytes(second & 0x7f) + (masked ? 4 : 0);
+  }
+
+  private get payloadLength(): number {
+    const short = this.head[1]! & 0x7f;
+    if (short === 126) return this.head.readUInt16BE(2);
+    return short === 127 ? Number(this.head.readBigUInt64BE(2)) : short;
+  }
+}
+
+const lengthBytes = (short: number): number => (short === 126 ? 2 : short === 127 ? 8 : 0);
+
+const HEAD_BYTES_MAX = 14;
+
+/** A Close frame of a server, with the code 1012: it restarts, and clients connect anew (RFC 6455, 5.5.1 and 7.4.1). */
+const CLOSE_RESTARTING = Buffer.from([0x88, 0x02, 0x03, 0xf4]);

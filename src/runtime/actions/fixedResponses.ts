@@ -1,5 +1,6 @@
 import type { ActionOf } from "../../model/index.js";
-import { respondFailure } from "../dispatch/errorPages.js";
+import { hostAsked, redirectLocation } from "../../model/serving.js";
+import { respondFailure, sendPage } from "../dispatch/errorPages.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 
@@ -29,5 +30,17 @@ export class RespondAction implements Action {
     exchange.sendHead(this.status, this.reason, this.headers, this.length);
     if (this.body.length > 0 && exchange.request.method !== "HEAD") exchange.sendData(this.body);
     exchange.end();
+  }
+}
+
+/** Sends the client to another scheme, host, port or path (decisions 1.5: port 80 in TLS mode). */
+export class RedirectAction implements Action {
+  constructor(private readonly config: ActionOf<"redirect">) {}
+
+  handle(exchange: Exchange): void {
+    const { request, server, client } = exchange;
+    const host = hostAsked(request.serverName, server.serverNames, client.localAddress);
+    const location = redirectLocation(this.config, host, request.target);
+    sendPage(exchange, this.config.status, ["Location", location]);
   }
 }
