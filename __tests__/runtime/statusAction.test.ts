@@ -1,5 +1,5 @@
 import { request } from "node:http";
-import { StatusQuestions } from "../../src/runtime/worker/statusQuestions.js";
+import { StatusQuestions } from "../../src/runtime/worker/worker.js";
 import type { AskedStatus } from "../../src/runtime/status/asked.js";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { Portico } from "../../testkit/portico.js";

@@ -1,8 +1,8 @@
 import { type CountsMessage, type MasterMessage, WORKER_EXIT, type WorkerMessage } from "./ipc.js";
 import { doWithout } from "../sockets/node/pieces.js";
 import { SWEEP_MS, sweepRegularly } from "../sockets/deadlines.js";
-import { StatusQuestions } from "./statusQuestions.js";
 import { WorkerServer } from "./workerServer.js";
+import type { AskedStatus, StatusResponse } from "../status/asked.js";
 
 /**
  * A worker process: takes its config and sockets from the master, serves, and exits when it is asked to, when the
@@ -168,3 +168,35 @@ function sent(message: WorkerMessage): Promise<void> {
   if (!process.connected) return Promise.resolve();
   return new Promise((resolve) => process.send!(message, undefined, undefined, () => resolve()));
 }
+
+/** Questions of clients for the status, which the master answers: each with a deadline, and few at a time. */
+export class StatusQuestions {
+  private readonly open = new Map<number, (response: StatusResponse | undefined) => void>();
+  private turn = 0;
+
+  constructor(private readonly send: (turn: number, asked: AskedStatus) => void) {}
+
+  /** Resolves with undefined if there are too many, or the master does not answer in time. */
+  ask(asked: AskedStatus): Promise<StatusResponse | undefined> {
+    if (this.open.size >= OPEN_MAX) return Promise.resolve(undefined);
+    const turn = ++this.turn;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.answered(turn, undefined), RESPONSE_MS);
+      this.open.set(turn, (response) => {
+        clearTimeout(timer);
+        resolve(response);
+      });
+      this.send(turn, asked);
+    });
+  }
+
+  /** A late response is dropped. */
+  answered(turn: number, response: StatusResponse | undefined): void {
+    const done = this.open.get(turn);
+    this.open.delete(turn);
+    done?.(response);
+  }
+}
+
+const RESPONSE_MS = 5_000;
+const OPEN_MAX = 32;
