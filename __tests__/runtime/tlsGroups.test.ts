@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { SecureVersion } from "node:tls";
 import { dhParametersPem } from "../../src/render/dhParameters.js";
 import { type ListenerConfig, type TlsPolicySettings, tlsPolicySettings } from "../../src/model/index.js";
-import { sessionContext } from "../../src/runtime/tls/tlsSessions.js";
+import { sessionContext } from "../../src/runtime/tls/listenerTls.js";
 import { issue } from "../../testkit/certificates.js";
 import { everywhere, loopback, oneServer } from "../../testkit/oneServer.js";
 import { openFolder, Portico } from "../../testkit/portico.js";

@@ -3,23 +3,25 @@ import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 import type { CertificateContents, TlsContents, TlsRenewal } from "../tls/tlsContents.js";
 import { type ListenerConfig, type Problem, problem } from "../../model/serving.js";
+import type { VirtualServerConfig } from "../../model/index.js";
 import { AnnouncedClients } from "./announcedClients.js";
 import { CertificateServers, type Secured } from "../tls/certificateServers.js";
 import type { Endpoints } from "./clientInfo.js";
 import { type ClientHello, clientHelloOf } from "../tls/clientHello.js";
 import { readFirst } from "../sockets/firstBytes.js";
-import { challengeServers } from "../tls/challengeServers.js";
 import type { ConnectionGate } from "./gate.js";
-import { plainHttpResponse } from "./plainHttpResponse.js";
 import type { Challenge } from "../dispatch/challenge.js";
 import type { WorkerContext } from "../dispatch/workerContext.js";
+import { serverHeader } from "../dispatch/errorPages.js";
+import { httpDate } from "../dispatch/httpDate.js";
 import { shakeHands, tcpSocketOf } from "../sockets/node/tcpBelowTls.js";
 import { keyOf } from "./sockets.js";
 import { systemReason } from "../load/systemReason.js";
 import type { WorkerCounts } from "../counting/workerCounts.js";
 import { tlsGroup } from "../tls/tlsGroup.js";
 import { hostPolicy, secureContextOptions } from "../tls/tlsContexts.js";
-import { listenerTicketKeys, sessionContext } from "../tls/tlsSessions.js";
+import { challengeServers, listenerTicketKeys, sessionContext } from "../tls/listenerTls.js";
+import { responseFieldsFor } from "../exchange/responseFields.js";
 
 /** Takes over connections once it is known which protocol they speak. */
 export interface Acceptor {
@@ -337,3 +339,34 @@ type TlsError = Error & { readonly code?: string; readonly reason?: string };
 const BACKLOG = 4096;
 const HANDSHAKE_GRACE_MS = 5_000;
 const COMPLAIN_MS = 60_000;
+
+/**
+ * nginx's complete response to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server gives it.
+ * The TLS layer has consumed the request, so there is no exchange to answer.
+ */
+function plainHttpResponse(server: VirtualServerConfig): string {
+  const by = serverHeader(server);
+  const fields = responseFieldsFor({ server, route: undefined, client: { responseRules: "http" } });
+  const page = [
+    "<html>",
+    `<head><title>400 ${REASON}</title></head>`,
+    "<body>",
+    "<center><h1>400 Bad Request</h1></center>",
+    `<center>${REASON}</center>`,
+    `<hr><center>${by}</center>`,
+    "</body>",
+    "</html>",
+    "",
+  ].join("\r\n");
+  const type = "Content-Type: text/html\r\n\r\n";
+  return [
+    "HTTP/1.1 400 Bad Request",
+    ...(fields?.hidesServer === true ? [] : [`Server: ${by}`]),
+    `Date: ${httpDate()}`,
+    `Content-Length: ${page.length}`,
+    "Connection: close",
+    (fields === undefined ? type : fields.inLines(type)) + page,
+  ].join("\r\n");
+}
+
+const REASON = "The plain HTTP request was sent to HTTPS port";
