@@ -7,8 +7,8 @@ import { batch, SMALL_PIECE_BYTES_MAX } from "../sockets/writeBatch.js";
 
 /**
  * Gathered pieces are written before the end of the turn when they reach this size. They stay in the receive buffer, and
- * are at least half of what was read with them (`server/http1Body.ts`): twice this, together with two more reads, has to be
- * less than that buffer (`receiveBuffer.ts`), or a read would overwrite them.
+ * are at least half of what was read with them (`server/http1Exchange.ts`): twice this, together with two more reads, has to
+ * be less than that buffer (`receiveBuffer.ts`), or a read would overwrite them.
  */
 const GATHERED_BYTES_MAX = 491_520;
 /** The same for their number: each is up to three buffers of a system call, which takes 1,024 at once (IOV_MAX). */
