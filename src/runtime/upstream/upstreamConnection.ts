@@ -11,11 +11,10 @@ import { readDirectly } from "../sockets/node/reads.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { countWork, rest, turnIsFull } from "../sockets/turn.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../codec/http1/responseHead.js";
-import type { ResponseReader } from "./responseReader.js";
+import type { ConnectionOpener, ConnectionOwner, ResponseReader } from "./responseReader.js";
 import type { ConnectionUser } from "./clientShares.js";
 import * as failures from "./failures.js";
 import { isRefusal } from "./outage.js";
-import type { ConnectionOpener, ConnectionOwner } from "./connectionOwner.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
 import { connectingTo, type Link, openLink } from "./upstreamTls.js";
 
