@@ -1,15 +1,18 @@
 import { join, resolve } from "node:path";
+import { stat } from "node:fs/promises";
 import type { CertificateContents, TlsContents, UpstreamTlsContents } from "../tls/tlsContents.js";
 import { authorityFileProblems } from "./authorityFiles.js";
-import { cookieKey } from "./cookieKey.js";
 import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
 import { parseConfig, parseConfigText } from "../../model/config/parse.js";
+import { pageProblems } from "../../model/config/errorPageChecks.js";
 import {
   type AccessLogConfig,
+  ERROR_PAGE_BYTES_MAX,
   type ErrorLogConfig,
   type Problem,
+  problem,
   ProblemError,
   type ProxyConfig,
   type ProxyConfigInput,
@@ -19,11 +22,10 @@ import {
   withDnsFiles,
   withNotificationFiles,
 } from "../../model/serving.js";
-import { loadErrorPages } from "./errorPageFiles.js";
-import { directoryProblem, logProblem, readParsed, recoverLogs } from "./files.js";
+import { directoryProblem, logProblem, readParsed, readText, recoverLogs } from "./files.js";
 import { loadFieldValues } from "./fieldValues.js";
 import { checkNotificationFiles } from "./notificationFiles.js";
-import { loadTicketSecret } from "./ticketSecret.js";
+import { cookieKey, loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tlsFiles.js";
 import { loadUpstreamTls } from "./upstreamTls.js";
 import { sha256 } from "./sha256.js";
@@ -326,4 +328,50 @@ export function loadedStateOf({
   ]);
   for (const [upstream, { roots, cert }] of Object.entries(upstreamTls)) shown.push([upstream, roots, cert]);
   return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };
+}
+
+/** A config whose error pages are all in it, and what is wrong with the files that had them. */
+interface WithErrorPages {
+  readonly config: ProxyConfig;
+  readonly problems: readonly Problem[];
+}
+
+/** Puts pages that are in files into the config: workers read no files, and a page that changed is a config that did. */
+async function loadErrorPages(config: ProxyConfig): Promise<WithErrorPages> {
+  const files = [...filesOf(config)].map(async ([file, field]) => {
+    const label = `${field} (${file})`;
+    const read = await readPage(file, label);
+    if ("problem" in read) return { file, html: "", problems: [read.problem] };
+    return { file, html: read.text, problems: pageProblems(read.text, label) };
+  });
+  const pages = await Promise.all(files);
+  const html = new Map(pages.map((page) => [page.file, page.html]));
+  const virtualServers = config.virtualServers.map((server) => ({
+    ...server,
+    errorPages: server.errorPages.map((page) =>
+      "file" in page ? { statuses: page.statuses, html: html.get(page.file)! } : page,
+    ),
+  }));
+  return { config: { ...config, virtualServers }, problems: pages.flatMap(({ problems }) => problems) };
+}
+
+/** The files, each with the field that first names it. */
+function filesOf({ virtualServers }: ProxyConfig): Map<string, string> {
+  const files = new Map<string, string>();
+  virtualServers.forEach(({ errorPages }, s) =>
+    errorPages.forEach((page, i) => {
+      if ("file" in page && !files.has(page.file))
+        files.set(page.file, `virtualServers[${s}].errorPages[${i}].file`);
+    }),
+  );
+  return files;
+}
+
+async function readPage(file: string, label: string): Promise<{ text: string } | { problem: Problem }> {
+  // A long file is not read to find that out.
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined || !found.isFile() || found.size <= ERROR_PAGE_BYTES_MAX)
+    return readText(file, label);
+  const allowed = `up to ${ERROR_PAGE_BYTES_MAX} bytes, including embedded images`;
+  return { problem: problem("config.bad-error-page", label, `has ${found.size} bytes`, { allowed }) };
 }

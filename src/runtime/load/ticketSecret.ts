@@ -1,4 +1,6 @@
-import { type Problem, problem, type TicketKeysConfig } from "../../model/serving.js";
+import { createHmac, randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { type Problem, problem, type ProxyConfig, type TicketKeysConfig } from "../../model/serving.js";
 import type { FindCredential } from "./credentials.js";
 import { exposure, readText } from "./files.js";
 
@@ -41,3 +43,17 @@ function unfitness(secret: string): string | undefined {
 
 /** As long as the output of the hash that keys are derived with. */
 const SECRET_BYTES_MIN = 32;
+
+/**
+ * The key of the cookies that bind clients to servers, if the config has such: the same after a restart, and on all hosts
+ * and pods that share a secret. It is derived, so that what workers have gives nothing else away (machine-id(5) asks for
+ * that, too).
+ */
+export async function cookieKey({ upstreams }: ProxyConfig, secret?: string): Promise<string | undefined> {
+  if (!upstreams.some(({ sticky }) => sticky?.cookie !== undefined)) return undefined;
+  const from = secret ?? (await readFile("/etc/machine-id", "utf8").catch(() => withoutMachine));
+  return createHmac("sha256", from).update("portico: cookies that bind clients to servers").digest("base64");
+}
+
+/** A container's image has no id: its cookies end with it. */
+const withoutMachine = randomBytes(32).toString("base64");
