@@ -4,9 +4,16 @@ import type { CertificateAuthorityConfig } from "../../model/serving.js";
 import { isOwnAddress } from "../load/ownAddress.js";
 import { AcmeError } from "./acmeError.js";
 import { requiredFile } from "./authorityFile.js";
-import { Client, type Directory, type Resource, type Signer } from "./acmeClient.js";
+import {
+  Client,
+  type Directory,
+  externalBinding,
+  keyAuthorization,
+  publicJwk,
+  type Resource,
+  type Signer,
+} from "./acmeClient.js";
 import type { Clock } from "./clock.js";
-import { externalBinding, keyAuthorization, publicJwk } from "./jws.js";
 import { RateLimits } from "./rateLimits.js";
 import { Queue } from "../queue.js";
 import { readJson, removeDrafts, writeJson } from "./stateFiles.js";
