@@ -5,9 +5,7 @@ import {
   shortAddress,
 } from "../../src/runtime/status/overview.js";
 import { statusPage } from "../../src/runtime/status/page.js";
-import { SCRIPT } from "../../src/runtime/status/script.js";
-import { statusResponse } from "../../src/runtime/status/site.js";
-import { STYLE } from "../../src/runtime/status/style.js";
+import { SCRIPT, statusResponse, STYLE } from "../../src/runtime/status/site.js";
 import { troublesOf } from "../../src/runtime/status/troubles.js";
 import { statusText } from "../../src/cli/statusText.js";
 import { escapingControls } from "../../src/cli/output.js";
