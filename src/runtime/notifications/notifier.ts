@@ -1,9 +1,8 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { ProxyConfig } from "../../model/serving.js";
-import type { Taken } from "./exchange.js";
 import type { Notice } from "./notice.js";
 import { type KeptBoard, NoticeBoard } from "./noticeBoard.js";
-import { MessageTarget, PACE, type Pace, PingTarget, type TargetHost } from "./target.js";
+import { MessageTarget, PACE, type Pace, PingTarget, type Taken, type TargetHost } from "./target.js";
 
 export type NotificationsConfig = NonNullable<ProxyConfig["notifications"]>;
 
