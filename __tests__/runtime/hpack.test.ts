@@ -1,7 +1,6 @@
 import v8 from "node:v8";
 import { HOP_BY_HOP } from "../../src/model/hopByHop.js";
-import { huffmanDecode } from "../../src/runtime/codec/http2/huffman.js";
-import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
+import { HpackDecoder, huffmanDecode } from "../../src/runtime/codec/http2/hpackDecoder.js";
 import { type ResponseHead, HpackEncoder } from "../../src/runtime/codec/http2/hpackEncoder.js";
 import { Outbox } from "../../src/runtime/server/outbox.js";
 import { ConnectionError, ErrorCode } from "../../src/runtime/codec/http2/protocol.js";

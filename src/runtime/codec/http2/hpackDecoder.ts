@@ -1,4 +1,3 @@
-import { huffmanDecode } from "./huffman.js";
 import {
   type HpackField,
   hpackField,
@@ -130,3 +129,128 @@ let scratch = Buffer.allocUnsafeSlow(32_768);
 
 const broken = (what: string): ConnectionError =>
   new ConnectionError(ErrorCode.CompressionError, `invalid field block: ${what}`);
+
+/**
+ * HPACK's Huffman code (RFC 7541, appendix B), decoded four bits at a time. The code is canonical: it follows from the
+ * lengths of its codes. The table of states is computed from them for the first string, not at the start of a worker,
+ * which would have to wait for it.
+ */
+
+/**
+ * Decodes into `into`, which must hold `to - from` × 8 / 5 bytes.
+ *
+ * @returns how many bytes were decoded; -1 if the coding is broken: a code for the end of the string, or padding that
+ * is longer than 7 bits or not the beginning of that code (RFC 7541, 5.2)
+ */
+export function huffmanDecode(bytes: Uint8Array, from: number, to: number, into: Uint8Array): number {
+  const { steps, accepts } = (tables ??= buildTables());
+  let state = 0;
+  let at = 0;
+  for (let i = from; i < to; i++) {
+    const byte = bytes[i]!;
+    let step = steps[(state << 4) | (byte >> 4)]!;
+    if ((step & EMITS) !== 0) into[at++] = step & 0xff;
+    step = steps[((step >>> STATE_SHIFT) << 4) | (byte & 0xf)]!;
+    if ((step & EMITS) !== 0) into[at++] = step & 0xff;
+    state = step >>> STATE_SHIFT;
+  }
+  return accepts[state] === 1 ? at : -1;
+}
+
+/** A step: the next state above {@link STATE_SHIFT}, whether it emits a byte, and the byte. */
+const EMITS = 0x100;
+const STATE_SHIFT = 9;
+/** The code has 256 inner nodes, which are the states; one more swallows everything after an end of string. */
+const BROKEN = 256;
+
+// oxfmt-ignore
+const CODE_BITS = [
+  13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
+  6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,
+  13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6,
+  15, 5, 6, 5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5, 6, 7, 6, 5, 5, 6, 7, 7, 7, 7, 7, 15, 11, 14, 13, 28,
+  20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23, 24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24,
+  22, 21, 20, 22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23, 21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23,
+  26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27,
+  20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
+  30,
+];
+const END_OF_STRING = 256;
+
+interface Node {
+  /** Position among the states, which leaves do not have. */
+  state?: number;
+  /** Of a leaf. */
+  symbol?: number;
+  children: (Node | undefined)[];
+  /** Whether a string may end here: fewer than 8 bits after the last symbol, all of them ones. */
+  accepts: boolean;
+}
+
+const newNode = (accepts: boolean): Node => ({ children: [], accepts });
+
+function buildTree(): Node {
+  const root = newNode(true);
+  const symbols = CODE_BITS.map((_, symbol) => symbol).sort((a, b) => CODE_BITS[a]! - CODE_BITS[b]!);
+  let code = -1;
+  let before = 0;
+  for (const symbol of symbols) {
+    const bits = CODE_BITS[symbol]!;
+    // Canonical: the first code is all zeros; the next one of the same length is one more; of a longer one, the same continued with zeros.
+    code = (code + 1) * 2 ** (bits - before);
+    before = bits;
+    let node = root;
+    for (let bit = bits - 1; bit >= 0; bit--) {
+      const one = Math.floor(code / 2 ** bit) % 2;
+      node = node.children[one] ??= newNode(node.accepts && one === 1 && bits - bit < 8);
+    }
+    node.symbol = symbol;
+  }
+  return root;
+}
+
+function numberStates(root: Node): Node[] {
+  const states: Node[] = [];
+  const waiting = [root];
+  for (let node = waiting.shift(); node !== undefined; node = waiting.shift()) {
+    if (node.symbol !== undefined) continue;
+    node.state = states.push(node) - 1;
+    waiting.push(...(node.children as Node[]));
+  }
+  return states;
+}
+
+interface Tables {
+  /** For each state and four bits; see {@link EMITS}. */
+  readonly steps: Uint32Array;
+  /** 1 for states in which a string may end. */
+  readonly accepts: Uint8Array;
+}
+
+let tables: Tables | undefined;
+
+function buildTables(): Tables {
+  const states = numberStates(buildTree());
+  const accepts = Uint8Array.from(states, (node) => (node.accepts ? 1 : 0));
+  return { steps: buildSteps(states), accepts };
+}
+
+function buildSteps(states: readonly Node[]): Uint32Array {
+  const steps = new Uint32Array((BROKEN + 1) * 16).fill(BROKEN << STATE_SHIFT);
+  for (const from of states) {
+    for (let nibble = 0; nibble < 16; nibble++) {
+      let node = from;
+      let emitted = 0;
+      for (let bit = 3; bit >= 0 && node.symbol !== END_OF_STRING; bit--) {
+        node = node.children[(nibble >> bit) & 1]!;
+        if (node.symbol === undefined || node.symbol === END_OF_STRING) continue;
+        // No code is shorter than five bits, so one nibble completes one at most.
+        emitted = EMITS | node.symbol;
+        node = states[0]!;
+      }
+      const next = node.symbol === END_OF_STRING ? BROKEN : node.state!;
+      steps[(from.state! << 4) | nibble] = (next << STATE_SHIFT) | emitted;
+    }
+  }
+  return steps;
+}
