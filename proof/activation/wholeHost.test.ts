@@ -26,8 +26,11 @@ import { daemonsOf } from "../../src/applications/index.js";
 import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
 import { wantedFiles } from "../applicationSettings/oracle.js";
 import type { LoadedState } from "../../src/runtime/load/loadConfig.js";
-import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
-import type { ControlRequest } from "../../src/runtime/supervisor/controlRequest.js";
+import {
+  type ControlOutcome,
+  type ControlRequest,
+  ControlServer,
+} from "../../src/runtime/supervisor/control.js";
 import { issue } from "../../testkit/certificates.js";
 import { fileSyncTrees } from "../../src/applications/index.js";
 import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";

@@ -3,8 +3,7 @@ import * as z from "zod";
 import { printableValue } from "../../model/printable.js";
 import { type Problem, problem } from "../../model/serving.js";
 import { Untrusted } from "../../model/untrusted.js";
-import type { ControlOutcome, Done } from "./control.js";
-import type { ControlRequest } from "./controlRequest.js";
+import type { ControlOutcome, ControlRequest, Done } from "./control.js";
 import { OVERVIEW } from "./overviewSchema.js";
 
 /**

@@ -1,5 +1,4 @@
-import { type ControlOutcome, ControlServer, type Done } from "./control.js";
-import type { ControlRequest } from "./controlRequest.js";
+import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
 import type { Program } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
 import { holdingsText } from "../worker/holdings.js";
