@@ -1,5 +1,5 @@
 import type { ErrorToken } from "../../src/model/errorTokens.js";
-import { tlsFailure, tlsToken } from "../../src/runtime/upstream/tlsFailures.js";
+import { tlsFailure, tlsToken } from "../../src/runtime/upstream/failures.js";
 
 /** What the error log says of TLS to an upstream, by the codes of Node and of OpenSSL, and what the access log calls it. */
 

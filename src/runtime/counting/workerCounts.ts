@@ -7,7 +7,7 @@ import { boundsOf, Slots } from "./slots.js";
 /** What a client connection speaks, by its ALPN name (RFC 7301, 6). */
 export type ClientProtocol = "http/1.1" | "h2";
 
-/** Everything that a worker counts; what it holds at a moment is in `worker/gauges.ts`. */
+/** Everything that a worker counts; what it holds at a moment is in `worker/holdings.ts`. */
 export class WorkerCounts {
   private readonly slots = new Slots();
   private readonly upstreams = new Map<string, UpstreamCounts>();

@@ -15,7 +15,7 @@ import { proxyHeaderFor } from "../listen/proxyHeader.js";
 import { whenLate } from "../sockets/deadlines.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
-import { tlsFailure } from "../upstream/tlsFailures.js";
+import { tlsFailure } from "../upstream/failures.js";
 import { openLink, UpstreamTls } from "../upstream/upstreamTls.js";
 
 /** Gets what checks find. */
