@@ -1,4 +1,4 @@
-import { plainRange, withinRanges } from "../../src/model/addressRanges.js";
+import { plainRange, withinRanges } from "../../src/model/address.js";
 
 test.each([
   ["::ffff:10.0.0.0/104", "10.0.0.0/8"],

@@ -1,4 +1,4 @@
-import { withinRanges } from "../../src/model/addressRanges.js";
+import { withinRanges } from "../../src/model/address.js";
 import { forwardedClient } from "../../src/model/forwardedClient.js";
 
 /** Whom a trusted proxy names as its client. */

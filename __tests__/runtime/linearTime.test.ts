@@ -62,7 +62,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "the same file, the same way",
     worst: ['secret "', "a", "!"],
   },
-  "src/model/config/jsonSyntax.ts / at position (\\d+)$/": { because: "text of a JSON error" },
+  "src/model/config/parse.ts / at position (\\d+)$/": { because: "text of a JSON error" },
   "src/model/serverName.ts /^[a-z0-9_](?:[a-z0-9_-]|\\.(?!\\.|$))*$/": {
     because: "the alternatives begin with different chars, so there is one way to read a text",
     worst: ["a", "b.", "!"],

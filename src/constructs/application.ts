@@ -16,8 +16,8 @@ import {
   type SeafileRoute,
   vaultwarden,
 } from "../applications/index.js";
-import { isFilePath } from "../model/filePath.js";
 import { type Problem, problem } from "../model/index.js";
+import { isFilePath } from "../model/textRule.js";
 import { choice, fields, flag, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
 import { type CustomApplication, CUSTOM_APPLICATION, referenceProblems } from "./customApplication.js";
 import { isKnown } from "./props/tokens.js";

@@ -1,7 +1,7 @@
 import type { TerraformResource } from "cdktf";
 import { Construct } from "constructs";
-import { isFilePath } from "../model/filePath.js";
 import { type Problem, problem } from "../model/index.js";
+import { isFilePath } from "../model/textRule.js";
 import {
   type AlertRulesInput,
   type DashboardInput,

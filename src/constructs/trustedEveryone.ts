@@ -1,5 +1,5 @@
 import type { IConstruct } from "constructs";
-import { plainRange } from "../model/addressRanges.js";
+import { plainRange } from "../model/address.js";
 import { type Problem, problem, type ProxyConfigInput } from "../model/index.js";
 import { isKnown } from "./props/tokens.js";
 

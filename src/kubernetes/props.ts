@@ -18,8 +18,8 @@ import {
 } from "../constructs/props/propTable.js";
 import { unknownLeaves } from "../constructs/props/tokens.js";
 import { formatPath } from "../model/config/parse.js";
-import { isFilePath } from "../model/filePath.js";
 import { type Problem, problem } from "../model/index.js";
+import { isFilePath } from "../model/textRule.js";
 import {
   type Autoscaling,
   type Exposure,

@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
-import { isWildcardName } from "./nameTable.js";
-import { isDomainName } from "./serverName.js";
+import { isDomainName, isWildcardName } from "./serverName.js";
 
 /** What a certificate can be asked (Node's `X509Certificate`). */
 export interface NamedCertificate {

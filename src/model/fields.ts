@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
 import * as z from "zod";
 import { isCidr } from "./address.js";
-import { FILE_PATH } from "./filePath.js";
 import { HOP_BY_HOP, NOT_FORWARDED } from "./hopByHop.js";
 import type { ProblemCode } from "./problem.js";
 import { PUBLIC_NAME, SERVED_NAME, SERVER_NAME } from "./serverName.js";
@@ -9,6 +8,7 @@ import {
   accepting,
   DOMAIN_NAME_LENGTH_MAX,
   DOMAIN_NAME_PATTERN,
+  FILE_PATH,
   IPV4_PATTERN,
   IPV6_PATTERN,
   LONG_LABEL_PATTERN,

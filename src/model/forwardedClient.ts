@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
-import { canonicalAddress } from "./address.js";
-import { plainRange } from "./addressRanges.js";
+import { canonicalAddress, plainRange } from "./address.js";
 
 /** As many proxies in a row as anyone has, and few enough that a hostile list costs no time. */
 const HOPS_MAX = 64;

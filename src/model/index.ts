@@ -16,6 +16,6 @@ export {
   storedItems,
 } from "./settings.js";
 export { parseConfig, parseConfigText } from "./config/parse.js";
-export { listenerLedTo } from "./config/redirects.js";
+export { listenerLedTo } from "./config/router.js";
 export { configJsonSchema } from "./config/schema.js";
 export * from "./serving.js";

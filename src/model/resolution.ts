@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { isWrite } from "./config/router.js";
 import {
   acceptedCodings,
   acceptsHtml,
@@ -25,7 +26,6 @@ import {
 } from "./index.js";
 import { decide, type RouteMatch, RequestMatcher } from "./decision.js";
 import { type ServerChance, serverChances } from "./config/serverChances.js";
-import { isWrite } from "./config/writes.js";
 
 /** A request as a client makes it. */
 export interface TestRequest {

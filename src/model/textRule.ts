@@ -53,3 +53,12 @@ export const DOMAIN_NAME_PATTERN = `(?:(?:${LABEL}\\.)*${NO_NUMBER}(?:\\.${LABEL
 /** A label that is too long (RFC 1035, 2.3.4). */
 export const LONG_LABEL_PATTERN = "[a-z0-9_-]{64}";
 export const DOMAIN_NAME_LENGTH_MAX = 253;
+
+/** An absolute path in normal form: no `//`, `.` or `..` segments, no control characters. */
+export const FILE_PATH: TextRule = {
+  pattern: "^/[^\\x00-\\x1f\\x7f]*$",
+  never: "//|/\\.\\.?(?:/|$)",
+};
+
+/** True for an absolute path in normal form. */
+export const isFilePath = accepting(FILE_PATH);

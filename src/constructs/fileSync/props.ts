@@ -1,10 +1,9 @@
 import type { AnyFrontEndProps } from "./frontEndProps.js";
 import type { Construct } from "constructs";
 import { MILLISECONDS_MAX } from "../../model/fields.js";
-import { isFilePath } from "../../model/filePath.js";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { FURTHER_NAME, nameRule } from "../../model/serverName.js";
-import { accepting } from "../../model/textRule.js";
+import { accepting, isFilePath } from "../../model/textRule.js";
 import type { SettingsFilePaths } from "../../applications/index.js";
 import type { ApplicationUnits, FileSyncActivationProps, SettingsEditing } from "./activationProps.js";
 import { APPLICATION_DAEMONS_PROPS, daemonPropProblems } from "./daemons.js";

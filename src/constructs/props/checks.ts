@@ -1,4 +1,3 @@
-import { isFilePath } from "../../model/filePath.js";
 import {
   parseConfig,
   type Problem,
@@ -8,6 +7,7 @@ import {
   upstreamsOf,
 } from "../../model/index.js";
 import { proxyLoops } from "../../model/config/crossChecks.js";
+import { isFilePath } from "../../model/textRule.js";
 import { checkAroundTokens, isKnown } from "./tokens.js";
 
 /** Throws if there are problems: constructors refuse bad input at once, where it was given. */

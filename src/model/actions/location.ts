@@ -1,7 +1,6 @@
 import { isIPv4 } from "node:net";
 import { defaultPort, type Scheme, urlAuthority } from "../authority.js";
-import { isWildcardName } from "../nameTable.js";
-import { CATCH_ALL } from "../serverName.js";
+import { CATCH_ALL, isWildcardName } from "../serverName.js";
 
 /** Where a redirect leads: to another scheme, port, host or path. */
 export interface RedirectGoal {

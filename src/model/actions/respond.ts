@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { DeepReadonly } from "../deepReadonly.js";
 import { line } from "../fields.js";
+import { BODILESS } from "../hopByHop.js";
 import { problem } from "../problem.js";
-import { BODILESS } from "../status.js";
 import type { ActionKind } from "./kind.js";
 
 export const respondFields = z

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { plainRange } from "../addressRanges.js";
+import { plainRange } from "../address.js";
 import type { DeepReadonly } from "../deepReadonly.js";
 import { cidr } from "../fields.js";
 import { problem } from "../problem.js";

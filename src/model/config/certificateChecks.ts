@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
 import { ipv4Scope, ipv6Scope, isWildcard } from "../address.js";
 import { type Problem, problem } from "../problem.js";
+import { isWildcardName } from "../serverName.js";
 import { keyTypeFor, takesKeyType } from "../tlsPolicy.js";
 import type { ChallengeType } from "./tls.js";
-import { isWildcardName } from "../nameTable.js";
 import { certificateFields, challengeOf } from "./certificates.js";
 import type { AcmeCertificateConfig, CertificateAuthorityConfig, ProxyConfig, TlsConfig } from "./config.js";
 import { challengeName } from "./dnsProofs.js";

@@ -18,9 +18,7 @@ import { limits, timeouts } from "../limits.js";
 import { hsts, responseHeaders } from "../responseHeaders.js";
 import { errorPages } from "./errorPages.js";
 import { notifications } from "./notifications.js";
-import { metricsListener } from "./metrics.js";
 import { maintenance, writes } from "./pauses.js";
-import { requestId } from "./requestId.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
 import { upstream } from "./upstream.js";
 
@@ -148,6 +146,27 @@ const route = z.strictObject({
     .describe("Where its errors are logged; `off` to log nowhere. Without it, the main error log is used."),
 });
 
+/** Fields with a meaning of their own, which an id must not replace. */
+const REFUSED = [
+  ...["Authorization", "Cookie", "Destination", "Range", "Referer", "User-Agent"],
+  ...["traceparent", "tracestate"],
+];
+
+const requestId = z
+  .strictObject({
+    field: requestFieldName(
+      "Field in which upstreams get the id, in place of what the client sent. One of a trusted proxy is kept if it has up " +
+        "to 128 letters, digits and `._:+/=-`.",
+      "X-Correlation-Id",
+      REFUSED,
+    ).default("X-Request-Id"),
+    response: flag(false, "Whether responses have the field as well, in place of what the upstream sent."),
+  })
+  .describe(
+    "Gives each request an id: upstreams get it, and log lines and error pages have it (`{{requestId}}`). `{}` is enough. " +
+      "Without this, only requests with an error page of the config have one.",
+  );
+
 const proxyStatus = name("Name of this proxy.", "edge");
 
 const virtualServer = z.strictObject({
@@ -198,6 +217,45 @@ const healthListener = z.strictObject({
     false,
     "Whether `address` may be `0.0.0.0` or `::`. For a container, whose network is its own; on a host, everyone could ask.",
   ),
+});
+
+const overTcp = z
+  .strictObject({
+    address: ipAddress(
+      "Local address: loopback, private or link-local; a public one only with `allow`.",
+      "127.0.0.1",
+    ),
+    port: port("TCP port.", 9181),
+    allow: z
+      .array(cidr("An address or range.", "10.0.0.0/8"))
+      .default([])
+      .meta({
+        description:
+          "Who may ask: addresses and CIDR ranges, of connections and not of forwarding fields. All others are " +
+          "disconnected. Empty for everyone who reaches it.",
+        examples: [["10.0.0.0/8"]],
+      }),
+    anyAddress: flag(
+      false,
+      "Whether `address` may be `0.0.0.0` or `::` without `allow`. For a container, whose network is its own.",
+    ),
+  })
+  .meta({ title: "address", description: "It listens on an address." });
+
+const overUnix = z
+  .strictObject({
+    path: filePath(
+      "Unix socket, made with mode 0660; its directory decides who gets there.",
+      "/run/portico/metrics.sock",
+    ),
+  })
+  .meta({ title: "socket", description: "It listens on a Unix socket." });
+
+const metricsListener = z.union([overTcp, overUnix]).meta({
+  description:
+    "Where monitoring asks over HTTP: `/metrics` is for Prometheus, and `/status` for people: what goes on. What it " +
+    "shows is counted in any case; nothing listens without it.",
+  examples: [{ address: "127.0.0.1", port: 9181 }],
 });
 
 /** The whole document. */

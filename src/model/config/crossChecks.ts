@@ -13,11 +13,9 @@ import { responseFieldProblems } from "./responseFieldChecks.js";
 import { errorPageProblems } from "./errorPageChecks.js";
 import { type Problem, problem } from "../problem.js";
 import { ownListenerProblems } from "./ownListeners.js";
-import { Router } from "./router.js";
+import { listenerLedTo, ownNames, Router } from "./router.js";
 import { CATCH_ALL } from "../serverName.js";
 import { normalisePath } from "../target.js";
-import { notificationProblems } from "./notificationChecks.js";
-import { listenerLedTo, ownNames } from "./redirects.js";
 import { tlsPolicySettings } from "../tlsPolicy.js";
 import { trustProblems } from "./trustChecks.js";
 import { upstreamProblems } from "./upstreamChecks.js";
@@ -309,4 +307,28 @@ function loops(config: ProxyConfig, router: Router, host: string, start: RouteCo
     goal = route && redirectGoalOf(route.action);
   }
   return false;
+}
+
+/** Rules of notifications that span fields. */
+function notificationProblems({ notifications }: ProxyConfig): Problem[] {
+  const { targets = [] } = notifications ?? {};
+  const names = targets.map(({ name }) => name);
+  return targets.flatMap(({ name, url, urlFile }, i) => {
+    const at = `notifications.targets[${i}]`;
+    const first = names.indexOf(name);
+    const twice =
+      first === i
+        ? []
+        : [
+            problem("config.duplicate-name", `${at}.name`, `is already the name of targets[${first}]`, {
+              received: name,
+            }),
+          ];
+    if ((url === undefined) !== (urlFile === undefined)) return twice;
+    const message = url === undefined ? "has no URL" : "has two URLs";
+    return [
+      ...twice,
+      problem("config.notification-url", at, message, { allowed: "either `url` or `urlFile`" }),
+    ];
+  });
 }

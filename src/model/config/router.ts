@@ -1,6 +1,6 @@
-import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
-import { NameTable } from "../nameTable.js";
-import { CATCH_ALL } from "../serverName.js";
+import { leadsTo, type RedirectGoal } from "../actions/location.js";
+import type { ListenerConfig, ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
+import { CATCH_ALL, NameTable } from "../serverName.js";
 import type { NormalisedPath } from "../target.js";
 
 /**
@@ -85,4 +85,28 @@ export class RouteTable<Route extends RouteKey = RouteConfig> {
 /** True if a segment of the path ends at `length`; a route path that itself ends in `/` always does. */
 function endsSegment(path: string, length: number): boolean {
   return length === path.length || path.charCodeAt(length) === 0x2f || path.charCodeAt(length - 1) === 0x2f;
+}
+
+/** Safe methods: RFC 9110, 9.2.1; PROPFIND (RFC 4918, 9.1), REPORT (RFC 3253, 3.6), SEARCH (RFC 5323, 2.1). */
+const SAFE = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH"]);
+
+/** Whether a request can change something in what is behind its route; only what is proxied can. */
+export function isWrite(route: RouteConfig, method: string, upgrade: boolean): boolean {
+  if (route.action.type !== "proxy" || route.writes === "never") return false;
+  // Over HTTP/2 a WebSocket is a CONNECT (RFC 8441), over HTTP/1.1 a GET.
+  return route.writes === "always" || !(upgrade || SAFE.has(method));
+}
+
+/** The names of all virtual servers. */
+export function ownNames({ virtualServers }: Pick<ProxyConfig, "virtualServers">): NameTable<true> {
+  const names = new NameTable<true>();
+  for (const { serverNames } of virtualServers) names.add(serverNames, true);
+  return names;
+}
+
+/** The proxy's own listener that a redirect leads to; undefined if it leads elsewhere. */
+export function listenerLedTo(goal: RedirectGoal, config: ProxyConfig): ListenerConfig | undefined {
+  const { host } = goal;
+  const ours = host === undefined || ownNames(config).find(host) !== undefined;
+  return ours ? config.listeners.find((listener) => leadsTo(goal, listener)) : undefined;
 }

@@ -1,5 +1,5 @@
-import { overlap, plainRange } from "../addressRanges.js";
 import { FieldFate, requestFieldFate } from "../actions/fieldFates.js";
+import { overlap, plainRange } from "../address.js";
 import { type Problem, problem } from "../problem.js";
 import type { ProxyConfig } from "./config.js";
 

@@ -1,5 +1,4 @@
-import { overlap, plainRange } from "../addressRanges.js";
-import { isIpv6 } from "../address.js";
+import { isIpv6, overlap, plainRange } from "../address.js";
 import { type ListenerConfig, type NamedTlsPolicySettings, tlsPolicySettings } from "../index.js";
 import type { Change } from "./findings.js";
 

@@ -1,2 +1,0 @@
-/** Statuses whose responses never have a body (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
-export const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
