@@ -1,4 +1,5 @@
 import { type App, DataResource, Fn, TerraformOutput, TerraformStack, TerraformVariable, Token } from "cdktf";
+import { dnsRecordsOutput } from "../src/constructs/host.js";
 import {
   Action,
   ApplicationDaemons,
@@ -12,7 +13,6 @@ import {
   StaticNetwork,
   TlsMaterial,
 } from "../src/index.js";
-import { dnsRecordsOutput } from "../src/constructs/dnsOutput.js";
 import { LATE_VALUES, typeOf } from "./lateValues.js";
 
 /** A proxy whose every value comes from a variable, one also by way of a resource. */

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { Lazy, TerraformAsset, type TerraformResource } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
@@ -6,8 +6,8 @@ import { freeId } from "./constructIds.js";
 import { FILE_ROLES, type FileRole } from "../model/deployment.js";
 import { type Problem, problem } from "../model/index.js";
 import { FILE_PATH, isFilePath } from "../model/textRule.js";
+import type { Machine } from "../render/index.js";
 import { refuse } from "./props/checks.js";
-import { machineOf } from "./binaryMachine.js";
 import type { IHost } from "./host.js";
 import { HOST } from "./props/instances.js";
 import { checkBefore } from "./lateFiles.js";
@@ -169,3 +169,21 @@ function refuseSecond(file: HostFile): void {
   const message = `is already written by ${first.node.path}`;
   refuse([problem("files.duplicate-path", file.node.path, message, { received: file.path })]);
 }
+
+/** The processor that a program is for, by its ELF header (elf(5)); undefined if it is none that is known. */
+function machineOf(program: string): Machine | undefined {
+  const header = Buffer.alloc(20);
+  const fd = openSync(program, "r");
+  try {
+    readSync(fd, header, 0, header.length, 0);
+  } finally {
+    closeSync(fd);
+  }
+  return header.toString("latin1", 0, 4) === "\x7fELF" ? MACHINES.get(header.readUInt16LE(18)) : undefined;
+}
+
+/** `EM_X86_64` and `EM_AARCH64`. */
+const MACHINES: ReadonlyMap<number, Machine> = new Map([
+  [62, "x86_64"],
+  [183, "aarch64"],
+]);

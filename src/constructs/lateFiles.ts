@@ -7,7 +7,7 @@ import {
   TerraformStack,
   Tokenization,
 } from "cdktf";
-import { dependOn } from "./delivery/provisioning.js";
+import { dependOn } from "./delivery/terraformData.js";
 import { addPreconditions, type LateCheck } from "./props/lateChecks.js";
 
 /** Files with a check in common: all of their checks are at the first one, and the others are written after it. */

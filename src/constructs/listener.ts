@@ -14,7 +14,6 @@ import {
   required,
   text,
 } from "./props/propTable.js";
-import { PROXY_PROTOCOL, type ProxyProtocolOptions } from "./proxyProtocol.js";
 import { proxyOf, scopeOf } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
@@ -146,6 +145,13 @@ export interface ListenerTls {
    */
   readonly serverNames?: readonly string[];
 }
+
+/** Who may name clients by the PROXY protocol, version 1 or 2. */
+export interface ProxyProtocolOptions {
+  readonly from: readonly string[];
+}
+
+export const PROXY_PROTOCOL = fields<ProxyProtocolOptions>({ from: judged });
 
 const LISTENER_PROPS: PropTable<ListenerProps> = {
   port: judged,

@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { isPort } from "../model/address.js";
 import { type Problem, problem } from "../model/index.js";
+import { PROXY_PROTOCOL, type ProxyProtocolOptions } from "./listener.js";
 import { listenerOptionProblems, serverOptionProblems } from "./props/checks.js";
-import { PROXY_PROTOCOL, type ProxyProtocolOptions } from "./proxyProtocol.js";
 import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
 import { fields, flag, number, type PropTable, refuseOptions, text } from "./props/propTable.js";
 import { HSTS_OPTIONS, type HstsOptions, selfSignedHstsProblems, withoutForce } from "./responseHeaders.js";

@@ -1,9 +1,10 @@
-import type { Problem } from "../model/index.js";
+import { plainRange } from "../model/address.js";
+import type { IConstruct } from "constructs";
+import { type Problem, problem, type ProxyConfigInput } from "../model/index.js";
 import type { ProxyNotifications } from "./notification.js";
-import type { MetricsAddress, MetricsSocket } from "./metricsListener.js";
 import { proxyProblems } from "./props/checks.js";
 import { any, flag, type PropTable } from "./props/propTable.js";
-import { everyoneProblems } from "./trustedEveryone.js";
+import { isKnown } from "./props/tokens.js";
 
 /**
  * Settings of a proxy as a whole, as its config contains them. The config's own types are derived from its schema and
@@ -150,4 +151,41 @@ export interface SharedTicketKeys {
   /** @remarks Neither synthesis nor Terraform reads it. */
   readonly file: string;
   readonly rotateMs?: number;
+}
+
+/** Where a proxy answers monitoring over HTTP, on an address. The firewall opens nothing for it. */
+export interface MetricsAddress {
+  readonly address: string;
+  readonly port: number;
+  readonly allow?: readonly string[];
+  readonly anyAddress?: boolean;
+}
+
+/** Where a proxy answers monitoring over HTTP, on a Unix socket; `/run/portico` is the service's own directory. */
+export interface MetricsSocket {
+  readonly path: string;
+}
+
+/** Lists of trusted addresses with everyone in them: whatever a client says about itself is believed then. */
+export function trustedEveryoneProblems(
+  proxy: IConstruct & { readonly config: ProxyConfigInput; readonly listeners: readonly IConstruct[] },
+): Problem[] {
+  const { trustedProxies, listeners } = proxy.config;
+  return [
+    ...everyoneProblems(`${proxy.node.path}.trustedProxies`, trustedProxies),
+    ...listeners.flatMap(({ proxyProtocol }, i) =>
+      everyoneProblems(`${proxy.listeners[i]!.node.path}.proxyProtocol.from`, proxyProtocol?.from),
+    ),
+  ];
+}
+
+/** The same of one list, at the path of its prop; what is no list of texts, the config's own rules refuse. */
+function everyoneProblems(path: string, ranges: readonly string[] = []): Problem[] {
+  const texts = Array.isArray(ranges) ? ranges.filter((range) => typeof range === "string") : [];
+  const everyone = texts.filter((range) => isKnown(range) && Number(plainRange(range).split("/")[1]) === 0);
+  if (everyone.length === 0) return [];
+  const message =
+    "matches every IPv4 or IPv6 address: the proxy would believe what every client says about itself";
+  const more = { received: everyone, allowed: "addresses and ranges of the proxies in front of this one" };
+  return [problem("config.everyone-trusted", path, message, more)];
 }

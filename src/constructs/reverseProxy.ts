@@ -2,7 +2,6 @@ import type { Construct, IConstruct } from "constructs";
 import { type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
 import { hostPathProblems } from "./props/checks.js";
-import { dhParametersFile } from "./dhParametersFile.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
@@ -11,7 +10,7 @@ import type { IReverseProxy } from "./proxyInterfaces.js";
 import { proxyOf } from "./proxyScope.js";
 import { PROXY_SETTINGS, type ProxySettings, settingsProblems } from "./proxySettings.js";
 import { ReverseProxyBase } from "./reverseProxyBase.js";
-import type { TlsPlace } from "./tlsMaterial.js";
+import { dhParametersFile, type TlsPlace } from "./tlsMaterial.js";
 import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
 
 /**

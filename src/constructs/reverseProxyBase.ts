@@ -18,15 +18,13 @@ import {
   overridePathProblems,
 } from "./configOverrides.js";
 import { configProblems, refuse } from "./props/checks.js";
-import { atConstructs } from "./constructPaths.js";
 import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { type IListener, Listener, type ListenerProps } from "./listener.js";
 import { any, refuseId, refuseOptions, required, text } from "./props/propTable.js";
-import { configSettings, type ProxySettings } from "./proxySettings.js";
+import { configSettings, type ProxySettings, trustedEveryoneProblems } from "./proxySettings.js";
 import { PROXY, type ProxyScope } from "./proxyScope.js";
 import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
-import { trustedEveryoneProblems } from "./trustedEveryone.js";
 import { settleTokens } from "./props/tokens.js";
 import { notificationFiles } from "../model/config/notificationFiles.js";
 import { type IUpstream, tlsFilesOf, Upstream, type UpstreamProps } from "./upstream.js";
@@ -311,3 +309,40 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   /** @internal A file where it runs as a file of the machine that synthesizes, if that has it. */
   abstract onThisMachine(path: string): string | undefined;
 }
+
+/** The parts of a proxy in the order of its config. */
+interface Parts extends IConstruct {
+  readonly listeners: readonly IConstruct[];
+  readonly upstreams: readonly IConstruct[];
+  readonly virtualServers: readonly (IConstruct & { readonly routes: readonly IConstruct[] })[];
+}
+
+/**
+ * A problem of a config with construct paths in place of the config's indexes: `virtualServers[2].routes[5]` means
+ * nothing to the author of a stack.
+ */
+function atConstructs(problem: Problem, proxy: Parts): Problem {
+  const named = (text: string): string =>
+    text.replace(
+      PART,
+      (index, kind: "listeners" | "upstreams" | "virtualServers", at: string, route?: string) => {
+        const part = proxy[kind][Number(at)];
+        const child = route === undefined ? part : proxy.virtualServers[Number(at)]?.routes[Number(route)];
+        return child?.node.path ?? index;
+      },
+    );
+  const server = /virtualServers\[.*?\]/.exec(problem.path)?.[0];
+  // A message about routes is about those of the same server.
+  const whole = (text: string): string =>
+    named(server === undefined ? text : text.replace(/(?<![.\w])routes\[/g, `${server}.routes[`));
+  const path = named(problem.path);
+  return {
+    ...problem,
+    path: path === problem.path ? `${proxy.node.path}${path === "" ? "" : "."}${path}` : path,
+    message: whole(problem.message),
+    ...(problem.allowed === undefined ? {} : { allowed: whole(problem.allowed) }),
+  };
+}
+
+/** Of a server's own `listeners[0]` the index stays: it is that of a prop. */
+const PART = /(?<![.\w])(listeners|upstreams|virtualServers)\[(.*?)\](?:\.routes\[(.*?)\])?/g;

@@ -1,9 +1,11 @@
+import { Fn, Op } from "cdktf";
 import { Construct } from "constructs";
 import { formatProblem, type Problem, problem } from "../model/index.js";
 import { formatPath } from "../model/config/parse.js";
 import type { TextRule } from "../model/textRule.js";
 import {
   DEFAULT_HOST_PATHS,
+  FASTCGI_START,
   PROGRAM_PATH,
   renderUnit,
   type UnitDocument,
@@ -14,10 +16,11 @@ import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { type LateCheck, lateText } from "./props/lateChecks.js";
 import { any, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
-import { commandWords, guardStartVariant } from "./startVariantGuard.js";
 import {
   checkAroundTokens,
+  hasTokens,
   renderAroundTokens,
+  textArgument,
   tokenTexts,
   unknownLeaves,
   type UnknownLeaf,
@@ -142,3 +145,27 @@ const SYSTEMD_UNIT_PROPS: PropTable<SystemdUnitProps> = {
   unit: required(any),
   directory: text,
 };
+
+/**
+ * A word of a command that is known only at apply could still select the FastCGI variant, which the proxy does not
+ * speak. In that case Terraform checks before it writes the file.
+ */
+export function guardStartVariant(file: HostFile, words: () => readonly string[]): void {
+  file.checkLate(() =>
+    [...new Set(words().filter(hasTokens))].map((word) => ({
+      condition: Op.not(Fn.can(Fn.regex(textArgument(`(?i)${FASTCGI_START}`), textArgument(word)))),
+      error_message:
+        "The web application must not be started in its FastCGI variant: the proxy speaks HTTP to it.",
+    })),
+  );
+}
+
+/** The words of a unit's commands, and the values of its environment. */
+function commandWords(unit: UnitDocument): string[] {
+  const directives = Object.entries(unit.Service ?? {});
+  return directives
+    .filter(([directive]) => directive.startsWith("Exec") || directive === "Environment")
+    .flatMap(([, value]) => (Array.isArray(value) ? value : [value]))
+    .flatMap((value) => (typeof value === "object" && "command" in value ? value.command : [value]))
+    .filter((word) => typeof word === "string");
+}

@@ -5,10 +5,9 @@ import { isIP } from "node:net";
 import { type AcmeCertificateInput, dnsFiles, type Problem, problem, ProblemError } from "../model/index.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import { isFilePath } from "../model/textRule.js";
-import { CONTAINER_PATHS } from "../render/index.js";
+import { CONTAINER_PATHS, dhParametersPem } from "../render/index.js";
 import { type AcmeOptions, refuseAcme, warnOfExampleAddress } from "./acme.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
-import { dhParametersFile } from "./dhParametersFile.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { addPreconditions, lateText } from "./props/lateChecks.js";
@@ -321,5 +320,18 @@ function filesProblems(files: Partial<TlsFilePaths>): Problem[] {
     return [
       problem("config.bad-file-path", `TlsMaterial.fromFiles.${name}`, "is not the path of a file", more),
     ];
+  });
+}
+
+/** The parameters are not secret and the same for everyone, so the materials of a proxy share them. */
+export function dhParametersFile(scope: Construct, place: { host: IHost; directory: string }): HostFile {
+  const id = "DhParameters";
+  const existing = scope.node.tryFindChild(id);
+  if (existing !== undefined) return existing as HostFile;
+  return new HostFile(scope, id, {
+    host: place.host,
+    path: `${place.directory}/dhparam2048.pem`,
+    content: dhParametersPem(),
+    role: "tls",
   });
 }

@@ -8,9 +8,7 @@ import { refuse } from "../props/checks.js";
 import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
 import { localFile } from "../providers/local.js";
 import { flag, type PropTable, text } from "../props/propTable.js";
-import { constructOf, deploymentOf } from "./identity.js";
-import { dependOn, onDestroy } from "./provisioning.js";
-import { TerraformData } from "./terraformData.js";
+import { constructOf, dependOn, deploymentOf, onDestroy, TerraformData } from "./terraformData.js";
 
 /** Where a local delivery writes. */
 export interface LocalDeliveryOptions {

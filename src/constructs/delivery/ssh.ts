@@ -36,8 +36,6 @@ import type {
   Login,
 } from "./way.js";
 import { addPreconditions } from "../props/lateChecks.js";
-import { constructOf, deploymentOf, type DeploymentResource, isDelivered } from "./identity.js";
-import { dependOn, onDestroy } from "./provisioning.js";
 import {
   openSshVariables,
   sshConnection,
@@ -46,7 +44,15 @@ import {
   sshFields,
 } from "./connection.js";
 import { lateSshChecks } from "./sshRules.js";
-import { TerraformData } from "./terraformData.js";
+import {
+  constructOf,
+  dependOn,
+  deploymentOf,
+  type DeploymentResource,
+  isDelivered,
+  onDestroy,
+  TerraformData,
+} from "./terraformData.js";
 
 /** Where a deployment is on its host, by the id of its resource: no other apply writes to the same files. */
 const placesOf = (id: string) => ({

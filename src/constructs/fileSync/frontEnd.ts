@@ -29,7 +29,6 @@ import { ApplicationDaemons, unitNames } from "./daemons.js";
 import type { FileSyncActivationProps } from "./activationProps.js";
 import { ApplicationSettings } from "./settings.js";
 import { activateFrontEnd, describeFrontEnd } from "./activation.js";
-import { dnsRecordsOutput } from "../dnsOutput.js";
 import { addSite, httpsOf } from "./servers.js";
 import type { FileSyncRoutes, FileSyncUpstreams } from "./members.js";
 import { SettingsTexts } from "./settingsTexts.js";
@@ -44,7 +43,7 @@ import {
   loopbackPortsOf,
   portForwardsOf,
 } from "../frontEndParts.js";
-import { Host, type IHost } from "../host.js";
+import { dnsRecordsOutput, Host, type IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import type { Mode } from "../mode.js";
 import type { Listener } from "../listener.js";

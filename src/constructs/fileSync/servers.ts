@@ -1,3 +1,4 @@
+import { Aspects } from "cdktf";
 import type { IConstruct } from "constructs";
 import {
   type ApplicationDefinition,
@@ -6,9 +7,8 @@ import {
   frontEndExpectations,
   type PublicPlace,
 } from "../../applications/index.js";
-import { warnOfBuiltInPaths } from "./builtInPaths.js";
-import { placeOf } from "./place.js";
-import { problem } from "../../model/index.js";
+import { problem, urlAuthority } from "../../model/index.js";
+import { type NormalisedPath, RouteTable } from "../../model/serving.js";
 import { Action } from "../action.js";
 import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
@@ -22,7 +22,8 @@ import { refuse } from "../props/checks.js";
 import type { ReverseProxyBase } from "../reverseProxyBase.js";
 import type { Route } from "../route.js";
 import { type Upstream, type UpstreamProps, withChanges } from "../upstream.js";
-import type { VirtualServer } from "../virtualServer.js";
+import type { IVirtualServer, VirtualServer } from "../virtualServer.js";
+import { originOf } from "./settings.js";
 
 /** Upstreams, virtual servers and routes of a front end, from the data of its application. */
 
@@ -260,4 +261,51 @@ function actionOf(
       return Action.respond(status, options);
     }
   }
+}
+
+/** @internal Where clients find the application. */
+function placeOf(
+  { scheme, publicPort: port }: Mode,
+  serverNames: readonly [string, ...string[]],
+): PublicPlace {
+  const authorities = serverNames.map((name) => {
+    const origin = originOf(scheme, name, port);
+    return urlAuthority(scheme, origin.host, origin.port);
+  });
+  const origins = authorities.map((authority) => `${scheme}://${authority}`);
+  return { scheme, host: serverNames[0], port, authority: authorities[0]!, origin: origins[0]!, origins };
+}
+
+/**
+ * Warns, when the app is synthesized, where a path that the application's clients have built in does not lead where the
+ * application has it: checks ask for the paths of the stack, so they pass while every such client fails.
+ */
+function warnOfBuiltInPaths(server: IVirtualServer, { clients, title }: ApplicationDefinition): void {
+  const paths = clients.builtIn ?? [];
+  const original = paths.map((path) => routeOf(server, path));
+  let warned = false;
+  Aspects.of(server).add({
+    visit: (node) => {
+      if (node !== server || warned) return;
+      warned = true;
+      for (const [i, path] of paths.entries()) {
+        const now = routeOf(server, path);
+        // A route at this very path was added for these clients.
+        if (now !== undefined && (now === original[i] || now.path === path)) continue;
+        const leads =
+          now === undefined ? "no route serves this path" : `the route ${now.name} serves this path`;
+        warn(
+          server,
+          `Clients of ${title} have the path ${path} built in, but ${leads}, so the clients will fail: add a route for ${path}.`,
+        );
+      }
+    },
+  });
+}
+
+function routeOf(server: IVirtualServer, asked: string): Route | undefined {
+  const table = new RouteTable(
+    server.routes.map((route) => ({ match: "segment" as const, ...route.render(), route })),
+  );
+  return table.find(asked as NormalisedPath)?.route;
 }

@@ -31,8 +31,7 @@ import {
   required,
   text,
 } from "../props/propTable.js";
-import { lateWordChecks } from "../systemdUnit.js";
-import { guardStartVariant } from "../startVariantGuard.js";
+import { guardStartVariant, lateWordChecks } from "../systemdUnit.js";
 import {
   argument,
   checkAroundTokens,

@@ -21,8 +21,8 @@ import { escapeTemplate } from "../props/tokens.js";
 import { SystemdUnit } from "../systemdUnit.js";
 import { warn } from "../warn.js";
 import { type FrontEndPairProps, type PairHostProps, refusePair } from "./props.js";
-import { SharedMaterial } from "./sharedMaterial.js";
 import { TerraformData } from "../delivery/terraformData.js";
+import { type SelfSignedTls, type TlsContext, type TlsFiles, TlsMaterial } from "../tlsMaterial.js";
 
 /**
  * The same front end on two hosts, with one address that moves from one to the other (VRRP, by keepalived): when the
@@ -255,4 +255,29 @@ function sameCertificate({ mode, tls }: FileSyncFrontEnd, host: IHost): Mode {
     ipv6Address,
     material: new SharedMaterial(tls.selfSigned, host),
   });
+}
+
+/** A key and a certificate that Terraform has made for another host, on this one too. */
+class SharedMaterial extends TlsMaterial {
+  override readonly selfSigned = true;
+
+  constructor(
+    private readonly tls: SelfSignedTls,
+    private readonly host: IHost,
+  ) {
+    super();
+  }
+
+  override bind(scope: Construct, context: TlsContext): TlsFiles {
+    const { keyFile, certificateFile, privateKey, certificate } = this.tls;
+    const { host } = this;
+    const copy = (id: string, { path, mode, role, sensitive }: HostFile, content: string): HostFile =>
+      new HostFile(scope, id, { host, path, mode, role, sensitive, content });
+    return {
+      key: copy("KeyFile", keyFile, privateKey.privateKeyPem).path,
+      certificate: copy("CertificateFile", certificateFile, certificate.certPem).path,
+      dhparam: context.dhParameters(),
+      selfSigned: this.tls,
+    };
+  }
 }

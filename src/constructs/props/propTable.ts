@@ -2,8 +2,7 @@ import { Token } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
 import { unknownNameFix } from "../../model/notSupported.js";
 import { type Problem, problem } from "../../model/index.js";
-import { refuse } from "./checks.js";
-import { libraryProblems } from "./library.js";
+import { libraryProblems, refuse } from "./checks.js";
 
 /**
  * What props and options are made of. TypeScript reports a name that does not exist or is missing. For JavaScript,
