@@ -1,7 +1,6 @@
 import { bootUnit } from "../../src/host/activation/bootUnit.js";
 import { canDetach } from "../../src/host/activation/index.js";
 import { foreignDirectories, isOfUnit } from "../../src/host/activation/preconditions.js";
-import { admits } from "../../src/host/activation/firewallRules.js";
 import { openStore } from "../../src/host/activation/store.js";
 import { statusOf } from "../../src/host/activation/systemctl.js";
 import { shownUnit } from "../../src/host/diagnosis/shownUnits.js";
@@ -18,6 +17,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
+import { admits } from "../../src/host/activation/stagedCheck.js";
 import {
   formatMode,
   makeModes,

@@ -1,4 +1,3 @@
-import { previewOf } from "../../src/host/activation/preview.js";
 import {
   formatStep,
   serviceSteps,
@@ -8,6 +7,7 @@ import {
 } from "../../src/host/activation/serviceSteps.js";
 import type { UnitStatus } from "../../src/host/activation/systemctl.js";
 import { daemonsOf } from "../../src/applications/index.js";
+import { previewOf } from "../../src/host/activation/transition.js";
 import type { FileRole } from "../../src/model/index.js";
 
 /**

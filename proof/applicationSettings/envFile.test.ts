@@ -1,7 +1,6 @@
 import fc from "../../testkit/property.js";
 import type { ItemChange } from "../../src/host/applicationSettings/edit.js";
-import { editEnv } from "../../src/host/applicationSettings/envFile.js";
-import { revertEnv } from "../../src/host/applicationSettings/envRevert.js";
+import { editEnv, revertEnv } from "../../src/host/applicationSettings/envFile.js";
 import { secretEnvLines } from "../../src/host/applicationSettings/secretLines.js";
 import { applySplices } from "../../src/host/applicationSettings/textEdit.js";
 import type { EnvItem } from "../../src/model/index.js";

@@ -1,8 +1,7 @@
 import fc from "../../testkit/property.js";
 import type { ItemChange } from "../../src/host/applicationSettings/edit.js";
-import { editIni } from "../../src/host/applicationSettings/iniFile.js";
+import { editIni, revertIni } from "../../src/host/applicationSettings/iniFile.js";
 import { type IniItem, itemLabel } from "../../src/model/index.js";
-import { revertIni } from "../../src/host/applicationSettings/iniRevert.js";
 import { secretIniLines } from "../../src/host/applicationSettings/secretLines.js";
 import { applySplices } from "../../src/host/applicationSettings/textEdit.js";
 import { HOST_PORT, parseIni, parseKeyFile, URL_ITEM } from "./oracle.js";

@@ -7,8 +7,13 @@ import { type Acting, actingOn, identityOf } from "../../src/host/asOwner/acting
 import { runAsOwner } from "../../src/host/asOwner/child.js";
 import { findImage } from "../../src/host/asOwner/imageSearch.js";
 import { described } from "../../src/host/asOwner/treeFindings.js";
-import { type TreeTask, realPathOf, walkTrees, type WalkRequest } from "../../src/host/asOwner/treeWalk.js";
-import { entriesIn } from "../../src/host/asOwner/entries.js";
+import {
+  entriesIn,
+  type TreeTask,
+  realPathOf,
+  walkTrees,
+  type WalkRequest,
+} from "../../src/host/asOwner/treeWalk.js";
 import { changeModes, type ModeChange } from "../../src/host/asOwner/modes.js";
 import {
   readOwnerFile,

@@ -11,10 +11,10 @@ import type { TLSSocket } from "node:tls";
 import { issue } from "../../testkit/certificates.js";
 import { run } from "../../src/host/diagnosis/command.js";
 import { isElsewhere, isOpen, translatedTo, unitsOf } from "../../src/host/diagnosis/hostFacts.js";
+import { scarceSpace } from "../../src/host/diagnosis/logState.js";
 import { probe } from "../../src/host/diagnosis/probe.js";
 import { sourceTo } from "../../src/runtime/load/ownAddress.js";
 import { hasStartLinks, showUnits, shownUnit, startsWithHost } from "../../src/host/diagnosis/shownUnits.js";
-import { scarceSpace } from "../../src/host/diagnosis/space.js";
 import { nextEvent } from "../../testkit/waiting.js";
 
 /** What is found out about this machine, piece by piece. */

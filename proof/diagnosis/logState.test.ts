@@ -13,8 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { logFindings, lostLogDirectories } from "../../src/host/diagnosis/logState.js";
-import { scarceSpace } from "../../src/host/diagnosis/space.js";
+import { logFindings, lostLogDirectories, scarceSpace } from "../../src/host/diagnosis/logState.js";
 import { siteConfig } from "../../testkit/siteConfig.js";
 import { configOf } from "./site.js";
 import { nextEvent } from "../../testkit/waiting.js";

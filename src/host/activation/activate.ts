@@ -7,20 +7,27 @@ import { carryOut, formatChange, problemsOf, refuseInterrupted } from "./executi
 import { fileChanges, missingDirectories, pathsOf, removeDirectories } from "./fileChanges.js";
 import type { FileState } from "./fileState.js";
 import { seeLoaded, staleOf, staleReasons } from "./loaded.js";
-import { refuseOther, sameIdentity } from "./identity.js";
 import { withLock } from "./lock.js";
 import { contentsToKeep, foreignDirectories, unopenable } from "./preconditions.js";
 import { type Programs, programsOf, runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
 import { missingRoom } from "./room.js";
 import { replayGate } from "./replayGate.js";
-import { rollBack } from "./rollBack.js";
-import { tellOfRollBack } from "./tellOfRollBack.js";
+import { rollBack, tellOfRollBack } from "./rollBack.js";
 import { formatStep } from "./serviceSteps.js";
 import { formatMode, mergeModes, planModes, unreadable } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
 import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
-import { changesServices, filesOf, type GoodState, type Journal, openStore, type Store } from "./store.js";
+import {
+  changesServices,
+  filesOf,
+  type GoodState,
+  type Journal,
+  openStore,
+  refuseOther,
+  sameIdentity,
+  type Store,
+} from "./store.js";
 import {
   deliveredUnits,
   isDomainOnly,

@@ -4,14 +4,21 @@ import type { Problem } from "../../model/index.js";
 import { READY_FILE } from "../../render/keepalived.js";
 import type { ActivationOptions } from "./activate.js";
 import { removeCertificates } from "./certificates.js";
-import { isOther } from "./identity.js";
 import { withLock } from "./lock.js";
 import { removeLinkedIfEmpty } from "./durableFiles.js";
 import { logsOf } from "./logs.js";
 import { runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
 import { rollBack } from "./rollBack.js";
-import { changesServices, filesOf, type GoodState, type Journal, openStore, type Store } from "./store.js";
+import {
+  changesServices,
+  filesOf,
+  type GoodState,
+  isOther,
+  type Journal,
+  openStore,
+  type Store,
+} from "./store.js";
 import { deliveredUnits, cameByDeployment, statusOf, unitsInQuestion } from "./transition.js";
 
 export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "lockSeconds" | "report"> {

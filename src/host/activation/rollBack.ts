@@ -1,6 +1,7 @@
 import { removeCertificates } from "./certificates.js";
 import type { Report } from "./report.js";
-import { type Problem, problem } from "../../model/index.js";
+import { type Deployment, type Problem, problem, problemTitle } from "../../model/index.js";
+import { askMaster } from "../../runtime/supervisor/askMaster.js";
 import { attempt, perform, problemsOf } from "./execution.js";
 import { putState, removeTemporary, makeParents, removeDirectories } from "./fileChanges.js";
 import { observe, sameState } from "./fileState.js";
@@ -9,6 +10,7 @@ import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
 import { undoModes } from "./treeModes.js";
 import { editedPaths, undoEdits } from "./settingsEdits.js";
 import type { GoodState, Journal, Store } from "./store.js";
+import { controlSocketOf } from "./systemctl.js";
 import { deliveredUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
 import { awaitService } from "./verification.js";
 
@@ -131,3 +133,27 @@ async function verify(
     return [problem("activation.not-restored", "", message, { fix }), ...problemsOf(error)];
   }
 }
+
+/**
+ * Has the proxy of the last good state, which serves again, tell the targets of its notifications that an activation was
+ * rolled back. It knows them and their secrets; this process, which is root, sends nothing anywhere. Never fails: who ran the
+ * activation is told anyway.
+ */
+export async function tellOfRollBack(
+  { services }: Deployment,
+  [first]: readonly Problem[],
+  report: Report,
+): Promise<void> {
+  const socket = await controlSocketOf(services.proxy.service).catch(() => undefined);
+  if (socket === undefined || first === undefined) return;
+  const [reason, fix] = [problemTitle(first), first.fix].map((text) => text.slice(0, TEXT_MAX));
+  const request = { command: "notify", rolledBack: { reason: reason!, fix: fix! } } as const;
+  const outcome = await askMaster(socket, request, RESPONSE_MS);
+  const [refused] = outcome.ok ? [] : outcome.problems;
+  // Most configs have no notifications.
+  if (refused !== undefined && refused.code !== "control.no-notifications")
+    report(`no notification was sent: ${problemTitle(refused)}`);
+}
+
+const RESPONSE_MS = 5_000;
+const TEXT_MAX = 2_000;

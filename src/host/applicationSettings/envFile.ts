@@ -1,9 +1,9 @@
 import { type EnvItem, problem } from "../../model/index.js";
 import { envLine } from "../../render/index.js";
-import type { ItemPlan, SettingsEdit } from "./edit.js";
+import type { ItemChange, ItemPlan, Reverted, SettingsEdit } from "./edit.js";
 import { type EnvText, readEnv, valueAt } from "./envLines.js";
 import { strayProblem } from "./iniFile.js";
-import { insertLines, isUnended, lineNumbers } from "./textEdit.js";
+import { applySplices, cut, insertLines, isUnended, lineNumbers, lineOf } from "./textEdit.js";
 
 /**
  * Edits a file of environment variables. Docker Compose may read it, `docker run` and systemd: what they would read
@@ -85,4 +85,24 @@ function disagreement({ agreed, end }: EnvText, at: number | undefined): [at: nu
   return at === undefined
     ? [before, "would have to be below a value that does not end, at least for some readers"]
     : [at, "is a part of the value above for some readers"];
+}
+
+/** Undoes what an edit did to one item of a file of environment variables; a value that was changed since stays. */
+export function revertEnv(text: string, { name, from, to, lineEndAdded }: ItemChange): Reverted {
+  const env = readEnv(text);
+  const places = env.placesOf(name);
+  const values = places.flatMap((at) => {
+    const found = env.agreed.has(at) ? valueAt(env, at) : "";
+    return typeof found === "string" ? [] : [found];
+  });
+  const ours = values.findLast(({ value }) => value.trimEnd() === to);
+  if (ours === undefined) {
+    const last = places.at(-1);
+    // As before the edit: an edit that was cut off may not have reached this file.
+    const isGone = last === undefined || (values.at(-1)?.line === last && values.at(-1)?.text === from);
+    return isGone ? { text, state: "gone" } : { text, state: "changed", line: lineOf(text, last) };
+  }
+  const without = (): string => cut(text, ours.line, Math.min(ours.next, text.length), lineEndAdded);
+  const reverted = from === null ? without() : applySplices(text, [{ ...ours, text: from }]);
+  return { text: reverted, state: "reverted" };
 }

@@ -1,9 +1,7 @@
-import type { SettingsFile, StoredItem } from "../../model/index.js";
+import { type Problem, problem, type SettingsFile, type StoredItem } from "../../model/index.js";
 import type { ItemChange, Reverted, SettingsEdit } from "./edit.js";
-import { editEnv } from "./envFile.js";
-import { revertEnv } from "./envRevert.js";
-import { editIni } from "./iniFile.js";
-import { revertIni } from "./iniRevert.js";
+import { editEnv, revertEnv } from "./envFile.js";
+import { editIni, isText, readLines, revertIni } from "./iniFile.js";
 import { editPython } from "./pythonFile.js";
 import { revertPython } from "./pythonRevert.js";
 import { secretEnvLines, secretIniLines, secretPythonLines } from "./secretLines.js";
@@ -60,3 +58,49 @@ const KINDS: { readonly [F in SettingsFile as F["kind"]]: SettingsKind<F> } = {
 export type Kind = SettingsFile["kind"];
 export const KIND_NAMES = Object.keys(KINDS) as readonly Kind[];
 export const kindOf = (kind: Kind): SettingsKind<SettingsFile> => KINDS[kind];
+
+/**
+ * Refuses a file that is evidently of another kind: an editor would add lines to it that its reader takes for something
+ * else, or for an error. No reader of INI files accepts a first line outside of a section, and no other file has a reason
+ * to begin with one.
+ *
+ * @param path for messages
+ */
+export function kindProblem(text: string, path: string, { name, kind }: SettingsFile): Problem | undefined {
+  const [seen, how] = kindByName(path) ?? kindByText(text, kind) ?? [kind];
+  if (seen === kind) return undefined;
+  const { words } = kindOf(kind);
+  const fix = `Use the path of ${words} for \`${name}\`, or list the file with \`kind: "${seen}"\`.`;
+  const message = `is listed as ${words}, but ${how}, as ${kindOf(seen).words} does`;
+  return problem("settings.wrong-kind", path, message, { fix });
+}
+
+function kindByName(path: string): [Kind, string] | undefined {
+  const ends = KIND_NAMES.find((one) => path.endsWith(kindOf(one).suffix));
+  return ends && [ends, `has a name that ends in ${kindOf(ends).suffix}`];
+}
+
+/** A line of variables; the second is nothing that Python could read: an empty value, a path, a URL. */
+const VARIABLE = /^(?:export[ \t]+)?\w+=(?:\S|$)/;
+const NO_PYTHON = /^export\s|^\w+=(?:\s*$|\/|\w+:\/)/;
+/** How modules begin, and no line of variables does. */
+const PYTHON = /^(?:(?:import|from|def|class|if|try|with)\b|[@"'])|^\w+[ \t]+=/;
+
+function kindByText(text: string, kind: Kind): [Kind, string] | undefined {
+  const lines = readLines(text).filter(isText);
+  const [first] = lines;
+  if (first === undefined) return undefined;
+  if (first.kind === "header" && first.rest === "") return ["ini", "begins with a section"];
+  const contents = lines.map(({ from, to }) => text.slice(from, to).trim());
+  switch (kind) {
+    case "ini":
+      return [VARIABLE.test(contents[0]!) ? "env" : "python", "begins outside of a section"];
+    case "python": {
+      const isEnv =
+        contents.every((one) => VARIABLE.test(one)) && contents.some((one) => NO_PYTHON.test(one));
+      return isEnv ? ["env", "has values that are not expressions"] : undefined;
+    }
+    case "env":
+      return PYTHON.test(contents[0]!) ? ["python", "begins with a statement"] : undefined;
+  }
+}

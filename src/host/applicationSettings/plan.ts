@@ -11,9 +11,8 @@ import {
 } from "../../model/index.js";
 import { printableValue } from "../../model/printable.js";
 import type { ItemChange, ItemFinding, SettingsEdit, SettingsEditRecord } from "./edit.js";
-import { kindProblem } from "./fileKind.js";
 import { type FoundFile, readFound, replaceFiles } from "./files.js";
-import { kindOf } from "./kinds.js";
+import { kindOf, kindProblem } from "./kinds.js";
 import { applySplices, type Splice } from "./textEdit.js";
 import { unifiedDiff } from "./diff.js";
 

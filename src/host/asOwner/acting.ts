@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import type { Stats } from "node:fs";
-import { lstat, readFile, readlink, stat } from "node:fs/promises";
-import { posix } from "node:path";
+import { lstat, readFile, readlink, realpath, stat } from "node:fs/promises";
+import { dirname, posix } from "node:path";
 import { promisify } from "node:util";
 import { problem, ProblemError } from "../../model/problem.js";
 import { fsPath, shown } from "../../runtime/actions/permissions.js";
@@ -140,5 +140,31 @@ async function lookUp(uid: number): Promise<Identity> {
   } catch {
     // The exit status means that there is no such user.
     return { uid, gid: NOBODY, groups: [] };
+  }
+}
+
+/** The paths that a user decides about: root's own way there, which follows no one's word, ends with that user. */
+export class Realm {
+  private readonly directories = new Map<string, Promise<boolean>>();
+
+  constructor(private readonly uid: number) {}
+
+  /** @param path absolute, one char a byte */
+  async includes(path: string): Promise<boolean> {
+    // By a link of the user's, what root is told to do there would be done elsewhere.
+    const real = await realpath(fsPath(path), "buffer").catch(() => undefined);
+    if (real?.toString("latin1") !== path) return false;
+    const directory = dirname(path);
+    const known = this.directories.get(directory) ?? this.endsHere(directory);
+    this.directories.set(directory, known);
+    // The first directory that is the user's lies in one that is not.
+    return (await known) || this.endsHere(path);
+  }
+
+  private endsHere(path: string): Promise<boolean> {
+    return actingOn(path).then(
+      ({ uid }) => uid === this.uid,
+      () => false,
+    );
   }
 }

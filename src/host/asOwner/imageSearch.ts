@@ -2,7 +2,7 @@ import { lstat } from "node:fs/promises";
 import { posix } from "node:path";
 import { fsPath } from "../../runtime/actions/permissions.js";
 import { howShared, ROOT } from "./acting.js";
-import { type Entry, entriesIn } from "./entries.js";
+import { type Entry, entriesIn } from "./treeWalk.js";
 
 export interface ImageResponse {
   /** Path of an image below the directory. */

@@ -1,12 +1,24 @@
 import { posix } from "node:path";
 import type { SettingsItem, Tree } from "../../model/index.js";
 import { DIRECTORIES, SETTINGS } from "../../model/rows.js";
-import { responsesOf, describe, failedBy, outage } from "./responses.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
 import type { UnitState } from "./hostFacts.js";
 import { isIn, servedTrees } from "./servedTrees.js";
 import type { TreeViolation } from "./treePermissions.js";
-import { explained, failure, notSeen, ok, type Question, short, unknown, type Verdict } from "./verdict.js";
+import {
+  describe,
+  explained,
+  failedBy,
+  failure,
+  notSeen,
+  ok,
+  outage,
+  type Question,
+  responsesOf,
+  short,
+  unknown,
+  type Verdict,
+} from "./verdict.js";
 
 /**
  * Rows that the deployment brings. Each tells of what has its code: a tree that others cannot read, a daemon that does

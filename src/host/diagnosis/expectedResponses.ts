@@ -27,7 +27,6 @@ import {
   urlAuthority,
   type VirtualServerConfig,
 } from "../../model/index.js";
-import { noImage, type NotProbed } from "./noImage.js";
 import {
   answeredByUpstream,
   certificateFor,
@@ -45,6 +44,7 @@ import {
   statusOf,
   writtenField,
 } from "./expectation.js";
+import { noImage, type NotProbed } from "./imageFile.js";
 
 /** One row of the table of expected responses, ready to be asked. */
 export interface ExpectedResponse {

@@ -34,14 +34,12 @@ import type { Drift, Evidence, NodeSeen, PublicAddress, SeenResponse, SettingsSe
 import { expectedResponses, mainName, namedHost, type ProbeRequest } from "./expectedResponses.js";
 import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { askRows, judge } from "./liveCheck.js";
-import { logFindings } from "./logState.js";
+import { logFindings, rotationFindings, scarceSpace } from "./logState.js";
 import { imageFor } from "./imageFile.js";
 import { servedTrees } from "./servedTrees.js";
 import { checkTrees } from "./treePermissions.js";
 import { certificatesInOwnWords } from "./ownWords.js";
 import { probe, type ProbeOptions } from "./probe.js";
-import { rotationFindings } from "./rotation.js";
-import { scarceSpace } from "./space.js";
 import { seeUpstreamServers } from "./upstreamServers.js";
 import { isWanted, shownValue } from "./storedSettings.js";
 

@@ -1,8 +1,10 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from "node:fs";
+import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { ProxyConfig } from "../../model/index.js";
+import type { Deployment, ProxyConfig } from "../../model/index.js";
 import { logPaths } from "../../runtime/load/loadConfig.js";
 import type { Finding } from "./evidence.js";
+import { hasStartLinks, showUnits } from "./shownUnits.js";
 
 /**
  * Directories of logs that are gone, or that the running proxy no longer sees: a service keeps the directory it was
@@ -116,4 +118,54 @@ function readOr(file: string): string {
   } catch {
     return "";
   }
+}
+
+/** Directory of files that logrotate(8) reads. */
+const READ_FROM = "/etc/logrotate.d/";
+const PROGRAM = "/usr/sbin/logrotate";
+const TIMER = "logrotate.timer";
+
+/**
+ * What keeps the logs of a deployment from being rotated: its file for logrotate does nothing alone.
+ *
+ * @returns undefined if the deployment has no such file, or systemd does not answer
+ */
+export async function rotationFindings({ files }: Deployment): Promise<Finding[] | undefined> {
+  const own = files.find(({ path }) => path.startsWith(READ_FROM));
+  if (own === undefined) return undefined;
+  if (!existsSync(PROGRAM))
+    return [{ at: PROGRAM, what: "does not exist", fix: "apt-get install logrotate" }];
+  const shown = await showUnits([TIMER], SHOW_SECONDS);
+  if ("code" in shown) return undefined;
+  const [timer] = shown;
+  if (timer!.load === "not-found" && existsSync("/etc/cron.daily/logrotate")) return [];
+  const fix = `systemctl unmask ${TIMER}; systemctl enable --now ${TIMER}`;
+  if (timer!.active !== "active")
+    return [{ at: TIMER, what: `is ${timer!.active}: nothing starts logrotate`, fix }];
+  if (!hasStartLinks(timer!.startLinks)) return [{ at: TIMER, what: "does not start with the host", fix }];
+  return [];
+}
+
+const SHOW_SECONDS = 10;
+
+/** Less than this is not enough for a deployment, or for a day of logs. */
+const FREE_BYTES_MIN = 32 << 20;
+const FREE_FILES_MIN = 500;
+
+/** File systems with little space left, each reported once, with the first directory on it. */
+export async function scarceSpace(directories: readonly string[]): Promise<Finding[]> {
+  const seen = new Set<number>();
+  const findings: Finding[] = [];
+  for (const at of directories) {
+    const found = statsOf(at);
+    if (found === undefined || seen.has(found.dev)) continue;
+    seen.add(found.dev);
+    const { bavail, bsize, files, ffree } = await statfs(at);
+    const fix = `Free space; this shows large directories: du -xh --max-depth=2 ${at} | sort -h`;
+    const megabytes = Math.floor((bavail * bsize) / 2 ** 20);
+    if (bavail * bsize < FREE_BYTES_MIN) findings.push({ at, what: `${megabytes} MiB are left`, fix });
+    else if (files > 0 && ffree < FREE_FILES_MIN)
+      findings.push({ at, what: `${ffree} more files can be created`, fix });
+  }
+  return findings;
 }

@@ -1,5 +1,4 @@
 import { type EngineRow, ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../../model/index.js";
-import { responsesOf, describe, outage, OUTAGES } from "./responses.js";
 import { DIRECTORIES, SERVER_NAME, SETTINGS } from "../../model/rows.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
 import { askDirectories, deploymentQuestions, directories, settingsFaults } from "./deploymentRows.js";
@@ -15,11 +14,15 @@ import {
   SERVING_QUESTIONS,
 } from "./hostRows.js";
 import {
+  describe,
   type DiagnosisRow,
   explained,
   failure,
   notSeen,
   ok,
+  outage,
+  OUTAGES,
+  responsesOf,
   short,
   type Question,
   unknown,

@@ -1,10 +1,9 @@
 import { dirname } from "node:path";
-import { type Acting, actingOn } from "../asOwner/acting.js";
+import { type Acting, actingOn, Realm } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
 import { described, type TreeViolation, type WalkResponse } from "../asOwner/treeFindings.js";
 import { type TreeTask, SHOWN_MAX, type Walked, walkTrees } from "../asOwner/treeWalk.js";
 import { keptText, type ModeChange, PERMISSIONS } from "../asOwner/modes.js";
-import { Realm } from "../asOwner/realm.js";
 import { type Problem, ProblemError, type Tree } from "../../model/index.js";
 import { shown } from "../../runtime/actions/permissions.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
