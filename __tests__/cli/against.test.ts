@@ -3,8 +3,8 @@ import os from "node:os";
 import path from "node:path";
 import { ROOT } from "../../build/paths.js";
 import { siteConfig } from "../../testkit/siteConfig.js";
-import { linesOfJson } from "../../src/cli/jsonLines.js";
 import { run } from "../../src/cli/program.js";
+import { linesOfJson } from "../../src/cli/sarif.js";
 import { FINDINGS } from "../../src/model/review/findings.js";
 
 /** `portico check --against OLD`: what it says of two files, in each form, and its exit codes. */

@@ -4,7 +4,7 @@ export * from "./fileSyncExpectations.js";
 export * from "./fileSyncSettings.js";
 export * from "./frontEndExpectations.js";
 export { nextcloud, type NextcloudOptions, type NextcloudPart, type NextcloudRoute } from "./nextcloud.js";
-export type { Office, OfficeRoute } from "./office.js";
+export type { Office, OfficeRoute } from "./pieces.js";
 export { type ComposeOptions, immich, infiniteScale, openCloud, vaultwarden } from "./others.js";
 export {
   seafile,

@@ -1,7 +1,16 @@
 import type { ExpectationInput } from "../model/index.js";
 import type { ApplicationDefinition, ApplicationPart, PublicPlace, SettingsCommand } from "./definition.js";
-import { type Office, officePart, type OfficeRoute, officeRoutes } from "./office.js";
-import { alive, partAt, routeTo, unanswered, when } from "./pieces.js";
+import {
+  alive,
+  type Office,
+  officePart,
+  type OfficeRoute,
+  officeRoutes,
+  partAt,
+  routeTo,
+  unanswered,
+  when,
+} from "./pieces.js";
 
 /** Nextcloud, by its administration manual ("Reverse proxy") and that of notify_push. */
 

@@ -1,7 +1,16 @@
 import type { SettingsFile } from "../model/index.js";
 import type { ApplicationDefinition, ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
-import { type Office, officePart, type OfficeRoute, officeRoutes } from "./office.js";
-import { filesOf, partAt, routeTo, served, when } from "./pieces.js";
+import {
+  filesOf,
+  type Office,
+  officePart,
+  type OfficeRoute,
+  officeRoutes,
+  partAt,
+  routeTo,
+  served,
+  when,
+} from "./pieces.js";
 
 /**
  * Seafile, by the administrator's manuals of 11.0 to 14.0. On a host its daemons are reached one by one; in containers one

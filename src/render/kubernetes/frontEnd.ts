@@ -1,8 +1,7 @@
 import { configMap, runtimeConfigMap } from "./configMaps.js";
-import { deployment } from "./deployment.js";
+import { autoscaler, deployment, disruptionBudget } from "./deployment.js";
 import { networkPolicy, service } from "./network.js";
 import type { FrontEndInput, Manifest } from "./objects.js";
-import { autoscaler, disruptionBudget } from "./scaling.js";
 
 /** All objects of a front end, in the order in which they are best made. */
 export function frontEndManifests(input: FrontEndInput): readonly Manifest[] {
