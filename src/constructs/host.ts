@@ -270,7 +270,7 @@ export const HOST_PROPS: PropTable<HostProps> = {
 };
 
 /**
- * DNS records of a host as the value of an output. If an address is known only at apply, Terraform decides then whether
+ * @internal DNS records of a host as the value of an output. If an address is known only at apply, Terraform decides then whether
  * it is public: an empty list would say that no record is needed.
  */
 export function dnsRecordsOutput(host: IHost): unknown {

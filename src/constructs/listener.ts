@@ -151,6 +151,7 @@ export interface ProxyProtocolOptions {
   readonly from: readonly string[];
 }
 
+/** @internal */
 export const PROXY_PROTOCOL = fields<ProxyProtocolOptions>({ from: judged });
 
 const LISTENER_PROPS: PropTable<ListenerProps> = {

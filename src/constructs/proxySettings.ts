@@ -166,7 +166,7 @@ export interface MetricsSocket {
   readonly path: string;
 }
 
-/** Lists of trusted addresses with everyone in them: whatever a client says about itself is believed then. */
+/** @internal Lists of trusted addresses with everyone in them: whatever a client says about itself is believed then. */
 export function trustedEveryoneProblems(
   proxy: IConstruct & { readonly config: ProxyConfigInput; readonly listeners: readonly IConstruct[] },
 ): Problem[] {

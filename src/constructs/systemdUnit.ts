@@ -147,7 +147,7 @@ const SYSTEMD_UNIT_PROPS: PropTable<SystemdUnitProps> = {
 };
 
 /**
- * A word of a command that is known only at apply could still select the FastCGI variant, which the proxy does not
+ * @internal A word of a command that is known only at apply could still select the FastCGI variant, which the proxy does not
  * speak. In that case Terraform checks before it writes the file.
  */
 export function guardStartVariant(file: HostFile, words: () => readonly string[]): void {
