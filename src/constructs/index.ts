@@ -7,19 +7,56 @@ export type {
   DnsWaitOptions,
   ExternalAccountBinding,
 } from "./acme.js";
-export * from "./action.js";
-export * from "./activation.js";
-export type * from "./activationOptions.js";
-export * from "./application.js";
+export {
+  Action,
+  type ProxyOptions,
+  type ForwardedOptions,
+  type StaticFilesOptions,
+  type RedirectOptions,
+  type RespondOptions,
+  type StatusOptions,
+} from "./action.js";
+export { Activation, type ActivationProps } from "./activation.js";
+export type {
+  DaemonUnit,
+  CommandRule,
+  DeploymentUnits,
+  DatabaseConnection,
+  ResponseProbe,
+  ReplayGate,
+  HostDescription,
+  DescribedSettings,
+  DescribedSettingsFile,
+  AnySettingsFile,
+  IniSettingsFile,
+  PythonSettingsFile,
+  EnvSettingsFile,
+  AnySettingsItem,
+  IniSettingsItem,
+  PythonSettingsItem,
+  EnvSettingsItem,
+  ServedTree,
+  DoctorRow,
+  ExpectedNetwork,
+} from "./activationOptions.js";
+export {
+  type ApplicationMembers,
+  type SeafileUpstreams,
+  type SeafileRoutes,
+  type NextcloudUpstreams,
+  type NextcloudRoutes,
+  type OneServerApplication,
+  Application,
+} from "./application.js";
 export type { CustomApplication } from "./customApplication.js";
-export * from "./containerProxy.js";
+export { ContainerProxy, type ContainerProxyProps, type ComposeFileOptions } from "./containerProxy.js";
 export type { DailyDoctor } from "./dailyDoctor.js";
 export type {
   ApplicationUnits,
   FileSyncActivationProps,
   SettingsEditing,
 } from "./fileSync/activationProps.js";
-export * from "./fileSync/daemons.js";
+export { ApplicationDaemons, type DaemonName, type ApplicationDaemonsProps } from "./fileSync/daemons.js";
 export type {
   ApplicationAction,
   ApplicationClients,
@@ -45,7 +82,11 @@ export type {
   SettingsCommand,
   SettingsFilePaths,
 } from "../applications/index.js";
-export * from "./fileSync/settings.js";
+export {
+  ApplicationSettings,
+  type ApplicationSettingsProps,
+  type FileServerListen,
+} from "./fileSync/settings.js";
 export type {
   ExpectedCause,
   ExpectedEvidence,
@@ -55,42 +96,95 @@ export type {
   ExpectedResponse,
 } from "./expectation.js";
 export { Delivery } from "./delivery/delivery.js";
-export * from "./fileSync/fileSyncProxy.js";
-export * from "./fileSync/frontEnd.js";
-export type * from "./fileSync/members.js";
+export { FileSyncProxy, type FileSyncProxyProps } from "./fileSync/fileSyncProxy.js";
+export { FileSyncFrontEnd } from "./fileSync/frontEnd.js";
+export type {
+  FileSyncUpstreams,
+  FileSyncRoutes,
+  UpstreamOverrides,
+  RouteResponseFields,
+} from "./fileSync/members.js";
 export type { SettingsTexts } from "./fileSync/settingsTexts.js";
-export * from "./pair/frontEndPair.js";
+export { FrontEndPair } from "./pair/frontEndPair.js";
 export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
 export type { FileSyncFrontEndProps } from "./fileSync/frontEndProps.js";
 export type { FrontEndFirewallProps, FrontEndListeners } from "./frontEndParts.js";
-export type * from "./errorPage.js";
-export * from "./firewall.js";
-export * from "./host.js";
-export * from "./hostFile.js";
-export * from "./listener.js";
+export type { ErrorPage, ErrorPageStatus, ErrorPageText, ErrorPageFile } from "./errorPage.js";
+export { Firewall, type Ports, type FirewallProps } from "./firewall.js";
+export { type IHost, Host, type HostProps, type DhcpRange } from "./host.js";
+export { HostFile, type FileMode, type HostFileProps } from "./hostFile.js";
+export {
+  type IListener,
+  Listener,
+  type ListenerProps,
+  type ListenerTls,
+  type ProxyProtocolOptions,
+} from "./listener.js";
 export { type LocalDeliveryOptions } from "./delivery/local.js";
 export { type HttpsOptions, type ListenOptions, Mode, type PlainOptions, type TlsOptions } from "./mode.js";
-export * from "./monitoring.js";
-export * from "./network.js";
-export * from "./notification.js";
+export {
+  type MonitoringFileProps,
+  type AlertRulesProps,
+  type MetricsDashboardProps,
+  AlertRules,
+  MetricsDashboard,
+} from "./monitoring.js";
+export { StaticNetwork, type StaticNetworkProps } from "./network.js";
+export {
+  type AnyNotificationTarget,
+  type WebhookOptions,
+  type NtfyOptions,
+  type GotifyOptions,
+  type HealthcheckOptions,
+  type WebhookTarget,
+  type NtfyTarget,
+  type GotifyTarget,
+  type HealthcheckTarget,
+  type NotificationTarget,
+  Notification,
+  type ProxyNotifications,
+} from "./notification.js";
 export type { NodePlatform } from "./nodeDownload.js";
-export * from "./nodeRuntime.js";
-export type * from "./proxyInterfaces.js";
-export * from "./proxyService.js";
-export type * from "./proxySettings.js";
-export * from "./reverseProxy.js";
-export * from "./reverseProxyBase.js";
+export { NodeRuntime, type PinnedNodeOptions } from "./nodeRuntime.js";
+export type { IReverseProxy, IProxyService, IContainerProxy } from "./proxyInterfaces.js";
+export { ProxyService, type ProxyServiceProps } from "./proxyService.js";
+export type {
+  ProxySettings,
+  ProxyRequestId,
+  ProxyLimits,
+  ProxyTimeouts,
+  ProxyMaintenance,
+  HealthListener,
+  ProxyLogs,
+  AccessLogFile,
+  AccessLogStream,
+  ErrorLogStream,
+  ErrorLogFile,
+  SharedTicketKeys,
+  MetricsAddress,
+  MetricsSocket,
+} from "./proxySettings.js";
+export { ReverseProxy, type ReverseProxyProps } from "./reverseProxy.js";
+export { ReverseProxyBase } from "./reverseProxyBase.js";
 export { FILE_SYNC_RESPONSE_HEADERS, type HstsOptions, type ResponseHeaders } from "./responseHeaders.js";
-export * from "./route.js";
+export { Route, type RouteProps, type RouteChanges } from "./route.js";
 export type { SshBastion, SshDeliveryOptions, SshLogin } from "./delivery/connection.js";
 export type { SelfSignedOptions } from "./selfSignedOptions.js";
-export * from "./systemdUnit.js";
+export { SystemdUnit, type SystemdUnitProps } from "./systemdUnit.js";
 export type { PrivateKey, SelfSignedCert } from "./providers/resources.js";
 export { SelfSignedTls, TlsMaterial, type TlsFilePaths, type TlsFiles } from "./tlsMaterial.js";
-export * from "./tlsPolicy.js";
-export * from "./upstream.js";
-export * from "./webFrontEnd.js";
-export * from "./virtualServer.js";
+export { TlsPolicy, type FileSyncPolicyOptions, type TlsPolicyOptions } from "./tlsPolicy.js";
+export {
+  type IUpstream,
+  Upstream,
+  type UpstreamTls,
+  type UpstreamServer,
+  type UpstreamSticky,
+  type UpstreamHealth,
+  type UpstreamProps,
+} from "./upstream.js";
+export { WebFrontEnd, type WebFrontEndProps, type WebActivationProps } from "./webFrontEnd.js";
+export { type IVirtualServer, VirtualServer, type VirtualServerProps } from "./virtualServer.js";
 // Types of the layer below that occur in props and members.
 export {
   type AlertRulesInput,
