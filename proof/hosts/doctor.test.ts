@@ -96,8 +96,13 @@ describe("a user who has become the application's", () => {
   test("opens no debugger in what works for root (SIGUSR1)", async () => {
     const act =
       "kill -USR1 $pid && echo . >> /tmp/sent; curl -s 127.0.0.1:9229/json > /tmp/debugger && echo > /tmp/open";
-    const { code } = await attacked(act, () => again());
-    expect(code).toBe(0);
+    await attacked(act, async () => {
+      // On a busy machine the attack may miss every child of one activation.
+      for (let sent = false, i = 0; !sent && i < 5; i++) {
+        expect((await again()).code).toBe(0);
+        sent = (await site.host.run("test -e /tmp/sent")).code === 0;
+      }
+    });
     const { stdout } = await site.host.run(
       "stat -c %a /srv/sync/media/icons/logo.png; ls /tmp/sent /tmp/open",
     );
