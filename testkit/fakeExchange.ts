@@ -42,7 +42,7 @@ export interface LoggedError {
 }
 
 /**
- * An exchange without a network. It checks what actions owe to the seam: one head, no more bytes than announced, no
+ * An exchange without a network. It checks what actions owe to the interface: one head, no more bytes than announced, no
  * data while the client is slow, none after the end; and it keeps a slow client's buffer as a socket would, so that a
  * buffer that is reused too early shows in the body.
  */

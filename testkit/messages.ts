@@ -1,6 +1,6 @@
 /**
- * One reader of HTTP/1.1 messages from bytes (RFC 9112) for all tests: strictly, so that it is seen who breaks a rule, or as
- * they are, so that all of what a proxy sent is seen. It shares nothing with the proxy's own: what both got wrong would
+ * One reader of HTTP/1.1 messages from bytes (RFC 9112) for all tests: either strict, so that violations show, or as they
+ * are, so that everything a proxy sent shows. It shares no code with the proxy's own parser: a mistake common to both would
  * not be seen.
  */
 
@@ -40,7 +40,7 @@ type State =
 
 const LINE_END = Buffer.from("\r\n");
 const HEAD_END = Buffer.from("\r\n\r\n");
-/** Of a strict reader. */
+/** The limit of a strict reader only. */
 const HEAD_BYTES_MAX = 16_384;
 
 export class MessageReader {
@@ -48,7 +48,7 @@ export class MessageReader {
   private rest: Buffer = Buffer.alloc(0);
   private left = 0;
 
-  /** @param rules `strict`: throws a {@link Violation}; `asItIs`: refuses nothing, and reads nothing behind what it cannot */
+  /** @param rules `strict`: throws a {@link Violation}; `asItIs`: refuses nothing, and stops at a length that it cannot read */
   constructor(
     private readonly sink: MessageSink,
     private readonly rules: "strict" | "asItIs" = "strict",
@@ -241,7 +241,7 @@ export type MessageKind =
       readonly ended: boolean;
     };
 
-/** The message that begins at `from`; undefined until its head is complete. Bytes are chars of latin1. */
+/** The message that begins at `from`; undefined until its head is complete. Text is latin1: one character a byte. */
 export function parseMessage(bytes: Buffer, from: number, kind: MessageKind): Message | undefined {
   let head: (MessageHead & Framed) | undefined;
   let complete = false;

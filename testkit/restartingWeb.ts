@@ -12,7 +12,7 @@ export class RestartingWeb {
 
   /**
    * @param place a port of 127.0.0.1, or the path of a socket
-   * @param answerMs how long it takes for a response
+   * @param responseMs how long a response takes
    */
   constructor(
     readonly place: number | string,

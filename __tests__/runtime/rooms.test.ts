@@ -3,10 +3,10 @@ import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
 import { LogFile } from "../../src/runtime/logs/logFile.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 
-/** The rooms (folders of `src/runtime`) that a request passes, as ARCHITECTURE.md draws them. */
+// The folders of `src/runtime` that a request passes, as ARCHITECTURE.md draws them.
 
-/** Rooms on the call stack, the first caller first; one that is called and returns is not on it. */
-function roomsOnStack(): string[] {
+/** Folders on the call stack, the first caller first; one that is called and returns is not on it. */
+function foldersOnStack(): string[] {
   const holder: { stack?: string } = {};
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = Infinity;
@@ -16,16 +16,17 @@ function roomsOnStack(): string[] {
   return files.flatMap((line) => /src\/runtime\/(\w+)\//.exec(line)?.[1] ?? []).reverse();
 }
 
-const passed = (rooms: readonly string[]): string[] => rooms.filter((room, i) => room !== rooms[i - 1]);
+const passed = (folders: readonly string[]): string[] =>
+  folders.filter((folder, i) => folder !== folders[i - 1]);
 
 afterEach(() => jest.restoreAllMocks());
 
-test("a GET crosses 14 borders between rooms, from accept to its log line", async () => {
+test("a GET crosses 14 boundaries between folders, from accept to its log line", async () => {
   const stacks: Record<string, string[]> = {};
   const seen = <T extends object>(of: T, method: keyof T & string, name: string): void => {
     const own = of[method] as (...args: unknown[]) => unknown;
     jest.spyOn(of, method as never).mockImplementation(function (this: unknown, ...args: unknown[]) {
-      stacks[name] = roomsOnStack();
+      stacks[name] = foldersOnStack();
       return own.apply(this, args);
     } as never);
   };

@@ -4,10 +4,10 @@ import { HOST, type Mode } from "./site.js";
 /**
  * The wire laboratory. A case is data: what a client sends and an upstream answers (this file). `perform.ts` plays it through
  * a real proxy (`stage.ts`) between raw clients (`client.ts`, `talk.ts`) and upstreams that record every byte (`upstream.ts`);
- * `readers.ts` judges bytes, a proof judges the rest; `search.ts` makes cases by number and finds the least that fails.
+ * `readers.ts` judges bytes, a proof judges the rest; `search.ts` goes through numbered cases and finds the least that fails.
  */
 export interface WireCase {
-  /** What it is about, then what is asked. */
+  /** The topic, then the request. */
   readonly name: string;
   /**
    * A request, or what a client does byte for byte. In all texts `{http}`, `{https}`, `{web}`, `{files}` and `{dav}`
@@ -16,7 +16,7 @@ export interface WireCase {
   readonly send: Request | readonly Step[];
   /** What the upstream says, or that there is none; it greets with its name otherwise. */
   readonly response?: string | (ResponseScript & EarlyOrNot) | "refused";
-  /** How long to wait for a response, where one is known to give none. */
+  /** How long to wait for a response, in cases where none is expected. */
   readonly patienceMs?: number;
   /**
    * Counts only requests that reach the upstream whole: of a request that is refused in the middle, the proxy may have
@@ -54,7 +54,7 @@ export const MODE_OF: Readonly<Record<Channel, Mode>> = {
 /** What a client does: writes bytes (chars of latin1), waits, or closes. */
 export type Step =
   | string
-  /** Goes on once the client was told to continue, has a response's head, or upstreams have so many bytes. */
+  /** Waits until the client was told to continue, has a response's head, or upstreams have so many bytes. */
   | { readonly until: "continue" | "response" | { readonly upstreamBytes: number } }
   | { readonly pauseMs: number }
   /** Closes the sending direction, or the whole connection at once. */

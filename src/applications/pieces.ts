@@ -118,7 +118,7 @@ export const filesOf = (path: string, directory: string, code?: string): Applica
 /** Only where a front end uses it. */
 export const when = <T extends object>(used: boolean, make: () => T): Partial<T> => (used ? make() : {});
 
-/** Office servers, as parts that any application can have. */
+// Office servers, as parts that any application can have.
 
 /** An office server beside the application. */
 export type Office = "collabora" | "onlyOffice";

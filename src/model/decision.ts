@@ -112,7 +112,7 @@ export interface MatchedRequest {
   readonly bodyBytes: number;
 }
 
-/** What happens to a request, in the order of the runtime (`exchange/dispatch.ts`, and its codecs before that). */
+/** What happens to a request, in the order of the runtime (`dispatch/dispatch.ts`, and its codecs before that). */
 export function decide(match: RouteMatch, request: MatchedRequest): Decision {
   const { route } = match;
   if (request.method === "CONNECT") return error(CONNECT_REFUSAL.status);

@@ -55,7 +55,6 @@ function withField(path: string, value: unknown): ErrorEntry["example"] {
 
 type Fields = Record<string, unknown> & { [step: string]: Fields | unknown };
 
-/** The config with a certificate by ACME, and one thing wrong about it. */
 /** An authority's `dns`. */
 const UPDATES = {
   type: "rfc2136",
@@ -64,6 +63,7 @@ const UPDATES = {
   keyFile: "/etc/portico/acme-update.key",
 };
 
+/** The config with a certificate by ACME, and one thing wrong about it. */
 function withAcme(acme: object, authority: object = {}, more: object = {}): ErrorEntry["example"] {
   return () => {
     const { listeners, ...rest } = config();

@@ -27,7 +27,7 @@ export interface ReadResponse {
   readonly links: number;
 }
 
-/** How `openRegular` opens a file: without waiting for it, and without following a link in its place. */
+/** How `readOwnerFile` opens a file: without blocking, and without following a link in its place. */
 const CAREFULLY = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 export async function readOwnerFile({ path, label }: ReadRequest): Promise<ReadResponse> {

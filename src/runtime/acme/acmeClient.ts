@@ -202,7 +202,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Signed requests (RFC 7515) as ACME wants them: flattened JSON, ES256 for accounts, HS256 for external ones. */
+// Signed requests (RFC 7515) as ACME wants them: flattened JSON, ES256 for accounts, HS256 for external ones.
 
 /** @param payload undefined for POST-as-GET (RFC 8555, 6.3) */
 function signedRequest(key: KeyObject, header: object, payload: unknown): string {

@@ -172,10 +172,8 @@ class Refusal extends Error {}
 const reasonOf = (error: unknown): string =>
   error instanceof AcmeError ? error.detail : (error as Error).message;
 
-/**
- * Whether a certificate may take the place of another one: who holds a key of the other host could issue himself one for
- * any name, for a hundred years, and it would be served from then on.
- */
+// Whether a certificate may take the place of another one: the holder of a key of the other host could issue a certificate
+// for any name, for a hundred years, and it would be served from then on.
 
 /** A certificate with the chain that it is sent with, as PEM. */
 interface Chained {

@@ -77,7 +77,7 @@ interface Words {
 
 const RETRIED = "Portico tries again later.";
 
-/** What is refused where names are proved by DNS records. */
+// Refusals where names are proved by DNS records.
 
 /** An authority says of a record what it says of a response: that it is not there, or is another one. */
 const NOT_PROVED = new Set(["dns", "unauthorized", "incorrectResponse"]);

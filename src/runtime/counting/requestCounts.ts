@@ -105,7 +105,7 @@ export class RequestCounts {
 const DURATIONS = boundsOf("requests");
 const FIRST_BYTES = boundsOf("firstByte");
 
-/** What clients and upstreams choose freely, folded into lists that they cannot add to. */
+// What clients and upstreams choose freely, folded into lists that they cannot add to.
 
 /** OpenTelemetry's known methods, and those of WebDAV (RFC 4918) and of what is built on it (RFC 3253, 3744, 5323). */
 const METHODS = [

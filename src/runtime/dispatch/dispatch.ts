@@ -23,7 +23,7 @@ const CHALLENGE_FIELDS = ["Content-Type", "application/octet-stream"];
 
 /** An exchange whose client, server and route the dispatcher still has to find. */
 export interface DispatchedExchange extends LoggedExchange {
-  /** As yet, what is connected. */
+  /** Until it is found, the connected peer. */
   client: ClientInfo;
   server: VirtualServerConfig;
   route: RouteRuntime | undefined;
@@ -31,12 +31,12 @@ export interface DispatchedExchange extends LoggedExchange {
 
 /** From an exchange to its route's action; the same for both protocols. */
 export class Dispatcher {
-  /** What is refused for now. */
+  /** Requests that a maintenance or a quiesce refuses. */
   readonly pauses: Pauses;
   private readonly router: Router;
   private readonly clients: RequestClients;
   private readonly ids: RequestIds | undefined;
-  /** What authorities are answered over plain HTTP at present, by path. */
+  /** Bodies that answer the open challenges of http-01, by path. */
   private challenges: ReadonlyMap<string, string> = new Map();
   /** Of requests that no route matched. */
   private readonly unrouted: ReadonlyMap<VirtualServerConfig, RequestCounts>;
@@ -64,7 +64,7 @@ export class Dispatcher {
     return this.router.virtualServer(listener, serverName);
   }
 
-  /** Answers those over HTTP on plain listeners from now on, before anything else does (RFC 8555, 8.3). */
+  /** From now on answers those of http-01 on plain listeners, before routing (RFC 8555, 8.3). */
   setChallenges(challenges: readonly Challenge[]): void {
     this.challenges = new Map(
       challenges.flatMap((one) =>
@@ -112,13 +112,13 @@ export class Dispatcher {
     log.write(exchange);
   }
 
-  /** Who counts what is transferred for it. */
+  /** The counters of its traffic. */
   countsOf({ route, server }: LoggedExchange): RequestCounts {
     return route === undefined ? this.unrouted.get(server)! : route.counts;
   }
 }
 
-/** Whose a request is that came through a trusted proxy, which has a connection for the requests of many clients. */
+/** Finds the client of a request that came through a trusted proxy, whose connections have requests of many clients. */
 export class RequestClients {
   private readonly field: string;
   private readonly trusted: (address: string) => boolean;

@@ -24,7 +24,7 @@ export interface ErrorOptions {
 
 /**
  * Answers with an error page, or cuts the response short if its head is already sent: an error page in the middle of a
- * body would be read as content. The protocol decides by status whether the connection closes.
+ * body would be read as content. After some statuses the connection closes ({@link CLOSING_STATUS}).
  */
 export function respondError(exchange: Exchange, status: number, options: ErrorOptions = {}): void {
   if (exchange.headSent) return exchange.abort();
@@ -47,8 +47,8 @@ export function respondFailure(
 }
 
 /**
- * Answers with a page of the administrator's where the client asks for HTML, as browsers do. Programs get what they get
- * without one, so that both fit into what they show and keep.
+ * Answers with a page of the administrator's where the client asks for HTML, as browsers do. Other clients get the default
+ * page, which is short enough for logs and dialogs.
  */
 export function sendOwnPage(
   exchange: Exchange,
@@ -94,7 +94,7 @@ function valuesFor(
     message,
     requestId: requestIdOf(exchange),
     time: new Date().toISOString().replace(/\.\d+/, ""),
-    // A client may send a longer one that no name in the DNS has.
+    // A client may send a longer name than the DNS allows.
     serverName: (request.serverName === "" ? server.serverNames[0]! : request.serverName).slice(0, 255),
     retryAfter: headerValue(headers, "retry-after") ?? "",
   };
@@ -112,7 +112,7 @@ function send(exchange: Exchange, status: number, headers: HeaderList, page: Buf
   exchange.end();
 }
 
-/** Says of a failure what it was, where the virtual server wants that (RFC 9209); names no upstream. */
+/** Names the failure in `Proxy-Status` if the virtual server asks for that (RFC 9209); names no upstream. */
 function withProxyStatus({ server, errorToken }: Exchange, headers: HeaderList): HeaderList {
   const by = namesInStatus.get(server);
   if (by === undefined || errorToken === undefined) return headers;
@@ -121,7 +121,7 @@ function withProxyStatus({ server, errorToken }: Exchange, headers: HeaderList):
   return [...headers, "Proxy-Status", `${name}; error=${errorToken}`];
 }
 
-/** Has responses for failures say what they were, where the config wants that. */
+/** Switches `Proxy-Status` on where the config asks for it. */
 export function nameFailures({ virtualServers, proxyStatus }: ProxyConfig): void {
   for (const server of virtualServers) {
     const by = server.proxyStatus ?? proxyStatus;
@@ -143,7 +143,7 @@ const CLOSING_STATUS = new Set([400, 408, 413, 414, 431, 500, 501, 505]);
 /** Shared by every page: the list must not be changed. */
 const PAGE_HEADERS = Object.freeze(["Content-Type", "text/html"]) as HeaderList;
 
-/** Of a status with a page of the administrator's, whoever gets it: what comes depends on who asks, and is for now. */
+/** Of each response whose status has a page of the administrator's: the content depends on `Accept`, and is not cached. */
 const OWN_PAGE_HEADERS = Object.freeze(["Vary", "Accept", "Cache-Control", "no-store"]) as HeaderList;
 
 /**
@@ -175,7 +175,7 @@ const compiled = new WeakMap<VirtualServerConfig, ReadonlyMap<number, PageTempla
 function compile({ errorPages }: VirtualServerConfig): ReadonlyMap<number, PageTemplate> {
   const own = new Map<number, PageTemplate>();
   for (const page of errorPages) {
-    // What is in files was put here when the config was loaded.
+    // Pages from files were put here when the config was loaded.
     if (!("html" in page)) continue;
     const template = new PageTemplate(page.html);
     for (const status of page.statuses) own.set(status, template);

@@ -9,7 +9,7 @@ export function httpDate(): string {
   return formatted;
 }
 
-/** When that was called last, in milliseconds since the epoch: each head of a response asks for it. */
+/** When `httpDate` was called last, in milliseconds since the epoch: each head of a response asks for it. */
 export let formattedAt = 0;
 
 let formattedSecond = 0;

@@ -8,13 +8,13 @@ export interface PauseOrder {
   readonly quiesce?: QuiesceOrder | undefined;
 }
 
-/** Requests to a virtual server get 503, or those to all. */
+/** Requests to one virtual server, or to all, get 503. */
 export interface MaintenanceOrder {
   /** Name of the virtual server; undefined for all. */
   readonly server?: string | undefined;
   /** When it is planned to end, in milliseconds since 1970. */
   readonly until?: number | undefined;
-  /** For those who are refused. */
+  /** Shown to clients that are refused. */
   readonly message?: string | undefined;
   /** Whether the grace of WebSockets is over. */
   readonly closesTunnels: boolean;
@@ -28,7 +28,7 @@ export interface QuiesceOrder {
 
 /** What a worker sees of an order. */
 export interface SeenPauses {
-  /** Requests in progress that such an order would refuse today. */
+  /** Requests in progress that such an order would refuse now. */
   readonly writes: number;
 }
 
@@ -36,7 +36,7 @@ export const NO_PAUSES: PauseOrder = { maintenance: [] };
 
 /** The requests that a worker refuses by order, and those in progress that the order waits for. */
 export class Pauses {
-  /** Looked at for each request. */
+  /** Whether any order is in force; checked for each request. */
   active = false;
   private order = NO_PAUSES;
   private readonly isAllowed: (address: string) => boolean;
@@ -111,6 +111,6 @@ const IN_MAINTENANCE = "The service is being maintained.";
 const QUIESCED = "Nothing can be changed for a moment.";
 /** Where the end is not known. */
 const UNKNOWN_RETRY_SECONDS = 60;
-/** A maintenance may end early, and nobody asks again for a whole day. */
+/** A maintenance may end early: no client should be told to wait for a whole day. */
 const RETRY_SECONDS_MAX = 3_600;
 const QUIESCE_RETRY_SECONDS = 10;

@@ -4,7 +4,7 @@ import { type ClientInfo, type Exchange, headerValue } from "../exchange/exchang
 import type { RequestHead } from "../codec/request.js";
 
 /**
- * The id by which a person who saw an error page finds the request in the logs. Made when the first of them wants it: most
+ * The id by which a person who saw an error page finds the request in the logs. Made when an error page or a log line first needs it: most
  * requests have none, unless the config gives one to each.
  */
 export function requestIdOf(exchange: Exchange): string {
@@ -21,7 +21,7 @@ export class RequestIds {
 
   /** @param client what is connected */
   of(client: ClientInfo, request: RequestHead): string {
-    // What a stranger calls a request would let him hide among those of others.
+    // An untrusted client could use the id of another request, and hide among its log lines.
     const given = client.trusted ? headerValue(request.headers, this.field) : undefined;
     return given !== undefined && SANE_ID.test(given) ? given : madeId(16);
   }

@@ -2,7 +2,7 @@ import { printableValue } from "../../model/printable.js";
 import { isKnownMethod } from "../counting/requestCounts.js";
 import { headerValue, type RunningExchange } from "../exchange/exchange.js";
 
-/** A request in progress, as people are shown it. All of it is JSON, and short. */
+/** A request in progress, as it is shown to people. All of it is JSON, and short. */
 export interface Transfer {
   /** Number of the request in its worker: the same whenever it is shown. */
   readonly id: number;
@@ -20,7 +20,7 @@ export interface Transfer {
   readonly client: string;
   /** The client's program by its own word, shortened: `Firefox 128`, `rclone/v1.68.1`; empty if it names none. */
   readonly program: string;
-  /** What most of its bytes are: what the client sends, what it is sent, or both in a tunnel. */
+  /** The direction of most of its bytes: from the client, to the client, or both in a tunnel. */
   readonly kind: "upload" | "download" | "tunnel";
   /** Status of the response; 0 before its head was sent. */
   readonly status: number;
@@ -30,9 +30,9 @@ export interface Transfer {
   readonly bytesIn: number;
   /** Bytes of bodies that the client was sent. */
   readonly bytesOut: number;
-  /** Bytes of the body that `kind` means, all of it; absent where nobody has said. */
+  /** Length of the body that `kind` means; absent if that is unknown. */
   readonly bytesTotal?: number;
-  /** Bytes a second in both directions, since it was looked at before, or else since it began. */
+  /** Bytes a second in both directions, since it was last looked at, or since it began. */
   readonly bytesPerSecond: number;
 }
 

@@ -5,7 +5,7 @@ import type { RequestCounts, Transferred } from "../counting/requestCounts.js";
 import type { Guarded } from "../sockets/guarded.js";
 
 /**
- * The seam between protocols and actions: one request and its response, over HTTP/1.1 or HTTP/2.
+ * The interface between servers and actions: one request and its response, over HTTP/1.1 or HTTP/2.
  *
  * A server of a protocol (`server/`) makes an exchange for every request that it accepts, and the dispatcher hands the
  * exchange to the route's action. The action reads the request body by attaching a sink, and answers by `sendHead`,
@@ -28,7 +28,7 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   readonly headMs: number;
   /**
    * How it failed; undefined as long as all goes well. Set where the failure is made: before the error page is sent or the
-   * response is cut off. What is no failure of a proxy has none: a missing file, a response of the upstream.
+   * response is cut off. Other ends have none: a missing file, a response of the upstream.
    */
   errorToken: ErrorToken | undefined;
 
@@ -109,7 +109,7 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   requestId?: string | undefined;
 }
 
-/** What became of an exchange on its way to an upstream; set by its action. Times are differences, which need no memory. */
+/** What became of an exchange on its way to an upstream; set by its action. Times are differences: small numbers, which allocate nothing. */
 export interface UpstreamTrace {
   /** URL of the server that was asked last; undefined as long as none was. */
   upstreamServer: string | undefined;
@@ -119,12 +119,12 @@ export interface UpstreamTrace {
   upstreamConnectMs: number;
 }
 
-/** What may be held for: what was acquired for it is given back when it ends, whichever side ends it. */
+/** What resources may be held for. They are given back when it ends, whichever side ends it. */
 export interface Holdable {
-  /** Nothing may be acquired for it any more: it is over, or another than its action answers. */
+  /** Nothing may be acquired for it any more: it is over, or something other than its action answers. */
   readonly released: boolean;
   /**
-   * Makes `holder` the one that is told of its end. Asked by whatever hands something out, before it does.
+   * Registers `holder` to be told of the end. Code that hands out a resource calls this first.
    *
    * @returns false if it is released: then nothing may be acquired
    * @throws if another holds for it: an exchange has one holder at a time
@@ -138,7 +138,7 @@ export interface Holdable {
 export interface Holder {
   /** `sendData`, which had returned false, may continue. */
   onDrain(): void;
-  /** A tunnel is to end in order. */
+  /** The tunnel should be closed in an orderly way. */
   onTunnelClosing?(): void;
   /** The exchange is over, or will be answered by another: gives back everything, at once. Called once. */
   onReleased(): void;
@@ -151,13 +151,13 @@ export interface LoggedExchange extends Exchange, Transferred {
   readonly request: LoggedRequest;
 }
 
-/** One whose response is not over. */
+/** An exchange whose response is not complete. */
 export interface RunningExchange extends LoggedExchange {
   /** Bytes of its body, or of the tunnel, that the client has sent so far. */
   readonly bodyBytesReceived: number;
   /** Bytes of body that the response's head announced; -1 if it announced none, or was not sent. */
   readonly responseBytes: number;
-  /** Has its tunnel, if it is one, end in order. */
+  /** Closes its tunnel, if it has one, in an orderly way. */
   closeTunnel(): void;
 }
 
@@ -173,7 +173,7 @@ export interface ClientInfo {
    * shows it.
    */
   readonly tlsGroup: string | undefined;
-  /** By which scheme's rules the config sets fields in responses: over https it may send HSTS. */
+  /** The scheme whose rules apply to response fields: only over `https` is HSTS sent. */
   readonly responseRules: "http" | "https";
   /** Name of the listener it came through. */
   readonly listener: string;
@@ -185,8 +185,8 @@ export interface ClientInfo {
   /** Whether the peer is in `trustedProxies`. */
   readonly trusted: boolean;
   /**
-   * Whether a host name is one that the connection's certificate does not cover, and another certificate of the listener
-   * does; undefined where no name is.
+   * Tells whether the connection's certificate does not cover a host name that another certificate of the listener covers;
+   * undefined if that is true of no name.
    */
   readonly misdirected: ((serverName: string) => boolean) | undefined;
 }

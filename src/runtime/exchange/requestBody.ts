@@ -3,7 +3,7 @@ import { guarded, type Guarded } from "../sockets/guarded.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import type { BodySink } from "./exchange.js";
 
-/** The rest of a request body after the response is read up to this length; a client that sends more is asked to stop. */
+/** After the response, at most so much of the request body is still read; a client that sends more is told to stop. */
 const DRAINED_BYTES_MAX = 65_536;
 
 /** What a body needs from its exchange, whichever protocol carries it. */
@@ -34,7 +34,7 @@ export class RequestBody implements Guarded {
   ended = false;
   /** When the client will have been silent for too long, on the coarse clock. */
   private deadline = Infinity;
-  /** Bytes of it that arrived; what came before it is added for the body that a tunnel is. */
+  /** Bytes of the body that arrived; for a tunnel, what arrived before it began is added. */
   received = 0;
   private waiting: PieceQueue | undefined = undefined;
   private sink: BodySink | undefined = undefined;
@@ -58,7 +58,7 @@ export class RequestBody implements Guarded {
     private readonly reused: boolean,
   ) {}
 
-  /** Whether a sink reads it, or did. */
+  /** Whether a sink is attached. */
   get attached(): boolean {
     return this.sink !== undefined;
   }
@@ -147,7 +147,7 @@ export class RequestBody implements Guarded {
   }
 
   /**
-   * It is not read, or no longer: keeps reading for a limited time, so that a client that is nearly done need not be
+   * The body has no reader, or no longer has one: keeps reading for a limited time, so that a client that is nearly done need not be
    * asked to stop.
    */
   discardRest(ms: number): void {
@@ -257,7 +257,7 @@ export class RequestBody implements Guarded {
 export class PieceQueue {
   bytes = 0;
   private readonly pieces: Buffer[] = [];
-  /** Where small pieces are copied to; the last piece is its beginning, up to `blockAt`, if `blockIsLast`. */
+  /** Small pieces are copied here; if `blockIsLast`, the last piece is the part from `blockFrom` to `blockAt`. */
   private block: Buffer = NO_BYTES;
   private blockFrom = 0;
   private blockAt = 0;

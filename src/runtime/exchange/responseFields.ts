@@ -56,7 +56,7 @@ export function linesOf(headers: HeaderList): string {
   return lines;
 }
 
-/** By the scheme that a client uses: what is sent over TLS only differs. */
+/** By the scheme that a client uses: they differ in fields that are sent only over TLS. */
 export type ResponseFieldsByScheme = { readonly [scheme in "http" | "https"]: ResponseFields | undefined };
 
 /**
@@ -92,7 +92,7 @@ export function responseFieldsFor(exchange: Answering): ResponseFields | undefin
   return byScheme?.[client.responseRules];
 }
 
-/** Those of a server's responses without a route, where they are more than its rules. */
+/** Registers the fields of a server's responses without a route, if they include the id of the request. */
 export function setServerFields(server: VirtualServerConfig, idField: string): void {
   servers.set(server, compileResponseFields(server, undefined, idField));
 }

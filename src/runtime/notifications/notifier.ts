@@ -128,9 +128,11 @@ const TEST: Notice = {
   fix: "Nothing has to be done.",
 };
 
-/** What was told, in a file: so that a process that is killed does not tell it all again. */
-
-/** @returns undefined if there is no such file, or none that can be read */
+/**
+ * What was told, in a file: so that a process that is killed does not tell it all again.
+ *
+ * @returns undefined if there is no such file, or none that can be read
+ */
 function readBoard(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, "utf8"));

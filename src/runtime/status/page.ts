@@ -200,7 +200,7 @@ function topologyWords({ columns, edges }: Topology): readonly string[] {
   );
 }
 
-/** The tables of the page. Each has a caption, and says what it has nothing of. */
+// The tables of the page. Each has a caption, and says so if it is empty.
 
 function transfersTable({ transfers, moreTransfers }: Overview): Markup {
   if (transfers.length === 0) return markup`<p class="none">Nothing is being transferred.</p>`;

@@ -88,7 +88,7 @@ export function allowedCpus(status = readFileSync("/proc/self/status", "latin1")
 
 const ALLOWED = "Cpus_allowed_list:";
 
-/** Limits of clients that follow from the memory of the control group, as a unit or a container's engine sets it. */
+// Limits of clients that follow from the memory of the control group, as a unit or a container's engine sets it.
 
 /** A config, and what of its limits is in the file. */
 export type FromFile = Pick<LoadedConfig, "config" | "givenLimits">;

@@ -16,8 +16,8 @@ import type { ControlOutcome, Done } from "./control.js";
 import type { MasterLog } from "./masterLog.js";
 import { problemLine } from "./masterReport.js";
 
-/** What the certificates of a master need from it. */
-export interface CertificatesHost {
+/** What the certificate manager needs of its master. */
+export interface CertificateManagerHost {
   /** What is in service now. */
   loaded(): LoadedConfig;
   /** Puts what was renewed into service. */
@@ -46,7 +46,7 @@ export class CertificateManager {
   constructor(
     private readonly directory: string | undefined,
     private readonly logs: Pick<MasterLog, "write" | "warn">,
-    private readonly host: CertificatesHost,
+    private readonly host: CertificateManagerHost,
   ) {
     this.renewals = new RenewalWatch(() => host.loaded(), {
       renewed: async (renewal, message, warnings) => {
@@ -140,8 +140,8 @@ export class CertificateManager {
   private notRenewed(name = ""): Result<string> {
     const { message, fix } = LEFT;
     const why = this.left
-      ? problem("acme.not-issued", name ?? "", `was not issued: ${message}`, { fix })
-      : problem("acme.unknown-name", name ?? "", "portico gets no certificate from an authority", {
+      ? problem("acme.not-issued", name, `was not issued: ${message}`, { fix })
+      : problem("acme.unknown-name", name, "portico gets no certificate from an authority", {
           fix: "Renew the certificate files, or add a certificate by `acme` to the config.",
         });
     return { ok: false, problems: [why] };
@@ -181,7 +181,7 @@ export class CertificateManager {
     return this.changes
       .do(step)
       .catch((error: Error) =>
-        this.logs.write("error", `certificates are not looked after: ${error.message}`),
+        this.logs.write("error", `certificates are no longer managed: ${error.message}`),
       );
   }
 }
@@ -196,11 +196,14 @@ const IDLE_HOST: AcmeHost = {
   log: () => undefined,
 };
 
-/** Where the state of certificates is; `undefined` if there is no place for it. Several directories are separated by colons. */
+/**
+ * The directory of the state of ACME; `undefined` if there is none. systemd may give several, separated by colons: the first
+ * is used.
+ */
 export function acmeDirectory(state: string | undefined): string | undefined {
   const [directory = ""] = (state ?? process.env["STATE_DIRECTORY"] ?? "").split(":");
   return directory === "" ? undefined : join(directory, ACME_FOLDER);
 }
 
-/** Folder of the state directory that everything by ACME is in. */
+/** Folder of the state directory that has all state of ACME. */
 export const ACME_FOLDER = "acme";

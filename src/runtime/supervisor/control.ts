@@ -133,8 +133,6 @@ export type ControlRequest =
   /** Paths of the Node binary and the runtime to start; default: those that run now. */
   | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
 
-/** One schema a command: what is not in it was sent by another release, or by mistake. */
-
 const text = z.string().max(4_096);
 /** All that a Date can be (ECMAScript, 21.4.1.1). */
 const time = z.number().min(0).max(8.64e15);
@@ -142,6 +140,7 @@ const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams
 /** Nobody keeps writes back for longer than a day. */
 const limitMs = z.number().min(1).max(86_400_000);
 
+/** One schema a command: what is not in it was sent by another release, or by mistake. */
 const REQUEST = z.union([
   z.object({ command: plain }),
   z.object({ command: z.literal("renew"), name: text.optional() }),

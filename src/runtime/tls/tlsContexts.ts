@@ -4,13 +4,14 @@ import type { CertificateContents, UpstreamTlsContents } from "./tlsContents.js"
 
 /**
  * A server of ours checks nobody's certificate. Without this, Node reads all roots that it knows in every process, which
- * took each some 25 ms at its start.
+ * cost each of them some 25 ms at its start.
  */
 export const NO_ROOTS: string[] = [];
 
 /**
- * A policy as this host's OpenSSL can have it: a named one without the groups that it need not know. One unknown group
- * makes OpenSSL 3.0 refuse the whole list. What a policy that is spelled out names stays, and is checked.
+ * A policy as this host's OpenSSL supports it: a named policy without the optional groups that OpenSSL does not know. One
+ * unknown group makes OpenSSL 3.0 refuse the whole list. A policy that the config spells out keeps all its groups, and is
+ * checked.
  */
 export function hostPolicy(policy: TlsPolicyName | TlsPolicySettings): TlsPolicySettings {
   const { curvesIfKnown = [], ...settings } = tlsPolicySettings(policy);
@@ -47,7 +48,7 @@ export function secureContextOptions(
   };
 }
 
-/** What is asked of an upstream. @param verify without it no roots are read @throws Error of OpenSSL */
+/** For connections to an upstream. @param verify without it no roots are read @throws Error of OpenSSL */
 export function upstreamContext({ roots, cert, key }: UpstreamTlsContents, verify: boolean): SecureContext {
   return createSecureContext({
     minVersion: "TLSv1.2",

@@ -130,11 +130,9 @@ let scratch = Buffer.allocUnsafeSlow(32_768);
 const broken = (what: string): ConnectionError =>
   new ConnectionError(ErrorCode.CompressionError, `invalid field block: ${what}`);
 
-/**
- * HPACK's Huffman code (RFC 7541, appendix B), decoded four bits at a time. The code is canonical: it follows from the
- * lengths of its codes. The table of states is computed from them for the first string, not at the start of a worker,
- * which would have to wait for it.
- */
+// HPACK's Huffman code (RFC 7541, appendix B), decoded four bits at a time. The code is canonical: it follows from the
+// lengths of its codes. The table of states is computed from them for the first string, not at the start of a worker,
+// which would have to wait for it.
 
 /**
  * Decodes into `into`, which must hold `to - from` × 8 / 5 bytes.
