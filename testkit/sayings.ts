@@ -20,8 +20,9 @@ export const wordsOf = (text: string): string =>
     .replaceAll(/\n +(allowed|fix): +/g, " | $1: ");
 
 /**
- * For tests that name codes and places only: what is said there has to be in the golden of this name, each text once, without
- * its place and what was received, or to be an example of `docs/errors.md`. `UPDATE_GOLDEN=1` writes the golden anew.
+ * For tests that name codes and places only: what is said there has to be in the golden of this name, each text once,
+ * without its place and what was received, or to be an example of `docs/errors.md`. `UPDATE_GOLDEN=1` writes the golden
+ * anew.
  *
  * @returns a function that compares, and returns what it gets
  */

@@ -1,7 +1,10 @@
 import { type EventEmitter, once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** How tests wait: for something to hold, or for a number to stand still; and how all of the process waits. Plain time is `setTimeout` of `node:timers/promises`. */
+/**
+ * How tests wait: for something to hold, or for a number to stand still; and how all of the process waits. Plain time
+ * is `setTimeout` of `node:timers/promises`.
+ */
 
 export interface Waiting {
   /** What was there instead, for the error. Default: nothing. */

@@ -10,8 +10,8 @@ import { run } from "../../src/cli/program.js";
 import { parseRequest } from "../../src/runtime/supervisor/control.js";
 
 /**
- * What commands ask a running proxy for, and what they make of its response. A proxy that was taken over says what it likes, and
- * gets nothing by it.
+ * What commands ask a running proxy for, and what they make of its response. A proxy that was taken over says what it
+ * likes, and gets nothing by it.
  */
 
 async function asked(command: string, answer: (socket: Socket) => void, seconds = 60) {

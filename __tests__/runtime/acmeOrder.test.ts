@@ -42,8 +42,8 @@ import {
 import { eventually } from "../../testkit/waiting.js";
 
 /**
- * Each request of an order and what follows from each response. `proof/acme/` has the same with a real authority, which has few of
- * these responses; this one is a script: what it answers by default makes an order succeed.
+ * Each request of an order and what follows from each response. `proof/acme/` has the same with a real authority, which
+ * has few of these responses; this one is a script: what it answers by default makes an order succeed.
  */
 
 interface Said {

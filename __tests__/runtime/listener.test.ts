@@ -16,7 +16,10 @@ import { Accepted } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually as waited, nextEvent } from "../../testkit/waiting.js";
 
-/** What a listener does with a connection before a protocol has it: to whom it is given, when it is closed, what is logged. */
+/**
+ * What a listener does with a connection before a protocol has it: to whom it is given, when it is closed, what is
+ * logged.
+ */
 
 const eventually = (holds: () => boolean) => waited(holds);
 

@@ -66,7 +66,10 @@ export async function otherPair(): Promise<SiteFiles> {
   };
 }
 
-/** Where sites are: in memory, on Linux. They are made and removed by the hundred, which takes less CPU there than on a disk. */
+/**
+ * Where sites are: in memory, on Linux. They are made and removed by the hundred, which takes less CPU there than on a
+ * disk.
+ */
 export const SITES = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 /** A folder that stands for a host, and what a delivery uploads to it. */

@@ -87,7 +87,10 @@ ${items}DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME":
 `;
 }
 
-/** Makes a Python environment with what the application needs, unless it is there: some twenty seconds, and from an index. */
+/**
+ * Makes a Python environment with what the application needs, unless it is there: some twenty seconds, and from an
+ * index.
+ */
 export async function prepareApplication(): Promise<void> {
   if (isPrepared()) return;
   rmSync(ENVIRONMENT, { recursive: true, force: true });

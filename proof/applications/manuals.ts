@@ -2,8 +2,8 @@ import { Application } from "../../src/constructs/index.js";
 import type { Random } from "../../testkit/random.js";
 
 /**
- * What the vendors' manuals say that clients ask for, and which server has to get it under which path. It is written from the
- * manuals and not from the entries of `src/applications/`, which are tried against it.
+ * What the vendors' manuals say that clients ask for, and which server has to get it under which path. It is written
+ * from the manuals and not from the entries of `src/applications/`, which are tried against it.
  */
 
 /** Names of servers as the entries have them; `files` is a file below the directory, `redirect` a `Location`. */

@@ -31,8 +31,9 @@ test("SFTPGo: files go there and back, a share link opens, and a browser logs in
 });
 
 /**
- * Its session is a cookie that is `Secure`, because the front end says that clients use https. What shows its pages, scripts of
- * others in `static/vendor`, is in no Go module: the form is filled in and the files are asked for by scripts of the test.
+ * Its session is a cookie that is `Secure`, because the front end says that clients use https. What shows its pages,
+ * scripts of others in `static/vendor`, is in no Go module: the form is filled in and the files are asked for by
+ * scripts of the test.
  */
 async function logInByForm({ port }: Running): Promise<string[]> {
   const browser = await Browser.start();

@@ -8,8 +8,8 @@ import { eventually } from "../../testkit/waiting.js";
 import { bootHost, type Namespace, type Result, type TestHost } from "./harness/index.js";
 
 /**
- * Certificates by ACME on a real host, deployed over ssh: the hardened unit asks an authority in the network outside, for the
- * host's addresses and for names.
+ * Certificates by ACME on a real host, deployed over ssh: the hardened unit asks an authority in the network outside,
+ * for the host's addresses and for names.
  */
 const run = terraformIsHere() ? describe : describe.skip;
 

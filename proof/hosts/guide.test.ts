@@ -15,7 +15,8 @@ import { bootHost, mustRun, type Namespace, type TestHost } from "./harness/inde
 
 /**
  * docs/deploying.md, done as it is written: its program and its commands, with the test host's address in the place of
- * the one in the guide, and with the provider's version that is here. What it installs from the registry is linked from here.
+ * the one in the guide, and with the provider's version that is here. What it installs from the registry is linked from
+ * here.
  */
 const run = terraformIsHere() ? describe : describe.skip;
 

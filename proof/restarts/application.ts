@@ -2,9 +2,9 @@ import { createServer } from "node:http";
 import net from "node:net";
 
 /**
- * A web application as a unit of a host runs one: `application PORT`. It says `ready`, and prints the target of each request
- * that it has got whole. Asked to stop (SIGTERM), it accepts nothing more, finishes what it has, and ends: each response closes
- * its connection from then on, and one on which nothing comes is closed after a moment.
+ * A web application as a unit of a host runs one: `application PORT`. It says `ready`, and prints the target of each
+ * request that it has got whole. Asked to stop (SIGTERM), it accepts nothing more, finishes what it has, and ends: each
+ * response closes its connection from then on, and one on which nothing comes is closed after a moment.
  */
 const IDLE_MS = 200;
 

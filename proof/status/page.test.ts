@@ -10,7 +10,10 @@ import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePorts } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
 
-/** The status page in a browser, while things happen behind it. With UPDATE_SCREENSHOTS=1 it makes the pictures of the docs. */
+/**
+ * The status page in a browser, while things happen behind it. With UPDATE_SCREENSHOTS=1 it makes the pictures of the
+ * docs.
+ */
 
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const SLOW = { everyMs: 100 };

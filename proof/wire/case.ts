@@ -2,9 +2,10 @@ import type { Field } from "../../testkit/messages.js";
 import { HOST, type Mode } from "./site.js";
 
 /**
- * The wire laboratory. A case is data: what a client sends and an upstream answers (this file). `perform.ts` plays it through
- * a real proxy (`stage.ts`) between raw clients (`client.ts`, `talk.ts`) and upstreams that record every byte (`upstream.ts`);
- * `readers.ts` judges bytes, a proof judges the rest; `search.ts` goes through numbered cases and finds the least that fails.
+ * The wire laboratory. A case is data: what a client sends and an upstream answers (this file). `perform.ts` plays it
+ * through a real proxy (`stage.ts`) between raw clients (`client.ts`, `talk.ts`) and upstreams that record every byte
+ * (`upstream.ts`); `readers.ts` judges bytes, a proof judges the rest; `search.ts` goes through numbered cases and
+ * finds the least that fails.
  */
 export interface WireCase {
   /** The topic, then the request. */

@@ -222,7 +222,10 @@ export async function play(
 /** The usual response of a daemon; its body tells which one gave it. */
 export const greeting: Script = (_line, _socket, name) => answerWith(name);
 
-/** A response whose body is the first line of its request, so that it tells which it belongs to; HEAD gets the head of it. */
+/**
+ * A response whose body is the first line of its request, so that it tells which it belongs to; HEAD gets the head of
+ * it.
+ */
 export const echo = (line: string): string => {
   const whole = answerWith(line);
   return line.startsWith("HEAD ") ? whole.slice(0, -line.length) : whole;

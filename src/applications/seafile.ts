@@ -58,8 +58,8 @@ export interface SeafileOptions {
    */
   readonly layout?: "host" | "containers";
   /**
-   * Directory of the installation on the host: that which has `seafile-server-latest`, `seahub-data` and `conf`; in containers
-   * that of the Compose file and its `.env`. Absolute path.
+   * Directory of the installation on the host: that which has `seafile-server-latest`, `seahub-data` and `conf`; in
+   * containers that of the Compose file and its `.env`. Absolute path.
    * @default "/opt/seafile"
    */
   readonly directory?: string;

@@ -29,9 +29,9 @@ export interface AlertRulesProps extends MonitoringFileProps, AlertRulesInput {}
 export interface MetricsDashboardProps extends MonitoringFileProps, DashboardInput {}
 
 /**
- * A file of Prometheus alert rules on what a proxy counts, for `rule_files` of Prometheus: responses of 5xx, servers that are
- * down, certificates that end, workers that end again and again, refused reloads, lost log lines, and a proxy that is not
- * there. `renderAlertRules` has the same text without a file.
+ * A file of Prometheus alert rules on what a proxy counts, for `rule_files` of Prometheus: responses of 5xx, servers
+ * that are down, certificates that end, workers that end again and again, refused reloads, lost log lines, and a proxy
+ * that is not there. `renderAlertRules` has the same text without a file.
  */
 export class AlertRules extends Construct {
   /** The file: depend on it, or change it (escape hatch). */
@@ -50,8 +50,8 @@ export class AlertRules extends Construct {
 }
 
 /**
- * A dashboard of what a proxy counts, as JSON for Grafana 10 or later: imported by hand, or from a folder by its provisioning.
- * `renderDashboard` has the same text without a file.
+ * A dashboard of what a proxy counts, as JSON for Grafana 10 or later: imported by hand, or from a folder by its
+ * provisioning. `renderDashboard` has the same text without a file.
  */
 export class MetricsDashboard extends Construct {
   /** The file: depend on it, or change it (escape hatch). */

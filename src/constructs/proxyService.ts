@@ -176,7 +176,10 @@ export class ProxyService extends Construct implements IProxyService {
     return this.tlsPaths.map(([, path]) => path);
   }
 
-  /** Files that the proxy gets as credentials: those of TLS, to upstreams too, and of request fields. Each with the prop that it comes from. */
+  /**
+   * Files that the proxy gets as credentials: those of TLS, to upstreams too, and of request fields. Each with the prop
+   * that it comes from.
+   */
   private get tlsPaths(): [at: string, path: string][] {
     const found = new Map<string, string>();
     const { node, ticketKeysFile, credentialFiles } = this.props.proxy;

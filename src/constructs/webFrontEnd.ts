@@ -168,8 +168,8 @@ export interface WebFrontEndProps {
    */
   readonly proxyOptions?: ProxyOptions;
   /**
-   * Limits, timeouts, logs and the expected response of the application's route. `{ expect: { path: "/health", status: 200 } }`
-   * has an apply fail unless the application is well.
+   * Limits, timeouts, logs and the expected response of the application's route. `{ expect: { path: "/health", status:
+   * 200 } }` has an apply fail unless the application is well.
    * @default - see Route
    */
   readonly route?: Omit<RouteProps, "path" | "match" | "action" | "name">;

@@ -1,6 +1,9 @@
 import { type Problem, problem } from "../model/index.js";
 
-/** What Kubernetes accepts as names and quantities (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/). */
+/**
+ * What Kubernetes accepts as names and quantities
+ * (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/).
+ */
 
 export interface NameRule {
   readonly pattern: RegExp;

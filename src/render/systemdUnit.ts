@@ -196,7 +196,10 @@ export const PROGRAM_PATH: TextRule = { pattern: "^/[0-9A-Za-z_./+@:,=-]*$", nev
 export const isProgramPath = accepting(PROGRAM_PATH);
 
 const CONTROL = /[\u0000-\u001f\u007f]/;
-/** The FastCGI variant among the words of a command line, whatever the case, and where they are quoted for a shell too (service 2.4). */
+/**
+ * The FastCGI variant among the words of a command line, whatever the case, and where they are quoted for a shell too
+ * (service 2.4).
+ */
 export const FASTCGI_START = String.raw`(^|[^a-z])start[-_ ]?fastcgi|(^|[\s"';&|=])(run)?f(ast)?cgi($|[\s"';&|])`;
 const FASTCGI = new RegExp(FASTCGI_START, "i");
 

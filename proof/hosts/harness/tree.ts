@@ -4,8 +4,8 @@ import { runFolder } from "../../../testkit/sharedFile.js";
 import { mustRun } from "./commands.js";
 
 /**
- * An image as a folder, which the hosts of a run have in common: each writes to a layer of its own above it (boot.sh). Unpacked
- * for each of them, it would take the same time and memory again.
+ * An image as a folder, which the hosts of a run have in common: each writes to a layer of its own above it (boot.sh).
+ * Unpacked for each of them, it would take the same time and memory again.
  *
  * @param image tarball of `hostImage`
  */

@@ -42,7 +42,10 @@ export function findProviders(): Providers | { readonly from: undefined; readonl
   return { from: undefined, reason };
 }
 
-/** Versions of a provider in the mirror, the oldest first; none where another place has it, which gives what a stack asks for. */
+/**
+ * Versions of a provider in the mirror, the oldest first; none where another place has it, which gives what a stack
+ * asks for.
+ */
 export function providerVersions(name: string): readonly string[] {
   if (findProviders().from !== "mirror") return [];
   const versions = readdirSync(join(MIRROR, "mirror/registry.terraform.io/hashicorp", name));

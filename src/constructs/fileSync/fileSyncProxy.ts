@@ -115,8 +115,8 @@ export interface FileSyncProxyProps<
   readonly mode: Mode;
   readonly serverNames: readonly string[];
   /**
-   * The application behind it, as of a `FileSyncFrontEnd`. What it has to be told of its public URL is not part of the proxy:
-   * the pages of docs/applications.md say which settings.
+   * The application behind it, as of a `FileSyncFrontEnd`. What it has to be told of its public URL is not part of the
+   * proxy: the pages of docs/applications.md say which settings.
    * @default - the service of docs/service.md
    */
   readonly application?: Application<Upstreams, Routes>;

@@ -169,7 +169,10 @@ export class FileSyncFrontEnd<
     return httpsOf(this);
   }
 
-  /** The settings of the default application that follow from all this; refused for another one, which has `settingsTexts`. */
+  /**
+   * The settings of the default application that follow from all this; refused for another one, which has
+   * `settingsTexts`.
+   */
   get settings(): ApplicationSettings {
     return this.ofDefault(
       "settings",

@@ -22,7 +22,10 @@ export interface Delivered {
   readonly contents: ReadonlyMap<string, string>;
   /** What is at each path of the deployment now. */
   readonly now: ReadonlyMap<string, FileState>;
-  /** Whether nothing was uploaded: the delivery may have written files to their places, where nobody saw what was there before. */
+  /**
+   * Whether nothing was uploaded: the delivery may have written files to their places, where nobody saw what was there
+   * before.
+   */
   readonly inPlace: boolean;
 }
 

@@ -68,7 +68,10 @@ function documentOnHost(): Deployment | undefined {
   return parsed.ok ? parsed.value : undefined;
 }
 
-/** A command line of portico on this host: with the command that activations leave there, or else with the running program. */
+/**
+ * A command line of portico on this host: with the command that activations leave there, or else with the running
+ * program.
+ */
 function portico(store: Store, words: string): string {
   const command = store.at("command");
   return existsSync(command) ? `${command} ${words}` : byRunning(words);

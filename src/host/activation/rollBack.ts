@@ -135,9 +135,9 @@ async function verify(
 }
 
 /**
- * Has the proxy of the last good state, which serves again, tell the targets of its notifications that an activation was
- * rolled back. It knows them and their secrets; this process, which is root, sends nothing anywhere. Never fails: who ran the
- * activation is told anyway.
+ * Has the proxy of the last good state, which serves again, tell the targets of its notifications that an activation
+ * was rolled back. It knows them and their secrets; this process, which is root, sends nothing anywhere. Never fails:
+ * who ran the activation is told anyway.
  */
 export async function tellOfRollBack(
   { services }: Deployment,

@@ -17,7 +17,10 @@ export interface Checked {
   readonly config?: ProxyConfig;
 }
 
-/** Checks a deployment as it will be on the host: config and TLS files, and with systemd the units and what nft and keepalived get. */
+/**
+ * Checks a deployment as it will be on the host: config and TLS files, and with systemd the units and what nft and
+ * keepalived get.
+ */
 export async function checkStaged(
   store: Store,
   delivered: Delivered,

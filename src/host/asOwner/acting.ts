@@ -91,7 +91,10 @@ async function mounterOf({ dev }: Stats): Promise<number> {
   return type.startsWith("fuse") ? Number(/(?:^|,)user_id=(\d+)/.exec(options)?.[1] ?? ROOT) : ROOT;
 }
 
-/** Undefined if only root can change a directory of root's; `sticky` if everyone can add to it but replace nothing (`/tmp`). */
+/**
+ * Undefined if only root can change a directory of root's; `sticky` if everyone can add to it but replace nothing
+ * (`/tmp`).
+ */
 function directoryOf(path: string, found: Stats): "sticky" | undefined {
   const kind = howShared(found);
   if (kind === "shared") throw sharedDirectory(path, "users other than root may change it");

@@ -8,9 +8,9 @@ import type { ReadResponse } from "./ownerFile.js";
 import { type Refusal, SETTINGS_BYTES_MAX } from "./refused.js";
 
 /*
- * What a child of `asOwner` may answer. The user that it has become can do with it what he likes, so its response is his word:
- * what is not in these schemas, or more than they allow, is no response. They hold numbers, names of reasons, and paths; no
- * text for people.
+ * What a child of `asOwner` may answer. The user that it has become can do with it what he likes, so its response is
+ * his word: what is not in these schemas, or more than they allow, is no response. They hold numbers, names of reasons,
+ * and paths; no text for people.
  */
 
 export type Response<K extends Operation> = Awaited<ReturnType<Operations[K]>>;

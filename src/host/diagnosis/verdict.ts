@@ -7,8 +7,8 @@ export interface DiagnosisRow {
   readonly id: string;
   readonly title: string;
   /**
-   * `warning`: it works, and needs something done in time. `explained`: the symptom is there, and another row, which failed, is its cause. `unknown`: it could not be checked
-   * from here.
+   * `warning`: it works, and needs something done in time. `explained`: the symptom is there, and another row, which
+   * failed, is its cause. `unknown`: it could not be checked from here.
    */
   readonly status: "ok" | "warning" | "failed" | "explained" | "unknown";
   /** Why it failed, in the words of service 6, or what the warning is of. */

@@ -31,8 +31,9 @@ export const leadsTo = (goal: RedirectGoal, listener: Published & { readonly pro
 /**
  * The `Location` of a redirect.
  *
- * Without a path of its own, the target goes out byte for byte: what the client asked for there is what it asks for next (nginx's
- * `return 301 https://$host$request_uri`). It holds no control bytes, or the protocol would have refused it.
+ * Without a path of its own, the target goes out byte for byte: what the client asked for there is what it asks for
+ * next (nginx's `return 301 https://$host$request_uri`). It holds no control bytes, or the protocol would have refused
+ * it.
  *
  * @param host host that the client asked for, by {@link hostAsked}
  */

@@ -173,7 +173,10 @@ function whyPrivate(name: string): string | undefined {
   return PRIVATE_DOMAINS.test(name) ? "is a name of a private network" : undefined;
 }
 
-/** RFC 6761, RFC 6762, RFC 7686, RFC 8375, and `internal`, which ICANN set aside; the others are common, and public nowhere. */
+/**
+ * RFC 6761, RFC 6762, RFC 7686, RFC 8375, and `internal`, which ICANN set aside; the others are common, and public
+ * nowhere.
+ */
 const PRIVATE_DOMAINS = /\.(?:localhost|local|test|example|invalid|onion|home\.arpa|internal|lan|home|corp)$/;
 
 function authorityProblems(

@@ -102,7 +102,10 @@ function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem
   return [problem(code, path, message, { ...received, ...more })];
 }
 
-/** A union failed: report the branch that was meant, the one with the fewest mistakes, else what the field as a whole accepts. */
+/**
+ * A union failed: report the branch that was meant, the one with the fewest mistakes, else what the field as a whole
+ * accepts.
+ */
 function unionProblems(
   issue: z.core.$ZodIssueInvalidUnion,
   path: string,

@@ -90,7 +90,10 @@ export interface FoundWay {
   /** Address and port: `0.0.0.0:443`. */
   readonly at: string;
   readonly names: readonly string[];
-  /** `*` stands for any text, `[^/]*` for text without `/`; a longer path that the finding does not name may have a route of its own. */
+  /**
+   * `*` stands for any text, `[^/]*` for text without `/`; a longer path that the finding does not name may have a
+   * route of its own.
+   */
   readonly paths: readonly string[];
 }
 

@@ -135,8 +135,8 @@ function ownAlerts({ job = "portico" }: AlertRulesInput): Alert[] {
 }
 
 /**
- * What a counter gained in a time. One that has its first value only now was not there to be subtracted from; but with a target
- * that is new to Prometheus, nobody knows when that value came about.
+ * What a counter gained in a time. One that has its first value only now was not there to be subtracted from; but with
+ * a target that is new to Prometheus, nobody knows when that value came about.
  */
 const grown = (counter: string, time: string, by: string): string =>
   `increase(${counter}[${time}]) ${by} ` +

@@ -46,8 +46,8 @@ export class AcmeEngine {
   }
 
   /**
-   * Certificates on the disk, whether they are still valid or not; does not ask an authority. In place of a certificate that is
-   * not there yet stands one for other names, if it covers the first name.
+   * Certificates on the disk, whether they are still valid or not; does not ask an authority. In place of a certificate
+   * that is not there yet stands one for other names, if it covers the first name.
    */
   async stored(wanted: readonly OrderedCertificate[]): Promise<ReadonlyMap<string, CertificateContents>> {
     const found = new Map<string, CertificateContents>();

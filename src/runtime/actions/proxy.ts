@@ -158,7 +158,10 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     this.begin(this.connection!);
   }
 
-  /** Whether nothing happens before a connection is established. Of a body that was read, nothing could be sent to another. */
+  /**
+   * Whether nothing happens before a connection is established. Of a body that was read, nothing could be sent to
+   * another.
+   */
   protected get waitsForOpen(): boolean {
     return this.uploading;
   }

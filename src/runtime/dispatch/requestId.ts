@@ -4,8 +4,8 @@ import { type ClientInfo, type Exchange, headerValue } from "../exchange/exchang
 import type { RequestHead } from "../codec/request.js";
 
 /**
- * The id by which a person who saw an error page finds the request in the logs. Made when an error page or a log line first needs it: most
- * requests have none, unless the config gives one to each.
+ * The id by which a person who saw an error page finds the request in the logs. Made when an error page or a log line
+ * first needs it: most requests have none, unless the config gives one to each.
  */
 export function requestIdOf(exchange: Exchange): string {
   return (exchange.requestId ??= madeId(8));

@@ -109,7 +109,10 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   requestId?: string | undefined;
 }
 
-/** What became of an exchange on its way to an upstream; set by its action. Times are differences: small numbers, which allocate nothing. */
+/**
+ * What became of an exchange on its way to an upstream; set by its action. Times are differences: small numbers, which
+ * allocate nothing.
+ */
 export interface UpstreamTrace {
   /** URL of the server that was asked last; undefined as long as none was. */
   upstreamServer: string | undefined;

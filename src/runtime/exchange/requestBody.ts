@@ -147,8 +147,8 @@ export class RequestBody implements Guarded {
   }
 
   /**
-   * The body has no reader, or no longer has one: keeps reading for a limited time, so that a client that is nearly done need not be
-   * asked to stop.
+   * The body has no reader, or no longer has one: keeps reading for a limited time, so that a client that is nearly
+   * done need not be asked to stop.
    */
   discardRest(ms: number): void {
     if (this.discarding) return;

@@ -12,8 +12,8 @@ export interface Batched extends Guarded {
 
 /**
  * Pieces of a body up to this size may wait for the end of the turn in the memory that they were read into. Both sides
- * need the same limit: who reads again before that passes such a piece as memory that changes (`server/http1Exchange.ts`), and
- * who writes lets no larger one wait (`upstream/requestWriter.ts`).
+ * need the same limit: who reads again before that passes such a piece as memory that changes
+ * (`server/http1Exchange.ts`), and who writes lets no larger one wait (`upstream/requestWriter.ts`).
  */
 export const SMALL_PIECE_BYTES_MAX = 16_384;
 

@@ -78,8 +78,8 @@ const RESPONSE_BYTES_MAX = 1_048_576;
 const RESPONSE_VALUES_MAX = 100_000;
 
 /*
- * The response is the service's word, and root asks: what is not in these schemas is no response, and a line of it must not look
- * like one of root's own messages. A newer master may have codes and fields that this release does not know.
+ * The response is the service's word, and root asks: what is not in these schemas is no response, and a line of it must
+ * not look like one of root's own messages. A newer master may have codes and fields that this release does not know.
  */
 
 const TEXT = z.string().transform(printableValue);

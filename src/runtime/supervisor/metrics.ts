@@ -71,8 +71,8 @@ function together(make: Asks): Asks {
 const isLoopback = (address: string): boolean => (ipv4Scope(address) ?? ipv6Scope(address)) === "loopback";
 
 /**
- * Whether no stranger can own a name. A page of his in a browser of this host could have his name lead to loopback once it is
- * loaded (DNS rebinding), and would read what answers there.
+ * Whether no stranger can own a name. A page of his in a browser of this host could have his name lead to loopback once
+ * it is loaded (DNS rebinding), and would read what answers there.
  */
 function isLocalName(host: string): boolean {
   const name = host.replace(/:\d{1,5}$/, "").toLowerCase();

@@ -34,8 +34,8 @@ interface ServerState {
 }
 
 /**
- * The servers of upstreams that have several: what a master orders its workers about them, and what these see. Orders outlast
- * a worker, a reload as far as the server stays, and an upgrade.
+ * The servers of upstreams that have several: what a master orders its workers about them, and what these see. Orders
+ * outlast a worker, a reload as far as the server stays, and an upgrade.
  */
 export class ServedUpstreams {
   /** By the upstream's name, then by URL. */
