@@ -89,10 +89,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket.on("close", () => guarded(this, this.closed));
   }
 
-  /**
-   * Whether an idle connection may be used. After a pause of the process its end may lie unread, and the coarse clock
-   * is late.
-   */
+  /** Whether an idle connection may be used. After a pause of the process its end may lie unread, and the coarse clock is late. */
   get usable(): boolean {
     return !this.link.tcp.destroyed && !this.socket.destroyed && performance.now() < this.readDeadline;
   }
@@ -313,10 +310,10 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   /**
-   * Closes it, if possible by a reset: the side that ends a connection first keeps its local port for a minute
-   * (TIME_WAIT), and clients that send HEAD, after which none is used again, or give up their requests, could use up
-   * all ports to an upstream on another host. After a whole request with a body, which the upstream may still be
-   * reading, a reset would take the body away. A Unix socket has no ports, and no reset.
+   * Closes it, if possible by a reset: the side that ends a connection first keeps its local port for a minute (TIME_WAIT), and
+   * clients that send HEAD, after which none is used again, or give up their requests, could use up all ports to an
+   * upstream on another host. After a whole request with a body, which the upstream may still be reading, a reset would
+   * take the body away. A Unix socket has no ports, and no reset.
    */
   private cut(inOrder: boolean): void {
     if (inOrder || "path" in this.address || (this.requestSent && this.request.framing.hasBody))
