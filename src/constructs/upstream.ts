@@ -2,9 +2,10 @@ import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { scopeOf } from "./proxyScope.js";
 import { type UpstreamInput, urlsOf } from "../model/index.js";
+import { upstream } from "../model/config/upstream.js";
 import { upstreamProblems } from "./props/checks.js";
 import { warn } from "./warn.js";
-import { any, type PropTable, refuseProps } from "./props/propTable.js";
+import { fieldsOf, type PropTable, refuseProps } from "./props/propTable.js";
 
 /** What routes forward to: an `Upstream`, also one of another stack, or a construct of your own that is one. */
 export interface IUpstream extends IConstruct {
@@ -145,26 +146,4 @@ export interface UpstreamProps {
 }
 
 /** @internal */
-export const UPSTREAM_PROPS: PropTable<UpstreamProps> = {
-  url: any,
-  servers: any,
-  balance: any,
-  sticky: any,
-  spread: any,
-  health: any,
-  slowStartMs: any,
-  name: any,
-  tls: any,
-  proxyProtocol: any,
-  connectTimeoutMs: any,
-  holdMs: any,
-  sendTimeoutMs: any,
-  readTimeoutMs: any,
-  connectionsMax: any,
-  queuedRequestsMax: any,
-  clientSharePercent: any,
-  queueTimeoutMs: any,
-  idleConnectionsMax: any,
-  idleTimeoutMs: any,
-  headBytesMax: any,
-};
+export const UPSTREAM_PROPS: PropTable<UpstreamProps> = fieldsOf(upstream.shape);
