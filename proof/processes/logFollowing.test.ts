@@ -34,6 +34,7 @@ test.each(["json", "combined"] as const)(
     const output = { out: (text: string) => (out += text), err: (text: string) => (out += text) };
     const following = run(["log", "--config", portico.configFile, "--lines", "0"], output);
     await sleep(500);
+    const shown = (): string[] => [...out.matchAll(/\/n(\d+)\./g)].map(([, n]) => n!);
     const ids: string[] = [];
     for (let i = 0; i < 60; i++) {
       const { headers } = await exchange(
@@ -42,13 +43,16 @@ test.each(["json", "combined"] as const)(
       );
       ids.push(headers["x-request-id"]!);
       if (i % 20 === 10) {
+        // A file that is there for less than the time between two looks is not seen: no rotation is that fast.
+        await eventually(() => shown().includes(String(i)), "for the file to be followed", {
+          seen: () => out,
+        });
         fs.renameSync(log, `${log}.${i}`);
         await sleep(50);
         portico.signal("SIGUSR1");
       }
       await sleep(10);
     }
-    const shown = (): string[] => [...out.matchAll(/\/n(\d+)\./g)].map(([, n]) => n!);
     await eventually(() => shown().length >= 60, "for all lines", { seen: () => out });
     await sleep(600);
     process.emit("SIGTERM");
