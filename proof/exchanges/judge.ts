@@ -148,7 +148,7 @@ function isTunnelUnopened({ exchange, script, outcome }: Facts): boolean {
   return success && script.protocol === "h2" && exchange.upgrade && !opensTunnel(script, exchange);
 }
 
-/** The status of a route that the proxy answers by itself. */
+/** The status of a route that the proxy answers without an upstream. */
 function ownStatus({ exchange, script }: Facts): number {
   const { own, answeredBy } = TARGETS[exchange.to];
   const connects = script.protocol === "h2" && exchange.upgrade;

@@ -138,7 +138,7 @@ export function serverHeader(server: VirtualServerConfig): string {
 }
 
 /** After these nginx closes the connection, and so does Portico (decisions 4.8). */
-const CLOSING_STATUS = new Set([400, 408, 413, 414, 431, 500, 501, 505]);
+const CLOSING_STATUS = new Set([400, 408, 413, 414, 500, 501, 505]);
 
 /** Shared by every page: the list must not be changed. */
 const PAGE_HEADERS = Object.freeze(["Content-Type", "text/html"]) as HeaderList;

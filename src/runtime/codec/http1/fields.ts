@@ -64,7 +64,7 @@ export class HeadError extends Error {
 
   /** @param page what the page says beyond the status (decisions 5.3) */
   constructor(
-    readonly status: 400 | 405 | 408 | 413 | 414 | 417 | 431 | 501 | 505,
+    readonly status: 400 | 405 | 408 | 413 | 414 | 417 | 501 | 505,
     message: string,
     readonly page?: string,
   ) {
