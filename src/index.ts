@@ -1,5 +1,5 @@
 export * from "./constructs/index.js";
-export type { DeepReadonly } from "./model/deepReadonly.js";
+export type { DeepReadonly } from "./model/inferred.js";
 export type { DeploymentInput, FileRole } from "./model/deployment.js";
 export type { DnsRecord, PortForward } from "./model/host.js";
 export type { KeyType } from "./model/tlsPolicy.js";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DeepReadonly } from "./deepReadonly.js";
+import type { InputOf, OutputOf } from "./inferred.js";
 import { count, filePath, flag, ipAddress, line, name, port, serverName, text } from "./fields.js";
 import { EXPECTED_MAX, expectedRow } from "./expect.js";
 import { fromJson, parseDocument } from "./config/parse.js";
@@ -76,7 +76,7 @@ const deployedFile = z.strictObject({
   role: z.enum(FILE_ROLES).describe("What the file is; decides which services a change concerns."),
 });
 
-const daemon = z.strictObject({
+export const daemon = z.strictObject({
   unit: service("Its unit: its full name."),
   restartOn: z
     .array(name("A file of `settings.files`."))
@@ -97,7 +97,7 @@ const daemon = z.strictObject({
     .optional(),
 });
 
-const services = z.strictObject({
+export const services = z.strictObject({
   proxy: z
     .strictObject({
       service: service("Service unit of the proxy."),
@@ -116,7 +116,7 @@ const services = z.strictObject({
   keepalived: service("Unit of keepalived, if the host is one of a pair.").optional(),
 });
 
-const database = z
+export const database = z
   .strictObject({
     host: line("Name or address of the database server, without a port."),
     port: port("TCP port."),
@@ -127,33 +127,27 @@ const database = z
     "The application's database, for checks of the settings stored in it. Without it, they are not checked.",
   );
 
-const network = z
+export const portForward = z.strictObject({
+  protocol: z.literal("tcp").describe("Transport protocol."),
+  port: port("Port of the router."),
+  toAddress: ipAddress("Address of the host."),
+  toPort: port("Port of the host."),
+});
+
+export const dnsRecord = z.strictObject({
+  name: serverName("Name of the record, without a dot at its end."),
+  type: z.enum(["A", "AAAA"]).describe("`A` for an IPv4 address, `AAAA` for an IPv6 address."),
+  value: ipAddress("Address that the name leads to."),
+});
+
+export const network = z
   .strictObject({
     addresses: z
       .array(ipAddress("An address."))
       .default([])
       .describe("Addresses that the host has, or that a router translates to an address of the host."),
-    portForwards: z
-      .array(
-        z.strictObject({
-          protocol: z.literal("tcp").describe("Transport protocol."),
-          port: port("Port of the router."),
-          toAddress: ipAddress("Address of the host."),
-          toPort: port("Port of the host."),
-        }),
-      )
-      .default([])
-      .describe("Forwards that a NAT router needs."),
-    dnsRecords: z
-      .array(
-        z.strictObject({
-          name: serverName("Name of the record, without a dot at its end."),
-          type: z.enum(["A", "AAAA"]).describe("`A` for an IPv4 address, `AAAA` for an IPv6 address."),
-          value: ipAddress("Address that the name leads to."),
-        }),
-      )
-      .default([])
-      .describe("DNS records that lead to the host."),
+    portForwards: z.array(portForward).default([]).describe("Forwards that a NAT router needs."),
+    dnsRecords: z.array(dnsRecord).default([]).describe("DNS records that lead to the host."),
     exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports open to everyone."),
     loopbackPorts: z.array(port("A port.")).default([]).describe("TCP ports that only the host may reach."),
   })
@@ -161,7 +155,7 @@ const network = z
     "What the network around the host should look like; `portico doctor` compares. Without it, nothing is expected.",
   );
 
-const probe = z
+export const probe = z
   .strictObject({
     enabled: flag(true, "Whether unexpected responses make the activation fail and roll back."),
     imagePath: line(
@@ -172,7 +166,7 @@ const probe = z
   .prefault({})
   .describe("How the expected responses are checked after an activation.");
 
-const replay = z
+export const replay = z
   .strictObject({
     accessLog: filePath(
       "The log; by default the main access log of the config in force.",
@@ -241,9 +235,9 @@ export const deploymentSchema = z.strictObject({
 });
 
 /** A valid deployment with every default filled in, frozen. */
-export type Deployment = DeepReadonly<z.output<typeof deploymentSchema>>;
+export type Deployment = OutputOf<typeof deploymentSchema>;
 /** A deployment as it may be written: defaults left out. */
-export type DeploymentInput = DeepReadonly<z.input<typeof deploymentSchema>>;
+export type DeploymentInput = InputOf<typeof deploymentSchema>;
 export type DeployedFile = Deployment["files"][number];
 /** What a file of a deployment is; decides what activation does when it changes. */
 export type FileRole = (typeof FILE_ROLES)[number];

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DeepReadonly } from "./deepReadonly.js";
+import type { InputOf, OutputOf } from "./inferred.js";
 import { line, name, text } from "./fields.js";
 
 /**
@@ -24,6 +24,30 @@ const requestPath = (description: string) =>
 
 const status = z.int().min(100).max(599).describe("A status: 100 to 599.");
 
+export const expectedLocation = z.strictObject({
+  scheme: z.enum(["http", "https"]).describe("Scheme of the Location."),
+  path: requestPath("Path of the Location."),
+});
+
+export const expectedField = z.strictObject({
+  name: line("Name of the field. With a name alone, the field is there with any value."),
+  value: line("Its value.").optional(),
+  includes: z
+    .array(line("A member."))
+    .min(1)
+    .max(20)
+    .describe("Members of its list, in any order and among others.")
+    .optional(),
+  mediaType: line("Media type, whatever its parameters; `image/*` for any image.").optional(),
+  version: z.boolean().describe("Whether `Server` shows a version.").optional(),
+  absent: z.literal(true).describe("The field is not there.").optional(),
+});
+
+export const expectedMember = z.strictObject({
+  name: line("Name of the member."),
+  values: z.array(line("A text.")).min(1).max(20).describe("Texts that are as good."),
+});
+
 /** Where the rows say something about a response. */
 const response = {
   status: z
@@ -35,14 +59,7 @@ const response = {
     .describe("`upstream`: the response is no 502, no 504 and no 404 of the proxy.")
     .optional(),
   location: z
-    .union([
-      line("A URL, or a path."),
-      z.strictObject({
-        scheme: z.enum(["http", "https"]).describe("Scheme of the Location."),
-        path: requestPath("Path of the Location."),
-      }),
-      z.array(line("A URL, or a path.")).min(1).max(20),
-    ])
+    .union([line("A URL, or a path."), expectedLocation, z.array(line("A URL, or a path.")).min(1).max(20)])
     .describe(
       "Where `Location` leads: a URL, a path at the scheme and host that were asked for, a list of those that are as good, or " +
         "a path of another scheme at that host, on the port of the route's redirect.",
@@ -54,32 +71,9 @@ const response = {
       "Whether HTTP/2 is negotiated with a listener that offers it. Without it, either version will do.",
     )
     .optional(),
-  fields: z
-    .array(
-      z.strictObject({
-        name: line("Name of the field. With a name alone, the field is there with any value."),
-        value: line("Its value.").optional(),
-        includes: z
-          .array(line("A member."))
-          .min(1)
-          .max(20)
-          .describe("Members of its list, in any order and among others.")
-          .optional(),
-        mediaType: line("Media type, whatever its parameters; `image/*` for any image.").optional(),
-        version: z.boolean().describe("Whether `Server` shows a version.").optional(),
-        absent: z.literal(true).describe("The field is not there.").optional(),
-      }),
-    )
-    .max(50)
-    .describe("Fields of the response.")
-    .optional(),
+  fields: z.array(expectedField).max(50).describe("Fields of the response.").optional(),
   members: z
-    .array(
-      z.strictObject({
-        name: line("Name of the member."),
-        values: z.array(line("A text.")).min(1).max(20).describe("Texts that are as good."),
-      }),
-    )
+    .array(expectedMember)
     .max(20)
     .describe(
       "Members of the JSON object in the body, of which up to 64 KiB are read. Without a method, GET is sent.",
@@ -87,7 +81,7 @@ const response = {
     .optional(),
 };
 
-const evidence = z
+export const expectedEvidence = z
   .strictObject({
     status: z.array(status).max(20).describe("The status is one of these.").optional(),
     statusNot: z.array(status).max(20).describe("The status is none of these.").optional(),
@@ -101,8 +95,8 @@ const evidence = z
   })
   .describe("What the response has to show, all of it; `{}` for any response.");
 
-const cause = z.strictObject({
-  evidence,
+export const expectedCause = z.strictObject({
+  evidence: expectedEvidence,
   says: line(
     "The cause in words; `{status}`, `{location}`, `{host}`, `{path}` and `{upstream}` stand for what was seen and asked.",
   ),
@@ -144,7 +138,7 @@ export const expectationFields = {
     .optional(),
   ...response,
   causes: z
-    .array(cause)
+    .array(expectedCause)
     .max(20)
     .describe(
       "Why the response may be another one; messages name the first that fits. Without it, the causes that any proxy knows.",
@@ -172,10 +166,10 @@ export const expectedRow = z.strictObject({
 export const expectation = z.strictObject(expectationFields);
 
 /** What a response should be, as users write it. */
-export type ExpectationInput = DeepReadonly<z.input<typeof expectation>>;
+export type ExpectationInput = InputOf<typeof expectation>;
 /** A row of a deployment's expected responses. */
-export type ExpectedRow = DeepReadonly<z.output<typeof expectedRow>>;
-export type ExpectedCause = DeepReadonly<z.output<typeof cause>>;
+export type ExpectedRow = OutputOf<typeof expectedRow>;
+export type ExpectedCause = OutputOf<typeof expectedCause>;
 
 interface RoutePlace {
   readonly name: string;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DeepReadonly } from "./deepReadonly.js";
+import type { OutputOf } from "./inferred.js";
 import type { ExpectedRow } from "./expect.js";
 import { filePath, flag, line, name } from "./fields.js";
 import { type Problem, problem } from "./problem.js";
@@ -60,14 +60,14 @@ export type EngineRow = (typeof ENGINE_ROWS)[number];
 /** Of a tree and of a daemon. */
 export const TOLD_BY = "The row of `portico doctor` that tells of it: the `code` of one of `rows`.";
 
-const row = z.strictObject({
+export const row = z.strictObject({
   code: name(
     "Its id, which all that it tells of has as `code`. None that `portico doctor` has on every host.",
   ),
   title: line("Its title."),
 });
 
-const tree = z.strictObject({
+export const tree = z.strictObject({
   path: filePath("The directory."),
   code: name(TOLD_BY),
   says: line("The cause in words, where others cannot read something in it."),
@@ -85,9 +85,9 @@ export const rows = z.array(row).max(ROWS_MAX);
 export const trees = z.array(tree).max(ROWS_MAX);
 
 /** A row of `portico doctor` that a deployment brings. */
-export type DeploymentRow = DeepReadonly<z.output<typeof row>>;
+export type DeploymentRow = OutputOf<typeof row>;
 /** A directory that the proxy serves: others can read every file in it, and enter every directory on the way. */
-export type Tree = DeepReadonly<z.output<typeof tree>>;
+export type Tree = OutputOf<typeof tree>;
 
 /** What has the code of a row. */
 interface Coded {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DeepReadonly } from "./deepReadonly.js";
+import type { OutputOf } from "./inferred.js";
 import { filePath, flag, name, text } from "./fields.js";
 import { type Problem, problem } from "./problem.js";
 
@@ -70,14 +70,14 @@ const ofItem = {
     .optional(),
 };
 
-const iniItem = z.strictObject({
+export const iniItem = z.strictObject({
   section: section.describe("Section, without brackets."),
   name: name("Key as it is written there."),
   value: z.union([z.int().min(0), settingText("A text.")]).describe("A text or a whole number."),
   ...ofItem,
 });
 
-const pythonItem = z.strictObject({
+export const pythonItem = z.strictObject({
   name: pythonName.describe("Name that the application reads."),
   value: z
     .union([z.boolean(), z.array(settingText("An element.")).max(ITEMS_MAX), settingText("A text.")])
@@ -85,7 +85,7 @@ const pythonItem = z.strictObject({
   ...ofItem,
 });
 
-const envItem = z.strictObject({
+export const envItem = z.strictObject({
   name: envName.describe("Variable; none of a secret."),
   value: z
     .union([z.boolean(), z.int().min(0), envText.describe("A text.")])
@@ -98,30 +98,28 @@ const ofFile = {
   path: filePath("Where the file is on the host."),
 };
 
+export const iniFile = z.strictObject({
+  ...ofFile,
+  kind: z.literal("ini").describe("Selects the editor of INI files: sections with `key = value`."),
+  items: z.array(iniItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 items, each once."),
+});
+
+export const pythonFile = z.strictObject({
+  ...ofFile,
+  kind: z.literal("python").describe("Selects the editor of Python modules: `NAME = value`."),
+  items: z.array(pythonItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 names of the module, each once."),
+});
+
+export const envFile = z.strictObject({
+  ...ofFile,
+  kind: z
+    .literal("env")
+    .describe("Selects the editor of environment variables, `NAME=value`, as Docker Compose reads them."),
+  items: z.array(envItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 variables, each once."),
+});
+
 const settingsFile = z
-  .discriminatedUnion("kind", [
-    z.strictObject({
-      ...ofFile,
-      kind: z.literal("ini").describe("Selects the editor of INI files: sections with `key = value`."),
-      items: z.array(iniItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 items, each once."),
-    }),
-    z.strictObject({
-      ...ofFile,
-      kind: z.literal("python").describe("Selects the editor of Python modules: `NAME = value`."),
-      items: z
-        .array(pythonItem)
-        .min(1)
-        .max(ITEMS_MAX)
-        .describe("From 1 to 100 names of the module, each once."),
-    }),
-    z.strictObject({
-      ...ofFile,
-      kind: z
-        .literal("env")
-        .describe("Selects the editor of environment variables, `NAME=value`, as Docker Compose reads them."),
-      items: z.array(envItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 variables, each once."),
-    }),
-  ])
+  .discriminatedUnion("kind", [iniFile, pythonFile, envFile])
   .describe("A file and its items.");
 
 export const settingsFields = z.strictObject({
@@ -136,9 +134,9 @@ export const settingsFields = z.strictObject({
   ),
 });
 
-export type DeploymentSettings = DeepReadonly<z.output<typeof settingsFields>>;
+export type DeploymentSettings = OutputOf<typeof settingsFields>;
 /** One of the application's files, and what it should say. */
-export type SettingsFile = DeepReadonly<z.output<typeof settingsFile>>;
+export type SettingsFile = OutputOf<typeof settingsFile>;
 export type IniItem = Extract<SettingsFile, { kind: "ini" }>["items"][number];
 export type PythonItem = Extract<SettingsFile, { kind: "python" }>["items"][number];
 export type EnvItem = Extract<SettingsFile, { kind: "env" }>["items"][number];

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DeepReadonly } from "../deepReadonly.js";
+import type { OutputOf } from "../inferred.js";
 import {
   filePath,
   flag,
@@ -12,6 +12,24 @@ import {
 } from "../fields.js";
 import { problem } from "../problem.js";
 import type { ActionKind } from "./kind.js";
+
+export const forwarded = z
+  .strictObject({
+    realIp: flag(true, "X-Real-IP: the client's address."),
+    for: flag(
+      true,
+      "X-Forwarded-For: the chain that came with the request, and the address that the request came from.",
+    ),
+    proto: flag(true, "X-Forwarded-Proto: `http` or `https`, as the client used."),
+    host: serverName(
+      "X-Forwarded-Host: a server name. Without it, the field is not sent.",
+      "files.example.org",
+    ).optional(),
+  })
+  .prefault({})
+  .describe(
+    "Forwarding fields that this proxy sets. Those from clients outside `trustedProxies` are always dropped.",
+  );
 
 export const proxyFields = z
   .strictObject({
@@ -39,23 +57,7 @@ export const proxyFields = z
         "`Host` sent upstream: `client`: as the client sent it, including the port; `upstream`: the upstream's own " +
           "host and port.",
       ),
-    forwarded: z
-      .strictObject({
-        realIp: flag(true, "X-Real-IP: the client's address."),
-        for: flag(
-          true,
-          "X-Forwarded-For: the chain that came with the request, and the address that the request came from.",
-        ),
-        proto: flag(true, "X-Forwarded-Proto: `http` or `https`, as the client used."),
-        host: serverName(
-          "X-Forwarded-Host: a server name. Without it, the field is not sent.",
-          "files.example.org",
-        ).optional(),
-      })
-      .prefault({})
-      .describe(
-        "Forwarding fields that this proxy sets. Those from clients outside `trustedProxies` are always dropped.",
-      ),
+    forwarded,
     trustedFields: z
       .array(requestFieldName("A field name.", "Remote-User"))
       .default([])
@@ -93,7 +95,10 @@ export const proxyFields = z
   })
   .describe("Forwards requests to an upstream. Bodies stream both ways, without temporary files.");
 
-type ProxyActionConfig = DeepReadonly<z.output<typeof proxyFields>>;
+/** What `Action.proxy` takes beside the upstream. */
+export const proxyOptions = proxyFields.omit({ type: true, upstream: true });
+
+type ProxyActionConfig = OutputOf<typeof proxyFields>;
 
 /** What it makes of a request is in `forwarding.ts`. */
 export const proxy: ActionKind<ProxyActionConfig> = {

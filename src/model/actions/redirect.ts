@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DeepReadonly } from "../deepReadonly.js";
+import type { OutputOf } from "../inferred.js";
 import { port, redirectPath, serverName } from "../fields.js";
 import type { ActionKind } from "./kind.js";
 
@@ -27,8 +27,11 @@ export const redirectFields = z
   })
   .describe("A redirect to another scheme, port, host or path.");
 
+/** What `Action.redirect` takes. */
+export const redirectOptions = redirectFields.omit({ type: true });
+
 /** Where it leads a request is in `location.ts`. */
-export const redirect: ActionKind<DeepReadonly<z.output<typeof redirectFields>>> = {
+export const redirect: ActionKind<OutputOf<typeof redirectFields>> = {
   upstreams: [],
   directories: [],
   redirects: {

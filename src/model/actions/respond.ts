@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DeepReadonly } from "../deepReadonly.js";
+import type { OutputOf } from "../inferred.js";
 import { line } from "../fields.js";
 import { BODILESS } from "../hopByHop.js";
 import { problem } from "../problem.js";
@@ -22,7 +22,10 @@ export const respondFields = z
   })
   .describe("A fixed response.");
 
-export const respond: ActionKind<DeepReadonly<z.output<typeof respondFields>>> = {
+/** What `Action.respond` takes beside the status. */
+export const respondOptions = respondFields.omit({ type: true, status: true });
+
+export const respond: ActionKind<OutputOf<typeof respondFields>> = {
   upstreams: [],
   directories: [],
   redirects: undefined,

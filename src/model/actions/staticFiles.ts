@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DeepReadonly } from "../deepReadonly.js";
+import type { OutputOf } from "../inferred.js";
 import { filePath, line, name } from "../fields.js";
 import { CODING_SUFFIXES, type ContentCoding } from "./contentCoding.js";
 import type { ActionKind } from "./kind.js";
@@ -42,8 +42,11 @@ export const staticFilesFields = z
   })
   .describe("Serves files from a directory, for GET and HEAD.");
 
+/** What `Action.staticFiles` takes beside the directory. */
+export const staticFilesOptions = staticFilesFields.omit({ type: true, directory: true });
+
 /** Which file a request names is in `staticPath.ts`. */
-export const staticFiles: ActionKind<DeepReadonly<z.output<typeof staticFilesFields>>> = {
+export const staticFiles: ActionKind<OutputOf<typeof staticFilesFields>> = {
   upstreams: [],
   directories: ["directory"],
   redirects: undefined,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { plainRange } from "../address.js";
-import type { DeepReadonly } from "../deepReadonly.js";
+import type { OutputOf } from "../inferred.js";
 import { cidr } from "../fields.js";
 import { problem } from "../problem.js";
 import type { ActionKind } from "./kind.js";
@@ -28,7 +28,10 @@ export const statusFields = z
   })
   .describe("A page that shows what goes on: traffic, transfers, upstream servers, certificates, errors.");
 
-export const status: ActionKind<DeepReadonly<z.output<typeof statusFields>>> = {
+/** What `Action.status` takes. */
+export const statusOptions = statusFields.omit({ type: true });
+
+export const status: ActionKind<OutputOf<typeof statusFields>> = {
   upstreams: [],
   directories: [],
   redirects: undefined,

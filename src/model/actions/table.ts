@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DeepReadonly } from "../deepReadonly.js";
+import type { InputOf, OutputOf } from "../inferred.js";
 import type { Problem } from "../problem.js";
 import type { ActionKind } from "./kind.js";
 import type { RedirectGoal } from "./location.js";
@@ -26,9 +26,9 @@ const KINDS: { readonly [T in ActionConfig["type"]]: ActionKind<ActionOf<T>> } =
 };
 
 /** An action of any kind, with every default filled in. */
-export type ActionConfig = DeepReadonly<z.output<typeof actionFields>>;
+export type ActionConfig = OutputOf<typeof actionFields>;
 /** An action as it may be written. */
-export type ActionInput = DeepReadonly<z.input<typeof actionFields>>;
+export type ActionInput = InputOf<typeof actionFields>;
 /** An action of one kind. */
 export type ActionOf<T extends ActionConfig["type"]> = Extract<ActionConfig, { readonly type: T }>;
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { actionFields } from "../actions/table.js";
-import type { DeepReadonly } from "../deepReadonly.js";
+import type { InputOf, OutputOf } from "../inferred.js";
 import {
   cidr,
   count,
@@ -31,7 +31,18 @@ import { upstream } from "./upstream.js";
 /** The only version of the config that this release reads. */
 export const CONFIG_VERSION = 1;
 
-const listener = z.strictObject({
+/** Who may name clients. */
+export const proxyProtocol = z.strictObject({
+  from: z
+    .array(cidr("An address or range.", "10.0.0.0/8"))
+    .min(1)
+    .meta({
+      description: "Addresses and CIDR ranges of what sends the header, as connections come from there.",
+      examples: [["10.0.0.0/8"]],
+    }),
+});
+
+export const listener = z.strictObject({
   name: name("Name by which virtual servers refer to the listener.", "https"),
   address: ipAddress(
     "Local address: `0.0.0.0` or `::` for all of the family. An IPv6 listener never takes IPv4 connections, and a config needs at least one IPv4 listener.",
@@ -48,16 +59,7 @@ const listener = z.strictObject({
     examples: ["https"],
   }),
   http2: flag(true, "Whether an https listener offers HTTP/2 as well as HTTP/1.1."),
-  proxyProtocol: z
-    .strictObject({
-      from: z
-        .array(cidr("An address or range.", "10.0.0.0/8"))
-        .min(1)
-        .meta({
-          description: "Addresses and CIDR ranges of what sends the header, as connections come from there.",
-          examples: [["10.0.0.0/8"]],
-        }),
-    })
+  proxyProtocol: proxyProtocol
     .optional()
     .describe(
       "Connections from these addresses must begin with a PROXY protocol header, version 1 or 2, and the client is the " +
@@ -86,27 +88,27 @@ const LOG_PATH = "Log file; the user that runs the proxy must be able to write t
 const LOG_FILE = { title: "file", description: "Lines are appended to a file." };
 const LOG_STREAM = { title: "stream", description: "Lines go to a stream of the process." };
 
+export const accessLogFile = z
+  .strictObject({ path: filePath(LOG_PATH, "/var/log/portico/access.log"), format: logFormat })
+  .meta(LOG_FILE);
+export const accessLogStream = z
+  .strictObject({ stream: logStream("of a longer one, what the client sent is cut"), format: logFormat })
+  .meta(LOG_STREAM);
 const accessLog = z
-  .union([
-    z.literal("off"),
-    z
-      .strictObject({ path: filePath(LOG_PATH, "/var/log/portico/access.log"), format: logFormat })
-      .meta(LOG_FILE),
-    z
-      .strictObject({ stream: logStream("of a longer one, what the client sent is cut"), format: logFormat })
-      .meta(LOG_STREAM),
-  ])
+  .union([z.literal("off"), accessLogFile, accessLogStream])
   .describe("Where requests are logged, one line each; `off` to log nowhere.");
 
+export const errorLogFile = z
+  .strictObject({ path: filePath(LOG_PATH, "/var/log/portico/error.log") })
+  .meta(LOG_FILE);
+export const errorLogStream = z
+  .strictObject({ stream: logStream("a longer one ends early") })
+  .meta(LOG_STREAM);
 const errorLog = z
-  .union([
-    z.literal("off"),
-    z.strictObject({ path: filePath(LOG_PATH, "/var/log/portico/error.log") }).meta(LOG_FILE),
-    z.strictObject({ stream: logStream("a longer one ends early") }).meta(LOG_STREAM),
-  ])
+  .union([z.literal("off"), errorLogFile, errorLogStream])
   .describe("Where errors are logged; `off` to log nowhere.");
 
-const route = z.strictObject({
+export const route = z.strictObject({
   name: name("Name of the route in logs and checks; unique in its virtual server.", "web"),
   path: routePath(
     "Path that the route answers for, compared with the request's path after decoding, resolving `.` and `..` and merging `//`; case-sensitive.",
@@ -152,7 +154,7 @@ const REFUSED = [
   ...["traceparent", "tracestate"],
 ];
 
-const requestId = z
+export const requestId = z
   .strictObject({
     field: requestFieldName(
       "Field in which upstreams get the id, in place of what the client sent. One of a trusted proxy is kept if it has up " +
@@ -169,7 +171,7 @@ const requestId = z
 
 const proxyStatus = name("Name of this proxy.", "edge");
 
-const virtualServer = z.strictObject({
+export const virtualServer = z.strictObject({
   name: name("Name of the virtual server.", "application"),
   serverNames: z
     .array(
@@ -207,7 +209,7 @@ const virtualServer = z.strictObject({
   routes: z.array(route).describe("Its routes; a path that matches none of them gets 404."),
 });
 
-const healthListener = z.strictObject({
+export const healthListener = z.strictObject({
   address: ipAddress(
     "Local address: loopback, private or link-local. `0.0.0.0` and `::` only with `anyAddress`. The firewall opens nothing for it.",
     "127.0.0.1",
@@ -219,7 +221,7 @@ const healthListener = z.strictObject({
   ),
 });
 
-const overTcp = z
+export const metricsAddress = z
   .strictObject({
     address: ipAddress(
       "Local address: loopback, private or link-local; a public one only with `allow`.",
@@ -242,7 +244,7 @@ const overTcp = z
   })
   .meta({ title: "address", description: "It listens on an address." });
 
-const overUnix = z
+export const metricsSocket = z
   .strictObject({
     path: filePath(
       "Unix socket, made with mode 0660; its directory decides who gets there.",
@@ -251,12 +253,22 @@ const overUnix = z
   })
   .meta({ title: "socket", description: "It listens on a Unix socket." });
 
-const metricsListener = z.union([overTcp, overUnix]).meta({
+const metricsListener = z.union([metricsAddress, metricsSocket]).meta({
   description:
     "Where monitoring asks over HTTP: `/metrics` is for Prometheus, and `/status` for people: what goes on. What it " +
     "shows is counted in any case; nothing listens without it.",
   examples: [{ address: "127.0.0.1", port: 9181 }],
 });
+
+export const logs = z
+  .strictObject({
+    access: accessLog.default("off"),
+    error: errorLog
+      .default("off")
+      .describe("Where errors are logged; `off` for standard error, which systemd puts into the journal."),
+  })
+  .prefault({})
+  .describe("Main logs, for routes without their own logs.");
 
 /** The whole document. */
 export const configSchema = z.strictObject({
@@ -298,15 +310,7 @@ export const configSchema = z.strictObject({
     .describe(
       "Name in `Proxy-Status` (RFC 9209) for virtual servers that have no `proxyStatus` of their own. Without both, the field is not sent.",
     ),
-  logs: z
-    .strictObject({
-      access: accessLog.default("off"),
-      error: errorLog
-        .default("off")
-        .describe("Where errors are logged; `off` for standard error, which systemd puts into the journal."),
-    })
-    .prefault({})
-    .describe("Main logs, for routes without their own logs."),
+  logs,
   limits,
   timeouts,
   maintenance,
@@ -329,9 +333,9 @@ export const configSchema = z.strictObject({
 });
 
 /** A valid config with every default filled in, frozen. */
-export type ProxyConfig = DeepReadonly<z.output<typeof configSchema>>;
+export type ProxyConfig = OutputOf<typeof configSchema>;
 /** A config as it may be written: defaults left out. */
-export type ProxyConfigInput = DeepReadonly<z.input<typeof configSchema>>;
+export type ProxyConfigInput = InputOf<typeof configSchema>;
 
 export type CertificateAuthorityConfig = ProxyConfig["certificateAuthorities"][number];
 export type TicketKeysConfig = NonNullable<ProxyConfig["ticketKeys"]>;

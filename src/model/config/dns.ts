@@ -1,21 +1,18 @@
 import * as z from "zod";
-import type { DeepReadonly } from "../deepReadonly.js";
+import type { OutputOf } from "../inferred.js";
 import { count, directoryUrl, domainName, filePath, ipAddress, MILLISECONDS_MAX, port } from "../fields.js";
 
 /** How the DNS records come about that prove names by the challenge dns-01 (RFC 8555, 8.4). */
 
-const server = (description: string) =>
-  z
-    .strictObject({
-      address: ipAddress("IP address of the server.", "192.0.2.53"),
-      port: port("Its port, for UDP and TCP.").default(53),
-    })
-    .describe(description);
+export const dnsServer = z.strictObject({
+  address: ipAddress("IP address of the server.", "192.0.2.53"),
+  port: port("Its port, for UDP and TCP.").default(53),
+});
 
 /** What is waited for before the authority is asked. */
 const visible = {
   nameServers: z
-    .array(server("An authoritative name server."))
+    .array(dnsServer.describe("An authoritative name server."))
     .max(20)
     .default([])
     .describe(
@@ -37,66 +34,68 @@ const alias = domainName(
   "proofs.acme.example.net",
 ).optional();
 
+export const dnsUpdate = z
+  .strictObject({
+    type: z.literal("rfc2136").describe("The kind."),
+    server: dnsServer.describe("The primary server of the zone, which is asked over TCP."),
+    zone: domainName("The zone that the records are in.", "example.org"),
+    keyFile: filePath(
+      "File on the host with the key that signs updates (TSIG, RFC 8945), as `tsig-keygen` writes it: " +
+        "`hmac-sha256`, `hmac-sha384` or `hmac-sha512`. Only root has to read it.",
+      "/etc/portico/acme-dns.key",
+    ),
+    alias,
+    ttlSeconds: count(60, 1, 86_400, "seconds", "How long resolvers may keep the record."),
+    ...visible,
+  })
+  .describe("A dynamic update (RFC 2136), signed with a key, as BIND, Knot DNS and PowerDNS take it.");
+
+export const dnsProgram = z
+  .strictObject({
+    type: z.literal("program").describe("The kind."),
+    command: filePath(
+      "An executable of yours. It is called with `present` or `cleanup`, the record's name and its value as arguments, by the user that runs the proxy; exit status 0 is success.",
+      "/usr/local/bin/acme-record",
+    ),
+    credentialFile: filePath(
+      "File with the program's secret, which only root has to read. The program finds it by the environment variable `PORTICO_CREDENTIAL_FILE`.",
+      "/etc/portico/dns-token",
+    ).optional(),
+    timeoutMs: count(
+      60_000,
+      1_000,
+      MILLISECONDS_MAX,
+      "milliseconds",
+      "How long a call may take; then it is killed.",
+    ),
+    alias,
+    ...visible,
+  })
+  .describe("A program that writes the record, for whatever a provider offers.");
+
+export const acmeDns = z
+  .strictObject({
+    type: z.literal("acme-dns").describe("The kind."),
+    url: directoryUrl("URL of the acme-dns server.", "https://auth.example.net"),
+    accountsFile: filePath(
+      "File on the host with the server's response to a registration: JSON with `username`, `password`, " +
+        '`fulldomain` and `subdomain`; or several of them by name: `{ "example.org": { … } }`. Only root has to read ' +
+        "it.",
+      "/etc/portico/acme-dns.json",
+    ),
+    roots: filePath(
+      "PEM file: root certificates by which the server is trusted, and no others; for a private one. Without it, the roots that Node brings.",
+      "/etc/portico/acme-dns-roots.pem",
+    ).optional(),
+    ...visible,
+  })
+  .describe("An acme-dns server, which the CNAME record `_acme-challenge.NAME` of each name leads to.");
+
 export const dnsProofs = z
-  .discriminatedUnion("type", [
-    z
-      .strictObject({
-        type: z.literal("rfc2136").describe("The kind."),
-        server: server("The primary server of the zone, which is asked over TCP."),
-        zone: domainName("The zone that the records are in.", "example.org"),
-        keyFile: filePath(
-          "File on the host with the key that signs updates (TSIG, RFC 8945), as `tsig-keygen` writes it: " +
-            "`hmac-sha256`, `hmac-sha384` or `hmac-sha512`. Only root has to read it.",
-          "/etc/portico/acme-dns.key",
-        ),
-        alias,
-        ttlSeconds: count(60, 1, 86_400, "seconds", "How long resolvers may keep the record."),
-        ...visible,
-      })
-      .describe("A dynamic update (RFC 2136), signed with a key, as BIND, Knot DNS and PowerDNS take it."),
-    z
-      .strictObject({
-        type: z.literal("program").describe("The kind."),
-        command: filePath(
-          "An executable of yours. It is called with `present` or `cleanup`, the record's name and its value as arguments, by the user that runs the proxy; exit status 0 is success.",
-          "/usr/local/bin/acme-record",
-        ),
-        credentialFile: filePath(
-          "File with the program's secret, which only root has to read. The program finds it by the environment variable `PORTICO_CREDENTIAL_FILE`.",
-          "/etc/portico/dns-token",
-        ).optional(),
-        timeoutMs: count(
-          60_000,
-          1_000,
-          MILLISECONDS_MAX,
-          "milliseconds",
-          "How long a call may take; then it is killed.",
-        ),
-        alias,
-        ...visible,
-      })
-      .describe("A program that writes the record, for whatever a provider offers."),
-    z
-      .strictObject({
-        type: z.literal("acme-dns").describe("The kind."),
-        url: directoryUrl("URL of the acme-dns server.", "https://auth.example.net"),
-        accountsFile: filePath(
-          "File on the host with the server's response to a registration: JSON with `username`, `password`, " +
-            '`fulldomain` and `subdomain`; or several of them by name: `{ "example.org": { … } }`. Only root has to read ' +
-            "it.",
-          "/etc/portico/acme-dns.json",
-        ),
-        roots: filePath(
-          "PEM file: root certificates by which the server is trusted, and no others; for a private one. Without it, the roots that Node brings.",
-          "/etc/portico/acme-dns-roots.pem",
-        ).optional(),
-        ...visible,
-      })
-      .describe("An acme-dns server, which the CNAME record `_acme-challenge.NAME` of each name leads to."),
-  ])
+  .discriminatedUnion("type", [dnsUpdate, dnsProgram, acmeDns])
   .describe(
     "Who writes the DNS records that prove names by the challenge `dns-01`: for wildcard names, and for names that nobody outside can reach. Secrets stay in files on the host. Without it, names are proved by the proxy's own ports.",
   );
 
-export type DnsProofsConfig = DeepReadonly<z.output<typeof dnsProofs>>;
+export type DnsProofsConfig = OutputOf<typeof dnsProofs>;
 export type DnsProofsOf<T extends DnsProofsConfig["type"]> = Extract<DnsProofsConfig, { readonly type: T }>;

@@ -12,34 +12,33 @@ const statuses = z
 
 const placeholders = PLACEHOLDERS.map((name) => `\`{{${name}}}\``).join(", ");
 
+export const errorPageText = z
+  .strictObject({
+    statuses,
+    html: z
+      .string()
+      .min(1)
+      .max(ERROR_PAGE_BYTES_MAX)
+      .meta({
+        description: `The page, in UTF-8 up to 32 KiB. These are filled in, escaped: ${placeholders}.`,
+        unit: "characters",
+        examples: ["<!doctype html><title>{{status}}</title><p>Back soon. {{requestId}}"],
+      }),
+  })
+  .meta({ title: "html", description: "A page that is in the config." });
+
+export const errorPageFile = z
+  .strictObject({
+    statuses,
+    file: filePath(
+      "File with the page, in UTF-8 up to 32 KiB, which is read when the config is loaded; one that is missing, or not a page, keeps the config from being loaded. The placeholders of `html` are filled in.",
+      "/etc/portico/pages/down.html",
+    ),
+  })
+  .meta({ title: "file", description: "A page that is in a file." });
+
 export const errorPages = z
-  .array(
-    z.union([
-      z
-        .strictObject({
-          statuses,
-          html: z
-            .string()
-            .min(1)
-            .max(ERROR_PAGE_BYTES_MAX)
-            .meta({
-              description: `The page, in UTF-8 up to 32 KiB. These are filled in, escaped: ${placeholders}.`,
-              unit: "characters",
-              examples: ["<!doctype html><title>{{status}}</title><p>Back soon. {{requestId}}"],
-            }),
-        })
-        .meta({ title: "html", description: "A page that is in the config." }),
-      z
-        .strictObject({
-          statuses,
-          file: filePath(
-            "File with the page, in UTF-8 up to 32 KiB, which is read when the config is loaded; one that is missing, or not a page, keeps the config from being loaded. The placeholders of `html` are filled in.",
-            "/etc/portico/pages/down.html",
-          ),
-        })
-        .meta({ title: "file", description: "A page that is in a file." }),
-    ]),
-  )
+  .array(z.union([errorPageText, errorPageFile]))
   .default([])
   .describe(
     "Pages in place of the proxy's own error pages, for clients that accept `text/html` by its name, as browsers do; " +

@@ -25,52 +25,53 @@ const bearer = filePath(
   "/etc/portico/notify-token",
 ).optional();
 
+export const webhookTarget = z
+  .strictObject({
+    type: z.literal("webhook").describe("The kind."),
+    ...target,
+    tokenFile: bearer,
+  })
+  .describe("One POST of a JSON document to a URL.");
+
+export const ntfyTarget = z
+  .strictObject({
+    type: z.literal("ntfy").describe("The kind."),
+    ...target,
+    tokenFile: bearer,
+  })
+  .describe("A message to a topic of an ntfy server; the URL ends in the topic.");
+
+export const gotifyTarget = z
+  .strictObject({
+    type: z.literal("gotify").describe("The kind."),
+    ...target,
+    tokenFile: filePath(
+      "File with the token of the Gotify application. Only root has to read it.",
+      "/etc/portico/gotify-token",
+    ),
+  })
+  .describe("A message to a Gotify server; the URL is that of the server.");
+
+export const healthcheckTarget = z
+  .strictObject({
+    type: z.literal("healthcheck").describe("The kind."),
+    ...target,
+    intervalMs: count(
+      60_000,
+      10_000,
+      86_400_000,
+      "milliseconds",
+      "How often it is asked for by GET, while nothing is wrong.",
+    ),
+  })
+  .describe(
+    "A service that gives alarm when pings stop: it also notices when the host or the whole proxy is gone.",
+  );
+
 export const notifications = z
   .strictObject({
     targets: z
-      .array(
-        z.discriminatedUnion("type", [
-          z
-            .strictObject({
-              type: z.literal("webhook").describe("The kind."),
-              ...target,
-              tokenFile: bearer,
-            })
-            .describe("One POST of a JSON document to a URL."),
-          z
-            .strictObject({
-              type: z.literal("ntfy").describe("The kind."),
-              ...target,
-              tokenFile: bearer,
-            })
-            .describe("A message to a topic of an ntfy server; the URL ends in the topic."),
-          z
-            .strictObject({
-              type: z.literal("gotify").describe("The kind."),
-              ...target,
-              tokenFile: filePath(
-                "File with the token of the Gotify application. Only root has to read it.",
-                "/etc/portico/gotify-token",
-              ),
-            })
-            .describe("A message to a Gotify server; the URL is that of the server."),
-          z
-            .strictObject({
-              type: z.literal("healthcheck").describe("The kind."),
-              ...target,
-              intervalMs: count(
-                60_000,
-                10_000,
-                86_400_000,
-                "milliseconds",
-                "How often it is asked for by GET, while nothing is wrong.",
-              ),
-            })
-            .describe(
-              "A service that gives alarm when pings stop: it also notices when the host or the whole proxy is gone.",
-            ),
-        ]),
-      )
+      .array(z.discriminatedUnion("type", [webhookTarget, ntfyTarget, gotifyTarget, healthcheckTarget]))
       .min(1)
       .max(16)
       .meta({

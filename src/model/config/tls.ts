@@ -18,29 +18,29 @@ import { KEY_TYPES, TLS_POLICIES, type TlsPolicyName } from "../tlsPolicy.js";
 
 /** Fields of TLS: what a listener negotiates, and where its certificates come from. */
 
-const tlsPolicy = z
-  .union([
-    z.enum(Object.keys(TLS_POLICIES) as [TlsPolicyName, ...TlsPolicyName[]]),
-    z.strictObject({
-      minVersion: z.enum(["TLSv1.2", "TLSv1.3"]).describe("Lowest protocol version."),
-      maxVersion: z
-        .enum(["TLSv1.2", "TLSv1.3"])
-        .meta({ description: "Highest protocol version; not below the lowest.", examples: ["TLSv1.3"] }),
-      ciphers: cipherString(
-        "OpenSSL cipher string, names joined by `:`; TLS 1.3 suites by their full names.",
-        "ECDHE+AESGCM:TLS_AES_128_GCM_SHA256",
-      ),
-      curves: z
-        .array(name("A curve, by its OpenSSL name.", "prime256v1"))
-        .min(1)
-        .meta({
-          description: "Key exchange groups, by their OpenSSL names, best first.",
-          examples: [["X25519", "prime256v1"]],
-        }),
-      preferServerCiphers: flag(true, "Whether the server's cipher order takes priority."),
-      sessionTimeoutSeconds: count(600, 1, 604_800, "seconds", "Lifetime of a session ticket."),
+/** A policy spelled out. */
+export const tlsPolicyFields = z.strictObject({
+  minVersion: z.enum(["TLSv1.2", "TLSv1.3"]).describe("Lowest protocol version."),
+  maxVersion: z
+    .enum(["TLSv1.2", "TLSv1.3"])
+    .meta({ description: "Highest protocol version; not below the lowest.", examples: ["TLSv1.3"] }),
+  ciphers: cipherString(
+    "OpenSSL cipher string, names joined by `:`; TLS 1.3 suites by their full names.",
+    "ECDHE+AESGCM:TLS_AES_128_GCM_SHA256",
+  ),
+  curves: z
+    .array(name("A curve, by its OpenSSL name.", "prime256v1"))
+    .min(1)
+    .meta({
+      description: "Key exchange groups, by their OpenSSL names, best first.",
+      examples: [["X25519", "prime256v1"]],
     }),
-  ])
+  preferServerCiphers: flag(true, "Whether the server's cipher order takes priority."),
+  sessionTimeoutSeconds: count(600, 1, 604_800, "seconds", "Lifetime of a session ticket."),
+});
+
+const tlsPolicy = z
+  .union([z.enum(Object.keys(TLS_POLICIES) as [TlsPolicyName, ...TlsPolicyName[]]), tlsPolicyFields])
   .describe(
     "What the listener negotiates: the name of a policy, or a policy spelled out. Policies by name, except `file-sync`, begin with `X25519MLKEM768` where the host's OpenSSL knows it; one that is spelled out is taken to the letter.",
   );
@@ -48,7 +48,7 @@ const tlsPolicy = z
 /** Names in one certificate: the limit of public authorities. */
 const NAMES_MAX = 100;
 
-const acmeCertificate = z
+export const acmeCertificate = z
   .strictObject({
     authority: name("Name of the certificate authority, one of `certificateAuthorities`.", "letsencrypt"),
     names: z
@@ -159,6 +159,14 @@ export type ChallengeType = (typeof CHALLENGES)[number];
 /** The default authority: its certificates are trusted everywhere and are free. */
 export const DEFAULT_DIRECTORY = "https://acme-v02.api.letsencrypt.org/directory";
 
+export const externalAccountBinding = z.strictObject({
+  keyId: line("The key's id, as the authority gave it.", "kid-1"),
+  keyFile: filePath(
+    "File on the host with the MAC key, in base64url as the authority gave it; only root has to read it.",
+    "/etc/portico/acme-eab.key",
+  ),
+});
+
 export const certificateAuthority = z.strictObject({
   name: name("Name by which certificates refer to the authority.", "letsencrypt"),
   directory: directoryUrl(
@@ -181,14 +189,7 @@ export const certificateAuthority = z.strictObject({
       "How names are proved: `http-01` by a response on port 80, `tls-alpn-01` by a handshake on port 443 (the authority must reach that port by every name), `dns-01` by a DNS record, which also proves wildcard names, and names that the authority cannot reach. By default `dns-01` with `dns`, `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
     ),
   dns: dnsProofs.optional(),
-  externalAccountBinding: z
-    .strictObject({
-      keyId: line("The key's id, as the authority gave it.", "kid-1"),
-      keyFile: filePath(
-        "File on the host with the MAC key, in base64url as the authority gave it; only root has to read it.",
-        "/etc/portico/acme-eab.key",
-      ),
-    })
+  externalAccountBinding: externalAccountBinding
     .optional()
     .describe("A key that binds the account to one that you have at the authority (RFC 8555, 7.3.4)."),
   holderAddress: ipAddress(

@@ -14,7 +14,7 @@ import { upstreamTls } from "./tls.js";
 
 /** Upstreams, and the servers that one may consist of. */
 
-const server = z.strictObject({
+export const upstreamServer = z.strictObject({
   url: upstreamUrl("Where it listens, as `url` of an upstream.", "http://10.0.0.7:8000"),
   weight: count(
     1,
@@ -29,7 +29,7 @@ const server = z.strictObject({
   ),
 });
 
-const sticky = z
+export const upstreamSticky = z
   .strictObject({
     applicationCookie: cookieName(
       "Cookie in which the application keeps a session: requests with the same value go to the same server, chosen by a hash, " +
@@ -49,7 +49,7 @@ const sticky = z
     "What binds the requests of a session to one of several servers, as long as that is up; exactly one.",
   );
 
-const health = z
+export const upstreamHealth = z
   .strictObject({
     path: redirectPath("Path that is asked for with GET, a query if need be.", "/api2/ping/").default("/"),
     port: port("Port to ask. Without it, the server's own.", 11_001).optional(),
@@ -93,7 +93,7 @@ export const upstream = z.strictObject({
     "http://127.0.0.1:8000",
   ).optional(),
   servers: z
-    .array(server)
+    .array(upstreamServer)
     .min(1)
     .optional()
     .meta({
@@ -110,13 +110,13 @@ export const upstream = z.strictObject({
         "`leastConnections`: the one with the fewest requests in progress, by weight. `clientAddress`: all requests of one " +
         "client (IPv4 address or IPv6 /48 network) the same one.",
     ),
-  sticky: sticky.optional(),
+  sticky: upstreamSticky.optional(),
   spread: flag(
     false,
     "Whether each address of a host name is a separate server. The names are looked up every 5 s: addresses that come are " +
       "servers, and those that go get no new request. Without it, the addresses of a name are tried one after the other, as one server.",
   ),
-  health: health.optional(),
+  health: upstreamHealth.optional(),
   slowStartMs: count(
     10_000,
     0,
