@@ -3,7 +3,7 @@ import path from "node:path";
 import ts from "typescript";
 import { configJsonSchema } from "../src/model/index.js";
 import { type SchemaNode, variants } from "../src/model/config/schema.js";
-import { fieldDoc } from "./fieldTexts.js";
+import { fieldDoc, inferredParents, optionsOf, parentsOf, typeOfMember } from "./options.js";
 import { ROOT } from "./paths.js";
 
 /**
@@ -18,6 +18,7 @@ const DOCUMENTS = ["model/actions/table", "model/config/config", "model/deployme
 /** Modules that only take schemas, which no user has. */
 const SCHEMA_USERS = ["model/config/parse", "model/config/schema"];
 const NAMES_SCHEMAS = 'from "zod";';
+const INFERRED = "InputOf<typeof ";
 
 /** Types that users import, by the schema that describes their fields. */
 const DESCRIBED: Readonly<Record<string, SchemaNode>> = {
@@ -25,14 +26,18 @@ const DESCRIBED: Readonly<Record<string, SchemaNode>> = {
   ProxyConfigInput: configJsonSchema(),
 };
 
+/** Whether types of a module are inferred from schemas, and not only interfaces of options. */
+const isDocument = ({ fileName, text }: Pick<ts.SourceFile, "fileName" | "text">): boolean =>
+  text.includes(NAMES_SCHEMAS) || DOCUMENTS.some((name) => fileName.endsWith(`/${name}.d.ts`));
+
 export function writeOutDeclarations(lib: string): void {
   const files = readdirSync(lib, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".d.ts") && !SCHEMA_USERS.includes(name.slice(0, -".d.ts".length)))
-    .filter((name) => {
-      const isDocument = DOCUMENTS.includes(name.slice(0, -".d.ts".length));
-      return isDocument || readFileSync(path.join(lib, name), "utf8").includes(NAMES_SCHEMAS);
-    })
-    .map((name) => path.join(lib, name));
+    .map((name) => path.join(lib, name))
+    .filter((file) => {
+      const text = readFileSync(file, "utf8");
+      return isDocument({ fileName: file, text }) || text.includes(INFERRED);
+    });
   const program = ts.createProgram(files, { module: ts.ModuleKind.Node16, strict: true, types: [] });
   const texts = files.map((file) => written(program, program.getSourceFile(file)!));
   files.forEach((file, i) => writeFileSync(file, texts[i]!));
@@ -98,16 +103,23 @@ export function withoutUnreachable(lib: string): void {
 function written(program: ts.Program, file: ts.SourceFile): string {
   const checker = program.getTypeChecker();
   const body = file.statements.flatMap((statement) => writtenStatement(checker, file, statement)).join("\n");
+  // Names that only a type that is written out named: of schemas, and the type that takes them.
+  const schemas = [
+    "InputOf",
+    ...[...file.text.matchAll(/\bInputOf<typeof (\w+)>/g)].map(([, name]) => name!),
+  ];
   const used = file.statements
     .filter((statement) => ts.isImportDeclaration(statement))
     .map((statement) => statement.getText(file))
-    .filter((text) => !text.includes(NAMES_SCHEMAS) && names(text).some((name) => body.includes(name)));
+    .filter((text) => !text.includes(NAMES_SCHEMAS))
+    .filter((text) => names(text).some((name) => body.includes(name) && !schemas.includes(name)))
+    .map((text) => withoutNames(text, schemas));
   return `${[...used, body, "export {};"].join("\n")}\n`;
 }
 
 function writtenStatement(checker: ts.TypeChecker, file: ts.SourceFile, statement: ts.Statement): string[] {
   if (ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement)) return [];
-  if (ts.isTypeAliasDeclaration(statement) && statement.typeParameters === undefined) {
+  if (ts.isTypeAliasDeclaration(statement) && statement.typeParameters === undefined && isDocument(file)) {
     const symbol = checker.getSymbolAtLocation(statement.name)!;
     const docs = ts.displayPartsToString(symbol.getDocumentationComment(checker));
     const comment = docs === "" ? "" : `/** ${docs.replaceAll("\n", "\n * ")} */\n`;
@@ -118,9 +130,37 @@ function writtenStatement(checker: ts.TypeChecker, file: ts.SourceFile, statemen
       `${comment}${scope}type ${symbol.name} = ${typeText(checker, checker.getDeclaredTypeOfSymbol(symbol), nodes)};`,
     ];
   }
+  if (ts.isInterfaceDeclaration(statement) && statement.getText(file).includes("InputOf<"))
+    return [writtenInterface(file, statement)];
   const text = statement.getFullText(file).trim();
   return /\bz\./.test(text) ? [] : [text];
 }
+
+/** The interface with the fields that it has from schemas among its members. */
+function writtenInterface(file: ts.SourceFile, statement: ts.InterfaceDeclaration): string {
+  const schemas = inferredParents(statement);
+  const parents = parentsOf(statement).filter((parent) => !schemas.includes(parent));
+  const above = parents.length === 0 ? "" : ` extends ${parents.map((one) => one.getText(file)).join(", ")}`;
+  const types = statement.typeParameters?.map((one) => one.getText(file)).join(", ");
+  const head = `${statement.name.text}${types === undefined ? "" : `<${types}>`}${above}`;
+  const members = optionsOf(statement).map((option) => {
+    if (option.member === undefined) return `    readonly ${option.signature};`;
+    const type = typeOfMember(option.member);
+    const docs = option.member.getFullText(file).trimEnd().replace(/^\n/, "");
+    return type === undefined ? docs : docs.replace(/(?<=\?: )InputOf<.*(?=;$)/, type);
+  });
+  const docs = file.text.slice(statement.getFullStart(), statement.getStart(file)).trim();
+  return `${docs}\nexport interface ${head} {\n${members.join("\n")}\n}`;
+}
+
+const withoutNames = (importText: string, gone: readonly string[]): string =>
+  importText.replace(/\{[^}]*\}/, (list) => {
+    const kept = list
+      .slice(1, -1)
+      .split(",")
+      .filter((one) => !gone.includes(one.replace(/^\s*type\s+/, "").trim()));
+    return `{${kept.join(",")}}`;
+  });
 
 const names = (importText: string): string[] =>
   /\{([^}]*)\}/

@@ -1,5 +1,5 @@
 import ts from "typescript";
-import { fieldOf } from "../../build/fieldTexts.js";
+import { fieldOf } from "../../build/options.js";
 import { parsed } from "./parsed.js";
 
 /** A sentence, and where it is. */

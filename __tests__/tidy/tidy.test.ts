@@ -298,7 +298,6 @@ test("no sentence about an option is in a docstring and in the schema of its fie
 
 /** Options that take something else than their field, with what they take. */
 const OTHER_TEXTS: Readonly<Record<string, string>> = {
-  "FileSyncActivationProps.settings": "paths; the application knows what is in the files",
   "ListenerProps.tls": "a `TlsMaterial` and a `TlsPolicy`",
   "RouteProps.action": "an `Action`",
   "VirtualServerProps.listeners": "constructs, not names",

@@ -1,7 +1,7 @@
 import path from "node:path";
 import ts from "typescript";
 import { ROOT } from "../paths.js";
-import { type Doc, fieldDoc } from "../fieldTexts.js";
+import { type Doc, fieldDoc, optionsOf, typeOfMember } from "../options.js";
 
 /** What users import, read from the sources: every export, its members, and what their docstrings say. */
 
@@ -77,7 +77,11 @@ function exportOf(symbol: ts.Symbol, from: string, checker: ts.TypeChecker): Api
     declaration,
     doc: docOf(symbol, checker),
     construction: constructionOf(symbol.name, declaration),
-    members: membersOf(declaration).flatMap((member) => memberOf(symbol.name, member, checker)),
+    members: ts.isInterfaceDeclaration(declaration)
+      ? optionsOf(declaration).flatMap((one) =>
+          one.member ? memberOf(symbol.name, one.member, checker) : one,
+        )
+      : membersOf(declaration).flatMap((member) => memberOf(symbol.name, member, checker)),
   };
 }
 
@@ -118,6 +122,8 @@ function memberOf(
 
 /** The declaration without its body and without words that say nothing to a user. */
 export function signatureOf(declaration: ts.Declaration): string {
+  const inferred = ts.isTypeElement(declaration) ? typeOfMember(declaration) : undefined;
+  if (inferred !== undefined) return `${(declaration as ts.TypeElement).name!.getText()}?: ${inferred}`;
   const { body } = declaration as { body?: ts.Node };
   const { initializer } = declaration as { initializer?: ts.Node };
   const end = body ?? (ts.isVariableDeclaration(declaration) ? undefined : initializer);

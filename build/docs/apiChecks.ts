@@ -1,5 +1,5 @@
 import type { ApiExport, ApiMember } from "./api.js";
-import { fieldOf } from "../fieldTexts.js";
+import { fieldOf } from "../options.js";
 
 /** What is wrong with the docstrings of the API, one line each. */
 export function docProblems(api: readonly ApiExport[]): string[] {

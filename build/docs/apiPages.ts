@@ -2,7 +2,7 @@ import ts from "typescript";
 import { anchor } from "./anchor.js";
 import { type ApiExport, type ApiMember, ENTRIES, readApi, signatureOf } from "./api.js";
 import { docProblems } from "./apiChecks.js";
-import type { Doc } from "../fieldTexts.js";
+import { type Doc, inferredParents } from "../options.js";
 import { type Page, page } from "./page.js";
 
 const FOLDER = "docs/api";
@@ -75,10 +75,16 @@ function exportText(one: ApiExport, links: Links): string {
 function kindOf(declaration: ts.Declaration, links: Links): string {
   if (ts.isClassDeclaration(declaration) || ts.isInterfaceDeclaration(declaration)) {
     const word = ts.isClassDeclaration(declaration) ? "Class" : "Interface";
+    const inferred: readonly ts.Node[] = ts.isInterfaceDeclaration(declaration)
+      ? inferredParents(declaration)
+      : [];
     const above = declaration.heritageClauses
       ?.find(({ token }) => token === ts.SyntaxKind.ExtendsKeyword)
-      ?.types.map((type) => type.getText());
-    return above === undefined ? word : `${word} that extends ${linked(above.join(", "), links)}`;
+      ?.types.filter((type) => !inferred.includes(type))
+      .map((type) => type.getText());
+    return above === undefined || above.length === 0
+      ? word
+      : `${word} that extends ${linked(above.join(", "), links)}`;
   }
   if (ts.isTypeAliasDeclaration(declaration)) {
     const type = declaration.type.getText();

@@ -1,97 +1,67 @@
 import type { IConstruct } from "constructs";
+import type { acmeDns, dnsProgram, dnsServer, dnsUpdate } from "../model/config/dns.js";
+import type { InputOf } from "../model/inferred.js";
 import { warn } from "./warn.js";
 import type { CertificateAuthorityInput, Problem, ProxyConfigInput } from "../model/index.js";
-import { KEY_TYPES, type KeyType } from "../model/tlsPolicy.js";
-import { CHALLENGES, DEFAULT_DIRECTORY } from "../model/config/tls.js";
-import { partProblems } from "./props/checks.js";
+import type { KeyType } from "../model/tlsPolicy.js";
 import {
-  choice,
-  fields,
-  flag,
-  listOf,
-  type PropTable,
-  record,
-  refuseOptions,
-  required,
-  text,
-} from "./props/propTable.js";
+  acmeCertificate,
+  authorityOptions,
+  DEFAULT_DIRECTORY,
+  type externalAccountBinding,
+} from "../model/config/tls.js";
+import { partProblems } from "./props/checks.js";
+import { kindsOf } from "./props/fieldTable.js";
+import { flag, listOf, type PropTable, record, refuseOptions, required, text } from "./props/propTable.js";
 import { isKnown } from "./props/tokens.js";
 
 /** Which authority issues certificates, to whom, and for which names. */
-export interface AcmeOptions {
+export interface AcmeOptions
+  extends
+    InputOf<typeof authorityOptions>,
+    Partial<Pick<InputOf<typeof acmeCertificate>, "names" | "keyType">> {
   readonly email: string;
   readonly agreeToTerms: boolean;
-  readonly directory?: string;
+  readonly keyType?: KeyType;
+  readonly dns?: DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions;
+  readonly externalAccountBinding?: ExternalAccountBinding;
   /**
    * @remarks Public authorities certify only public ones (`acme.private-name`), and wildcard names are proved by `dns` only
    * (`acme.wildcard-challenge`).
    * @default - the names of the virtual servers on the listeners of the material; without any, the host's name, or its addresses
    */
   readonly names?: readonly string[];
-  readonly keyType?: KeyType;
-  readonly profile?: string;
-  readonly challenge?: "http-01" | "tls-alpn-01" | "dns-01";
-  readonly dns?: DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions;
-  readonly externalAccountBinding?: ExternalAccountBinding;
-  readonly roots?: string;
 }
 
 /** A server from which DNS records are asked, or which is told of them. */
-export interface DnsServerOptions {
-  readonly address: string;
-  readonly port?: number;
-}
-
-/** What is waited for once a record is written. */
-export interface DnsWaitOptions {
-  readonly nameServers?: readonly DnsServerOptions[];
-  readonly waitMs?: number;
-}
+export interface DnsServerOptions extends InputOf<typeof dnsServer> {}
 
 /** Records by a dynamic update of their zone (RFC 2136), signed with a key (TSIG). */
-export interface DnsUpdateOptions extends DnsWaitOptions {
-  readonly type: "rfc2136";
+export interface DnsUpdateOptions extends InputOf<typeof dnsUpdate> {
   readonly server: DnsServerOptions;
-  readonly zone: string;
-  readonly keyFile: string;
-  readonly alias?: string;
-  readonly ttlSeconds?: number;
+  readonly nameServers?: readonly DnsServerOptions[];
 }
 
 /** Records by a program on the host. */
-export interface DnsProgramOptions extends DnsWaitOptions {
-  readonly type: "program";
-  readonly command: string;
-  readonly credentialFile?: string;
-  readonly timeoutMs?: number;
-  readonly alias?: string;
+export interface DnsProgramOptions extends InputOf<typeof dnsProgram> {
+  readonly nameServers?: readonly DnsServerOptions[];
 }
 
 /** Records of an acme-dns server, which CNAME records of `_acme-challenge.NAME` lead to. */
-export interface AcmeDnsOptions extends DnsWaitOptions {
-  readonly type: "acme-dns";
-  readonly url: string;
-  readonly accountsFile: string;
-  readonly roots?: string;
+export interface AcmeDnsOptions extends InputOf<typeof acmeDns> {
+  readonly nameServers?: readonly DnsServerOptions[];
 }
 
 /** A key of an account at an authority. The key itself stays in a file on the host. */
-export interface ExternalAccountBinding {
-  readonly keyId: string;
-  readonly keyFile: string;
-}
+export interface ExternalAccountBinding extends InputOf<typeof externalAccountBinding> {}
 
 const ACME_OPTIONS: PropTable<AcmeOptions> = {
+  ...kindsOf(authorityOptions),
+  ...kindsOf(acmeCertificate, "keyType"),
   email: required(text),
   agreeToTerms: required(flag),
-  directory: text,
   names: listOf(text),
-  keyType: choice(...KEY_TYPES),
-  profile: text,
-  challenge: choice(...CHALLENGES),
   dns: record,
-  externalAccountBinding: fields<ExternalAccountBinding>({ keyId: required(text), keyFile: required(text) }),
-  roots: text,
 };
 
 /** @internal Throws if there is anything wrong with the options that does not depend on where they are used. */

@@ -1,5 +1,12 @@
+import { forwarded, proxyOptions } from "../model/actions/proxy.js";
+import { redirectOptions } from "../model/actions/redirect.js";
+import { respondOptions } from "../model/actions/respond.js";
+import { staticFilesOptions } from "../model/actions/staticFiles.js";
+import { statusOptions } from "../model/actions/status.js";
+import type { InputOf } from "../model/inferred.js";
 import type { ActionInput } from "../model/index.js";
 import { UPSTREAM } from "./props/instances.js";
+import { fieldsOf } from "./props/fieldTable.js";
 import {
   any,
   fields,
@@ -73,59 +80,29 @@ export abstract class Action {
 }
 
 /** How requests are passed to an upstream. */
-export interface ProxyOptions {
-  readonly strip?: "none" | "raw" | "nginx";
-  readonly rewrite?: string;
-  readonly hostHeader?: "client" | "upstream";
+export interface ProxyOptions extends InputOf<typeof proxyOptions> {
   readonly forwarded?: ForwardedOptions;
-  readonly trustedFields?: readonly string[];
-  readonly setHeaders?: Readonly<Record<string, string>>;
   /**
    * @remarks The service gets the file as a credential, also when it changes, and the value never enters config, synthesis or
    * state: `{ Authorization: "/etc/portico-secrets/office" }`.
    */
   readonly setHeadersFromCredential?: Readonly<Record<string, string>>;
-  readonly destination?: "path" | "absolute" | "unchanged";
-  readonly webSocket?: boolean;
 }
 
 /** Forwarding fields that an upstream gets; each can be switched off. */
-export interface ForwardedOptions {
-  readonly realIp?: boolean;
-  readonly for?: boolean;
-  readonly proto?: boolean;
-  readonly host?: string;
-}
+export interface ForwardedOptions extends InputOf<typeof forwarded> {}
 
 /** How files from a directory are served. */
-export interface StaticFilesOptions {
-  readonly index?: readonly string[];
-  readonly symlinks?: "inside" | "anywhere" | "never";
-  readonly cacheControl?: string;
-  readonly precompressed?: readonly ("zstd" | "br" | "gzip")[];
-}
+export interface StaticFilesOptions extends InputOf<typeof staticFilesOptions> {}
 
 /** Where a redirect leads. */
-export interface RedirectOptions {
-  readonly status?: 301 | 302 | 303 | 307 | 308;
-  readonly scheme?: "http" | "https";
-  readonly port?: number;
-  readonly host?: string;
-  readonly path?: string;
-}
+export interface RedirectOptions extends InputOf<typeof redirectOptions> {}
 
 /** What a fixed response contains besides its status. */
-export interface RespondOptions {
-  readonly contentType?: string;
-  readonly body?: string;
-}
+export interface RespondOptions extends InputOf<typeof respondOptions> {}
 
 /** Who sees the status, and how much of clients. */
-export interface StatusOptions {
-  readonly allow: readonly string[];
-  readonly addresses?: "whole" | "shortened";
-  readonly fileNames?: boolean;
-}
+export interface StatusOptions extends InputOf<typeof statusOptions> {}
 
 class ProxyAction extends Action {
   constructor(
@@ -191,32 +168,13 @@ class StatusAction extends Action {
 }
 
 const PROXY_OPTIONS: PropTable<ProxyOptions> = {
-  strip: any,
-  rewrite: any,
-  hostHeader: any,
-  forwarded: fields<ForwardedOptions>({ realIp: any, for: any, proto: any, host: any }),
-  trustedFields: any,
+  ...fieldsOf(proxyOptions),
+  forwarded: fields<ForwardedOptions>(fieldsOf(forwarded)),
   setHeaders: record,
   setHeadersFromCredential: record,
-  destination: any,
-  webSocket: any,
 };
 
-const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = {
-  index: any,
-  symlinks: any,
-  cacheControl: any,
-  precompressed: any,
-};
-
-const REDIRECT_OPTIONS: PropTable<RedirectOptions> = {
-  status: any,
-  scheme: any,
-  port: any,
-  host: any,
-  path: any,
-};
-
-const RESPOND_OPTIONS: PropTable<RespondOptions> = { contentType: any, body: any };
-
-const STATUS_OPTIONS: PropTable<StatusOptions> = { allow: required(any), addresses: any, fileNames: any };
+const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = fieldsOf(staticFilesOptions);
+const REDIRECT_OPTIONS: PropTable<RedirectOptions> = fieldsOf(redirectOptions);
+const RESPOND_OPTIONS: PropTable<RespondOptions> = fieldsOf(respondOptions);
+const STATUS_OPTIONS: PropTable<StatusOptions> = { ...fieldsOf(statusOptions), allow: required(any) };

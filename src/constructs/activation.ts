@@ -1,15 +1,9 @@
 import { Lazy, type TerraformResource } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
-import { type DeploymentInput, parseDeployment } from "../model/deployment.js";
+import { daemon, type DeploymentInput, parseDeployment, services } from "../model/deployment.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
-import type {
-  CommandRule,
-  DaemonUnit,
-  DeploymentUnits,
-  DescribedSettings,
-  HostDescription,
-} from "./activationOptions.js";
+import type { DaemonUnit, DeploymentUnits, DescribedSettings, HostDescription } from "./activationOptions.js";
 import { deploymentOf, deploymentText, filesOf, isDescription } from "./deploymentDocument.js";
 import type { IHost } from "./host.js";
 import type { HostFile } from "./hostFile.js";
@@ -17,17 +11,9 @@ import type { VirtualServer } from "./virtualServer.js";
 import { addDoctor, DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
 import { refuse } from "./props/checks.js";
 import { PROXY_SERVICE } from "./props/instances.js";
-import {
-  any,
-  fields,
-  flag,
-  listOf,
-  type PropTable,
-  record,
-  refuseProps,
-  required,
-  text,
-} from "./props/propTable.js";
+import { kindsOf } from "./props/fieldTable.js";
+import { any, fields, listOf, type PropTable, record, refuseProps, required } from "./props/propTable.js";
+import { settingsFields } from "../model/settings.js";
 import type { IProxyService } from "./proxyInterfaces.js";
 import { checkAroundTokens, escapeTemplate } from "./props/tokens.js";
 
@@ -175,22 +161,17 @@ export interface ActivationProps {
 }
 
 /** @internal */
-export const DAEMON_UNITS = listOf(
-  fields<DaemonUnit>({
-    unit: required(text),
-    restartOn: listOf(text),
-    domainChange: text,
-    code: text,
-    command: fields<CommandRule>({ never: required(text), says: required(text), fix: required(text) }),
-  }),
-);
+export const DAEMON_UNITS = listOf(fields<DaemonUnit>(kindsOf(daemon)));
 
 /** @internal The rest is the document's to judge. */
-export const DESCRIBED_SETTINGS = fields<DescribedSettings>({ files: required(listOf(record)), apply: flag });
+export const DESCRIBED_SETTINGS = fields<DescribedSettings>({
+  ...kindsOf(settingsFields),
+  files: required(listOf(record)),
+});
 
 const ACTIVATION_PROPS: PropTable<ActivationProps> = {
   service: required(PROXY_SERVICE),
-  services: fields<DeploymentUnits>({ daemons: DAEMON_UNITS, firewall: text }),
+  services: fields<DeploymentUnits>(kindsOf(services, "daemons", "firewall")),
   describe: any,
   doctor: fields(DAILY_DOCTOR_PROPS),
 };

@@ -7,7 +7,9 @@ import {
   type Liveness,
   type LogIn,
 } from "../applications/index.js";
-import { type Problem, problem } from "../model/index.js";
+import { route } from "../model/config/config.js";
+import { type Problem, problem, type RouteInput } from "../model/index.js";
+import { fieldsOf } from "./props/fieldTable.js";
 import {
   any,
   choice,
@@ -41,16 +43,9 @@ const ACTION: PropKind = {
 
 // The model judges what these leave open.
 const ROUTE = fields<ApplicationRoute>({
+  ...without<RouteInput, "name">(fieldsOf(route), "name"),
   path: required(text),
-  match: any,
   action: required(ACTION),
-  requestBodyBytesMax: any,
-  requestBodyTimeoutMs: any,
-  writes: any,
-  sendTimeoutMs: any,
-  responseHeaders: any,
-  accessLog: any,
-  errorLog: any,
   ownLogs: flag,
   expect: any,
 });

@@ -1,3 +1,5 @@
+import type { errorPageFile, errorPageText } from "../model/config/errorPages.js";
+import type { InputOf } from "../model/inferred.js";
 import type { ERROR_PAGE_STATUSES } from "../model/index.js";
 
 /**
@@ -15,13 +17,12 @@ export type ErrorPage = ErrorPageText | ErrorPageFile;
 export type ErrorPageStatus = (typeof ERROR_PAGE_STATUSES)[number];
 
 /** A page that is in the config. */
-export interface ErrorPageText {
+export interface ErrorPageText extends InputOf<typeof errorPageText> {
   readonly statuses: readonly ErrorPageStatus[];
-  readonly html: string;
 }
 
 /** A page that is in a file. */
-export interface ErrorPageFile {
+export interface ErrorPageFile extends InputOf<typeof errorPageFile> {
   readonly statuses: readonly ErrorPageStatus[];
   /** @remarks A `HostFile` with `role: "page"` brings it, and has the proxy reload when it changes. */
   readonly file: string;

@@ -1,4 +1,13 @@
 import type { IConstruct } from "constructs";
+import type {
+  expectation,
+  expectedCause,
+  expectedEvidence,
+  expectedField,
+  expectedLocation,
+  expectedMember,
+} from "../model/expect.js";
+import type { InputOf } from "../model/inferred.js";
 import { expectationProblems } from "../model/config/parse.js";
 import type { Problem } from "../model/index.js";
 import { checkAroundTokens } from "./props/tokens.js";
@@ -7,63 +16,29 @@ import { checkAroundTokens } from "./props/tokens.js";
  * What a route or a virtual server answers: a request that changes nothing, and what its response has to be. One that says
  * nothing of the response expects what the action promises.
  */
-export interface ExpectedResponse {
-  readonly name?: string;
-  readonly path?: string;
-  readonly host?: string;
-  readonly method?: "HEAD" | "GET" | "OPTIONS";
-  readonly listeners?: "first" | "each";
-  readonly file?: "image";
-  readonly status?: number | readonly number[];
-  readonly from?: "upstream";
+export interface ExpectedResponse extends InputOf<typeof expectation> {
   readonly location?: string | ExpectedLocation | readonly string[];
-  readonly http2?: true;
   readonly fields?: readonly ExpectedField[];
   readonly members?: readonly ExpectedMember[];
   readonly causes?: readonly ExpectedCause[];
 }
 
 /** Another scheme at the host that was asked for, on the port of the route's redirect. */
-export interface ExpectedLocation {
-  readonly scheme: "http" | "https";
-  readonly path: string;
-}
+export interface ExpectedLocation extends InputOf<typeof expectedLocation> {}
 
 /** A field of a response; with a name alone it is there with any value. */
-export interface ExpectedField {
-  readonly name: string;
-  readonly value?: string;
-  readonly includes?: readonly string[];
-  readonly mediaType?: string;
-  readonly version?: boolean;
-  readonly absent?: true;
-}
+export interface ExpectedField extends InputOf<typeof expectedField> {}
 
 /** A member of the JSON object that is the body. */
-export interface ExpectedMember {
-  readonly name: string;
-  readonly values: readonly string[];
-}
+export interface ExpectedMember extends InputOf<typeof expectedMember> {}
 
 /** A cause of an unexpected response. */
-export interface ExpectedCause {
+export interface ExpectedCause extends InputOf<typeof expectedCause> {
   readonly evidence: ExpectedEvidence;
-  readonly says: string;
-  readonly code?: string;
-  readonly because?: readonly string[];
-  readonly fix?: string;
-  readonly settings?: readonly string[];
 }
 
 /** What a response shows. */
-export interface ExpectedEvidence {
-  readonly status?: readonly number[];
-  readonly statusNot?: readonly number[];
-  readonly page?: "proxy" | "other";
-  readonly server?: "version" | "none";
-  readonly location?: "path" | "origin";
-  readonly http2?: false;
-}
+export interface ExpectedEvidence extends InputOf<typeof expectedEvidence> {}
 
 /** @internal */
 export type Expect = false | ExpectedResponse | readonly ExpectedResponse[];

@@ -4,7 +4,6 @@ export type {
   DnsProgramOptions,
   DnsServerOptions,
   DnsUpdateOptions,
-  DnsWaitOptions,
   ExternalAccountBinding,
 } from "./acme.js";
 export {
@@ -27,11 +26,9 @@ export type {
   HostDescription,
   DescribedSettings,
   DescribedSettingsFile,
-  AnySettingsFile,
   IniSettingsFile,
   PythonSettingsFile,
   EnvSettingsFile,
-  AnySettingsItem,
   IniSettingsItem,
   PythonSettingsItem,
   EnvSettingsItem,
@@ -131,7 +128,6 @@ export {
 } from "./monitoring.js";
 export { StaticNetwork, type StaticNetworkProps } from "./network.js";
 export {
-  type AnyNotificationTarget,
   type WebhookOptions,
   type NtfyOptions,
   type GotifyOptions,

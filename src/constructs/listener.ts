@@ -1,19 +1,12 @@
 import { Construct, type IConstruct } from "constructs";
+import { listenerOptions, proxyProtocol } from "../model/config/config.js";
+import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import { canonicalAddress, isIpv6, isWildcard, type ListenerInput } from "../model/index.js";
 import { listenerProblems } from "./props/checks.js";
 import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
-import {
-  any,
-  fields,
-  flag,
-  judged,
-  listOf,
-  type PropTable,
-  refuseProps,
-  required,
-  text,
-} from "./props/propTable.js";
+import { fieldsOf } from "./props/fieldTable.js";
+import { fields, flag, listOf, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { proxyOf, scopeOf } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
@@ -112,20 +105,17 @@ const certificateInput = ({ certificate, key, acme }: TlsFiles) => ({ certificat
 const PLACEHOLDER_FILES: TlsFiles = { certificate: "/certificate", key: "/key" };
 
 /** Where a listener accepts connections. */
-export interface ListenerProps {
-  readonly port: number;
-  readonly publishedPort?: number;
+export interface ListenerProps extends Omit<InputOf<typeof listenerOptions>, "name" | "address" | "tls"> {
+  /** @default - the construct's id */
+  readonly name?: string;
   /** @default "0.0.0.0" */
   readonly address?: string;
+  readonly proxyProtocol?: ProxyProtocolOptions;
   /**
    * Makes the listener `https`, with this material and policy.
    * @default - http
    */
   readonly tls?: ListenerTls;
-  readonly http2?: boolean;
-  readonly proxyProtocol?: ProxyProtocolOptions;
-  /** @default - the construct's id */
-  readonly name?: string;
 }
 
 /** TLS of a listener. */
@@ -147,17 +137,13 @@ export interface ListenerTls {
 }
 
 /** Who may name clients by the PROXY protocol, version 1 or 2. */
-export interface ProxyProtocolOptions {
-  readonly from: readonly string[];
-}
+export interface ProxyProtocolOptions extends InputOf<typeof proxyProtocol> {}
 
 /** @internal */
-export const PROXY_PROTOCOL = fields<ProxyProtocolOptions>({ from: judged });
+export const PROXY_PROTOCOL = fields<ProxyProtocolOptions>(fieldsOf(proxyProtocol));
 
 const LISTENER_PROPS: PropTable<ListenerProps> = {
-  port: judged,
-  publishedPort: any,
-  address: any,
+  ...fieldsOf(listenerOptions),
   tls: fields<ListenerTls>({
     material: required(TLS_MATERIAL),
     policy: TLS_POLICY,
@@ -165,5 +151,4 @@ const LISTENER_PROPS: PropTable<ListenerProps> = {
   }),
   http2: flag,
   proxyProtocol: PROXY_PROTOCOL,
-  name: any,
 };

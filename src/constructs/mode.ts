@@ -1,6 +1,8 @@
 import { isIPv4, isIPv6 } from "node:net";
+import type { InputOf } from "../model/inferred.js";
 import { isPort } from "../model/address.js";
 import { type Problem, problem } from "../model/index.js";
+import type { listenerOptions, virtualServerOptions } from "../model/config/config.js";
 import { PROXY_PROTOCOL, type ProxyProtocolOptions } from "./listener.js";
 import { listenerOptionProblems, serverOptionProblems } from "./props/checks.js";
 import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
@@ -58,7 +60,7 @@ export abstract class Mode {
 }
 
 /** Local addresses of the listeners. The host must have them, or a router in front of it must lead there. */
-export interface ListenOptions {
+export interface ListenOptions extends Pick<InputOf<typeof listenerOptions>, "proxyProtocol"> {
   /**
    * Local IPv4 address to listen on, `0.0.0.0` for all. On `127.0.0.1` only the host itself, such as another proxy on
    * it, reaches the application.
@@ -89,7 +91,11 @@ export interface PlainOptions extends ListenOptions {
 }
 
 /** Options of TLS. */
-export interface TlsOptions extends ListenOptions {
+export interface TlsOptions
+  extends
+    ListenOptions,
+    Pick<InputOf<typeof listenerOptions>, "http2">,
+    Pick<InputOf<typeof virtualServerOptions>, "hsts"> {
   /**
    * Private key, certificate and Diffie-Hellman parameters.
    * @default TlsMaterial.selfSigned()
@@ -101,7 +107,6 @@ export interface TlsOptions extends ListenOptions {
    * (`TlsMaterial.fromFiles`, `fromSecret`), whose key may be ECDSA
    */
   readonly policy?: TlsPolicy;
-  readonly http2?: boolean;
   /** @remarks This applies to the application's virtual server. Refused as the `hsts` of `VirtualServerProps`. */
   readonly hsts?: HstsOptions;
   /**

@@ -1,55 +1,40 @@
-/**
- * Whom a proxy tells what somebody has to look after. The config's own types are derived from its schema and have no hover
- * text in an editor, so each field is described again here; tests keep the two the same.
- */
-
-/** What every target has. Exactly one of `url` and `urlFile` is given (`config.notification-url`). */
-export interface AnyNotificationTarget {
-  readonly name: string;
-  readonly url?: string;
-  readonly urlFile?: string;
-  readonly roots?: string;
-}
+import type {
+  gotifyOptions,
+  gotifyTarget,
+  healthcheckOptions,
+  healthcheckTarget,
+  notifications,
+  ntfyOptions,
+  ntfyTarget,
+  webhookOptions,
+  webhookTarget,
+} from "../model/config/notifications.js";
+import type { InputOf } from "../model/inferred.js";
 
 /** One POST of a JSON document. */
-export interface WebhookOptions extends AnyNotificationTarget {
-  readonly tokenFile?: string;
-}
+export interface WebhookOptions extends InputOf<typeof webhookOptions> {}
 
 /** A message to a topic of an ntfy server; the URL ends in the topic: `https://ntfy.example.org/hosts`. */
-export interface NtfyOptions extends AnyNotificationTarget {
-  readonly tokenFile?: string;
-}
+export interface NtfyOptions extends InputOf<typeof ntfyOptions> {}
 
 /** A message to a Gotify server; the URL is that of the server. */
-export interface GotifyOptions extends AnyNotificationTarget {
-  readonly tokenFile: string;
-}
+export interface GotifyOptions extends InputOf<typeof gotifyOptions> {}
 
 /** A service that gives alarm when pings stop. */
-export interface HealthcheckOptions extends AnyNotificationTarget {
-  readonly intervalMs?: number;
-}
+export interface HealthcheckOptions extends InputOf<typeof healthcheckOptions> {}
 
 /** A webhook, as a config has it. */
-export interface WebhookTarget extends WebhookOptions {
-  readonly type: "webhook";
-}
+export interface WebhookTarget extends WebhookOptions, Pick<InputOf<typeof webhookTarget>, "type"> {}
 
 /** A topic of an ntfy server, as a config has it. */
-export interface NtfyTarget extends NtfyOptions {
-  readonly type: "ntfy";
-}
+export interface NtfyTarget extends NtfyOptions, Pick<InputOf<typeof ntfyTarget>, "type"> {}
 
 /** A Gotify server, as a config has it. */
-export interface GotifyTarget extends GotifyOptions {
-  readonly type: "gotify";
-}
+export interface GotifyTarget extends GotifyOptions, Pick<InputOf<typeof gotifyTarget>, "type"> {}
 
 /** A service that is pinged, as a config has it. */
-export interface HealthcheckTarget extends HealthcheckOptions {
-  readonly type: "healthcheck";
-}
+export interface HealthcheckTarget
+  extends HealthcheckOptions, Pick<InputOf<typeof healthcheckTarget>, "type"> {}
 
 /** Somebody whom a proxy tells. */
 export type NotificationTarget = WebhookTarget | NtfyTarget | GotifyTarget | HealthcheckTarget;
@@ -78,10 +63,6 @@ export abstract class Notification {
 }
 
 /** Whom a proxy tells, and of what. */
-export interface ProxyNotifications {
+export interface ProxyNotifications extends InputOf<typeof notifications> {
   readonly targets: readonly NotificationTarget[];
-  readonly upstreamDownMs?: number;
-  readonly certificateDays?: number;
-  readonly diskFreePercentMin?: number;
-  readonly repeatMs?: number;
 }

@@ -1,19 +1,30 @@
-import { plainRange } from "../model/address.js";
 import type { IConstruct } from "constructs";
+import {
+  type accessLogFile,
+  type accessLogStream,
+  type errorLogFile,
+  type errorLogStream,
+  type healthListener,
+  type logs,
+  type metricsAddress,
+  type metricsSocket,
+  proxySettings,
+  type requestId,
+} from "../model/config/config.js";
+import type { maintenance } from "../model/config/pauses.js";
+import type { ticketKeys } from "../model/config/tls.js";
+import type { limits, timeouts } from "../model/limits.js";
+import type { InputOf } from "../model/inferred.js";
+import { plainRange } from "../model/address.js";
 import { type Problem, problem, type ProxyConfigInput } from "../model/index.js";
 import type { ProxyNotifications } from "./notification.js";
 import { proxyProblems } from "./props/checks.js";
-import { any, flag, type PropTable } from "./props/propTable.js";
+import { fieldsOf } from "./props/fieldTable.js";
+import { flag, type PropTable } from "./props/propTable.js";
 import { isKnown } from "./props/tokens.js";
 
-/**
- * Settings of a proxy as a whole, as its config contains them. The config's own types are derived from its schema and
- * have no hover text in an editor, so each field is described again here; tests keep the two the same.
- */
-
 /** Settings of a proxy as a whole. */
-export interface ProxySettings {
-  readonly workers?: "auto" | number;
+export interface ProxySettings extends InputOf<typeof proxySettings> {
   /** @remarks A range with every address is refused without `trustEveryone` (`config.everyone-trusted`). */
   readonly trustedProxies?: readonly string[];
   /**
@@ -22,9 +33,7 @@ export interface ProxySettings {
    * @default false
    */
   readonly trustEveryone?: boolean;
-  readonly clientAddressField?: string;
   readonly requestId?: ProxyRequestId;
-  readonly proxyStatus?: string;
   /** @default - on a host access.log and error.log in the log directory, in a container standard output and standard error */
   readonly logs?: ProxyLogs;
   readonly limits?: ProxyLimits;
@@ -55,69 +64,28 @@ export function configSettings({
 }
 
 /** @internal */
-export const PROXY_SETTINGS: PropTable<ProxySettings> = {
-  workers: any,
-  trustedProxies: any,
-  trustEveryone: flag,
-  clientAddressField: any,
-  requestId: any,
-  proxyStatus: any,
-  logs: any,
-  limits: any,
-  timeouts: any,
-  maintenance: any,
-  healthListener: any,
-  notifications: any,
-  metricsListener: any,
-  ticketKeys: any,
-};
+export const PROXY_SETTINGS: PropTable<ProxySettings> = { ...fieldsOf(proxySettings), trustEveryone: flag };
 
 /** Ids of requests. */
-export interface ProxyRequestId {
-  readonly field?: string;
-  readonly response?: boolean;
-}
+export interface ProxyRequestId extends InputOf<typeof requestId> {}
 
 /** Limits of every worker. A limit cannot be turned off, but its largest value has the same effect. */
-export interface ProxyLimits {
-  readonly requestLineBytesMax?: number;
-  readonly headBytesMax?: number;
-  readonly headerCountMax?: number;
-  readonly connectionsMax?: number;
-  readonly connectionsPerClientMax?: number;
-  readonly keepAliveRequestsMax?: number;
-  readonly concurrentStreamsMax?: number;
-  readonly streamResetsPerSecondMax?: number;
-}
+export interface ProxyLimits extends InputOf<typeof limits> {}
 
 /** Timeouts of client connections. Only `drainDelayMs` can be turned off; the largest value, 2147483647 ms, is 24 days. */
-export interface ProxyTimeouts {
-  readonly requestHeadMs?: number;
-  readonly keepAliveMs?: number;
-  readonly tlsHandshakeMs?: number;
-  readonly drainDelayMs?: number;
-  readonly drainMs?: number;
-}
+export interface ProxyTimeouts extends InputOf<typeof timeouts> {}
 
 /** What holds while `portico maintenance on` is in force, and requests get 503 with `Retry-After`. */
-export interface ProxyMaintenance {
-  readonly allow?: readonly string[];
-  readonly page?: string;
-  readonly graceMs?: number;
-}
+export interface ProxyMaintenance extends InputOf<typeof maintenance> {}
 
 /**
  * Where a proxy answers probes over HTTP: `/healthz` with 200 while it works, `/readyz` with 200 while it accepts and is
  * not about to stop; else 503.
  */
-export interface HealthListener {
-  readonly address: string;
-  readonly port: number;
-  readonly anyAddress?: boolean;
-}
+export interface HealthListener extends InputOf<typeof healthListener> {}
 
 /** Where a proxy logs the requests and errors of routes without logs of their own. */
-export interface ProxyLogs {
+export interface ProxyLogs extends InputOf<typeof logs> {
   /** @default - access.log in the log directory */
   readonly access?: "off" | AccessLogFile | AccessLogStream;
   /** @default - error.log in the log directory */
@@ -125,46 +93,28 @@ export interface ProxyLogs {
 }
 
 /** A file that requests are logged to. */
-export interface AccessLogFile {
-  readonly path: string;
-  readonly format?: "combined" | "json";
-}
+export interface AccessLogFile extends InputOf<typeof accessLogFile> {}
 
 /** A stream that requests are logged to, as containers do: the engine collects it, or under systemd the journal. */
-export interface AccessLogStream {
-  readonly stream: "stdout" | "stderr";
-  readonly format?: "combined" | "json";
-}
+export interface AccessLogStream extends InputOf<typeof accessLogStream> {}
 
 /** A stream that errors are logged to. */
-export interface ErrorLogStream {
-  readonly stream: "stdout" | "stderr";
-}
+export interface ErrorLogStream extends InputOf<typeof errorLogStream> {}
 
 /** A file that errors are logged to. */
-export interface ErrorLogFile {
-  readonly path: string;
-}
+export interface ErrorLogFile extends InputOf<typeof errorLogFile> {}
 
 /** Keys of TLS session tickets that several hosts or pods share. */
-export interface SharedTicketKeys {
+export interface SharedTicketKeys extends InputOf<typeof ticketKeys> {
   /** @remarks Neither synthesis nor Terraform reads it. */
   readonly file: string;
-  readonly rotateMs?: number;
 }
 
 /** Where a proxy answers monitoring over HTTP, on an address. The firewall opens nothing for it. */
-export interface MetricsAddress {
-  readonly address: string;
-  readonly port: number;
-  readonly allow?: readonly string[];
-  readonly anyAddress?: boolean;
-}
+export interface MetricsAddress extends InputOf<typeof metricsAddress> {}
 
 /** Where a proxy answers monitoring over HTTP, on a Unix socket; `/run/portico` is the service's own directory. */
-export interface MetricsSocket {
-  readonly path: string;
-}
+export interface MetricsSocket extends InputOf<typeof metricsSocket> {}
 
 /** @internal Lists of trusted addresses with everyone in them: whatever a client says about itself is believed then. */
 export function trustedEveryoneProblems(

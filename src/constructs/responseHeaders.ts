@@ -1,5 +1,8 @@
+import { hsts, type responseHeaders } from "../model/responseHeaders.js";
+import type { InputOf } from "../model/inferred.js";
 import { type Problem, problem, type VirtualServerInput } from "../model/index.js";
-import { any, flag, type PropTable } from "./props/propTable.js";
+import { fieldsOf } from "./props/fieldTable.js";
+import { flag, type PropTable } from "./props/propTable.js";
 import type { TlsMaterial } from "./tlsMaterial.js";
 
 /**
@@ -7,16 +10,10 @@ import type { TlsMaterial } from "./tlsMaterial.js";
  * pages. Names are compared without case. Fields of the framing and the connection, and those that belong to a single
  * response, are refused (`config.reserved-response-field`); see docs/response-headers.md.
  */
-export interface ResponseHeaders {
-  readonly set?: Readonly<Record<string, string>>;
-  readonly remove?: readonly string[];
-}
+export interface ResponseHeaders extends InputOf<typeof responseHeaders> {}
 
 /** HTTP Strict Transport Security (RFC 6797). A browser that has seen it uses nothing but https for the name. */
-export interface HstsOptions {
-  readonly maxAge?: number;
-  readonly includeSubDomains?: boolean;
-  readonly preload?: boolean;
+export interface HstsOptions extends InputOf<typeof hsts> {
   /**
    * Whether to send it with a self-signed certificate as well. Only for clients that all trust this certificate:
    * browsers have no way around a certificate error on a name that they know by HSTS.
@@ -42,15 +39,13 @@ export const FILE_SYNC_RESPONSE_HEADERS: ResponseHeaders = Object.freeze({
 
 /** @internal */
 export const HSTS_OPTIONS: PropTable<HstsOptions> = {
-  maxAge: any,
-  includeSubDomains: flag,
-  preload: flag,
+  ...fieldsOf(hsts),
   force: flag,
 };
 
 /** @internal `force` is for the stack only; the config does not have it. */
-export function withoutForce({ force, ...hsts }: HstsOptions): NonNullable<VirtualServerInput["hsts"]> {
-  return hsts;
+export function withoutForce({ force, ...rest }: HstsOptions): NonNullable<VirtualServerInput["hsts"]> {
+  return rest;
 }
 
 /** @internal With HSTS, users can no longer make an exception for a self-signed certificate (RFC 6797, 12.1). */

@@ -1,4 +1,6 @@
 import { Construct } from "constructs";
+import { route } from "../model/config/config.js";
+import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import { type ActionInput, type ExpectedRow, type RouteInput, rowsOfRoute } from "../model/index.js";
 import type { Action } from "./action.js";
@@ -10,7 +12,8 @@ import { proxyOf } from "./proxyScope.js";
 import type { AccessLogFile, AccessLogStream, ErrorLogFile, ErrorLogStream } from "./proxySettings.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
 import { isKnown } from "./props/tokens.js";
-import { any, judged, type PropTable, refuseOptions, refuseProps, required } from "./props/propTable.js";
+import { fieldsOf } from "./props/fieldTable.js";
+import { any, type PropTable, refuseOptions, refuseProps, required, without } from "./props/propTable.js";
 import { tlsFilesOf } from "./upstream.js";
 
 /**
@@ -31,8 +34,8 @@ export class Route extends Construct {
     refuseProps(this, props, ROUTE_PROPS, (fit) => {
       const action: ActionInput = fit.action?.render() ?? { type: "respond", status: 404 };
       const { expect: expected, ...fields } = fit as RouteProps;
-      const route = { ...fields, name: fit.name ?? id, action };
-      return [...strayProblems(this), ...routeProblems(path, route), ...expectedProblems(this, expected)];
+      const made = { ...fields, name: fit.name ?? id, action };
+      return [...strayProblems(this), ...routeProblems(path, made), ...expectedProblems(this, expected)];
     });
     this.props = props;
     this.name = props.name ?? id;
@@ -112,18 +115,13 @@ export class Route extends Construct {
 }
 
 /** Which requests a route takes, and what answers them. */
-export interface RouteProps {
-  readonly path: string;
-  readonly match?: "prefix" | "segment" | "exact";
+export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action"> {
   /** What answers the requests. */
   readonly action: Action;
   /** @default - the construct's id */
   readonly name?: string;
-  readonly requestBodyBytesMax?: number;
-  readonly requestBodyTimeoutMs?: number;
   /** @default 60000 (proxied routes of the default application: 36000000) */
   readonly sendTimeoutMs?: number;
-  readonly writes?: "byMethod" | "always" | "never";
   /** @default - those of the virtual server */
   readonly responseHeaders?: ResponseHeaders;
   readonly accessLog?: "off" | AccessLogFile | AccessLogStream;
@@ -140,24 +138,8 @@ export interface RouteProps {
 /** What may change of a route that is there already: everything but what it takes, what answers, and its name. */
 export type RouteChanges = Omit<RouteProps, "path" | "match" | "action" | "name">;
 
-const ROUTE_CHANGES: PropTable<RouteChanges> = {
-  requestBodyBytesMax: any,
-  requestBodyTimeoutMs: any,
-  sendTimeoutMs: any,
-  writes: any,
-  responseHeaders: any,
-  accessLog: any,
-  errorLog: any,
-  expect: any,
-};
-
-const ROUTE_PROPS: PropTable<RouteProps> = {
-  path: judged,
-  match: any,
-  action: required(ACTION),
-  name: any,
-  ...ROUTE_CHANGES,
-};
+const ROUTE_PROPS: PropTable<RouteProps> = { ...fieldsOf(route), action: required(ACTION), expect: any };
+const ROUTE_CHANGES: PropTable<RouteChanges> = without(ROUTE_PROPS, "path", "match", "action", "name");
 
 /** A route outside a virtual server would never answer anything. */
 function strayProblems(route: Route): Problem[] {

@@ -1,7 +1,9 @@
 import { Lazy } from "cdktf";
 import { Construct } from "constructs";
-import { freeId } from "./constructIds.js";
 import { isIP } from "node:net";
+import type { tls } from "../model/config/tls.js";
+import type { InputOf } from "../model/inferred.js";
+import { freeId } from "./constructIds.js";
 import { type AcmeCertificateInput, dnsFiles, type Problem, problem, ProblemError } from "../model/index.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import { isFilePath } from "../model/textRule.js";
@@ -103,7 +105,10 @@ export interface TlsFiles {
 }
 
 /** Files that are already on the host. */
-export interface TlsFilePaths {
+export interface TlsFilePaths extends Omit<
+  Pick<InputOf<typeof tls>, "certificate" | "key" | "dhparam">,
+  "dhparam"
+> {
   readonly certificate: string;
   readonly key: string;
   /**

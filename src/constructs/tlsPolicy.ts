@@ -1,13 +1,7 @@
-import {
-  choice,
-  flag,
-  listOf,
-  number,
-  type PropTable,
-  refuseOptions,
-  required,
-  text,
-} from "./props/propTable.js";
+import { tlsPolicyFields } from "../model/config/tls.js";
+import type { InputOf } from "../model/inferred.js";
+import { kindsOf } from "./props/fieldTable.js";
+import { flag, type PropTable, refuseOptions } from "./props/propTable.js";
 import { policyWordProblems } from "./tlsPolicyWords.js";
 import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
 
@@ -64,22 +58,6 @@ export interface FileSyncPolicyOptions {
 const FILE_SYNC_POLICY_OPTIONS: PropTable<FileSyncPolicyOptions> = { tls13: flag };
 
 /** A TLS policy spelled out. */
-export interface TlsPolicyOptions {
-  readonly minVersion: "TLSv1.2" | "TLSv1.3";
-  readonly maxVersion: "TLSv1.2" | "TLSv1.3";
-  readonly ciphers: string;
-  readonly curves: readonly string[];
-  readonly preferServerCiphers?: boolean;
-  readonly sessionTimeoutSeconds?: number;
-}
+export interface TlsPolicyOptions extends InputOf<typeof tlsPolicyFields> {}
 
-const VERSION = required(choice("TLSv1.2", "TLSv1.3"));
-
-const TLS_POLICY_OPTIONS: PropTable<TlsPolicyOptions> = {
-  minVersion: VERSION,
-  maxVersion: VERSION,
-  ciphers: required(text),
-  curves: required(listOf(text)),
-  preferServerCiphers: flag,
-  sessionTimeoutSeconds: number,
-};
+const TLS_POLICY_OPTIONS: PropTable<TlsPolicyOptions> = kindsOf(tlsPolicyFields);

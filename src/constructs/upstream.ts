@@ -1,11 +1,19 @@
 import { Construct, type IConstruct } from "constructs";
+import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import { scopeOf } from "./proxyScope.js";
 import { type UpstreamInput, urlsOf } from "../model/index.js";
-import { upstream } from "../model/config/upstream.js";
+import {
+  upstream,
+  type upstreamHealth,
+  type upstreamServer,
+  type upstreamSticky,
+} from "../model/config/upstream.js";
+import type { upstreamTls } from "../model/config/tls.js";
 import { upstreamProblems } from "./props/checks.js";
 import { warn } from "./warn.js";
-import { fieldsOf, type PropTable, refuseProps } from "./props/propTable.js";
+import { fieldsOf } from "./props/fieldTable.js";
+import { type PropTable, refuseProps } from "./props/propTable.js";
 
 /** What routes forward to: an `Upstream`, also one of another stack, or a construct of your own that is one. */
 export interface IUpstream extends IConstruct {
@@ -79,40 +87,21 @@ const UNVERIFIED =
   "set `caFile` to the root certificate, or to the certificate itself if it is self-signed, and remove `verify: false`.";
 
 /** TLS to an upstream at an `https` URL: versions 1.2 and 1.3, HTTP/1.1. */
-export interface UpstreamTls {
-  readonly caFile?: string;
-  readonly serverName?: string;
-  readonly certificateFile?: string;
-  readonly privateKeyFile?: string;
-  readonly verify?: boolean;
-}
+export interface UpstreamTls extends InputOf<typeof upstreamTls> {}
 
 /** One of the servers of an upstream. */
-export interface UpstreamServer {
-  readonly url: string;
-  readonly weight?: number;
-  readonly backup?: boolean;
-}
+export interface UpstreamServer extends InputOf<typeof upstreamServer> {}
 
 /** What binds the requests of a session to one of several servers, as long as that is up: exactly one of the two. */
-export interface UpstreamSticky {
-  readonly applicationCookie?: string;
-  readonly cookie?: string;
-}
+export interface UpstreamSticky extends InputOf<typeof upstreamSticky> {}
 
 /** Checks of each server of an upstream, which one process of the proxy makes. */
-export interface UpstreamHealth {
-  readonly path?: string;
-  readonly port?: number;
-  readonly expect?: readonly number[];
-  readonly tcp?: boolean;
-  readonly intervalMs?: number;
-  readonly fall?: number;
-  readonly rise?: number;
-}
+export interface UpstreamHealth extends InputOf<typeof upstreamHealth> {}
 
 /** Where a backend listens, and how connections to it are used. */
-export interface UpstreamProps {
+export interface UpstreamProps extends Omit<InputOf<typeof upstream>, "name"> {
+  /** @default - the construct's id */
+  readonly name?: string;
   /**
    * @remarks The right to write to a socket comes through others, or a group of `service: { groups }`; a socket below /tmp, /home
    * or /run/user is refused (`unit.no-access`).
@@ -120,30 +109,16 @@ export interface UpstreamProps {
    */
   readonly url?: string;
   readonly servers?: readonly UpstreamServer[];
-  readonly balance?: "roundRobin" | "leastConnections" | "clientAddress";
   readonly sticky?: UpstreamSticky;
-  readonly spread?: boolean;
   readonly health?: UpstreamHealth;
-  readonly slowStartMs?: number;
-  /** @default - the construct's id */
-  readonly name?: string;
   readonly tls?: UpstreamTls;
-  readonly proxyProtocol?: "v1" | "v2";
   /** @default 5000 (the default application of a front end: 36000000) */
   readonly connectTimeoutMs?: number;
-  readonly holdMs?: number;
   /** @default 60000 (the default application of a front end: 36000000) */
   readonly sendTimeoutMs?: number;
   /** @default 60000 (the default application of a front end: 36000000) */
   readonly readTimeoutMs?: number;
-  readonly connectionsMax?: number;
-  readonly queuedRequestsMax?: number;
-  readonly clientSharePercent?: number;
-  readonly queueTimeoutMs?: number;
-  readonly idleConnectionsMax?: number;
-  readonly idleTimeoutMs?: number;
-  readonly headBytesMax?: number;
 }
 
 /** @internal */
-export const UPSTREAM_PROPS: PropTable<UpstreamProps> = fieldsOf(upstream.shape);
+export const UPSTREAM_PROPS: PropTable<UpstreamProps> = fieldsOf(upstream);

@@ -1,4 +1,6 @@
 import { Construct, type IConstruct } from "constructs";
+import { virtualServerOptions } from "../model/config/config.js";
+import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import {
   type ExpectedRow,
@@ -12,6 +14,7 @@ import { type ExpectedResponse, listOfExpected, expectedProblems } from "./expec
 import { refuse, virtualServerProblems } from "./props/checks.js";
 import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
 import type { IListener } from "./listener.js";
+import { fieldsOf } from "./props/fieldTable.js";
 import {
   any,
   fields,
@@ -157,25 +160,21 @@ const sectionOf = ({ tls, hsts, expect: _, ...fields }: VirtualServerProps & { r
 });
 
 /** Names and listeners of a virtual server. */
-export interface VirtualServerProps {
-  readonly serverNames: readonly string[];
+export interface VirtualServerProps extends Omit<InputOf<typeof virtualServerOptions>, "name" | "listeners"> {
+  /** @default - the construct's id */
+  readonly name?: string;
   /** Where its clients connect; at least one. */
   readonly listeners: readonly IListener[];
+  readonly responseHeaders?: ResponseHeaders;
+  /** @remarks With a self-signed certificate, it is refused (`config.hsts-self-signed`). */
+  readonly hsts?: HstsOptions;
+  readonly errorPages?: readonly ErrorPage[];
   /**
    * A certificate for its names, in addition to the one of its listeners, of which at least one must be `https`.
    * Clients get it when they ask for a name that it covers (SNI); of the material, only key and certificate are used.
    * @default - the listeners' own
    */
   readonly tls?: TlsMaterial;
-  readonly default?: boolean;
-  readonly versionTokens?: boolean;
-  readonly proxyStatus?: string;
-  readonly responseHeaders?: ResponseHeaders;
-  readonly errorPages?: readonly ErrorPage[];
-  /** @remarks With a self-signed certificate, it is refused (`config.hsts-self-signed`). */
-  readonly hsts?: HstsOptions;
-  /** @default - the construct's id */
-  readonly name?: string;
   /**
    * What it answers after an apply, besides what its routes are expected to; `false` asks nothing of it, nor of its
    * routes.
@@ -204,15 +203,13 @@ function unusedTls(path: string, { tls, listeners }: Partial<VirtualServerProps>
 const LISTENERS = required(listOf(LISTENER));
 
 const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
+  ...fieldsOf(virtualServerOptions),
   serverNames: { ...judged, eachItem: true },
   listeners: LISTENERS,
   tls: TLS_MATERIAL,
   default: flag,
   versionTokens: flag,
-  proxyStatus: any,
-  responseHeaders: any,
   errorPages: listOf(record),
   hsts: fields(HSTS_OPTIONS),
-  name: any,
   expect: any,
 };

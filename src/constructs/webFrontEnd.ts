@@ -1,4 +1,7 @@
 import { Construct } from "constructs";
+import { virtualServerOptions } from "../model/config/config.js";
+import type { deploymentSchema, services } from "../model/deployment.js";
+import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import { MODE, HOST, UPSTREAM } from "./props/instances.js";
 import { renderOrigin } from "../render/index.js";
@@ -23,8 +26,8 @@ import {
 } from "./frontEndParts.js";
 import { Host, type IHost, HOST_PROPS, type HostProps } from "./host.js";
 import type { Mode } from "./mode.js";
+import { fieldsOf } from "./props/fieldTable.js";
 import {
-  any,
   either,
   fields,
   flag,
@@ -150,7 +153,10 @@ const propsOf = <P extends Partial<UpstreamProps> | undefined>(given: string | P
   typeof given === "string" ? { url: given } : given;
 
 /** What a front end is made of. */
-export interface WebFrontEndProps {
+export interface WebFrontEndProps extends Pick<
+  InputOf<typeof virtualServerOptions>,
+  "responseHeaders" | "errorPages"
+> {
   /** The host, or props to make one. */
   readonly host: IHost | HostProps;
   /** Plain HTTP or TLS. */
@@ -203,14 +209,19 @@ export interface WebFrontEndProps {
 }
 
 /** How the deployment of a `WebFrontEnd` takes effect. */
-export interface WebActivationProps {
+export interface WebActivationProps
+  extends
+    Pick<InputOf<typeof services>, "daemons">,
+    Pick<
+      InputOf<typeof deploymentSchema>,
+      "settings" | "rows" | "trees" | "probe" | "replay" | "requireCertificate"
+    > {
   readonly settings?: DescribedSettings;
   readonly daemons?: readonly DaemonUnit[];
   readonly rows?: readonly DoctorRow[];
   readonly trees?: readonly ServedTree[];
   readonly probe?: ResponseProbe;
   readonly replay?: ReplayGate;
-  readonly requireCertificate?: boolean;
 }
 
 /** @internal */
@@ -221,7 +232,7 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
   additionalServerNames: listOf(text),
   proxyOptions: record,
   route: record,
-  responseHeaders: any,
+  ...fieldsOf(virtualServerOptions, "responseHeaders"),
   errorPages: listOf(record),
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),

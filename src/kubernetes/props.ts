@@ -1,5 +1,7 @@
-import { secondsOf } from "../model/duration.js";
 import type { Construct } from "constructs";
+import type { InputOf } from "../model/inferred.js";
+import type { ticketKeys } from "../model/config/tls.js";
+import { secondsOf } from "../model/duration.js";
 import type { IContainerProxy } from "../constructs/proxyInterfaces.js";
 import { CONTAINER_PROXY } from "../constructs/props/instances.js";
 import {
@@ -177,7 +179,7 @@ export interface TlsSecret {
 }
 
 /** A Secret that all pods derive their ticket keys from. */
-export interface SharedTicketSecret {
+export interface SharedTicketSecret extends Pick<InputOf<typeof ticketKeys>, "rotateMs"> {
   /** Name of the Secret. */
   readonly secretName: string;
   /**
@@ -185,7 +187,6 @@ export interface SharedTicketSecret {
    * @default "secret"
    */
   readonly key?: string;
-  readonly rotateMs?: number;
 }
 
 const CPU: PropKind = { ...text, allowed: QUANTITIES.cpu.allowed };

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import type { InputOf, OutputOf } from "./inferred.js";
-import { count, filePath, flag, ipAddress, line, name, port, serverName, text } from "./fields.js";
+import { count, filePath, flag, line, name, port, serverName, text } from "./fields.js";
 import { EXPECTED_MAX, expectedRow } from "./expect.js";
 import { fromJson, parseDocument } from "./config/parse.js";
+import { network } from "./network.js";
 import { type Problem, problem, type Result } from "./problem.js";
 import { commandRule, rowProblems, rows, TOLD_BY, trees } from "./rows.js";
 import { settingsCrossProblems, settingsFields } from "./settings.js";
@@ -125,34 +126,6 @@ export const database = z
   })
   .describe(
     "The application's database, for checks of the settings stored in it. Without it, they are not checked.",
-  );
-
-export const portForward = z.strictObject({
-  protocol: z.literal("tcp").describe("Transport protocol."),
-  port: port("Port of the router."),
-  toAddress: ipAddress("Address of the host."),
-  toPort: port("Port of the host."),
-});
-
-export const dnsRecord = z.strictObject({
-  name: serverName("Name of the record, without a dot at its end."),
-  type: z.enum(["A", "AAAA"]).describe("`A` for an IPv4 address, `AAAA` for an IPv6 address."),
-  value: ipAddress("Address that the name leads to."),
-});
-
-export const network = z
-  .strictObject({
-    addresses: z
-      .array(ipAddress("An address."))
-      .default([])
-      .describe("Addresses that the host has, or that a router translates to an address of the host."),
-    portForwards: z.array(portForward).default([]).describe("Forwards that a NAT router needs."),
-    dnsRecords: z.array(dnsRecord).default([]).describe("DNS records that lead to the host."),
-    exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports open to everyone."),
-    loopbackPorts: z.array(port("A port.")).default([]).describe("TCP ports that only the host may reach."),
-  })
-  .describe(
-    "What the network around the host should look like; `portico doctor` compares. Without it, nothing is expected.",
   );
 
 export const probe = z

@@ -1,6 +1,8 @@
 import { isIP, isIPv4 } from "node:net";
 import { ipv4Bits, ipv4Scope, ipv6Groups, ipv6Scope, netmaskLength, sameNetwork } from "./address.js";
 import { isLoopback, upstreamAddress } from "./authority.js";
+import type { InputOf } from "./inferred.js";
+import type { dnsRecord, portForward } from "./network.js";
 import { type Problem, problem } from "./problem.js";
 import { isDomainName } from "./serverName.js";
 
@@ -247,11 +249,7 @@ function nameProblems(known: Known, field: Field, isKnown: IsKnown): Problem[] {
 }
 
 /** A DNS record that makes the host known by its public name. */
-export interface DnsRecord {
-  readonly name: string;
-  readonly type: "A" | "AAAA";
-  readonly value: string;
-}
+export interface DnsRecord extends InputOf<typeof dnsRecord> {}
 
 /** Records for the host's public addresses only: others would lead outside clients nowhere (service 1.6). */
 export function dnsRecords(host: Pick<HostAddresses, "address" | "ipv6Address" | "publicName">): DnsRecord[] {
@@ -266,12 +264,7 @@ export function dnsRecords(host: Pick<HostAddresses, "address" | "ipv6Address" |
 }
 
 /** A forward that a NAT router needs so that the internet reaches the host. */
-export interface PortForward {
-  readonly protocol: "tcp";
-  readonly port: number;
-  readonly toAddress: string;
-  readonly toPort: number;
-}
+export interface PortForward extends InputOf<typeof portForward> {}
 
 /** One forward per port, if the host's IPv4 address is private; a public one needs none. */
 export function portForwards(address: string, ports: readonly { from: number; to: number }[]): PortForward[] {

@@ -1,6 +1,6 @@
-import type * as z from "zod";
+import * as z from "zod";
 
-/** Types of what a schema describes. */
+/** What a schema describes: types, and names of fields. */
 
 /** A type with every property read-only, at every depth. */
 export type DeepReadonly<T> = T extends (infer E)[]
@@ -17,3 +17,10 @@ export type InputOf<S extends z.ZodType> = DeepReadonly<NonNullable<z.input<S>>>
 
 /** An object as it is read: every default filled in. */
 export type OutputOf<S extends z.ZodType> = DeepReadonly<z.output<S>>;
+
+/** The fields of an object by their names, whatever default or description the object has. */
+export function shapeOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> {
+  let object = schema;
+  while (!(object instanceof z.ZodObject)) object = (object as z.ZodOptional<z.ZodType>).unwrap();
+  return object.shape as Readonly<Record<string, z.ZodType>>;
+}

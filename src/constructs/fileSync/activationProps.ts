@@ -1,3 +1,5 @@
+import type { InputOf } from "../../model/inferred.js";
+import type { deploymentSchema } from "../../model/deployment.js";
 import { type SettingsFilePaths } from "../../applications/index.js";
 import type {
   DatabaseConnection,
@@ -8,7 +10,10 @@ import type {
 import type { DailyDoctor } from "../dailyDoctor.js";
 
 /** What activation has to know about the application, besides what the front end knows itself. */
-export interface FileSyncActivationProps {
+export interface FileSyncActivationProps extends Pick<
+  InputOf<typeof deploymentSchema>,
+  "database" | "probe" | "replay" | "requireCertificate"
+> {
   /**
    * Units of the application's daemons, which stop and start when their settings change.
    * @default - those that `daemons` makes
@@ -28,7 +33,6 @@ export interface FileSyncActivationProps {
   readonly database?: DatabaseConnection;
   readonly probe?: ResponseProbe;
   readonly replay?: ReplayGate;
-  readonly requireCertificate?: boolean;
   /**
    * Whether and how the host is looked after every day.
    * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}

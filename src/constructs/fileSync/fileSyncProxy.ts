@@ -1,4 +1,7 @@
 import { Construct } from "constructs";
+import type { InputOf } from "../../model/inferred.js";
+import type { proxyOptions } from "../../model/actions/proxy.js";
+import { type route, virtualServerOptions } from "../../model/config/config.js";
 import { freeId } from "../constructIds.js";
 import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
@@ -13,8 +16,8 @@ import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
 import { APPLICATION, MODE } from "../props/instances.js";
 import type { Application } from "../application.js";
 import { foreignProblems, propsFor } from "./applicationProps.js";
+import { fieldsOf } from "../props/fieldTable.js";
 import {
-  any,
   choice,
   fields,
   flag,
@@ -107,13 +110,15 @@ export class FileSyncProxy<
 export interface FileSyncProxyProps<
   Upstreams extends object = FileSyncUpstreams,
   Routes extends object = FileSyncRoutes,
-> {
+>
+  extends
+    Pick<InputOf<typeof virtualServerOptions>, "serverNames" | "responseHeaders" | "errorPages">,
+    Pick<InputOf<typeof route>, "requestBodyTimeoutMs"> {
   /**
    * Plain HTTP or TLS. Its ports are those that clients use; containers listen on ports of their own. Without a
    * `material` the certificate is `TlsMaterial.fromSecret()`.
    */
   readonly mode: Mode;
-  readonly serverNames: readonly string[];
   /**
    * The application behind it, as of a `FileSyncFrontEnd`. What it has to be told of its public URL is not part of the
    * proxy: the pages of docs/applications.md say which settings.
@@ -145,7 +150,7 @@ export interface FileSyncProxyProps<
   /** @remarks This applies to the proxied routes. */
   readonly requestBodyTimeoutMs?: number;
   /** @remarks This applies to the WebDAV daemon. */
-  readonly webdavDestination?: "path" | "absolute" | "unchanged";
+  readonly webdavDestination?: InputOf<typeof proxyOptions>["destination"];
   /** @remarks This applies to the application's routes. */
   readonly responseHeaders?: ResponseHeaders;
   /**
@@ -190,7 +195,7 @@ const FILE_SYNC_PROXY_PROPS: PropTable<AnyProxyProps> = {
   routePaths: ROUTE_PATHS,
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
-  responseHeaders: any,
+  ...fieldsOf(virtualServerOptions, "responseHeaders"),
   errorPages: listOf(record),
   routeResponseHeaders: ROUTE_FIELDS,
   rootRedirect: flag,

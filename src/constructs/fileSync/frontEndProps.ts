@@ -1,3 +1,6 @@
+import type { InputOf } from "../../model/inferred.js";
+import type { proxyOptions } from "../../model/actions/proxy.js";
+import type { route, virtualServerOptions } from "../../model/config/config.js";
 import type { FileSyncPaths } from "../../applications/index.js";
 import type { HostPaths } from "../../render/index.js";
 import type { FileSyncActivationProps } from "./activationProps.js";
@@ -18,7 +21,10 @@ import type { ResponseHeaders } from "../responseHeaders.js";
 export interface FileSyncFrontEndProps<
   Upstreams extends object = FileSyncUpstreams,
   Routes extends object = FileSyncRoutes,
-> {
+>
+  extends
+    Pick<InputOf<typeof virtualServerOptions>, "responseHeaders" | "errorPages">,
+    Pick<InputOf<typeof route>, "requestBodyTimeoutMs"> {
   /** The host, or props to make one. */
   readonly host: IHost | HostProps;
   /** Plain HTTP or TLS. */
@@ -71,7 +77,7 @@ export interface FileSyncFrontEndProps<
   /** @remarks This applies to the proxied routes. */
   readonly requestBodyTimeoutMs?: number;
   /** @remarks This applies to the WebDAV daemon: a path is what RFC 4918 allows, `absolute` what Apache's mod_dav needs. */
-  readonly webdavDestination?: "path" | "absolute" | "unchanged";
+  readonly webdavDestination?: InputOf<typeof proxyOptions>["destination"];
   /** @remarks This applies to the application's routes; `FILE_SYNC_RESPONSE_HEADERS` is a set that suits most. */
   readonly responseHeaders?: ResponseHeaders;
   /**

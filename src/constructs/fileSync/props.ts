@@ -1,5 +1,6 @@
-import type { AnyFrontEndProps } from "./frontEndProps.js";
 import type { Construct } from "constructs";
+import { virtualServerOptions } from "../../model/config/config.js";
+import type { AnyFrontEndProps } from "./frontEndProps.js";
 import { MILLISECONDS_MAX } from "../../model/fields.js";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { FURTHER_NAME, nameRule } from "../../model/serverName.js";
@@ -20,6 +21,7 @@ import { APPLICATION, HOST, MODE } from "../props/instances.js";
 import { applicationProblems, propsFor } from "./applicationProps.js";
 import type { Mode } from "../mode.js";
 import { STATIC_NETWORK_PROPS } from "../network.js";
+import { fieldsOf } from "../props/fieldTable.js";
 import {
   any,
   choice,
@@ -70,7 +72,7 @@ export const FRONT_END_PROPS: PropTable<AnyFrontEndProps> = {
   }),
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
-  responseHeaders: any,
+  ...fieldsOf(virtualServerOptions, "responseHeaders"),
   errorPages: listOf(record),
   routeResponseHeaders: ROUTE_FIELDS,
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),

@@ -184,10 +184,6 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 /** Any value, since the model judges it. */
 export const any: PropKind = { allowed: "a value", accepts: () => true, inside: constructsInside };
 
-/** One entry for each field of a schema of the model, which decides about their values. */
-export const fieldsOf = <S extends object>(shape: S): { readonly [K in keyof S]: PropKind } =>
-  Object.fromEntries(Object.keys(shape).map((name) => [name, any])) as { readonly [K in keyof S]: PropKind };
-
 /** A construct, such as a variable, in the place of a value of its own. */
 function constructsInside(value: unknown, path: string): Problem[] {
   if (Array.isArray(value)) return value.flatMap((item, i) => constructsInside(item, `${path}[${i}]`));

@@ -42,7 +42,7 @@ export const proxyProtocol = z.strictObject({
     }),
 });
 
-export const listener = z.strictObject({
+const listener = z.strictObject({
   name: name("Name by which virtual servers refer to the listener.", "https"),
   address: ipAddress(
     "Local address: `0.0.0.0` or `::` for all of the family. An IPv6 listener never takes IPv4 connections, and a config needs at least one IPv4 listener.",
@@ -171,7 +171,7 @@ export const requestId = z
 
 const proxyStatus = name("Name of this proxy.", "edge");
 
-export const virtualServer = z.strictObject({
+const virtualServer = z.strictObject({
   name: name("Name of the virtual server.", "application"),
   serverNames: z
     .array(
@@ -331,6 +331,19 @@ export const configSchema = z.strictObject({
   upstreams: z.array(upstream).default([]).describe("Backends that routes forward to."),
   virtualServers: z.array(virtualServer).min(1).describe("Sets of names with their routes."),
 });
+
+/** What a proxy as a whole is set to: all but the version, and what has constructs of its own. */
+export const proxySettings = configSchema.omit({
+  $schema: true,
+  version: true,
+  certificateAuthorities: true,
+  listeners: true,
+  upstreams: true,
+  virtualServers: true,
+});
+/** What a construct takes: the rest follows from its TLS material, and from the routes below it. */
+export const listenerOptions = listener.omit({ protocol: true });
+export const virtualServerOptions = virtualServer.omit({ routes: true });
 
 /** A valid config with every default filled in, frozen. */
 export type ProxyConfig = OutputOf<typeof configSchema>;

@@ -6,12 +6,12 @@ import { count, directoryUrl, filePath, MILLISECONDS_MAX, name } from "../fields
 const target = {
   name: name("Name of the target in messages and logs; unique.", "phone"),
   url: directoryUrl(
-    "Where it is, `https` only. Where the URL itself is a secret, as those of many services are, give `urlFile`.",
+    "Where it is, `https` only; either this or `urlFile`. Where the URL itself is a secret, as those of many services are, give `urlFile`.",
     "https://alerts.example.org/portico",
     "config.notification-url",
   ).optional(),
   urlFile: filePath(
-    "File with the URL alone, `https` only, a query if need be. Only root has to read it. In place of `url`.",
+    "File with the URL alone, `https` only, a query if need be. Only root has to read it.",
     "/etc/portico/notify-url",
   ).optional(),
   roots: filePath(
@@ -111,3 +111,9 @@ export const notifications = z
     "The targets of the master's messages when a certificate is not renewed, a server stays down, a disk is nearly full, " +
       "workers end repeatedly, a reload is refused, or an activation is rolled back. Without it, no message is sent.",
   );
+
+/** What methods of `Notification` take: the kind is the method. */
+export const webhookOptions = webhookTarget.omit({ type: true });
+export const ntfyOptions = ntfyTarget.omit({ type: true });
+export const gotifyOptions = gotifyTarget.omit({ type: true });
+export const healthcheckOptions = healthcheckTarget.omit({ type: true });

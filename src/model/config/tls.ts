@@ -201,3 +201,6 @@ export const certificateAuthority = z.strictObject({
     "/etc/portico/acme-roots.pem",
   ).optional(),
 });
+
+/** What `acme` of a stack takes of an authority; the rest follows from the stack. */
+export const authorityOptions = certificateAuthority.omit({ name: true, holderAddress: true });
