@@ -1,6 +1,5 @@
 export * from "./definition.js";
 export * from "./fileSync.js";
-export * from "./fileSyncExpectations.js";
 export * from "./fileSyncSettings.js";
 export * from "./frontEndExpectations.js";
 export { nextcloud, type NextcloudOptions, type NextcloudPart, type NextcloudRoute } from "./nextcloud.js";

@@ -79,11 +79,10 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
 }
 
 const ACTIVATE_HELP = `
-The command checks everything first. Then it stops the web application and the file server, writes the files, starts
-the file server and the web application, starts or reloads the proxy, and probes the expected responses. It leaves out
-each step that the change does not need. If a step fails, the command restores the last good state, and the exit code
-is 1. After an interruption (power failure, kill), the host restores the last good state at boot, or the next activation
-does.
+The command checks everything first. Then it stops the application's daemons, writes the files, starts the daemons,
+starts or reloads the proxy, and probes the expected responses. It leaves out each step that the change does not need.
+If a step fails, the command restores the last good state, and the exit code is 1. After an interruption (power
+failure, kill), the host restores the last good state at boot, or the next activation does.
 
 The activation runs as a separate systemd unit: neither Ctrl-C nor a lost connection ends it. If you did not see its
 outcome, the next run prints it. \`systemctl stop 'portico-activation-*'\` makes the activation roll back.

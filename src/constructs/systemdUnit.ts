@@ -128,8 +128,8 @@ export interface SystemdUnitProps {
   readonly name: string;
   /**
    * Sections and directives, or a function that gives them when the app is synthesized. Control characters are refused
-   * (`unit.bad-value`), as are a service without command (`unit.missing-command`) and the FastCGI start variant of the
-   * web application (`unit.fastcgi-start`), to which the proxy cannot speak.
+   * (`unit.bad-value`), as are a service without command (`unit.missing-command`) and the FastCGI start variant of an
+   * application (`unit.fastcgi-start`), to which the proxy cannot speak.
    */
   readonly unit: UnitDocument | (() => UnitDocument);
   /**
@@ -155,7 +155,7 @@ export function guardStartVariant(file: HostFile, words: () => readonly string[]
     [...new Set(words().filter(hasTokens))].map((word) => ({
       condition: Op.not(Fn.can(Fn.regex(textArgument(`(?i)${FASTCGI_START}`), textArgument(word)))),
       error_message:
-        "The web application must not be started in its FastCGI variant: the proxy speaks HTTP to it.",
+        "An application must not be started in its FastCGI variant: the proxy speaks HTTP to it.",
     })),
   );
 }

@@ -143,7 +143,7 @@ export const PROBLEM_CODES = {
     "Remove the port: only programs on the host itself, such as the proxy, may connect to it.",
   "firewall.locks-out":
     "Add the port to `ports` or `allowed`, set the host's `sshPort` (`false` if there is no SSH server), or set `acceptLockOut: true`.",
-  "unit.fastcgi-start": "Start the web application with `start`, not with `start-fastcgi`.",
+  "unit.fastcgi-start": "Start the application with `start`, not with `start-fastcgi`.",
   "unit.no-access": "Choose a path that the service can access.",
   "unit.bad-value": "Use an allowed value, without control characters.",
   "unit.missing-command": "Set the command of the unit: a program by its absolute path, then its arguments.",

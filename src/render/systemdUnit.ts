@@ -77,8 +77,8 @@ function quoteArgument(argument: string): string {
 }
 
 /**
- * What is wrong with a unit: values that would end or continue a line, commands that cannot be started, and the start
- * variant of the web application that does not work behind a proxy (service 2.4). Paths are those of the document.
+ * What is wrong with a unit: values that would end or continue a line, commands that cannot be started, and the FastCGI
+ * variant of an application, to which the proxy cannot speak (service 2.4). Paths are those of the document.
  */
 export function unitProblems(document: UnitDocument): Problem[] {
   const strange = shapeProblems(document);
@@ -208,9 +208,9 @@ export function startVariantProblems(parts: readonly (string | UnitVariable)[], 
   const bad = parts.find((part) => typeof part === "string" && FASTCGI.test(part));
   if (bad === undefined) return [];
   return [
-    problem("unit.fastcgi-start", path, "starts the web application in its FastCGI variant", {
+    problem("unit.fastcgi-start", path, "starts an application in its FastCGI variant", {
       received: bad,
-      allowed: "the argument `start`: the proxy speaks HTTP to the application",
+      allowed: "a variant that speaks HTTP, as the proxy does: the argument `start`",
     }),
   ];
 }
