@@ -322,6 +322,12 @@ const tlsParts = of("TLS", [
   ["a policy without curves", policy({ ...SPELLED, curves: [] })],
 ]);
 
+const WRONG_DAEMON = {
+  restartOn: ["a", 1],
+  domainChange: "stop",
+  code: false,
+  command: { never: 1, says: "x", fixes: "y" },
+};
 const WRONG_PARTS = {
   host: { address: "::1", sshPort: 0 },
   proxy: { limits: { connectionsMax: 0 } },
@@ -649,6 +655,10 @@ const others = of("", [
   ["settings with a quote in a prefix", settings({ pathPrefix: "a'b" })],
   ["settings with a name of two lines", settings({ serverNames: ["a\nb"] })],
   ["an activation of nothing", (s) => new Activation(s.stack, "x", wrong({}))],
+  [
+    "an activation of daemons with values of other kinds",
+    (s) => new Activation(s.stack, "x", wrong({ services: { daemons: [WRONG_DAEMON], firewall: 1 } })),
+  ],
   ["a Node of an unknown platform", () => NodeRuntime.pinned(wrong({ platform: "darwin-x64" }))],
   ["a Node from nowhere", () => NodeRuntime.fromFile("/nonexistent")],
   [

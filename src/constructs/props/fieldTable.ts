@@ -52,6 +52,7 @@ function kindOf(field: z.ZodType): PropKind {
   if (field instanceof z.ZodNumber) return number;
   if (field instanceof z.ZodBoolean) return flag;
   if (field instanceof z.ZodEnum) return choice(...(field.options as string[]));
+  if (field instanceof z.ZodLiteral) return choice(...([...field.values] as string[]));
   if (field instanceof z.ZodArray) return listOf(kindOf(field.element as z.ZodType));
   if (field instanceof z.ZodObject) return fields<object>(kindsOf(field) as object);
   return "unwrap" in field ? kindOf((field as z.ZodOptional<z.ZodType>).unwrap()) : any;

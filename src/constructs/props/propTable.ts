@@ -277,7 +277,7 @@ export function choice(...values: readonly (string | boolean)[]): PropKind {
   const allowed = values.map((value) => JSON.stringify(value)).join(", ");
   return {
     allowed,
-    fix: `Use one of ${allowed}.`,
+    fix: values.length === 1 ? `Use ${allowed}.` : `Use one of ${allowed}.`,
     values: true,
     accepts: (value) => values.includes(value as string),
   };
