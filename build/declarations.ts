@@ -9,8 +9,8 @@ import { ROOT } from "./paths.js";
 /**
  * The types of the documents are inferred from their schemas, so their declarations name the schema library, and with
  * `skipLibCheck: false` a user's compiler checks that library's types by the user's options. Here they are written out:
- * what the package declares needs nothing but TypeScript, Node, cdktf and constructs. Fields get their descriptions from
- * the schema, so that editors show them.
+ * what the package declares needs nothing but TypeScript, Node, cdktf and constructs. Interfaces of options, which extend
+ * such types, get their fields as members. All get their descriptions from the schema, so that editors show them.
  */
 
 /** Modules whose exported types are written out, beside all that name the schema library. */
@@ -18,6 +18,7 @@ const DOCUMENTS = ["model/actions/table", "model/config/config", "model/deployme
 /** Modules that only take schemas, which no user has. */
 const SCHEMA_USERS = ["model/config/parse", "model/config/schema"];
 const NAMES_SCHEMAS = 'from "zod";';
+/** What an interface of options extends. */
 const INFERRED = "InputOf<typeof ";
 
 /** Types that users import, by the schema that describes their fields. */
@@ -118,7 +119,7 @@ function written(program: ts.Program, file: ts.SourceFile): string {
 }
 
 function writtenStatement(checker: ts.TypeChecker, file: ts.SourceFile, statement: ts.Statement): string[] {
-  if (ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement)) return [];
+  if (ts.isImportDeclaration(statement) || statement.getText(file) === "export {};") return [];
   if (ts.isTypeAliasDeclaration(statement) && statement.typeParameters === undefined && isDocument(file)) {
     const symbol = checker.getSymbolAtLocation(statement.name)!;
     const docs = ts.displayPartsToString(symbol.getDocumentationComment(checker));
@@ -130,7 +131,7 @@ function writtenStatement(checker: ts.TypeChecker, file: ts.SourceFile, statemen
       `${comment}${scope}type ${symbol.name} = ${typeText(checker, checker.getDeclaredTypeOfSymbol(symbol), nodes)};`,
     ];
   }
-  if (ts.isInterfaceDeclaration(statement) && statement.getText(file).includes("InputOf<"))
+  if (ts.isInterfaceDeclaration(statement) && statement.getText(file).includes(INFERRED))
     return [writtenInterface(file, statement)];
   const text = statement.getFullText(file).trim();
   return /\bz\./.test(text) ? [] : [text];
