@@ -130,7 +130,7 @@ describe("doctor --root", () => {
     const { code, out } = await portico("doctor", "--root", root);
     expect(code).toBe(0);
     expect(out).toMatch(/^ok {5}The proxy's config is valid$/m);
-    expect(out).toMatch(/^\?.*virtual server and route\n.* can only be seen where the files are in use\.$/m);
+    expect(out).toMatch(/^\?.*virtual server and route \[server-name\]\n.* can only be seen where the files are in use\.$/m);
     expect(out).toMatch(/ rows: \d+ ok, 0 failed, \d+ not checked\n$/);
   });
 
@@ -140,7 +140,7 @@ describe("doctor --root", () => {
     const { code, out } = await portico("doctor", "--root", root);
     expect(code).toBe(1);
     expect(out).toMatch(
-      /^FAIL {3}The proxy's config is valid\n.*cause: .*the proxy refuses its config\n.*seen: .*privkey\.pem/m,
+      /^FAIL {3}The proxy's config is valid \[config\]\n.*cause: .*the proxy refuses its config\n.*seen: .*privkey\.pem/m,
     );
   });
 

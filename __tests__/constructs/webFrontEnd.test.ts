@@ -61,6 +61,17 @@ test("its activation knows the application's daemons, settings, rows and trees",
   expect(() => Testing.synth(described("other").stack, true)).toThrow("is not the code of one of `rows`");
 });
 
+test("the daily doctor of its host can be told whom to call, and left out", () => {
+  const unitsOf = (doctor: { enabled?: boolean; onFailure?: string }): string =>
+    JSON.stringify(made({ activation: { doctor } }).front.activation!.deployment.files);
+  const doctors = (text: string) => text.match(/portico-doctor\.\w+/g) ?? [];
+  expect(doctors(unitsOf({ onFailure: "mail.service" }))).toEqual([
+    "portico-doctor.service",
+    "portico-doctor.timer",
+  ]);
+  expect(doctors(unitsOf({ enabled: false }))).toEqual([]);
+});
+
 test("an item of its settings belongs to one of its rows, or to that of all settings", () => {
   const of = (code: string) => {
     const items = [{ section: "server", name: "root_url", value: "https://app.example.org/", code }];

@@ -19,7 +19,7 @@ export async function breakagesPage(): Promise<Page> {
     "",
     "`again` stands for `portico activate --again` on the host (`/var/lib/portico/deployment/command activate --again`); an",
     "apply does the same. Where the table names no row of `portico doctor`, nothing is left to report: the host has fixed",
-    "the fault by itself, or Portico refused the command and changed nothing.",
+    "the fault without help, or Portico refused the command and changed nothing.",
     "",
     ...Object.entries(BREAKAGES).flatMap(([about, breakages]) => [
       `## ${about}`,
@@ -34,21 +34,19 @@ export async function breakagesPage(): Promise<Page> {
   return page("docs/breakages.md", "`proof/hosts/breakages.ts`", text);
 }
 
-function row({ name, rows, says, tries, down = [], heals, thenAgain }: Breakage): string[] {
+function row({ name, rows, says, tries, down = [], heals, thenAgain, remedy }: Breakage): string[] {
   const seen = [tries?.says, says].filter((text) => text !== undefined);
   const left = Object.keys(SERVICES).filter((service) => !(down as readonly string[]).includes(service));
   const served = down.length === 0 ? "everything" : left.length === 0 ? "nothing" : left.join(", ");
-  const how = heals === "itself" ? "the host itself" : heals === "again" ? heals : `\`${brief(heals)}\``;
+  const command = heals === "itself" ? "the host itself" : heals === "again" ? heals : `\`${brief(heals)}\``;
+  const how = remedy ?? command;
   const names = rows.slice(0, 1).map((id) => `\`${id}\``);
   return [name, names.join(""), seen.join("; "), served, thenAgain === true ? `${how}, then again` : how];
 }
 
-function destroyRow({ name, says, heals }: BrokenDestroy): string[] {
-  return [
-    name,
-    says ?? "",
-    heals === undefined ? "nothing more" : `\`${brief(heals)}\`, then another destroy`,
-  ];
+function destroyRow({ name, says, heals, remedy }: BrokenDestroy): string[] {
+  const how = remedy ?? (heals === undefined ? undefined : `\`${brief(heals)}\``);
+  return [name, says ?? "", how === undefined ? "nothing more" : `${how}, then another destroy`];
 }
 
 /** A command without the waits of the test. */

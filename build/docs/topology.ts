@@ -36,7 +36,9 @@ export function readmePage(): Promise<Page> {
 /** A line for each route, with its listener and virtual server where they begin. */
 function topology({ listeners, virtualServers, upstreams }: ProxyConfig): string[] {
   const rows = listeners.flatMap((listener) => {
-    const served = virtualServers.filter((server) => server.listeners.includes(listener.name));
+    const here = virtualServers.filter((server) => server.listeners.includes(listener.name));
+    // "Any other name" comes after the names.
+    const served = [...here].sort((a, b) => Number(a.default ?? false) - Number(b.default ?? false));
     return served.flatMap((server, i) =>
       server.routes.map(({ path, action }, j) => [
         i + j === 0 ? `port ${listener.port}, ${listener.protocol}` : "",

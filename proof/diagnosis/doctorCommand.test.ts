@@ -67,7 +67,7 @@ test("everything visible from another machine is in order", async () => {
   expect(out).toMatch(/^ok {5}Exactly the right ports are open$/m);
   expect(out).toMatch(/^ok {5}Expected response: media file$/m);
   expect(out).toMatch(
-    /^\? {6}Every delivered file is as delivered\n {18}This can only be seen on the host: run `portico doctor` there\.$/m,
+    /^\? {6}Every delivered file is as delivered \[files\]\n {18}This can only be seen on the host: run `portico doctor` there\.$/m,
   );
   expect(out).toMatch(/\n\d+ rows: 9 ok, 0 failed, \d+ not checked\n$/);
 });
@@ -77,10 +77,10 @@ test("a row that is in order is one line; one that failed says why, what was see
   const { code, out } = await doctor("--image-path", "a.png");
   expect(code).toBe(1);
   expect(out).toContain(
-    `FAIL   Exactly the right ports are open\n         cause:   nothing answers on port ${port}\n         seen:    open from here: none\n         fix:     Start the proxy;`,
+    `FAIL   Exactly the right ports are open [ports]\n         cause:   nothing answers on port ${port}\n         seen:    open from here: none\n         fix:     Start the proxy;`,
   );
   expect(out).toMatch(
-    /^\(FAIL\) 302 from the application path\n {9}cause: {3}see the row `ports`\n {9}seen: {4}The proxy does not answer\.$/m,
+    /^\(FAIL\) 302 from the application path \[web-application\]\n {9}cause: {3}see the row `ports`\n {9}seen: {4}The proxy does not answer\.$/m,
   );
   expect(out).toMatch(/: \d+ ok, 1 failed, \d+ with the cause in another row, \d+ not checked\n$/);
 });
@@ -190,7 +190,9 @@ describe("on the host itself", () => {
     expect(row.evidence.join("\n")).toContain(`Node ${version.slice(1)} (${process.execPath})`);
     expect(row.status).not.toBe("failed");
     const warned = row.status === "warning";
-    expect(/\nWARN {3}Node gets fixes\n {9}cause: /.test((await doctorHere()).out)).toBe(warned);
+    expect(/\nWARN {3}Node gets fixes \[node-fixes\]\n {9}cause: /.test((await doctorHere()).out)).toBe(
+      warned,
+    );
   });
 
   test("the health listener is asked, at loopback if it listens everywhere", async () => {
@@ -350,6 +352,6 @@ test("a config that cannot be read is the one row", async () => {
   const { code, out } = await doctor();
   expect(code).toBe(1);
   expect(out).toMatch(
-    /^FAIL {3}The proxy's config is valid\n {9}cause: {3}the config cannot be read\n[^]*\n1 rows: 0 ok, 1 failed\n$/,
+    /^FAIL {3}The proxy's config is valid \[config\]\n {9}cause: {3}the config cannot be read\n[^]*\n1 rows: 0 ok, 1 failed\n$/,
   );
 });

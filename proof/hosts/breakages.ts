@@ -46,6 +46,8 @@ export interface Breakage {
    */
   readonly heals: string;
   readonly thenAgain?: true;
+  /** What an administrator does, in words, where `heals` undoes what only a test does. */
+  readonly remedy?: string;
 }
 
 const PORTICO = "/usr/lib/portico/node /usr/lib/portico/portico.mjs";
@@ -302,6 +304,7 @@ const SYSTEM: readonly Breakage[] = [
     rows: ["space"],
     says: "/tmp: 0 MiB are left",
     heals: "umount /tmp",
+    remedy: "make room on the disk",
   },
 ];
 
@@ -379,6 +382,7 @@ const LOG_FILES: readonly Breakage[] = [
     rows: ["rotation"],
     says: "nothing rotates the logs … /usr/sbin/logrotate: does not exist … apt-get install logrotate",
     heals: "mv /root/logrotate /usr/sbin/",
+    remedy: "`apt-get install logrotate`",
   },
   {
     name: "the timer of logrotate is disabled",
@@ -405,6 +409,7 @@ const APPLICATION: readonly Breakage[] = [
     says: "fastcgi start variant is used … start-fastcgi",
     down: ["web"],
     heals: noDropIn("sync-web"),
+    remedy: "correct `ExecStart` of the unit",
   },
   {
     name: "the web application no longer starts",
@@ -413,6 +418,7 @@ const APPLICATION: readonly Breakage[] = [
     says: "do not work together",
     down: ["web"],
     heals: noDropIn("sync-web"),
+    remedy: "correct the unit, and start it",
   },
   {
     name: "the web application redirects to another host",
@@ -420,6 +426,7 @@ const APPLICATION: readonly Breakage[] = [
     rows: ["response: application over https"],
     says: "SERVICE_URL … other.example.org",
     heals: noDropIn("sync-web"),
+    remedy: "correct the unit, and restart it",
   },
   {
     name: "the web application does not start at boot",
@@ -435,6 +442,7 @@ const APPLICATION: readonly Breakage[] = [
     says: "do not work together",
     down: ["web"],
     heals: "systemctl stop thief && systemctl start sync-web; sleep 0.7",
+    remedy: "stop the other program, and start the unit of the web application",
   },
   {
     name: "a daemon listens on all addresses, without a packet filter",
@@ -442,6 +450,7 @@ const APPLICATION: readonly Breakage[] = [
     rows: ["ports", "firewall"],
     says: "port 8000 must be reachable on localhost only",
     heals: noDropIn("sync-web"),
+    remedy: "let the daemon listen on loopback, and start the packet filter",
     thenAgain: true,
   },
   {
@@ -501,6 +510,8 @@ const ACTIVATION: readonly Breakage[] = [
     rows: ["activation"],
     says: "state.json: does not exist",
     heals: `mv /root/state.json ${STORE}/`,
+    remedy:
+      "restore `/var/lib/portico/deployment/state.json` from a backup, or run `portico activate`, which begins a new record",
   },
   {
     name: "the command that runs portico on the host is lost",
@@ -546,6 +557,7 @@ const ACTIVATION: readonly Breakage[] = [
     rows: ["space"],
     says: "a file system is full … /run: 0 MiB are left",
     heals: "rm /run/full",
+    remedy: "make room on the file system",
   },
   {
     name: "an apply while IPv6 is disabled",
@@ -566,6 +578,7 @@ const ACTIVATION: readonly Breakage[] = [
     rows: ["activation", "files", "tls"],
     says: "the activation of … was cut off",
     heals: `umount /etc/portico; rm ${RULES}.bak`,
+    remedy: "make the directory writable",
     thenAgain: true,
   },
 ];
@@ -590,6 +603,8 @@ export interface BrokenDestroy {
   readonly left?: string;
   /** What has to be done to remove the rest. */
   readonly heals?: string;
+  /** The same for an administrator, in words, where `heals` undoes what only a test does. */
+  readonly remedy?: string;
 }
 
 export const DESTROYS: readonly BrokenDestroy[] = [
@@ -611,6 +626,7 @@ export const DESTROYS: readonly BrokenDestroy[] = [
     code: 1,
     says: "Read-only file system … could not remove everything",
     heals: "umount /etc/portico",
+    remedy: "make the directory writable",
   },
   {
     name: "a destroy after the application's settings were edited by hand",

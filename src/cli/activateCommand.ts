@@ -81,8 +81,9 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
 const ACTIVATE_HELP = `
 The command checks everything first. Then it stops the application's daemons, writes the files, starts the daemons,
 starts or reloads the proxy, and probes the expected responses. It leaves out each step that the change does not need.
-If a step fails, the command restores the last good state, and the exit code is 1. After an interruption (power
-failure, kill), the host restores the last good state at boot, or the next activation does.
+If a step fails, the command restores the last good state, and the exit code is 1. If the activation is killed, systemd
+starts it again, and the step that was interrupted is finished or undone. After a power failure, the host restores the
+last good state at boot.
 
 The activation runs as a separate systemd unit: neither Ctrl-C nor a lost connection ends it. If you did not see its
 outcome, the next run prints it. \`systemctl stop 'portico-activation-*'\` makes the activation roll back.

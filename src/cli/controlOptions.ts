@@ -16,7 +16,12 @@ export function withControl(command: Command): Command {
 export function withSocket(command: Command): Command {
   return command
     .option("--control <FILE>", "control socket of the running portico", controlSocket() ?? CONTROL_SOCKET)
-    .option("--timeout <SECONDS>", "how long to wait for the outcome", wholeNumber(1, 3_600), 85);
+    .option(
+      "--timeout <SECONDS>",
+      "how long to wait for a response of the running portico",
+      wholeNumber(1, 3_600),
+      85,
+    );
 }
 
 /** Prints what a running portico answered, and returns the exit code. */

@@ -62,8 +62,8 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 const HELP = `
 Checks every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
 and processes with the deployment. Changes nothing. A failed row names the cause, the evidence and the fix.
-A warning names something to do, and is no failure. If a failed row is only a symptom, it names the row with the
-cause. Run the command as root on the host: other users may not be able to read the private key, or to see which unit
+A warning names something to do, and is no failure. A failed row that is only a symptom is marked (FAIL), and names the
+row with the cause. A row with ? could not be checked. Run the command as root on the host: other users may not be able to read the private key, or to see which unit
 a process belongs to.
 
 Examples:
@@ -124,9 +124,11 @@ const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
   unknown: "?      ",
 };
 
-/** One line for a row that is in order; more details for every other. */
+/** One line for a row that is in order. Any other row has its id, by which other rows and docs/breakages.md name it. */
 function formatRow(row: DiagnosisRow): string {
-  const lines = [`${LABELS[row.status]}${row.title}`];
+  // The title of an expected response is its id.
+  const id = row.status === "ok" || row.id.startsWith("response: ") ? "" : ` [${row.id}]`;
+  const lines = [`${LABELS[row.status]}${row.title}${id}`];
   // Some of it is what a file or a process of another user is called: it must not look like a row.
   const more = (label: string, text: string): number =>
     lines.push(`         ${label.padEnd(9)}${printableValue(text)}`);

@@ -44,8 +44,8 @@ export function addQuiesce(program: Command, output: Output, done: (code: number
       `
 New requests that write get 503 with \`Retry-After\`; \`writes\` of a route decides which requests write. The command runs
 when the running requests that write have ended. When the command ends, whatever its exit code, the proxy accepts all
-requests again; if \`portico quiesce\` is killed, within ${LEASE_MS / 1_000} s. A reload, an upgrade or a crash of the proxy does not end
-the quiesce.
+requests again. If \`portico quiesce\` is killed, the proxy accepts all requests within ${LEASE_MS / 1_000} s. A reload, an upgrade or
+a crash of the proxy does not end the quiesce.
 
 Exit codes: the command's exit code, or 128 plus the number of the signal that ended the command; 125 if the command did
 not run, or if the proxy accepted requests before the command ended, so that the copied data may have changed; 126 and

@@ -41,6 +41,7 @@ import {
 } from "./props/propTable.js";
 import { PROXY_SERVICE_PROPS, ProxyService, type ProxyServiceProps } from "./proxyService.js";
 import { HOST_PATHS, REVERSE_PROXY_PROPS, ReverseProxy, type ReverseProxyProps } from "./reverseProxy.js";
+import { DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
 import type { ErrorPage } from "./errorPage.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
 import { type Route, type RouteProps } from "./route.js";
@@ -139,10 +140,11 @@ export class WebFrontEnd extends Construct {
     this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });
     if (firewall !== undefined) this.firewall = addFirewall(this, firewall);
     if (activation !== undefined || host.delivery.needsActivation) {
-      const { daemons, ...described } = activation ?? {};
+      const { daemons, doctor, ...described } = activation ?? {};
       this.activation = new Activation(this, "Activation", {
         service: this.service,
         services: { daemons, firewall: this.firewall?.unit.name },
+        doctor,
         describe: () => ({ network: networkOf(this), ...described }),
       });
     }
@@ -222,6 +224,11 @@ export interface WebActivationProps
   readonly trees?: readonly ServedTree[];
   readonly probe?: ResponseProbe;
   readonly replay?: ReplayGate;
+  /**
+   * Whether and how the host is looked after every day.
+   * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
+   */
+  readonly doctor?: DailyDoctor;
 }
 
 /** @internal */
@@ -248,5 +255,6 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
     probe: record,
     replay: record,
     requireCertificate: flag,
+    doctor: fields(DAILY_DOCTOR_PROPS),
   }),
 };
