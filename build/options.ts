@@ -126,7 +126,7 @@ function defaultOf({ default: byDefault, properties }: SchemaNode): string | und
   const value = JSON.stringify(byDefault);
   if (["[]", '""'].includes(value)) return "- none";
   if (value !== "{}") return value;
-  return properties === undefined ? "- none" : "- those of its fields";
+  return properties === undefined ? "- none" : "- an object with the defaults of its fields";
 }
 
 /** The type of a field's value. One with an object in it is stated by the interface, under the name of that object. */

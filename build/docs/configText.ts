@@ -46,6 +46,8 @@ interface Field {
   readonly name: string;
   readonly node: SchemaNode;
   readonly required: boolean;
+  /** Of a kind of a union, what its headings end in: ` proxy`. */
+  readonly kind?: string | undefined;
 }
 
 /** An object of the config, or a union of them: a chapter of the page. */
@@ -58,8 +60,8 @@ interface Section {
 const objectsOf = ({ items, ...node }: SchemaNode): SchemaNode[] =>
   variants([items ?? node]).filter(({ properties }) => properties !== undefined);
 
-const titleOf = ({ path, node }: Field): string =>
-  path === "" ? "The document" : `\`${path}${node.items === undefined ? "" : "[]"}\``;
+const titleOf = ({ path, node, kind = "" }: Field): string =>
+  path === "" ? "The document" : `\`${path}${node.items === undefined ? "" : "[]"}\`${kind}`;
 
 /** What a field holds, and all that is below it, in the order of the table. */
 function sectionsOf(field: Field): Section[] {
@@ -79,17 +81,22 @@ function sectionsOf(field: Field): Section[] {
   const union = { title: titleOf(field), text: [meaning(field), intro, rows.join("\n")].join("\n\n") };
   return [
     union,
-    ...objects.flatMap((kind) => objectSections(kindTitle(kind), { ...field, node: kind }, kind)),
+    ...objects.flatMap((kind) =>
+      objectSections(kindTitle(kind), { ...field, node: kind }, kind, described({ ...field, node: kind })),
+    ),
   ];
 }
 
-function objectSections(title: string, field: Field, node: SchemaNode): Section[] {
+/** @param intro what it means; a kind of a union is described without a default, which the union has */
+function objectSections(title: string, field: Field, node: SchemaNode, intro?: string): Section[] {
+  const kind = kindIn(title);
   const prefix = field.path === "" ? "" : `${field.path}${field.node.items === undefined ? "" : "[]"}.`;
   const fields = Object.entries(node.properties!).map(([name, inner]) => ({
     path: `${prefix}${name}`,
     name,
     node: inner,
     required: node.required?.includes(name) === true,
+    kind,
   }));
   const plain = fields.filter((inner) => objectsOf(inner.node).length === 0);
   const nested = fields.filter((inner) => objectsOf(inner.node).length > 0);
@@ -97,20 +104,18 @@ function objectSections(title: string, field: Field, node: SchemaNode): Section[
     (inner) => `- [${titleOf(inner)}](#${anchor(titleOf(inner))}): ${described(inner)}`,
   );
   const text = [
-    ...(field.path === "" ? [] : [meaning(field)]),
-    ...plain.map((inner) => fieldText(title, inner)),
+    ...(field.path === "" ? [] : [intro ?? meaning(field)]),
+    ...plain.map(fieldText),
     ...(links.length === 0 ? [] : ["Objects below it:", links.join("\n")]),
   ];
   return [{ title, text: text.join("\n\n") }, ...nested.flatMap(sectionsOf)];
 }
 
 /** Kinds of a union have fields of the same name, so a heading of theirs names the kind. */
-function fieldText(section: string, field: Field): string {
-  const kind = / .*$/.exec(section)?.[0];
-  const heading =
-    section.startsWith("`") && kind !== undefined ? `\`${field.path}\`${kind}` : `\`${field.path}\``;
-  return `### ${heading}\n\n${meaning(field)}`;
-}
+const kindIn = (title: string): string | undefined =>
+  title.startsWith("`") ? / .*$/.exec(title)?.[0] : undefined;
+
+const fieldText = (field: Field): string => `### \`${field.path}\`${field.kind ?? ""}\n\n${meaning(field)}`;
 
 /** What a field means, and what it may be. */
 function meaning(field: Field): string {
@@ -132,7 +137,7 @@ function meaning(field: Field): string {
 /** A default with nothing in it, in words. */
 function emptyDefault({ default: byDefault, properties }: SchemaNode): string | undefined {
   if (JSON.stringify(byDefault) !== "{}") return undefined;
-  return properties === undefined ? "none" : "those of its fields";
+  return properties === undefined ? "none" : "an object with the defaults of its fields";
 }
 
 /** A value that is not the default where there are few to choose from. */

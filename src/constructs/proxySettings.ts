@@ -1,16 +1,18 @@
 import type { IConstruct } from "constructs";
 import {
-  type accessLogFile,
-  type accessLogStream,
-  type errorLogFile,
-  type errorLogStream,
   type healthListener,
-  type logs,
   type metricsAddress,
   type metricsSocket,
   proxySettings,
   type requestId,
 } from "../model/config/config.js";
+import type {
+  accessLogFile,
+  accessLogStream,
+  errorLogFile,
+  errorLogStream,
+  logs,
+} from "../model/config/logs.js";
 import type { maintenance } from "../model/config/pauses.js";
 import type { ticketKeys } from "../model/config/tls.js";
 import type { limits, timeouts } from "../model/limits.js";

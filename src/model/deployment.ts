@@ -82,19 +82,20 @@ export const daemon = z.strictObject({
   restartOn: z
     .array(name("A file of `settings.files`."))
     .describe(
-      "Settings files that it reads, of `settings.files`: it stops before their edits, and starts after them.",
+      "Settings files that the daemon reads, of `settings.files`: the daemon stops before their edits, and " +
+        "starts after them.",
     )
     .optional(),
   domainChange: z
     .literal("restart")
     .describe(
-      "Whether it runs on while only the host in the application's URLs changes, and restarts after the edits. Without it, the " +
-        "daemon stops before the edits.",
+      "Whether the daemon continues to run while only the host in the URLs of the application changes, and " +
+        "restarts after the edits. Without this field, the daemon stops before the edits.",
     )
     .optional(),
   code: name(TOLD_BY).optional(),
   command: commandRule
-    .describe("A command that it must not have; `portico doctor` looks at the unit.")
+    .describe("A command that the daemon must not have; `portico doctor` checks the unit.")
     .optional(),
 });
 
@@ -108,7 +109,8 @@ export const services = z.strictObject({
   daemons: z
     .array(daemon)
     .describe(
-      "The application's daemons, which stop and start when their settings change, in the order in which they start; they stop in the reverse one.",
+      "Daemons of the application, which stop and start when their settings change, in the order in which they " +
+        "start; they stop in reverse order.",
     )
     .optional(),
   firewall: service(
@@ -122,17 +124,18 @@ export const database = z
     host: line("Name or address of the database server, without a port."),
     port: port("TCP port."),
     name: line("Name of the database."),
-    user: line("User that may read it. The password is asked for when a check runs and never stored."),
+    user: line("User that may read the database. A check asks for the password and never stores it."),
   })
   .describe(
-    "The application's database, for checks of the settings stored in it. Without it, they are not checked.",
+    "Database of the application, for checks of the settings in it. Without this field, these settings are " +
+      "not checked.",
   );
 
 export const probe = z
   .strictObject({
     enabled: flag(true, "Whether unexpected responses make the activation fail and roll back."),
     imagePath: line(
-      'Path of an image below the path of expected responses that ask for one (`file: "image"`). Without it, an image is searched for in the directory of their route.',
+      'Path of an image below the path of expected responses with `file: "image"`. Without this field, the check searches the directory of their route for an image.',
     ).optional(),
     timeoutSeconds: count(60, 1, 3_600, "seconds", "How long the responses may take to become as expected."),
   })
@@ -142,7 +145,7 @@ export const probe = z
 export const replay = z
   .strictObject({
     accessLog: filePath(
-      "The log; by default the main access log of the config in force.",
+      "Access log; by default the main access log of the config in force.",
       "/var/log/portico/access.log",
     ).optional(),
     logBytesMax: count(
@@ -150,21 +153,26 @@ export const replay = z
       1_024,
       1_099_511_627_776,
       "bytes",
-      "How much of the end of the log is replayed; the default has about a million requests, and takes some ten seconds.",
+      "How much of the end of the log is replayed; the default contains about a million requests, and takes " +
+        "some ten seconds.",
     ),
     host: serverName(
-      "Host that requests of a `combined` log asked for, which does not name it; by default the only application's.",
+      "Host of the requests of a `combined` log, which does not contain it; by default the host of the only " +
+        "application.",
     ).optional(),
     changesMax: count(
       0,
       0,
       Number.MAX_SAFE_INTEGER,
       "requests",
-      "How many requests the new config may treat differently; with more, the activation is refused (`activation.replay-changes`), examples are printed, and nothing is changed.",
+      "Number of requests that the new config may treat differently. If there are more, the activation is " +
+        "refused (`activation.replay-changes`), prints examples, and changes nothing.",
     ),
   })
   .describe(
-    "Before anything is touched, the requests of an access log run through the config in force and the new one; an activation that would treat them differently is refused. For a change that should have no effect on requests. Without it, none do.",
+    "Before anything is changed, the requests of an access log run through the config in force and the new " +
+      "config; an activation that would treat them differently is refused. For a change that should have no " +
+      "effect on requests. Without this field, no requests are replayed.",
   );
 
 export const deploymentSchema = z.strictObject({
@@ -175,18 +183,20 @@ export const deploymentSchema = z.strictObject({
   services: services.describe("systemd units that serve."),
   settings: settingsFields
     .describe(
-      "The application's settings, where they are, and whether they are edited. Without it, they are neither compared nor edited.",
+      "Settings of the application: their files, and whether an activation edits them. Without this field, " +
+        "they are neither compared nor edited.",
     )
     .optional(),
   trees: trees
     .describe(
-      "Directories that the proxy serves; `portico doctor` checks that others can read every file in them, and enter every " +
-        "directory on the way. One inside another comes after it.",
+      "Directories that the proxy serves; `portico doctor` checks that other users can read every file in " +
+        "them, and enter every directory on the way. List a directory after the directories that contain it.",
     )
     .optional(),
   rows: rows
     .describe(
-      "Rows of `portico doctor` about the application, in the order of the report. One that explains another comes before it.",
+      "Rows of `portico doctor` about the application, in the order of the report. List a row before the rows " +
+        "that it explains.",
     )
     .optional(),
   database: database.optional(),
@@ -195,15 +205,18 @@ export const deploymentSchema = z.strictObject({
     .array(expectedRow)
     .max(EXPECTED_MAX)
     .optional()
-    .describe("Expected responses; without them, those that the actions of the config promise."),
+    .describe(
+      "Expected responses; without this field, the responses that the actions of the config promise.",
+    ),
   probe,
   replay: replay.optional(),
   requireCertificate: flag(
     false,
-    "Whether an activation fails and rolls back unless every certificate by ACME is issued within three minutes. `false` does not " +
-      "wait: a row says which certificate is still missing and why, and the proxy serves with a temporary one until it is issued. " +
-      "A host of a pair without the virtual address waits for ten seconds, and does not fail: it gets its certificates from " +
-      "the other one.",
+    "Whether an activation fails and rolls back unless every certificate by ACME is issued within three " +
+      "minutes. With `false`, the activation does not wait: a row of `portico doctor` reports which " +
+      "certificate is still missing and why, and the proxy serves with a temporary certificate until then. A " +
+      "host of a pair without the virtual address waits for ten seconds, and does not fail: it gets its " +
+      "certificates from the other host.",
   ),
 });
 

@@ -21,12 +21,12 @@ export const network = z
     addresses: z
       .array(ipAddress("An address."))
       .default([])
-      .describe("Addresses that the host has, or that a router translates to an address of the host."),
+      .describe("Addresses of the host, or addresses that a router translates to an address of the host."),
     portForwards: z.array(portForward).default([]).describe("Forwards that a NAT router needs."),
     dnsRecords: z.array(dnsRecord).default([]).describe("DNS records that lead to the host."),
     exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports open to everyone."),
     loopbackPorts: z.array(port("A port.")).default([]).describe("TCP ports that only the host may reach."),
   })
   .describe(
-    "What the network around the host should look like; `portico doctor` compares. Without it, nothing is expected.",
+    "The network around the host, with which `portico doctor` compares. Without this field, nothing is compared.",
   );

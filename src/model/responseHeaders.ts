@@ -23,8 +23,9 @@ export const responseHeaders = z
       .default({})
       .meta({
         description:
-          "Fields of every response by name, with values of up to 4096 printable characters. Each replaces all fields " +
-          "of that name, from the client and the upstream alike. A route's take priority over its virtual server's.",
+          "Header fields of every response by name, with values of up to 4096 printable characters. Each field " +
+          "replaces all fields of that name, from the proxy and the upstream alike. The fields of a route have " +
+          "priority over those of its virtual server.",
         examples: [{ "X-Content-Type-Options": "nosniff" }],
       }),
     remove: z
@@ -38,7 +39,8 @@ export const responseHeaders = z
   })
   .prefault({})
   .describe(
-    "Fields that are set or removed in every response, error pages included. Not in the response to an upgrade (101).",
+    "Header fields that are set or removed in every response, error pages included. Not in the response to " +
+      "an upgrade (101).",
   );
 
 /** A year: the minimum for browsers' preload list. */
@@ -51,11 +53,12 @@ export const hsts = z
       0,
       315_360_000,
       "seconds",
-      "How long a browser uses nothing but https for the name. 0 makes browsers forget it: that is how it is turned off for those that have seen it.",
+      "How long a browser uses only https for the name. 0 makes browsers forget the rule: this turns HSTS off " +
+        "for browsers that have seen it.",
     ),
     includeSubDomains: flag(
       false,
-      "Whether the same applies to all names below the server's names, whatever serves them.",
+      "Whether the rule applies to all names below the server names as well, whichever server they belong to.",
     ),
     preload: flag(
       false,

@@ -58,11 +58,12 @@ export const ENGINE_ROWS = [
 export type EngineRow = (typeof ENGINE_ROWS)[number];
 
 /** Of a tree and of a daemon. */
-export const TOLD_BY = "The row of `portico doctor` that tells of it: the `code` of one of `rows`.";
+export const TOLD_BY = "Row of `portico doctor` that reports it: the `code` of one of `rows`.";
 
 export const row = z.strictObject({
   code: name(
-    "Its id, which all that it tells of has as `code`. None that `portico doctor` has on every host.",
+    "Id of the row, which everything that the row reports has as `code`. Not the id of a row that `portico " +
+      "doctor` has on every host.",
   ),
   title: line("Its title."),
 });
@@ -70,15 +71,15 @@ export const row = z.strictObject({
 export const tree = z.strictObject({
   path: filePath("The directory."),
   code: name(TOLD_BY),
-  says: line("The cause in words, where others cannot read something in it."),
-  fix: flag(false, "Whether activation makes it readable by others where it is not."),
+  says: line("The cause in words, if other users cannot read something in the directory."),
+  fix: flag(false, "Whether an activation makes it readable by other users."),
 });
 
 /** A command that a daemon must not have. */
 export const commandRule = z.strictObject({
-  never: line("Regular expression that its command must not match, whatever the case."),
-  says: line("The cause in words, where it does."),
-  fix: line("What to do about it."),
+  never: line("Regular expression that the command must not match, in upper or lower case."),
+  says: line("The cause in words, if the command matches."),
+  fix: line("The fix in words."),
 });
 
 export const rows = z.array(row).max(ROWS_MAX);

@@ -18,17 +18,18 @@ export const forwarded = z
     realIp: flag(true, "X-Real-IP: the client's address."),
     for: flag(
       true,
-      "X-Forwarded-For: the chain that came with the request, and the address that the request came from.",
+      "X-Forwarded-For: the chain of the request, followed by the address from which the request came.",
     ),
-    proto: flag(true, "X-Forwarded-Proto: `http` or `https`, as the client used."),
+    proto: flag(true, "X-Forwarded-Proto: `http` or `https`, the scheme of the client's request."),
     host: serverName(
-      "X-Forwarded-Host: a server name. Without it, the field is not sent.",
+      "X-Forwarded-Host: a server name. Without this field, the header field is not sent.",
       "files.example.org",
     ).optional(),
   })
   .prefault({})
   .describe(
-    "Forwarding fields that this proxy sets. Those from clients outside `trustedProxies` are always dropped.",
+    "Forwarding fields that this proxy sets. Other forwarding fields from clients outside `trustedProxies` " +
+      "are dropped.",
   );
 
 export const proxyFields = z
@@ -39,23 +40,23 @@ export const proxyFields = z
       .enum(["none", "raw", "nginx"])
       .default("none")
       .describe(
-        "Whether the route's path is cut from the target: `none`: the target goes upstream byte for byte; `raw`: " +
-          "the prefix is cut and the rest stays byte for byte; `nginx`: the rest is decoded and encoded again, as " +
-          "nginx's rewrite does.",
+        "Whether the route's path is removed from the target. `none`: the target goes upstream byte for byte. " +
+          "`raw`: the prefix is removed, and the rest stays byte for byte. `nginx`: the rest is decoded and " +
+          "encoded again, as nginx's rewrite does.",
       ),
     rewrite: urlPath(
-      "Path that goes upstream in place of the route's path, as it is sent; what follows the route's path follows it: with " +
-        "`/ping`, a route for `/thumbnail/ping` asks for `/ping`, and one for `/api` asks for `/ping/v1` where a client asks for " +
-        "`/api/v1`. With `strip: none` the rest stays byte for byte, as with `raw`. URLs in `Location` and `Refresh` are changed " +
-        "back. Without it, the path stays, or is cut by `strip`.",
+      "Path that goes upstream in place of the route's path, as it is written here; the rest of the request's " +
+        "path follows: with `/ping`, a route for `/thumbnail/ping` sends `/ping`, and a route for `/api` sends " +
+        "`/ping/v1` for `/api/v1`. With `strip: none` the rest stays byte for byte, as with `raw`. URLs in " +
+        "`Location` and `Refresh` are changed back. Without this field, the path stays, or `strip` removes it.",
       "/ping",
     ).optional(),
     hostHeader: z
       .enum(["client", "upstream"])
       .default("client")
       .describe(
-        "`Host` sent upstream: `client`: as the client sent it, including the port; `upstream`: the upstream's own " +
-          "host and port.",
+        "`Host` of the upstream request. `client`: as the client sent it, including the port. `upstream`: the " +
+          "host and port of the upstream.",
       ),
     forwarded,
     trustedFields: z
@@ -63,9 +64,9 @@ export const proxyFields = z
       .default([])
       .meta({
         description:
-          "Fields that pass if they come from `trustedProxies`, and from no one else. Those that name a user, a " +
-          "client's certificate or another URL than the one that was asked for (`Remote-User`, `X-Forwarded-User`, " +
-          "`X-Original-URL`) pass only if they are here.",
+          "Request header fields that pass only if the request comes from `trustedProxies`. Fields that name a " +
+          "user, a client certificate or another URL than the requested URL (`Remote-User`, `X-Forwarded-User`, " +
+          "`X-Original-URL`) pass only if they are listed here.",
         examples: [["Remote-User"]],
       }),
     setHeaders: z
@@ -73,7 +74,8 @@ export const proxyFields = z
       .default({})
       .meta({
         description:
-          "Further request fields; each replaces the client's. An empty value removes the field. Those of framing and connection, `Host` and `Expect` are refused.",
+          "Further request header fields; each replaces the field that the client sent. An empty value removes the " +
+          "field. Fields of framing and connection, `Host` and `Expect` are refused.",
         examples: [{ "X-Site": "files", Cookie: "" }],
       }),
     setHeadersFromCredential: z
@@ -81,15 +83,17 @@ export const proxyFields = z
       .default({})
       .meta({
         description:
-          "Further request fields whose values are secrets, each in a file on the host (one line); only root has to read it. " +
-          "They are read at a start and a reload.",
+          "Further request header fields whose values are secrets, each in a file on the host (one line); only " +
+          "root has to be able to read the file. The proxy reads the files at a start and a reload.",
         examples: [{ Authorization: "/etc/portico-secrets/office" }],
       }),
     destination: z
       .enum(["path", "absolute", "unchanged"])
       .default("path")
       .describe(
-        "WebDAV `Destination` that points here (RFC 4918, 10.3): `path`: cut to its path; `absolute`: with the scheme and host that the upstream sees; `unchanged`: left alone, which WebDAV servers behind a proxy answer with 502.",
+        "WebDAV `Destination` that points to this proxy (RFC 4918, 10.3). `path`: reduced to its path. " +
+          "`absolute`: with the scheme and host that the upstream sees. `unchanged`: left alone; WebDAV servers " +
+          "behind a proxy then respond with 502.",
       ),
     webSocket: flag(true, "Whether `Upgrade: websocket` is forwarded; every other upgrade is dropped."),
   })

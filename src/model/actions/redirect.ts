@@ -12,16 +12,16 @@ export const redirectFields = z
       .describe("Status. 307 and 308 keep method and body (RFC 9110, 15.4)."),
     scheme: z.enum(["http", "https"]).default("https").describe("Scheme of the Location."),
     port: port(
-      "Port of the Location. Without it, the scheme's default port, 443 or 80, which is not written.",
+      "Port of the Location. Without this field, the scheme's default port, 443 or 80, which is not written.",
       8443,
     ).optional(),
     host: serverName(
-      "Host of the Location. Without it, the host that the client asked for.",
+      "Host of the Location. Without this field, the host of the request.",
       "files.example.org",
     ).optional(),
     path: redirectPath(
-      "Path of the Location, as it is sent: encoded, with a query if need be. The request's own path and query " +
-        "are left out. Without it, path and query that the client asked for, byte for byte.",
+      "Path of the Location, as it is sent: encoded, with or without a query. The path and query of the " +
+        "request are left out. Without this field, the path and query of the request, byte for byte.",
       "/sync/",
     ).optional(),
   })

@@ -8,7 +8,7 @@ export const staticFilesFields = z
   .strictObject({
     type: z.literal("staticFiles").describe("Marks this kind of action."),
     directory: filePath(
-      "Directory in which the part of the path after the route's path is looked up.",
+      "Directory of the files: the part of the path after the route's path names the file.",
       "/srv/www",
     ),
     index: z
@@ -16,19 +16,19 @@ export const staticFilesFields = z
       .default([])
       .meta({
         description:
-          "File names that answer for a directory, first match wins. Without one, a directory gets 403: its files are " +
-          "not listed.",
+          "File names that stand for a directory; the first that exists is served. Without them, a directory gets " +
+          "403: its files are not listed.",
         examples: [["index.html"]],
       }),
     symlinks: z
       .enum(["inside", "anywhere", "never"])
       .default("inside")
       .describe(
-        "Symbolic links that are followed: `inside`: those that stay inside the directory; `anywhere`: all, which " +
-          "lets anyone who may write there publish any file; `never`: none.",
+        "Symbolic links that are followed. `inside`: links that stay inside the directory. `anywhere`: all " +
+          "links, so that everyone who may write there can publish any file. `never`: none.",
       ),
     cacheControl: line(
-      "Value of Cache-Control. Without it, the field is not sent, and clients revalidate by ETag.",
+      "Value of Cache-Control. Without this field, the header field is not sent, and clients revalidate by ETag.",
       "max-age=3600",
     ).optional(),
     precompressed: z
@@ -36,7 +36,10 @@ export const staticFilesFields = z
       .optional()
       .meta({
         description:
-          "Codings for which an encoded file beside the file, `NAME.zst`, `NAME.br` or `NAME.gz`, is sent to clients that accept them; of those accepted with equal weight, the first. The build that writes a file has to write these too, readable as it is: their age is not compared. Only for files that are the same for everybody. Without it, no other file is looked for.",
+          "Codings of encoded files beside the file, `NAME.zst`, `NAME.br` or `NAME.gz`, for clients that accept " +
+          "the coding; of codings with equal weight, the first in this list. The build that writes a file has to " +
+          "write its encoded files too, with the same permissions: their age is not compared. Only for files that " +
+          "are the same for all users. Without this field, only the file itself is served.",
         examples: [["zstd", "br", "gzip"]],
       }),
   })

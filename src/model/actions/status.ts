@@ -13,20 +13,20 @@ export const statusFields = z
       .min(1)
       .meta({
         description:
-          "Addresses and CIDR ranges of clients who may look; all others get 403. Behind trusted proxies the client is the " +
-          "one that they name. Ranges with every address are refused.",
+          "Addresses and CIDR ranges of clients that may see the page; all others get 403. Behind trusted proxies, " +
+          "the address is that of the client that they name. Ranges with every address are refused.",
         examples: [["10.0.0.0/8"]],
       }),
     addresses: z
       .enum(["whole", "shortened"])
       .default("shortened")
-      .describe("How addresses of clients are shown; `shortened`: IPv4 to 24 bits, IPv6 to 48."),
+      .describe("How the page shows addresses of clients; `shortened`: IPv4 to 24 bits, IPv6 to 48."),
     fileNames: z
       .boolean()
       .default(false)
-      .describe("Whether the file that a request's path ends with is named, shortened."),
+      .describe("Whether the page shows, shortened, the file name at the end of a request's path."),
   })
-  .describe("A page that shows what goes on: traffic, transfers, upstream servers, certificates, errors.");
+  .describe("A page that shows traffic, transfers, upstream servers, certificates and errors.");
 
 /** What `Action.status` takes. */
 export const statusOptions = statusFields.omit({ type: true });

@@ -18,6 +18,7 @@ import { limits, timeouts } from "../limits.js";
 import { hsts, responseHeaders } from "../responseHeaders.js";
 import { errorPages } from "./errorPages.js";
 import { notifications } from "./notifications.js";
+import { accessLog, errorLog, logs } from "./logs.js";
 import { maintenance, writes } from "./pauses.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
 import { upstream } from "./upstream.js";
@@ -37,7 +38,8 @@ export const proxyProtocol = z.strictObject({
     .array(cidr("An address or range.", "10.0.0.0/8"))
     .min(1)
     .meta({
-      description: "Addresses and CIDR ranges of what sends the header, as connections come from there.",
+      description:
+        "Addresses and CIDR ranges of the senders of the header, as the connections come from there.",
       examples: [["10.0.0.0/8"]],
     }),
 });
@@ -45,13 +47,14 @@ export const proxyProtocol = z.strictObject({
 const listener = z.strictObject({
   name: name("Name by which virtual servers refer to the listener.", "https"),
   address: ipAddress(
-    "Local address: `0.0.0.0` or `::` for all of the family. An IPv6 listener never takes IPv4 connections, and a config needs at least one IPv4 listener.",
+    "Local address: `0.0.0.0` or `::` for all addresses of the family. An IPv6 listener never takes IPv4 " +
+      "connections, and a config needs at least one IPv4 listener.",
     "0.0.0.0",
   ),
   port: port("TCP port.", 443),
   publishedPort: port(
-    "Port that clients connect to, where something in front maps it: a router, a container's published port, a load " +
-      "balancer. Without it, `port`.",
+    "Port to which clients connect, if a router, a load balancer or the published port of a container maps " +
+      "it. Without this field, `port`.",
     443,
   ).optional(),
   protocol: z.enum(["http", "https"]).meta({
@@ -62,56 +65,19 @@ const listener = z.strictObject({
   proxyProtocol: proxyProtocol
     .optional()
     .describe(
-      "Connections from these addresses must begin with a PROXY protocol header, version 1 or 2, and the client is the " +
-        "one that it names: for load balancers that forward TCP. Without a valid one they are closed. All other connections are ordinary ones, on which a " +
-        "header is a malformed request. Without this, no header is accepted.",
+      "Connections from these addresses must begin with a PROXY protocol header, version 1 or 2; the client is " +
+        "the client that the header names. For load balancers that forward TCP. The proxy closes such a " +
+        "connection without a valid header. On all other connections a header is a malformed request. Without " +
+        "this field, the proxy accepts no header.",
     ),
   tls: tls.optional(),
 });
 
-const logFormat = z
-  .enum(["combined", "json"])
-  .default("combined")
-  .describe(
-    "Line format: nginx's `combined`, or one JSON object per line. JSON has in `tls_group` the key exchange group of the TLS connection, such as `X25519MLKEM768`; null if there is none. `request_id` is the id of an error page (`errorPages`), where there is one. `request_body_bytes` is the announced length of the request's body, null if none was; `upstream` is that of the route, null if it has none. `error` is how the request failed, by the names of RFC 9209, null if it did not; `portico why` explains them. `time_to_first_byte_ms` is the time to the head of the response, null without one. `upstream_server` is the URL of the server that was asked, `upstream_connect_ms` the time that a new connection to it took, `upstream_wait_ms` that from a connection at hand to the head of the response; null where there was none.",
-  );
-
-const logStream = (longer: string) =>
-  z.enum(["stdout", "stderr"]).meta({
-    description:
-      "Standard output or standard error of the process, which a container's engine or the journal collects. A line has " +
-      `up to 4096 bytes; ${longer}.`,
-    examples: ["stdout"],
-  });
-
-const LOG_PATH = "Log file; the user that runs the proxy must be able to write there.";
-const LOG_FILE = { title: "file", description: "Lines are appended to a file." };
-const LOG_STREAM = { title: "stream", description: "Lines go to a stream of the process." };
-
-export const accessLogFile = z
-  .strictObject({ path: filePath(LOG_PATH, "/var/log/portico/access.log"), format: logFormat })
-  .meta(LOG_FILE);
-export const accessLogStream = z
-  .strictObject({ stream: logStream("of a longer one, what the client sent is cut"), format: logFormat })
-  .meta(LOG_STREAM);
-const accessLog = z
-  .union([z.literal("off"), accessLogFile, accessLogStream])
-  .describe("Where requests are logged, one line each; `off` to log nowhere.");
-
-export const errorLogFile = z
-  .strictObject({ path: filePath(LOG_PATH, "/var/log/portico/error.log") })
-  .meta(LOG_FILE);
-export const errorLogStream = z
-  .strictObject({ stream: logStream("a longer one ends early") })
-  .meta(LOG_STREAM);
-const errorLog = z
-  .union([z.literal("off"), errorLogFile, errorLogStream])
-  .describe("Where errors are logged; `off` to log nowhere.");
-
 export const route = z.strictObject({
   name: name("Name of the route in logs and checks; unique in its virtual server.", "web"),
   path: routePath(
-    "Path that the route answers for, compared with the request's path after decoding, resolving `.` and `..` and merging `//`; case-sensitive.",
+    "Path of the requests that the route takes, compared with the path of a request after decoding, " +
+      "resolving `.` and `..` and merging `//`; case-sensitive.",
     "/files",
   ),
   match: z
@@ -126,7 +92,7 @@ export const route = z.strictObject({
     0,
     Number.MAX_SAFE_INTEGER,
     "bytes",
-    "Longest request body; a longer one gets 413. 0 for no limit.",
+    "Maximum length of a request body; a longer body gets 413. 0 for no limit.",
   ),
   requestBodyTimeoutMs: milliseconds(
     60_000,
@@ -141,11 +107,11 @@ export const route = z.strictObject({
   accessLog: accessLog
     .optional()
     .describe(
-      "Where its requests are logged, one line each; `off` to log nowhere. Without it, the main access log is used.",
+      "Log of requests of this route, one line each; `off` for no log. Without this field, the main access log.",
     ),
   errorLog: errorLog
     .optional()
-    .describe("Where its errors are logged; `off` to log nowhere. Without it, the main error log is used."),
+    .describe("Log of errors of this route; `off` for no log. Without this field, the main error log."),
 });
 
 /** Fields with a meaning of their own, which an id must not replace. */
@@ -157,16 +123,20 @@ const REFUSED = [
 export const requestId = z
   .strictObject({
     field: requestFieldName(
-      "Field in which upstreams get the id, in place of what the client sent. One of a trusted proxy is kept if it has up " +
-        "to 128 letters, digits and `._:+/=-`.",
+      "Request header field in which upstreams get the id, in place of the value that the client sent. The id " +
+        "from a trusted proxy is kept if it has up to 128 letters, digits and `._:+/=-`.",
       "X-Correlation-Id",
       REFUSED,
     ).default("X-Request-Id"),
-    response: flag(false, "Whether responses have the field as well, in place of what the upstream sent."),
+    response: flag(
+      false,
+      "Whether responses contain the field as well, in place of the value that the upstream sent.",
+    ),
   })
   .describe(
-    "Gives each request an id: upstreams get it, and log lines and error pages have it (`{{requestId}}`). `{}` is enough. " +
-      "Without this, only requests with an error page of the config have one.",
+    "Gives each request an id, which upstreams get, and which log lines and error pages contain " +
+      "(`{{requestId}}`). `{}` is enough. Without this field, only requests with an error page of the config " +
+      "have an id.",
   );
 
 const proxyStatus = name("Name of this proxy.", "edge");
@@ -176,37 +146,46 @@ const virtualServer = z.strictObject({
   serverNames: z
     .array(
       servedName(
-        "A name that clients ask for. `*.example.org` is every name with one label before `.example.org` that is not itself a name of a virtual server; `_` alone matches no name.",
+        "A name that clients request. `*.example.org` is every name with one label before `.example.org` that is " +
+          "not itself a name of a virtual server; `_` alone matches no name.",
         "files.example.org",
       ),
     )
     .min(1)
     .meta({
       description:
-        "Names that clients ask for, the main one first. Of `*.example.org`, the `*` stands for one label; a name that is written out has priority. `_` alone matches no name. Each may be given only once on a listener.",
+        "Names that clients request, the main name first. In `*.example.org`, the `*` stands for one label; a " +
+        "name without `*` has priority. `_` alone matches no name. Each name may be given only once on a " +
+        "listener.",
       examples: [["files.example.org"]],
     }),
   listeners: z
     .array(name("A listener's name.", "https"))
     .min(1)
-    .meta({ description: "Names of the listeners that it is reached through.", examples: [["https"]] }),
+    .meta({
+      description: "Names of the listeners through which clients reach the virtual server.",
+      examples: [["https"]],
+    }),
   default: flag(
     false,
-    "Whether it answers for unknown names on its listeners; each listener needs exactly one such server.",
+    "Whether it takes the requests for unknown names on its listeners; each listener needs exactly one such " +
+      "server.",
   ),
   versionTokens: flag(
     false,
-    "Whether its `Server` header contains the version; `portico check --live` tells servers apart by it.",
+    "Whether the `Server` header field of its responses contains the version; `portico check --live` tells " +
+      "servers apart by it.",
   ),
   proxyStatus: proxyStatus
     .optional()
     .describe(
-      "Name under which responses that Portico makes for a failure say what it was, in `Proxy-Status` (RFC 9209): `edge; error=connection_refused`. Without it, that of the proxy.",
+      "Name in the header field `Proxy-Status` (RFC 9209) of responses that report a failure: `edge; " +
+        "error=connection_refused`. Without this field, the `proxyStatus` of the proxy.",
     ),
   responseHeaders,
   hsts,
   errorPages,
-  routes: z.array(route).describe("Its routes; a path that matches none of them gets 404."),
+  routes: z.array(route).describe("Routes of the virtual server; a request that matches no route gets 404."),
 });
 
 export const healthListener = z.strictObject({
@@ -217,7 +196,8 @@ export const healthListener = z.strictObject({
   port: port("TCP port.", 9180),
   anyAddress: flag(
     false,
-    "Whether `address` may be `0.0.0.0` or `::`. For a container, whose network is its own; on a host, everyone could ask.",
+    "Whether `address` may be `0.0.0.0` or `::`. For a container, which has its own network; on a host, " +
+      "everyone could send requests.",
   ),
 });
 
@@ -233,42 +213,32 @@ export const metricsAddress = z
       .default([])
       .meta({
         description:
-          "Who may ask: addresses and CIDR ranges, of connections and not of forwarding fields. All others are " +
-          "disconnected. Empty for everyone who reaches it.",
+          "Addresses and CIDR ranges of clients that may connect, by the address of the connection and not by " +
+          "forwarding fields. The proxy disconnects all others. Empty for every client.",
         examples: [["10.0.0.0/8"]],
       }),
     anyAddress: flag(
       false,
-      "Whether `address` may be `0.0.0.0` or `::` without `allow`. For a container, whose network is its own.",
+      "Whether `address` may be `0.0.0.0` or `::` without `allow`. For a container, which has its own network.",
     ),
   })
-  .meta({ title: "address", description: "It listens on an address." });
+  .meta({ title: "address", description: "A TCP address." });
 
 export const metricsSocket = z
   .strictObject({
     path: filePath(
-      "Unix socket, made with mode 0660; its directory decides who gets there.",
+      "Unix socket, created with mode 0660; its directory decides which users reach the socket.",
       "/run/portico/metrics.sock",
     ),
   })
-  .meta({ title: "socket", description: "It listens on a Unix socket." });
+  .meta({ title: "socket", description: "A Unix socket." });
 
 const metricsListener = z.union([metricsAddress, metricsSocket]).meta({
   description:
-    "Where monitoring asks over HTTP: `/metrics` is for Prometheus, and `/status` for people: what goes on. What it " +
-    "shows is counted in any case; nothing listens without it.",
+    "Address for monitoring over HTTP: `/metrics` is for Prometheus, and `/status` shows traffic and faults " +
+    "to people. The proxy counts in any case; without this field, it serves neither page.",
   examples: [{ address: "127.0.0.1", port: 9181 }],
 });
-
-export const logs = z
-  .strictObject({
-    access: accessLog.default("off"),
-    error: errorLog
-      .default("off")
-      .describe("Where errors are logged; `off` for standard error, which systemd puts into the journal."),
-  })
-  .prefault({})
-  .describe("Main logs, for routes without their own logs.");
 
 /** The whole document. */
 export const configSchema = z.strictObject({
@@ -276,7 +246,7 @@ export const configSchema = z.strictObject({
     .string()
     .optional()
     .meta({
-      description: "Where editors find the JSON Schema; ignored by portico.",
+      description: "Location of the JSON Schema, for editors; Portico ignores the field.",
       examples: ["/usr/lib/portico/portico.schema.json"],
     }),
   version: z.literal(CONFIG_VERSION).describe("Version of the config format."),
@@ -285,7 +255,7 @@ export const configSchema = z.strictObject({
     .default("auto")
     .meta({
       description:
-        "Worker processes; `auto` for one per CPU that the control group allows, as long as its memory has room for them.",
+        "Worker processes; `auto` for one per CPU of the control group, as far as its memory has room for them.",
       unit: "processes",
       examples: [2],
     }),
@@ -294,13 +264,14 @@ export const configSchema = z.strictObject({
     .default([])
     .meta({
       description:
-        "HTTP proxies in front of this one, whose forwarding fields are trusted: addresses and CIDR ranges. The client " +
-        "of their requests is the one that `clientAddressField` names.",
+        "Addresses and CIDR ranges of HTTP proxies in front of this proxy, whose forwarding fields are trusted. " +
+        "The client of their requests is the address that `clientAddressField` names.",
       examples: [["10.0.0.0/8"]],
     }),
   clientAddressField: requestFieldName(
-    "Field in which trusted proxies name the client: the last address in it that is not in `trustedProxies`. With " +
-      "something else than an address there, the client is the proxy. Any but the default needs `trustedProxies`.",
+    "Request header field in which trusted proxies name the client: the last address in the field that is " +
+      "not in `trustedProxies`. If the field contains something other than an address there, the trusted proxy " +
+      "counts as the client. A field other than the default requires `trustedProxies`.",
     "CF-Connecting-IP",
     ["Forwarded"],
   ).default("X-Forwarded-For"),
@@ -308,7 +279,8 @@ export const configSchema = z.strictObject({
   proxyStatus: proxyStatus
     .optional()
     .describe(
-      "Name in `Proxy-Status` (RFC 9209) for virtual servers that have no `proxyStatus` of their own. Without both, the field is not sent.",
+      "Name in the header field `Proxy-Status` (RFC 9209) for virtual servers without a `proxyStatus` of their " +
+        "own. Without both, the field is not sent.",
     ),
   logs,
   limits,
@@ -317,19 +289,20 @@ export const configSchema = z.strictObject({
   certificateAuthorities: z
     .array(certificateAuthority)
     .default([])
-    .describe("Who issues certificates by ACME (RFC 8555), for `acme` of a listener's `tls`."),
+    .describe("Authorities that issue certificates by ACME (RFC 8555), for `acme` of a listener's `tls`."),
   ticketKeys: ticketKeys.optional(),
-  listeners: z.array(listener).min(1).describe("Where connections are accepted."),
+  listeners: z.array(listener).min(1).describe("Addresses and ports on which the proxy accepts connections."),
   healthListener: healthListener
     .optional()
     .describe(
-      "Where probes ask over HTTP: `/healthz` answers 200 while portico works, `/readyz` while it accepts and is not " +
-        "about to stop; else 503. Nothing listens without it.",
+      "Address for health probes over HTTP: `/healthz` responds with 200 while the proxy works, and `/readyz` " +
+        "while the proxy accepts requests and is not about to stop; otherwise both respond with 503. Without " +
+        "this field, there is no health listener.",
     ),
   notifications: notifications.optional(),
   metricsListener: metricsListener.optional(),
   upstreams: z.array(upstream).default([]).describe("Backends that routes forward to."),
-  virtualServers: z.array(virtualServer).min(1).describe("Sets of names with their routes."),
+  virtualServers: z.array(virtualServer).min(1).describe("Virtual servers: sets of names with their routes."),
 });
 
 /** What a proxy as a whole is set to: all but the version, and what has constructs of its own. */

@@ -9,36 +9,37 @@ export const dnsServer = z.strictObject({
   port: port("Its port, for UDP and TCP.").default(53),
 });
 
-/** What is waited for before the authority is asked. */
+const nameServers = z.array(dnsServer.describe("An authoritative name server.")).max(20);
+
+/** What happens between a record and the challenge. */
 const visible = {
-  nameServers: z
-    .array(dnsServer.describe("An authoritative name server."))
-    .max(20)
-    .default([])
-    .describe(
-      "Authoritative name servers, each of which has to show the record before the authority is asked. By default `server` of an " +
-        "`rfc2136`, and otherwise none: what a program or an acme-dns server was told counts at once. Nothing else is looked " +
-        "up, so that a private view of the DNS does no harm.",
-    ),
   waitMs: count(
     120_000,
     1_000,
     3_600_000,
     "milliseconds",
-    "How long they may take. After that the authority is not asked, and all is tried again later.",
+    "How long the name servers may take to show the record. After that, the proxy gives up this attempt and " +
+      "tries again later.",
   ),
 };
+const shownBy = (writer: string) =>
+  nameServers
+    .default([])
+    .describe(
+      `Authoritative name servers, each of which has to show the record before the proxy asks the authority to validate. Without this field, the proxy continues as soon as ${writer} reports success.`,
+    );
 
 const alias = domainName(
-  "Name that the CNAME records `_acme-challenge.NAME` of all names lead to, by which another zone proves them. By default the records are written to `_acme-challenge.NAME` itself.",
+  "Name in another zone to which the CNAME records `_acme-challenge.NAME` of all names lead. Without this " +
+    "field, the records are written to `_acme-challenge.NAME`.",
   "proofs.acme.example.net",
 ).optional();
 
 export const dnsUpdate = z
   .strictObject({
     type: z.literal("rfc2136").describe("The kind."),
-    server: dnsServer.describe("The primary server of the zone, which is asked over TCP."),
-    zone: domainName("The zone that the records are in.", "example.org"),
+    server: dnsServer.describe("Primary server of the zone, to which the proxy sends updates over TCP."),
+    zone: domainName("Zone of the records.", "example.org"),
     keyFile: filePath(
       "File on the host with the key that signs updates (TSIG, RFC 8945), as `tsig-keygen` writes it: " +
         "`hmac-sha256`, `hmac-sha384` or `hmac-sha512`. Only root has to read it.",
@@ -46,6 +47,11 @@ export const dnsUpdate = z
     ),
     alias,
     ttlSeconds: count(60, 1, 86_400, "seconds", "How long resolvers may keep the record."),
+    nameServers: nameServers
+      .optional()
+      .describe(
+        "Authoritative name servers, each of which has to show the record before the proxy asks the authority to validate: a private view of the DNS does no harm. Without this field, only `server`.",
+      ),
     ...visible,
   })
   .describe("A dynamic update (RFC 2136), signed with a key, as BIND, Knot DNS and PowerDNS take it.");
@@ -54,11 +60,13 @@ export const dnsProgram = z
   .strictObject({
     type: z.literal("program").describe("The kind."),
     command: filePath(
-      "An executable of yours. It is called with `present` or `cleanup`, the record's name and its value as arguments, by the user that runs the proxy; exit status 0 is success.",
+      "Your own executable. The proxy calls it with `present` or `cleanup`, the name of the record and its " +
+        "value as arguments, as the user that runs the proxy; exit status 0 means success.",
       "/usr/local/bin/acme-record",
     ),
     credentialFile: filePath(
-      "File with the program's secret, which only root has to read. The program finds it by the environment variable `PORTICO_CREDENTIAL_FILE`.",
+      "File with the secret of the program; only root has to be able to read the file. The program gets its " +
+        "path in the environment variable `PORTICO_CREDENTIAL_FILE`.",
       "/etc/portico/dns-token",
     ).optional(),
     timeoutMs: count(
@@ -66,12 +74,13 @@ export const dnsProgram = z
       1_000,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long a call may take; then it is killed.",
+      "How long a call may take; then the proxy kills the program.",
     ),
     alias,
+    nameServers: shownBy("the program"),
     ...visible,
   })
-  .describe("A program that writes the record, for whatever a provider offers.");
+  .describe("A program that writes the record, for providers without another interface.");
 
 export const acmeDns = z
   .strictObject({
@@ -84,9 +93,11 @@ export const acmeDns = z
       "/etc/portico/acme-dns.json",
     ),
     roots: filePath(
-      "PEM file: root certificates by which the server is trusted, and no others; for a private one. Without it, the roots that Node brings.",
+      "PEM file with the only root certificates that the proxy trusts for this server; for a private server. " +
+        "Without this field, Node's root certificates.",
       "/etc/portico/acme-dns-roots.pem",
     ).optional(),
+    nameServers: shownBy("the server"),
     ...visible,
   })
   .describe("An acme-dns server, which the CNAME record `_acme-challenge.NAME` of each name leads to.");
@@ -94,7 +105,9 @@ export const acmeDns = z
 export const dnsProofs = z
   .discriminatedUnion("type", [dnsUpdate, dnsProgram, acmeDns])
   .describe(
-    "Who writes the DNS records that prove names by the challenge `dns-01`: for wildcard names, and for names that nobody outside can reach. Secrets stay in files on the host. Without it, names are proved by the proxy's own ports.",
+    "How the DNS records are written that prove names by the challenge `dns-01`: for wildcard names, and for " +
+      "names that the authority cannot reach. Secrets stay in files on the host. Without this field, the ports " +
+      "of the proxy prove names.",
   );
 
 export type DnsProofsConfig = OutputOf<typeof dnsProofs>;

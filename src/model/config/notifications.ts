@@ -6,22 +6,26 @@ import { count, directoryUrl, filePath, MILLISECONDS_MAX, name } from "../fields
 const target = {
   name: name("Name of the target in messages and logs; unique.", "phone"),
   url: directoryUrl(
-    "Where it is, `https` only; either this or `urlFile`. Where the URL itself is a secret, as those of many services are, give `urlFile`.",
+    "URL of the target, `https` only; give either this field or `urlFile`. If the URL is a secret, as with " +
+      "many services, use `urlFile`.",
     "https://alerts.example.org/portico",
     "config.notification-url",
   ).optional(),
   urlFile: filePath(
-    "File with the URL alone, `https` only, a query if need be. Only root has to read it.",
+    "File that contains only the URL, `https` only, with or without a query. Only root has to be able to " +
+      "read the file.",
     "/etc/portico/notify-url",
   ).optional(),
   roots: filePath(
-    "PEM file: root certificates by which it is trusted, and no others; for a private authority. By default the roots that Node brings.",
+    "PEM file with the only root certificates that the proxy trusts for the target; for a private authority. " +
+      "Without this field, Node's root certificates.",
     "/etc/portico/notify-roots.pem",
   ).optional(),
 };
 
 const bearer = filePath(
-  "File with a token, which is sent as `Authorization: Bearer TOKEN`. Only root has to read it.",
+  "File with a token, which the proxy sends as `Authorization: Bearer TOKEN`. Only root has to be able to " +
+    "read the file.",
   "/etc/portico/notify-token",
 ).optional();
 
@@ -46,7 +50,7 @@ export const gotifyTarget = z
     type: z.literal("gotify").describe("The kind."),
     ...target,
     tokenFile: filePath(
-      "File with the token of the Gotify application. Only root has to read it.",
+      "File with the token of the Gotify application. Only root has to be able to read the file.",
       "/etc/portico/gotify-token",
     ),
   })
@@ -61,11 +65,11 @@ export const healthcheckTarget = z
       10_000,
       86_400_000,
       "milliseconds",
-      "How often it is asked for by GET, while nothing is wrong.",
+      "Interval between GET requests while there is no problem.",
     ),
   })
   .describe(
-    "A service that gives alarm when pings stop: it also notices when the host or the whole proxy is gone.",
+    "A service that raises an alarm when pings stop: it also notices when the host or the whole proxy is gone.",
   );
 
 export const notifications = z
@@ -75,7 +79,7 @@ export const notifications = z
       .min(1)
       .max(16)
       .meta({
-        description: "Who is told: from 1 to 16 targets.",
+        description: "Targets, from 1 to 16.",
         examples: [[{ type: "ntfy", name: "phone", urlFile: "/etc/portico/ntfy-url" }]],
       }),
     upstreamDownMs: count(
@@ -83,33 +87,36 @@ export const notifications = z
       1_000,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long a server of an upstream is down before that is told.",
+      "How long a server of an upstream has to be down before the proxy sends a message.",
     ),
     certificateDays: count(
       14,
       1,
       365,
       "days",
-      "From how many days before its end a certificate is told of; at most a quarter of its whole time.",
+      "Number of days before the end of a certificate at which the proxy sends a message; at most a quarter of " +
+        "the lifetime of the certificate.",
     ),
     diskFreePercentMin: count(
       5,
       1,
       50,
       "percent",
-      "Less room, or fewer free inodes, on the disks of logs and state is told.",
+      "The proxy sends a message if the disks of logs and state have less free space, or fewer free inodes, " +
+        "than this share.",
     ),
     repeatMs: count(
       21_600_000,
       60_000,
       MILLISECONDS_MAX,
       "milliseconds",
-      "A message about a lasting problem is repeated after this time, and not before.",
+      "Interval after which the proxy repeats the message about a problem that lasts.",
     ),
   })
   .describe(
-    "The targets of the master's messages when a certificate is not renewed, a server stays down, a disk is nearly full, " +
-      "workers end repeatedly, a reload is refused, or an activation is rolled back. Without it, no message is sent.",
+    "Messages to targets when a certificate is not renewed, a server stays down, a disk is nearly full, " +
+      "workers end repeatedly, a reload is refused, or an activation is rolled back. Without this field, the " +
+      "proxy sends no messages.",
   );
 
 /** What methods of `Notification` take: the kind is the method. */

@@ -11,8 +11,9 @@ export const maintenance = z
       .default([])
       .meta({
         description:
-          "Addresses and CIDR ranges of clients that are served all the same: administrators, who look before all others do. " +
-          "Behind trusted proxies the client is the one that they name. Ranges with every address are refused.",
+          "Addresses and CIDR ranges of clients that the proxy serves during a maintenance: administrators, who " +
+          "test before users return. Behind trusted proxies, the address is that of the client that they name. " +
+          "Ranges with every address are refused.",
         examples: [["10.0.0.0/8"]],
       }),
     page: z
@@ -22,9 +23,9 @@ export const maintenance = z
       .optional()
       .meta({
         description:
-          "HTML for browsers, up to 32 KiB; programs get a line of text. It may have the placeholders of " +
-          "`errorPages`; `{{message}}` is that of the command. Without it, the virtual server's error page for 503, " +
-          "or a page that asks again every 20 seconds.",
+          "HTML for browsers, up to 32 KiB; programs get a line of text. The page may contain the placeholders of " +
+          "`errorPages`; `{{message}}` is the message of the command. Without this field, the error page of the " +
+          "virtual server for 503, or a page that reloads every 20 seconds.",
         unit: "characters",
         examples: ['<!doctype html><meta http-equiv="refresh" content="30"><p>{{message}}'],
       }),
@@ -33,18 +34,18 @@ export const maintenance = z
       0,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long WebSockets stay open when a maintenance begins; then they are closed with code 1012 (RFC 6455, " +
-        "7.4.1), and clients connect anew. Other transfers end when they are done.",
+      "How long WebSockets stay open after a maintenance begins; then the proxy closes them with code 1012 " +
+        "(RFC 6455, 7.4.1), and clients connect again. Other transfers end when they are complete.",
     ),
   })
   .prefault({})
-  .describe("What holds while `portico maintenance on` is in force, and requests get 503.");
+  .describe("Settings for `portico maintenance on`, during which requests get 503.");
 
 export const writes = z
   .enum(["byMethod", "always", "never"])
   .default("byMethod")
   .describe(
-    "Which of its requests can change something in the application, and are refused while `portico quiesce` runs a command. " +
-      "`byMethod`: all but GET, HEAD, OPTIONS, TRACE, PROPFIND, REPORT and SEARCH. `always`: every request, WebSockets too, " +
-      "which are closed. `never`: none.",
+    "Which requests of the route count as writes: `portico quiesce` refuses them while its command runs. " +
+      "`byMethod`: all but GET, HEAD, OPTIONS, TRACE, PROPFIND, REPORT and SEARCH. `always`: all requests, and " +
+      "WebSockets, which the proxy closes. `never`: none.",
   );

@@ -54,7 +54,7 @@ export const acmeCertificate = z
     names: z
       .array(
         publicName(
-          "A name or address that clients use. A name with `*` is proved by the challenge `dns-01` only.",
+          "A name or address that clients use. Only the challenge `dns-01` proves a name with `*`.",
           "files.example.org",
         ),
       )
@@ -71,7 +71,7 @@ export const acmeCertificate = z
         "Type of the certificate's key. By default `ecdsa-p256`, and `rsa-2048` where the ciphers of the policy exclude ECDSA, as those of `file-sync` do. The policy's ciphers must support it.",
       ),
   })
-  .describe("A certificate that the proxy gets and renews (ACME, RFC 8555), in place of files.");
+  .describe("A certificate that the proxy obtains and renews by ACME (RFC 8555), in place of files.");
 
 /** Where a certificate comes from: files, or an authority. */
 const source = {
@@ -90,7 +90,8 @@ export const tls = z
       .array(z.strictObject(source))
       .default([])
       .describe(
-        "Further certificates, each from files or by `acme`. A client gets the one that covers the name it asks for; the one above if none does, or if it names none.",
+        "Further certificates, each from files or by `acme`. A client gets the certificate that covers the " +
+          "requested name, and the certificate above if none covers the name, or if the client requests no name.",
       ),
     dhparam: filePath(
       "PEM file: Diffie-Hellman parameters for DHE suites, of at least 2048 bits.",
@@ -99,33 +100,35 @@ export const tls = z
     policy: tlsPolicy.default("file-sync"),
   })
   .describe(
-    "TLS material and policy; required by https, refused by http. It takes `certificate` and `key`, or `acme`.",
+    "TLS material and policy; required for `https`, refused for `http`. Give `certificate` and `key`, or `acme`.",
   );
 
 export const upstreamTls = z
   .strictObject({
     caFile: filePath(
-      "PEM file on the host: root certificates by which the upstream is trusted, and no others; for a private " +
-        "authority, or a certificate that signed itself. Without it, the roots that Node brings.",
+      "PEM file on the host with the only root certificates that the proxy trusts for this upstream; for a " +
+        "private authority, or a self-signed certificate. Without this field, Node's root certificates.",
       "/etc/portico/app-roots.pem",
     ).optional(),
     serverName: certifiedName(
-      "Name or address that the certificate has to be for; a name is also asked for (SNI). Without it, the host " +
-        "of the server's URL.",
+      "Name or address that the certificate has to be valid for; the proxy also sends a name as SNI. Without " +
+        "this field, the host of the server's URL.",
       "app.internal",
     ).optional(),
     certificateFile: filePath(
-      "PEM file: a certificate that the proxy shows an upstream that demands one, then its chain.",
+      "PEM file with the client certificate of the proxy, followed by its chain, for an upstream that demands " +
+        "a certificate.",
       "/etc/portico/client.pem",
     ).optional(),
     privateKeyFile: filePath(
-      "PEM file: its private key, not encrypted.",
+      "PEM file with the unencrypted private key of `certificateFile`.",
       "/etc/portico/client.key",
     ).optional(),
     verify: flag(
       true,
-      "Whether the upstream has to prove who it is. `false` accepts any server at the address, which can read and " +
-        "change everything, and causes a warning: better name the upstream's root certificate as `caFile`.",
+      "Whether the upstream has to prove its identity. `false` accepts any server at the address, which can " +
+        "read and change everything, and causes a warning: set `caFile` to the upstream's root certificate " +
+        "instead.",
     ),
   })
   .describe(
@@ -138,7 +141,8 @@ const ROTATE_MS = 43_200_000;
 export const ticketKeys = z
   .strictObject({
     file: filePath(
-      "File with the secret that the keys are derived from: base64 text of at least 32 bytes, as `openssl rand -base64 48` writes it. Keep it as private as a TLS key.",
+      "File with the secret from which the keys are derived: base64 text of at least 32 bytes, as `openssl " +
+        "rand -base64 48` writes it. Keep the file as private as a TLS key.",
       "/etc/portico/ticket-secret",
     ),
     rotateMs: count(
@@ -146,11 +150,13 @@ export const ticketKeys = z
       1_000,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long each key is used. All who share the secret change keys at the same moment, by their clocks.",
+      "How long each key is used. All proxies that share the secret change keys at the same moment, by their " +
+        "clocks.",
     ),
   })
   .describe(
-    "Keys of TLS session tickets that several hosts or pods share, so that a client resumes its session with any of them. Without it, every proxy makes its own keys.",
+    "Keys of TLS session tickets that several hosts or pods share, so that a client resumes its session with " +
+      "any of them. Without this field, every proxy makes its own keys.",
   );
 
 export const CHALLENGES = ["http-01", "tls-alpn-01", "dns-01"] as const;
@@ -174,30 +180,38 @@ export const certificateAuthority = z.strictObject({
     "https://ca.example.org/acme/acme/directory",
   ).default(DEFAULT_DIRECTORY),
   email: mailAddress(
-    "Address that the authority uses for messages about the account, if it sends any.",
+    "Mail address to which the authority sends messages about the account, if the authority sends any.",
     "admin@example.org",
   ).optional(),
   agreeToTerms: flag(false, "Whether you agree to the authority's terms of service; must be `true`."),
   profile: name(
-    "Profile of the certificates, as the authority names it. By default the one for addresses, `shortlived`, where a name is an address and the authority offers it, and the authority's own choice otherwise.",
+    "Profile of the certificates, by the name that the authority uses. By default `shortlived`, if a name is " +
+      "an IP address and the authority offers this profile, and otherwise the authority's choice.",
     "shortlived",
   ).optional(),
   challenge: z
     .enum(CHALLENGES)
     .optional()
     .describe(
-      "How names are proved: `http-01` by a response on port 80, `tls-alpn-01` by a handshake on port 443 (the authority must reach that port by every name), `dns-01` by a DNS record, which also proves wildcard names, and names that the authority cannot reach. By default `dns-01` with `dns`, `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
+      "How the proxy proves its control of names. `http-01`: by a response on port 80. `tls-alpn-01`: by a " +
+        "handshake on port 443. For these two, the authority must reach the port by every name. `dns-01`: by a " +
+        "DNS record, also for wildcard names and for names that the authority cannot reach. By default `dns-01` " +
+        "with `dns`, `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
     ),
   dns: dnsProofs.optional(),
   externalAccountBinding: externalAccountBinding
     .optional()
-    .describe("A key that binds the account to one that you have at the authority (RFC 8555, 7.3.4)."),
+    .describe("A key that binds the account to your account at the authority (RFC 8555, 7.3.4)."),
   holderAddress: ipAddress(
-    "Address that moves between hosts with the same certificates: the authority is asked only while this host has it. Until then the proxy serves certificates that are copied into its state directory. By default the authority is asked whenever a certificate is due.",
+    "Address that moves between hosts with the same certificates: the proxy asks the authority for " +
+      "certificates only while its host has the address. Otherwise the proxy serves certificates that are " +
+      "copied into its state directory. Without this field, the proxy asks the authority whenever a " +
+      "certificate is due.",
     "192.0.2.20",
   ).optional(),
   roots: filePath(
-    "PEM file: root certificates by which the authority itself is trusted, and no others; for a private one, which may certify any name. Without it, the roots that Node brings.",
+    "PEM file with the only root certificates that the proxy trusts for connections to the authority; for a " +
+      "private authority. Without this field, Node's root certificates.",
     "/etc/portico/acme-roots.pem",
   ).optional(),
 });

@@ -7,7 +7,7 @@ export interface Proof {
   readonly value: string;
 }
 
-export type NameServer = DnsProofsConfig["nameServers"][number];
+export type NameServer = NonNullable<DnsProofsConfig["nameServers"]>[number];
 
 /** Who writes records. */
 export interface DnsProvider {

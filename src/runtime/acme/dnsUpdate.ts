@@ -12,7 +12,7 @@ export class DnsUpdates implements DnsProvider {
   constructor(private readonly config: DnsProofsOf<"rfc2136">) {}
 
   get nameServers() {
-    const { nameServers, server } = this.config;
+    const { nameServers = [], server } = this.config;
     return nameServers.length > 0 ? nameServers : [server];
   }
 
