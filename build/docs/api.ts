@@ -140,8 +140,11 @@ export function signatureOf(declaration: ts.Declaration): string {
 function docOf(symbol: ts.Symbol, checker: ts.TypeChecker): Doc {
   const tags = symbol.getJsDocTags(checker);
   const textOf = (parts: readonly ts.SymbolDisplayPart[] | undefined): string =>
-    ts.displayPartsToString([...(parts ?? [])]).trim();
-  const text = textOf(symbol.getDocumentationComment(checker)).replace(/\{@link (\w+)\s*\}/g, "`$1`");
+    ts
+      .displayPartsToString([...(parts ?? [])])
+      .replace(/\{@link (\w+)\s*\}/g, "`$1`")
+      .trim();
+  const text = textOf(symbol.getDocumentationComment(checker));
   const byDefault = tags.find(({ name }) => name === "default");
   return {
     text,
