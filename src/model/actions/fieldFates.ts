@@ -13,7 +13,7 @@ export const enum FieldFate {
   Drop,
   /** Says where the client is, or how it connected: passes from a trusted proxy only. */
   Claim,
-  /** The same, and is a chain that our own field continues. */
+  /** A chain of addresses that our own field continues, from any client. Without our own field: as a claim. */
   Chain,
   /** Says who the user is, or what else was asked for: passes from a trusted proxy only, and only if a route names it. */
   Named,
@@ -44,7 +44,7 @@ const NAMED = [
   ...["x-script-name", "x-override-url", "x-http-host-override", "x-sendfile-type"],
 ];
 
-/** The same of every other name that begins like this. */
+/** Prefixes of further names that are `Named`. */
 export const REQUEST_FAMILIES: readonly string[] = [
   ...["x-forwarded", "remote-", "x-remote-", "x-auth-request-", "x-authenticated-", "x-webauth-"],
   ...["x-authentik-", "x-consumer-", "x-pomerium-claim-", "x-goog-authenticated-user-", "x-amzn-oidc-"],
