@@ -15,7 +15,7 @@ import { kindsOf } from "./props/fieldTable.js";
 import { flag, listOf, type PropTable, record, refuseOptions, required, text } from "./props/propTable.js";
 import { isKnown } from "./props/tokens.js";
 
-/** Which authority issues certificates, to whom, and for which names. */
+/** The authority that issues certificates, the account, and the names of the certificates. */
 export interface AcmeOptions
   extends
     InputOf<typeof authorityOptions>,
@@ -26,33 +26,34 @@ export interface AcmeOptions
   readonly dns?: DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions;
   readonly externalAccountBinding?: ExternalAccountBinding;
   /**
-   * @remarks Public authorities certify only public ones (`acme.private-name`), and wildcard names are proved by `dns` only
-   * (`acme.wildcard-challenge`).
-   * @default - the names of the virtual servers on the listeners of the material; without any, the host's name, or its addresses
+   * @remarks Public authorities issue certificates for public names only (`acme.private-name`). Wildcard names need
+   * the challenge `dns` (`acme.wildcard-challenge`).
+   * @default - the names of the virtual servers on the listeners of the material; without such names, the host's
+   * name, or its addresses
    */
   readonly names?: readonly string[];
 }
 
-/** A server from which DNS records are asked, or which is told of them. */
+/** A DNS server: DNS records are queried from the server, or updated on the server. */
 export interface DnsServerOptions extends InputOf<typeof dnsServer> {}
 
-/** Records by a dynamic update of their zone (RFC 2136), signed with a key (TSIG). */
+/** DNS records by dynamic updates of the zone (RFC 2136), signed with a key (TSIG). */
 export interface DnsUpdateOptions extends InputOf<typeof dnsUpdate> {
   readonly server: DnsServerOptions;
   readonly nameServers?: readonly DnsServerOptions[];
 }
 
-/** Records by a program on the host. */
+/** DNS records by a program on the host. */
 export interface DnsProgramOptions extends InputOf<typeof dnsProgram> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 
-/** Records of an acme-dns server, which CNAME records of `_acme-challenge.NAME` lead to. */
+/** DNS records on an acme-dns server. CNAME records of `_acme-challenge.NAME` point to these records. */
 export interface AcmeDnsOptions extends InputOf<typeof acmeDns> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 
-/** A key of an account at an authority. The key itself stays in a file on the host. */
+/** A key of an account at an authority. The key stays in a file on the host. */
 export interface ExternalAccountBinding extends InputOf<typeof externalAccountBinding> {}
 
 const ACME_OPTIONS: PropTable<AcmeOptions> = {

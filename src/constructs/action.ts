@@ -20,11 +20,11 @@ import {
 } from "./props/propTable.js";
 import type { IUpstream } from "./upstream.js";
 
-/** What answers the requests of a route. A closed choice: take one of the static methods. */
+/** The action that handles the requests of a route. Each static method creates one kind of action. */
 export abstract class Action {
-  /** The upstream that requests go to; undefined for actions that answer themselves. */
+  /** The upstream that receives the requests; undefined for other actions than `proxy`. */
   readonly upstream?: IUpstream;
-  /** The directory that files are served from; undefined for other actions. */
+  /** The directory that files are served from; undefined for other actions than `staticFiles`. */
   readonly directory?: string;
   /** @internal Files on the host that request fields are taken from, by field. */
   get credentials(): Readonly<Record<string, string>> {
@@ -38,10 +38,10 @@ export abstract class Action {
   }
 
   /**
-   * Serves files from a directory, for GET and HEAD; the part of the path after the route's path names the
-   * file. Directories are never listed. A missing file gets 404, one that others may not read gets 403.
+   * Serves files from a directory, for GET and HEAD. The rest of the path, after the route's path, names the file.
+   * Directories are never listed. A missing file results in 404, a file without read permission for others in 403.
    *
-   * @param directory absolute path on the host; it and all directories above it need read and execute
+   * @param directory absolute path on the host; the directory and all directories above need read and execute
    * permission for others
    */
   static staticFiles(directory: string, options: StaticFilesOptions = {}): Action {
@@ -50,14 +50,14 @@ export abstract class Action {
     return new StaticFilesAction(directory, options);
   }
 
-  /** A redirect to another scheme, port, host or path. */
+  /** Redirects to another scheme, port, host or path. */
   static redirect(options: RedirectOptions = {}): Action {
     refuseOptions("Action.redirect", options, REDIRECT_OPTIONS);
     return new RedirectAction(options);
   }
 
   /**
-   * A fixed response.
+   * Sends a fixed response.
    *
    * @param status 200 to 599
    */
@@ -67,8 +67,8 @@ export abstract class Action {
   }
 
   /**
-   * A page that shows what goes on: traffic, transfers, upstream servers, certificates, errors; for GET and HEAD of the
-   * route's path, to the clients that `allow` names. With `?json` it is JSON.
+   * Serves a status page: traffic, transfers, upstream servers, certificates, errors; for GET and HEAD of the route's
+   * path, to the clients in `allow`. With `?json` the page is JSON.
    */
   static status(options: StatusOptions): Action {
     refuseOptions("Action.status", options, STATUS_OPTIONS);
@@ -79,29 +79,29 @@ export abstract class Action {
   abstract render(): ActionInput;
 }
 
-/** How requests are passed to an upstream. */
+/** Options for requests to an upstream. */
 export interface ProxyOptions extends InputOf<typeof proxyOptions> {
   readonly forwarded?: ForwardedOptions;
   /**
-   * @remarks The service gets the file as a credential, also when it changes, and the value never enters config, synthesis or
-   * state: `{ Authorization: "/etc/portico-secrets/office" }`.
+   * @remarks The service receives the file as a credential, also after a change. The value never enters config,
+   * synthesis or state: `{ Authorization: "/etc/portico-secrets/office" }`.
    */
   readonly setHeadersFromCredential?: Readonly<Record<string, string>>;
 }
 
-/** Forwarding fields that an upstream gets; each can be switched off. */
+/** Forwarding header fields of requests to an upstream; each field can be switched off. */
 export interface ForwardedOptions extends InputOf<typeof forwarded> {}
 
-/** How files from a directory are served. */
+/** Options for files from a directory. */
 export interface StaticFilesOptions extends InputOf<typeof staticFilesOptions> {}
 
-/** Where a redirect leads. */
+/** Target and status of a redirect. */
 export interface RedirectOptions extends InputOf<typeof redirectOptions> {}
 
-/** What a fixed response contains besides its status. */
+/** Parts of a fixed response besides the status. */
 export interface RespondOptions extends InputOf<typeof respondOptions> {}
 
-/** Who sees the status, and how much of clients. */
+/** Clients that may see the status page, and the details about clients in the page. */
 export interface StatusOptions extends InputOf<typeof statusOptions> {}
 
 class ProxyAction extends Action {

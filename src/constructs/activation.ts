@@ -18,16 +18,16 @@ import type { IProxyService } from "./proxyInterfaces.js";
 import { checkAroundTokens, escapeTemplate } from "./props/tokens.js";
 
 /**
- * Makes everything that was delivered to a host its running state: `portico activate` checks it, stops and
- * starts what changed, probes the expected responses, and restores the last good state if they are not as
- * expected; the apply then fails.
+ * Puts everything that was delivered to a host into operation. `portico activate` checks the files, stops and starts
+ * changed units, and probes the expected responses. If a response is not as expected, the host returns to the last
+ * good state and the apply fails.
  *
- * It comes after every file of the host, including those that are added later.
+ * The activation runs after all files of the host, including files that are added later.
  */
 export class Activation extends Construct {
   /** The host that is activated. */
   readonly host: IHost;
-  /** The resource that runs it: depend on it to come after a host that serves. */
+  /** The resource that runs the activation. Resources that need a serving host depend on this resource. */
   readonly resource: TerraformResource;
   private readonly props: ActivationProps;
   private readonly earlier: TerraformResource[] = [];
@@ -48,7 +48,7 @@ export class Activation extends Construct {
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
   }
 
-  /** Has the host activated only when a resource is there: that of another host's activation, say. */
+  /** Activates the host only after a resource exists, such as the activation of another host. */
   after(resource: TerraformResource): void {
     this.earlier.push(resource);
   }
@@ -82,12 +82,12 @@ export class Activation extends Construct {
     this.keepalived = unit;
   }
 
-  /** Every file of the host in this stack, sorted by path. */
+  /** All files of the host in this stack, sorted by path. */
   get files(): readonly HostFile[] {
     return filesOf(this, this.host);
   }
 
-  /** The deployment document as it is now; may contain tokens. */
+  /** The current deployment document; may contain tokens. */
   get deployment(): DeploymentInput {
     return deploymentOf(this, this.props, this.keepalived);
   }
@@ -138,23 +138,24 @@ function refuseSecond(activation: Activation): void {
   refuse([problem("delivery.second-activation", node.path, message, { received: place })]);
 }
 
-/** What makes an activation. */
+/** Options of an activation. */
 export interface ActivationProps {
-  /** What runs the proxy on the host. */
+  /** The service that runs the proxy on the host. */
   readonly service: IProxyService;
   /**
-   * Units of the application's daemons and of the firewall. They are stopped and started as their settings change.
+   * Units of the application's daemons and of the firewall. The activation stops and starts a unit when the unit's
+   * settings change.
    * @default - none
    */
   readonly services?: DeploymentUnits;
   /**
-   * Further facts about the host: settings, trees, rows, database, network, and how the responses are checked. A
-   * function, called when the app is synthesized.
+   * Further facts about the host: settings, trees, rows, database, network, and how the responses are checked. The
+   * function is called when the app is synthesized.
    * @default - nothing; the expected responses are checked for a minute
    */
   readonly describe?: () => HostDescription;
   /**
-   * Whether and how the host is looked after every day.
+   * The daily check of the host.
    * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
    */
   readonly doctor?: DailyDoctor;

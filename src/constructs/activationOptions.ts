@@ -15,35 +15,35 @@ import type { DnsRecord, PortForward } from "../model/host.js";
 
 /** Options of a deployment, as its document contains them. */
 
-/** A daemon of the application, which activation stops and starts. */
+/** A daemon of the application. The activation stops and starts the daemon. */
 export interface DaemonUnit extends InputOf<typeof daemon> {
   readonly command?: CommandRule;
 }
 
-/** A command that a daemon must not have. */
+/** A command that a daemon must not run. */
 export interface CommandRule extends InputOf<typeof commandRule> {}
 
-/** systemd units of a host that activation stops and starts besides the proxy's own. */
+/** systemd units of a host, besides the units of the proxy, that the activation stops and starts. */
 export interface DeploymentUnits extends Pick<InputOf<typeof services>, "daemons" | "firewall"> {
   readonly daemons?: readonly DaemonUnit[];
 }
 
 /**
- * The application's database. Settings that were changed in the web interface are stored there and take
- * priority over the files.
+ * The application's database. The database stores settings that were changed in the web interface; those settings
+ * take priority over the files.
  */
 export interface DatabaseConnection extends InputOf<typeof database> {}
 
-/** How an activation finds out whether the front end answers as it should. */
+/** How the activation checks the responses of the front end. */
 export interface ResponseProbe extends InputOf<typeof probe> {}
 
 /**
- * Requests of an access log that run through the config in force and the new one before anything is touched: a request that
- * would be treated differently belongs to a client that the change may break.
+ * Requests of an access log that both the current and the new config evaluate before the host changes. A request with
+ * different results belongs to a client that the change may break.
  */
 export interface ReplayGate extends InputOf<typeof replay> {}
 
-/** What an activation knows about a host besides its files and units. */
+/** Facts about a host for an activation, besides files and units. */
 export interface HostDescription extends Pick<
   InputOf<typeof deploymentSchema>,
   "name" | "settings" | "trees" | "rows" | "database" | "network" | "probe" | "replay" | "requireCertificate"
@@ -57,25 +57,28 @@ export interface HostDescription extends Pick<
   readonly replay?: ReplayGate;
 }
 
-/** An application's own settings files, and what is done with them. */
+/** The application's settings files, and whether the activation edits them. */
 export interface DescribedSettings extends InputOf<typeof settingsFields> {
   readonly files: readonly DescribedSettingsFile[];
 }
 
-/** One of an application's own files. */
+/** A settings file of the application. */
 export type DescribedSettingsFile = IniSettingsFile | PythonSettingsFile | EnvSettingsFile;
 
-/** An INI file: an item is set in its place or added to its section. */
+/** An INI file: the activation replaces an item, or adds the item to its section. */
 export interface IniSettingsFile extends InputOf<typeof iniFile> {
   readonly items: readonly IniSettingsItem[];
 }
 
-/** A Python module: an item is set in its place or added between `SECRET_KEY` and `DATABASES`. */
+/** A Python module: the activation replaces an item, or adds the item between `SECRET_KEY` and `DATABASES`. */
 export interface PythonSettingsFile extends InputOf<typeof pythonFile> {
   readonly items: readonly PythonSettingsItem[];
 }
 
-/** Environment variables, as Docker Compose reads them: an item is set in its place or added at the end. */
+/**
+ * Environment variables in the format of Docker Compose: the activation replaces an item, or adds the item at the
+ * end.
+ */
 export interface EnvSettingsFile extends InputOf<typeof envFile> {
   readonly items: readonly EnvSettingsItem[];
 }
@@ -89,13 +92,19 @@ export interface PythonSettingsItem extends InputOf<typeof pythonItem> {}
 /** `NAME=value` in a file of environment variables. */
 export interface EnvSettingsItem extends InputOf<typeof envItem> {}
 
-/** A directory that the proxy serves: others can read every file in it, and enter every directory on the way. */
+/**
+ * A directory that the proxy serves: others can read every file in the directory, and enter every directory on the
+ * path.
+ */
 export interface ServedTree extends InputOf<typeof tree> {}
 
-/** A row of `portico doctor`. It tells of what has its code: trees, daemons, settings items, causes of responses. */
+/**
+ * A row of `portico doctor`. Trees, daemons, settings items and causes of responses with the row's code belong to the
+ * row.
+ */
 export interface DoctorRow extends InputOf<typeof row> {}
 
-/** What the network around a host should look like. */
+/** The expected network around a host. */
 export interface ExpectedNetwork extends InputOf<typeof network> {
   readonly portForwards?: readonly PortForward[];
   readonly dnsRecords?: readonly DnsRecord[];

@@ -24,7 +24,7 @@ import { isKnown } from "./props/tokens.js";
 import type { Route } from "./route.js";
 import type { Upstream } from "./upstream.js";
 
-/** Members by name: those that are always there, and those that options bring. */
+/** Members by name: required members, and members that depend on options. */
 export type ApplicationMembers<T, Always extends string, Maybe extends string = never> = {
   readonly [name in Always]: T;
 } & {
@@ -51,8 +51,8 @@ export type OneServerApplication = Application<
 >;
 
 /**
- * An application that a `FileSyncFrontEnd` is the front end of: its upstreams, routes, settings and expected responses. A
- * closed choice: take one of the static methods. docs/applications.md has a page for each.
+ * An application behind a `FileSyncFrontEnd`: upstreams, routes, settings and expected responses. Each static method
+ * creates one application. docs/applications.md has a page for each application.
  */
 export class Application<Upstreams extends object = object, Routes extends object = object> {
   declare protected readonly upstreams: Upstreams;
@@ -69,7 +69,7 @@ export class Application<Upstreams extends object = object, Routes extends objec
     return new Application(seafile(options));
   }
 
-  /** Nextcloud, in All-in-One or any other installation that speaks HTTP. */
+  /** Nextcloud: All-in-One, or any other installation that serves HTTP. */
   static nextcloud(options: NextcloudOptions = {}): Application<NextcloudUpstreams, NextcloudRoutes> {
     refuseOptions("Application.nextcloud", options, { push: flag, office: OFFICE });
     return new Application(nextcloud(options));
@@ -106,8 +106,8 @@ export class Application<Upstreams extends object = object, Routes extends objec
   }
 
   /**
-   * An application of your own, described as those of this package are. What its routes, settings and expected responses
-   * may say is checked when a front end is made.
+   * An application of your own, defined like those of this package. The front end checks the routes, settings and
+   * expected responses.
    */
   static custom<Part extends string, RouteName extends string>(
     definition: CustomApplication<Part, RouteName>,

@@ -10,8 +10,8 @@ import { ReverseProxyBase } from "./reverseProxyBase.js";
 import type { TlsPlace } from "./tlsMaterial.js";
 
 /**
- * A proxy that runs in containers: the same listeners, virtual servers and upstreams as those of a `ReverseProxy`, and
- * no host. It puts nothing anywhere; what runs the containers takes `config` and `files` from it.
+ * A proxy in containers: the same listeners, virtual servers and upstreams as a `ReverseProxy`, without a host. The
+ * proxy delivers no files; the tool that runs the containers uses `config` and `files`.
  */
 export class ContainerProxy extends ReverseProxyBase implements IContainerProxy {
   private readonly own: ProxySettings;
@@ -50,7 +50,7 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
     return isDeepStrictEqual(this.given, settings);
   }
 
-  /** Adds a small file that containers need besides the config, such as a page. Not for secrets. */
+  /** Adds a small file that containers need besides the config, such as an error page. Not for secrets. */
   addFile(path: string, content: string): void {
     const at = `${this.node.path}.addFile`;
     const both = { path: required(text), content: required(text) };
@@ -69,9 +69,9 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
   }
 
   /**
-   * What runs it by `docker compose` beside the application's own file, in place of that file's proxy: `portico.yml`, and
-   * below `portico/` the files that it mounts. By path, relative to the directory of the application's file; write them
-   * there. A certificate from files is expected in `portico/etc/portico/tls`.
+   * Files for running the proxy with `docker compose` beside the application's Compose file, in place of the proxy in
+   * that file: `portico.yml`, and mounted files below `portico/`. The paths are relative to the directory of the
+   * application's file; write the files there. A certificate from files must be in `portico/etc/portico/tls`.
    */
   composeFiles(options: ComposeFileOptions): ReadonlyMap<string, string> {
     refuseOptions(`${this.node.path}.composeFiles`, options, COMPOSE_FILE_OPTIONS);
@@ -113,18 +113,18 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
 /** Settings of a proxy that runs in containers. */
 export type ContainerProxyProps = ProxySettings;
 
-/** How a proxy runs beside the services of a Compose file. */
+/** Options of a proxy beside the services of a Compose file. */
 export interface ComposeFileOptions {
-  /** Image of the proxy: that of the package's `Containerfile`. */
+  /** Image of the proxy, built from the package's `Containerfile`. */
   readonly image: string;
   /**
-   * Networks of the application's file that its servers are on, by their keys there.
-   * @default - the network that Compose makes for all services without one
+   * Networks of the application's servers, by their keys in the application's Compose file.
+   * @default - the network that Compose creates for services without networks
    */
   readonly networks?: readonly string[];
   /**
-   * More mounts, as Compose writes them: `./media:/srv/media:ro`.
-   * @default - the config, what it names, and the certificate
+   * Further mounts, in the syntax of Compose: `./media:/srv/media:ro`.
+   * @default - the config, the files in the config, and the certificate
    */
   readonly volumes?: readonly string[];
 }

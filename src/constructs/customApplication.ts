@@ -28,7 +28,7 @@ import {
 } from "./props/propTable.js";
 import { UPSTREAM_PROPS } from "./upstream.js";
 
-/** An application of one's own: what `ApplicationDefinition` has, `clients` by choice. */
+/** An application of your own: an `ApplicationDefinition` with optional `clients`. */
 export type CustomApplication<Part extends string = string, RouteName extends string = string> = Omit<
   ApplicationDefinition<Part, RouteName>,
   "clients"

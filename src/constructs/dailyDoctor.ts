@@ -7,16 +7,16 @@ import { isKnown } from "./props/tokens.js";
 import type { IProxyService } from "./proxyInterfaces.js";
 import { SystemdUnit, UNIT_NAME } from "./systemdUnit.js";
 
-/** The check of a host that a timer starts every day. */
+/** The daily check of a host by a systemd timer. */
 export interface DailyDoctor {
   /**
-   * Whether there is one: `portico-doctor.timer` runs `portico doctor` early every morning. What is wrong is then in the
-   * journal, and `portico-doctor.service` in `systemctl --failed` until a run finds the host in order.
+   * Whether `portico-doctor.timer` runs `portico doctor` early every morning. The journal contains the problems;
+   * `systemctl --failed` lists `portico-doctor.service` until a run finds no problems.
    * @default true
    */
   readonly enabled?: boolean;
   /**
-   * Unit of the host that systemd starts when something is wrong, such as `mail-admin.service` or
+   * Unit of the host that systemd starts when the check finds a problem, such as `mail-admin.service` or
    * `mail@portico-doctor.service` (`OnFailure=`). An activation fails if the host has no such unit.
    * @default - none
    */

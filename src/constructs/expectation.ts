@@ -13,8 +13,8 @@ import type { Problem } from "../model/index.js";
 import { checkAroundTokens } from "./props/tokens.js";
 
 /**
- * What a route or a virtual server answers: a request that changes nothing, and what its response has to be. One that says
- * nothing of the response expects what the action promises.
+ * A request that changes nothing, and the expected response of a route or a virtual server. Without fields of the
+ * response, the default of the route's action applies.
  */
 export interface ExpectedResponse extends InputOf<typeof expectation> {
   readonly location?: string | ExpectedLocation | readonly string[];
@@ -23,13 +23,13 @@ export interface ExpectedResponse extends InputOf<typeof expectation> {
   readonly causes?: readonly ExpectedCause[];
 }
 
-/** Another scheme at the host that was asked for, on the port of the route's redirect. */
+/** A `Location` with another scheme at the requested host, on the port of the route's redirect. */
 export interface ExpectedLocation extends InputOf<typeof expectedLocation> {}
 
-/** A field of a response; with a name alone it is there with any value. */
+/** A header field of a response; without a value, any value is expected. */
 export interface ExpectedField extends InputOf<typeof expectedField> {}
 
-/** A member of the JSON object that is the body. */
+/** A member of a JSON object in the body. */
 export interface ExpectedMember extends InputOf<typeof expectedMember> {}
 
 /** A cause of an unexpected response. */
@@ -37,7 +37,7 @@ export interface ExpectedCause extends InputOf<typeof expectedCause> {
   readonly evidence: ExpectedEvidence;
 }
 
-/** What a response shows. */
+/** The evidence for a cause in a response. */
 export interface ExpectedEvidence extends InputOf<typeof expectedEvidence> {}
 
 /** @internal */

@@ -50,19 +50,19 @@ import {
 } from "./props/tokens.js";
 
 /**
- * A packet filter for what reaches the host itself: the front end's ports and the SSH server's are open; those
- * of the daemons and the database, and all ports that are not named, can be reached on the host only.
+ * A packet filter for connections to the host: the ports of the front end and of the SSH server are open. Only the
+ * host itself can reach the ports of the daemons and the database, and all other ports.
  *
- * It is a separate nftables table, loaded in one transaction: existing connections continue, other tables
- * (containers, fail2ban) are left alone, and stopping the unit removes this table only. Traffic to published
- * container ports is forwarded and does not pass through it. Needs the package `nftables` on the host.
+ * The rules are a separate nftables table, loaded in one transaction: existing connections continue, other tables
+ * (containers, fail2ban) do not change, and stopping the unit removes this table only. Traffic to published container
+ * ports is forwarded and does not pass through the table. The host needs the package `nftables`.
  */
 export class Firewall extends Construct {
   /** The rule set. */
   readonly ruleSet: HostFile;
-  /** `portico-firewall.service`, which loads it before the network comes up. */
+  /** `portico-firewall.service`, which loads the rule set before the network starts. */
   readonly unit: SystemdUnit;
-  /** Makes systemd load the rules again whenever the distribution's `nftables.service` has flushed them. */
+  /** Makes systemd load the rules again after the distribution's `nftables.service` flushed the rules. */
   readonly dropIn: HostFile;
   /** @internal The host, and what is let through to it, as far as it is known by now. */
   readonly opened: () => { readonly host: IHost; readonly input: FirewallInput };
@@ -226,20 +226,20 @@ const RANGE = { ...CIDR, never: "%", allowed: "an IP address or a CIDR range suc
 
 const now = (ports: Ports): readonly number[] => (typeof ports === "function" ? ports() : ports);
 
-/** Ports, or a function that gives them when the app is synthesized. */
+/** Ports, or a function that returns ports when the app is synthesized. */
 export type Ports = readonly number[] | (() => readonly number[]);
 
-/** What a packet filter lets through. */
+/** Options of a packet filter. */
 export interface FirewallProps {
   /** The host to protect. */
   readonly host: IHost;
   /**
-   * TCP ports that are open to everyone. Rules that leave out the SSH server's port, here and in `allowed`, are refused
-   * without `acceptLockOut` (`firewall.locks-out`).
+   * TCP ports that are open to everyone. If neither `ports` nor `allowed` contains the SSH server's port, the rules
+   * are refused without `acceptLockOut` (`firewall.locks-out`).
    */
   readonly ports: Ports;
   /**
-   * TCP ports that only the host itself can reach. Opening one of them is refused (`firewall.loopback-port`).
+   * TCP ports for the host only. Opening such a port is refused (`firewall.loopback-port`).
    * @default [3306]
    */
   readonly loopbackPorts?: Ports;
@@ -249,18 +249,18 @@ export interface FirewallProps {
    */
   readonly allowed?: readonly AllowedPort[];
   /**
-   * Whether the SSH server's port may stay closed to the network, as on a host with a console of its own.
+   * Whether the SSH server's port may stay closed to the network, for a host with a separate console.
    * @default false
    */
   readonly acceptLockOut?: boolean;
   /**
-   * IPv4 addresses of hosts that share a virtual address with this one: their VRRP advertisements pass (IP protocol
-   * 112). A `FrontEndPair` sets it.
+   * IPv4 addresses of hosts that share a virtual address with this host: the filter accepts VRRP advertisements from
+   * these hosts (IP protocol 112). A `FrontEndPair` sets this option.
    * @default - none
    */
   readonly vrrpPeers?: readonly string[];
   /**
-   * Whether responses to a DHCP client pass, which is needed if the provider assigns the static address by DHCP.
+   * Whether the filter accepts responses to a DHCP client, needed if the provider assigns the static address by DHCP.
    * @default true
    */
   readonly dhcpClient?: boolean;

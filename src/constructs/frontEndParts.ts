@@ -17,7 +17,7 @@ import { type UpstreamProps, withChanges } from "./upstream.js";
 
 /** Listeners of a front end. */
 export interface FrontEndListeners {
-  /** The HTTP port on IPv4: on all addresses, unless the mode names one. */
+  /** The HTTP port on IPv4: on all addresses, or on the mode's address. */
   readonly http: Listener;
   /** The HTTP port on IPv6; undefined for a host without an IPv6 address. */
   readonly http6?: Listener;
@@ -27,7 +27,7 @@ export interface FrontEndListeners {
   readonly https6?: Listener;
 }
 
-/** Props of a `Firewall` without those that the front end knows. */
+/** Props of a `Firewall` that the front end does not set. */
 export type FrontEndFirewallProps = Omit<
   FirewallProps,
   "acceptLockOut" | "host" | "ports" | "loopbackPorts" | "unitDirectory"

@@ -29,11 +29,11 @@ import {
 import { hasTokens, isKnown } from "./props/tokens.js";
 import type { DeliveryHost } from "./delivery/way.js";
 
-/** The machine that serves, as props take it. */
+/** The server machine: a `Host`, or a construct of your own. */
 export interface IHost extends IConstruct {
   /** Static IPv4 address. */
   readonly address: string;
-  /** Address that clients are sent to: the virtual address if there is one, otherwise the host's own. */
+  /** Public address: the virtual address if there is one, otherwise the host's own. */
   readonly clientAddress: string;
   /** Global IPv6 address in canonical form (RFC 5952), if the host has one. */
   readonly ipv6Address?: string;
@@ -41,18 +41,18 @@ export interface IHost extends IConstruct {
   readonly publicName?: string;
   /** TCP port of the SSH server; undefined if there is none. */
   readonly sshPort?: number;
-  /** How files get onto the host. */
+  /** How files reach the host. */
   readonly delivery: Delivery;
-  /** What was given. */
+  /** The props of the host. */
   readonly props: HostProps;
   /**
-   * Names that clients ask for, the main one first: the public name if there is one, which replaces the
-   * addresses; otherwise the IPv4 address that clients are sent to, and the IPv6 address.
+   * Public names, the main one first: the public name, which replaces the addresses; without a public name, the
+   * public IPv4 address, and the IPv6 address.
    */
   readonly serverNames: readonly [string, ...string[]];
   /**
-   * DNS records that lead to the host: `A` if its IPv4 address is public, `AAAA` if its IPv6 address is.
-   * None without a public name; none for an address that is not known at synthesis.
+   * DNS records for the host: `A` if the IPv4 address is public, `AAAA` if the IPv6 address is public. None without a
+   * public name; none for an address that is not known at synthesis.
    */
   readonly dnsRecords: readonly DnsRecord[];
   /** Port forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
@@ -61,7 +61,7 @@ export interface IHost extends IConstruct {
   lateChecks(): LateCheck[];
 }
 
-/** The machine that serves: its addresses, its public name, and how files get onto it. */
+/** The server machine: addresses, public name, and how files reach the host. */
 export class Host extends Construct implements IHost, DeliveryHost {
   readonly address: string;
   readonly clientAddress: string;
@@ -72,8 +72,8 @@ export class Host extends Construct implements IHost, DeliveryHost {
   readonly props: HostProps;
 
   /**
-   * A host that somebody else made, by the address that is known of it: an attribute of a resource, an output of another
-   * stack. Its network stays as it is; files get onto it as `delivery` says, if it is given.
+   * A host that another stack or resource created, by an address such as an output of the stack or an attribute of
+   * the resource. The host's network does not change; `delivery` is optional.
    *
    * @param address as `address` of `HostProps`
    */
@@ -170,7 +170,7 @@ function sshPortProblems({ sshPort }: Partial<HostProps>, path: string): Problem
   return [problem("config.out-of-range", `${path}.sshPort`, "is not a port", { received: sshPort, allowed })];
 }
 
-/** Addresses and names of a host, and how files get there. */
+/** Addresses and names of a host, and how files reach the host. */
 export interface HostProps {
   /**
    * Static IPv4 address, outside the router's DHCP range. Loopback addresses are accepted for local trials; an IPv6
@@ -178,14 +178,14 @@ export interface HostProps {
    */
   readonly address: string;
   /**
-   * IPv4 address that clients use in place of `address`, and that another host can take over; a `FrontEndPair` sets it.
-   * It replaces `address` in server names, certificates, DNS records and the application's settings. Another address
-   * in the host's subnet (`host.bad-virtual-address`).
+   * IPv4 address for clients in place of `address`, which another host can take over; a `FrontEndPair` sets this
+   * option. The virtual address replaces `address` in server names, certificates, DNS records and the application's
+   * settings. Must be another address in the host's subnet (`host.bad-virtual-address`).
    * @default - none; clients use `address`
    */
   readonly virtualAddress?: string;
   /**
-   * Netmask in dotted form. With it, address and gateway are checked against the subnet (`host.bad-network`).
+   * Netmask in dotted form. With a netmask, address and gateway must fit the subnet (`host.bad-network`).
    * @default - the subnet is not checked
    */
   readonly netmask?: string;
@@ -205,48 +205,48 @@ export interface HostProps {
    */
   readonly nameservers?: readonly string[];
   /**
-   * Permanent IPv6 address of global scope, without zone or prefix length. With it every port gets an IPv6
-   * listener. Link-local, loopback, site-local and multicast addresses are refused (`host.bad-ipv6`);
-   * unique-local and documentation ones are accepted, but get no DNS record.
+   * Permanent IPv6 address of global scope, without zone or prefix length. With this address, every port has an IPv6
+   * listener. Link-local, loopback, site-local and multicast addresses are refused (`host.bad-ipv6`); unique-local
+   * and documentation addresses are accepted, but have no DNS record.
    * @default - IPv4 only
    */
   readonly ipv6Address?: string;
   /**
-   * Flags that `ip -6 address show` prints for the IPv6 address; `temporary`, `deprecated`, `tentative` and
-   * `dadfailed` are refused, because such an address may go away.
+   * Flags of the IPv6 address in `ip -6 address show`; `temporary`, `deprecated`, `tentative` and `dadfailed` are
+   * refused, because such an address may disappear.
    * @default - none
    */
   readonly ipv6Flags?: readonly string[];
   /**
-   * Domain name, in lower case and without a port. It replaces the addresses as server name and is needed for a
-   * certificate that browsers trust. May come from another resource.
+   * Domain name, in lower case and without a port. The name replaces the addresses as server name. A certificate that
+   * browsers trust needs a name. The name may come from another resource.
    * @default - the addresses
    */
   readonly publicName?: string;
   /**
-   * First and last address that the router assigns; the host's must be outside (`host.inside-dhcp-range`).
+   * First and last address that the router assigns; the host's address must be outside (`host.inside-dhcp-range`).
    * @default - not checked
    */
   readonly dhcpRange?: DhcpRange;
   /**
-   * TCP port of the SSH server, 1 to 65535; `false` if there is none. It is exposed along with the front end's
-   * ports, and a firewall leaves it open.
+   * TCP port of the SSH server, 1 to 65535; `false` without an SSH server. The port is exposed with the front end's
+   * ports, and a firewall leaves the port open.
    * @default 22
    */
   readonly sshPort?: number | false;
   /**
-   * How files get onto the host.
-   * @default Delivery.local(): into a folder below `out`, for inspection; `Delivery.local({ root: "/" })`
-   * installs them on the machine that runs Terraform
+   * How files reach the host.
+   * @default Delivery.local(): into a folder below `out`, for inspection; `Delivery.local({ root: "/" })` installs
+   * them on the machine that runs Terraform
    */
   readonly delivery?: Delivery;
 }
 
 /** Addresses that a router assigns. */
 export interface DhcpRange {
-  /** The first of them: an IPv4 address. */
+  /** The first address, IPv4. */
   readonly from: string;
-  /** The last of them: an IPv4 address, not below the first. */
+  /** The last address, IPv4, not below the first. */
   readonly to: string;
 }
 

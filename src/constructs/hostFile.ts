@@ -15,21 +15,21 @@ import { type LateCheck, lateCheck, textNode } from "./props/lateChecks.js";
 import { choice, flag, produced, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { escapeTemplate, isKnown } from "./props/tokens.js";
 
-/** A file on a host, put there by the host's delivery. */
+/** A file on a host, delivered by the host's delivery. */
 export class HostFile extends Construct {
   /** Absolute path on the host. */
   readonly path: string;
   /** Permissions, four octal digits. */
   readonly mode: FileMode;
-  /** What the file is; decides what activation does when it changes. */
+  /** The kind of the file, which decides what the activation does when the file changes. */
   readonly role: FileRole;
-  /** The host that gets it. */
+  /** The host of the file. */
   readonly host: IHost;
   /** Whether plans and logs must not show the content. */
   readonly sensitive: boolean;
-  /** The resource that delivers the file: depend on it, or change it (escape hatch). */
+  /** The resource that delivers the file, for dependencies and overrides (escape hatch). */
   readonly resource: TerraformResource;
-  /** SHA-256 of the content in hexadecimal digits, as Terraform will compute it. */
+  /** SHA-256 of the content in hexadecimal digits, as Terraform computes the hash. */
   readonly sha256: string;
   private readonly lateChecks: (() => readonly LateCheck[])[] = [];
 
@@ -67,18 +67,18 @@ export class HostFile extends Construct {
   }
 }
 
-/** Owner may write; `0600` for secrets, `0755` for programs, `0644` for everything else. */
+/** Permissions, writable by the owner: `0600` for secrets, `0755` for programs, `0644` for other files. */
 export type FileMode = "0600" | "0640" | "0644" | "0755";
 
-/** A file: where it is and what is in it. */
+/** Place and content of a file. */
 export interface HostFileProps {
-  /** The host that gets the file. */
+  /** The host of the file. */
   readonly host: IHost;
   /** Absolute path on the host. */
   readonly path: string;
   /**
-   * The text, or a function that returns it when the app is synthesized. Written as it is: `${` and `%{` mean
-   * nothing, but tokens are resolved. Either this or `source`.
+   * The text, or a function that returns the text when the app is synthesized. `${` and `%{` are written literally,
+   * but tokens are resolved. Either this or `source`.
    */
   readonly content?: string | (() => string);
   /**
@@ -92,7 +92,7 @@ export interface HostFileProps {
    */
   readonly mode?: FileMode;
   /**
-   * What the file is; decides what activation does when it changes.
+   * The kind of the file, which decides what the activation does when the file changes.
    * @default "other": nothing
    */
   readonly role?: FileRole;

@@ -12,21 +12,21 @@ import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
 import { TlsPolicy } from "./tlsPolicy.js";
 
-/** A listener of the proxy, as props take it: a `Listener`, or a construct of your own with the name of one. */
+/** A listener of the proxy: a `Listener`, or a construct of your own with the name of a `Listener`. */
 export interface IListener extends IConstruct {
-  /** Name by which the config refers to it. */
+  /** Name in the config. */
   readonly name: string;
   /** Local address. */
   readonly address: string;
   /** TCP port. */
   readonly port: number;
-  /** `https` if there is TLS material, else `http`. */
+  /** `https` with TLS material, else `http`. */
   readonly protocol: "http" | "https";
-  /** What was given for TLS; undefined for http. */
+  /** The TLS options; undefined for http. */
   readonly tls?: ListenerTls;
 }
 
-/** An address and a port where connections are accepted. Its scope is the proxy, or a construct below it. */
+/** An address and a port that accept connections. The scope is the proxy, or a construct below the proxy. */
 export class Listener extends Construct implements IListener {
   readonly name: string;
   readonly address: string;
@@ -104,7 +104,7 @@ const certificateInput = ({ certificate, key, acme }: TlsFiles) => ({ certificat
 
 const PLACEHOLDER_FILES: TlsFiles = { certificate: "/certificate", key: "/key" };
 
-/** Where a listener accepts connections. */
+/** Address, port and protocol of a listener. */
 export interface ListenerProps extends Omit<InputOf<typeof listenerOptions>, "name" | "address" | "tls"> {
   /** @default - the construct's id */
   readonly name?: string;
@@ -124,19 +124,19 @@ export interface ListenerTls {
   readonly material: TlsMaterial;
   /**
    * Protocols, ciphers and curves.
-   * @default - `TlsPolicy.fileSync()`; `TlsPolicy.mozillaIntermediate()` if a certificate of the listener is from files
-   * (`TlsMaterial.fromFiles`, `fromSecret`), whose key may be ECDSA
+   * @default - `TlsPolicy.fileSync()`; `TlsPolicy.mozillaIntermediate()` if a certificate of the listener is from
+   * files (`TlsMaterial.fromFiles`, `fromSecret`), whose key may be ECDSA
    */
   readonly policy?: TlsPolicy;
   /**
-   * Names that clients use, besides those of the virtual servers: a default server answers for all names without
-   * knowing them. A self-signed certificate covers them; for others there is a warning for a name that is missing.
+   * Public names, besides those of the virtual servers, for a default server that responds to every name. A
+   * self-signed certificate covers these names; another certificate without such a name causes a warning.
    * @default - none
    */
   readonly serverNames?: readonly string[];
 }
 
-/** Who may name clients by the PROXY protocol, version 1 or 2. */
+/** Proxies that may send the client's address by the PROXY protocol, version 1 or 2. */
 export interface ProxyProtocolOptions extends InputOf<typeof proxyProtocol> {}
 
 /** @internal */

@@ -12,21 +12,21 @@ import { TlsMaterial } from "./tlsMaterial.js";
 import type { TlsPolicy } from "./tlsPolicy.js";
 import { isKnown } from "./props/tokens.js";
 
-/** Whether the application is reached over HTTP or over TLS. A closed choice: take one of the static methods. */
+/** The protocol of the application: HTTP or TLS. Each static method creates one mode. */
 export abstract class Mode {
-  /** Scheme that clients use. */
+  /** Scheme of the public URL. */
   abstract readonly scheme: "http" | "https";
-  /** Port that the host listens on for HTTP. */
+  /** The host's HTTP port. */
   abstract readonly httpPort: number;
-  /** Port that clients use. */
+  /** Public port. */
   abstract readonly publicPort: number;
   /** Local IPv4 address of the listeners. */
   readonly address: string;
   /** Local IPv6 address of the listeners, for a host that has an IPv6 address. */
   readonly ipv6Address: string;
-  /** What names clients by the PROXY protocol; undefined if nothing does. */
+  /** Proxies that may send the client's address by the PROXY protocol; undefined if there are none. */
   readonly proxyProtocol?: ProxyProtocolOptions;
-  /** What the TLS listener is made of; undefined in plain mode. */
+  /** Options of the TLS listener; undefined in plain mode. */
   readonly https?: HttpsOptions;
 
   /** @internal Made through its static methods. */
@@ -36,10 +36,7 @@ export abstract class Mode {
     this.proxyProtocol = proxyProtocol;
   }
 
-  /**
-   * HTTP on port 80. Passwords cross the network in the clear: for tests, never for logins from the
-   * internet.
-   */
+  /** HTTP on port 80. Passwords cross the network unencrypted: for tests, never for logins from the internet. */
   static plain(options: PlainOptions = {}): Mode {
     refuseOptions("Mode.plain", options, PLAIN_OPTIONS, (fit) => [
       ...listenProblems("Mode.plain", fit),
@@ -59,16 +56,19 @@ export abstract class Mode {
   }
 }
 
-/** Local addresses of the listeners. The host must have them, or a router in front of it must lead there. */
+/**
+ * Local addresses of the listeners. Each address must belong to the host, or a router in front must forward
+ * connections to the host.
+ */
 export interface ListenOptions extends Pick<InputOf<typeof listenerOptions>, "proxyProtocol"> {
   /**
-   * Local IPv4 address to listen on, `0.0.0.0` for all. On `127.0.0.1` only the host itself, such as another proxy on
-   * it, reaches the application.
+   * Local IPv4 address of the listeners, `0.0.0.0` for all. With `127.0.0.1`, only programs on the host, such as
+   * another proxy, reach the application.
    * @default "0.0.0.0"
    */
   readonly address?: string;
   /**
-   * Local IPv6 address to listen on, without brackets, `::` for all; only for a host with an `ipv6Address`.
+   * Local IPv6 address of the listeners, without brackets, `::` for all; only for a host with an `ipv6Address`.
    * @default "::"
    */
   readonly ipv6Address?: string;
@@ -79,13 +79,13 @@ export interface ListenOptions extends Pick<InputOf<typeof listenerOptions>, "pr
 /** Options of plain HTTP. */
 export interface PlainOptions extends ListenOptions {
   /**
-   * Port the host listens on, 1 to 65535.
+   * The host's HTTP port, 1 to 65535.
    * @default 80
    */
   readonly httpPort?: number;
   /**
-   * Port that clients use, where a router maps it.
-   * @default - the port the host listens on
+   * Public port, if a router maps the port.
+   * @default - `httpPort`
    */
   readonly publicPort?: number;
 }
@@ -110,25 +110,25 @@ export interface TlsOptions
   /** @remarks This applies to the application's virtual server. Refused as the `hsts` of `VirtualServerProps`. */
   readonly hsts?: HstsOptions;
   /**
-   * Port the host listens on for the redirect, 1 to 65535.
+   * The host's HTTP port for the redirect, 1 to 65535.
    * @default 80
    */
   readonly httpPort?: number;
   /**
-   * Port the host listens on for TLS, 1 to 65535.
+   * The host's TLS port, 1 to 65535.
    * @default 443
    */
   readonly httpsPort?: number;
   /**
-   * Port that clients use for TLS, where a router maps it. The redirect and the settings use it.
-   * @default - the port the host listens on for TLS
+   * Public TLS port, if a router maps the port. The redirect and the settings contain this port.
+   * @default - `httpsPort`
    */
   readonly publicPort?: number;
 }
 
-/** What a TLS listener is made of: the options that were given, and its port. */
+/** Options of the TLS listener, with its port. */
 export interface HttpsOptions extends TlsOptions {
-  /** Port the host listens on for TLS. */
+  /** The host's TLS port. */
   readonly httpsPort: number;
 }
 

@@ -13,28 +13,28 @@ import { localFile } from "./providers/local.js";
 import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { escapeTemplate, isKnown } from "./props/tokens.js";
 
-/** Where a file for a monitoring system is written. */
+/** Place of a file for a monitoring system. */
 export interface MonitoringFileProps {
   /**
-   * Path of the file on the machine that runs Terraform: absolute, or relative to the project's folder, which holds
-   * the app's output folder (`cdktf.out`): `monitoring/portico.rules.yml`.
+   * Path of the file on the machine that runs Terraform: absolute, or relative to the project's folder, which
+   * contains the app's output folder (`cdktf.out`): `monitoring/portico.rules.yml`.
    */
   readonly file: string;
 }
 
-/** Alert rules, and where they are written. */
+/** Options and file of alert rules. */
 export interface AlertRulesProps extends MonitoringFileProps, AlertRulesInput {}
 
-/** A dashboard, and where it is written. */
+/** Options and file of a dashboard. */
 export interface MetricsDashboardProps extends MonitoringFileProps, DashboardInput {}
 
 /**
- * A file of Prometheus alert rules on what a proxy counts, for `rule_files` of Prometheus: responses of 5xx, servers
- * that are down, certificates that end, workers that end again and again, refused reloads, lost log lines, and a proxy
- * that is not there. `renderAlertRules` has the same text without a file.
+ * A file of Prometheus alert rules on the metrics of a proxy, for `rule_files` of Prometheus: 5xx responses, servers
+ * that are down, certificates that expire, workers that repeatedly end, refused reloads, lost log lines, and a
+ * missing proxy. `renderAlertRules` returns the same text without a file.
  */
 export class AlertRules extends Construct {
-  /** The file: depend on it, or change it (escape hatch). */
+  /** The file, for dependencies and overrides (escape hatch). */
   readonly resource: TerraformResource;
 
   constructor(scope: Construct, id: string, props: AlertRulesProps) {
@@ -50,11 +50,11 @@ export class AlertRules extends Construct {
 }
 
 /**
- * A dashboard of what a proxy counts, as JSON for Grafana 10 or later: imported by hand, or from a folder by its
- * provisioning. `renderDashboard` has the same text without a file.
+ * A dashboard of the metrics of a proxy, as JSON for Grafana 10 or later. Import the dashboard by hand, or from a
+ * folder by provisioning. `renderDashboard` returns the same text without a file.
  */
 export class MetricsDashboard extends Construct {
-  /** The file: depend on it, or change it (escape hatch). */
+  /** The file, for dependencies and overrides (escape hatch). */
   readonly resource: TerraformResource;
 
   constructor(scope: Construct, id: string, props: MetricsDashboardProps) {

@@ -28,12 +28,12 @@ import {
 } from "./props/tokens.js";
 
 /**
- * The host's static address as a file of systemd-networkd: address, netmask, gateway, DNS domain and
- * nameservers come from the host.
+ * The host's static address as a file of systemd-networkd. Address, netmask, gateway, DNS domain and nameservers are
+ * those of the host.
  *
- * A host that gets its address from its provider needs none of this. On any other host it decides whether the
- * host can be reached at all: compare it with `ip address` there before the first deployment, and have access
- * to a console. systemd-networkd must be enabled, and nothing else (ifupdown, NetworkManager) may manage the
+ * A host that receives its address from a provider needs no such file. On any other host, an error in the file can
+ * make the host unreachable: compare the file with `ip address` on the host before the first deployment, and have
+ * access to a console. systemd-networkd must be enabled, and nothing else (ifupdown, NetworkManager) may manage the
  * interface.
  */
 export class StaticNetwork extends Construct {
@@ -41,7 +41,7 @@ export class StaticNetwork extends Construct {
   readonly host: IHost;
   /** The `.network` file. */
   readonly networkFile: HostFile;
-  /** `/etc/resolv.conf`; undefined unless asked for. */
+  /** `/etc/resolv.conf`; undefined without `resolverFile`. */
   readonly resolverFile?: HostFile;
 
   constructor(scope: Construct, id: string, props: StaticNetworkProps) {
@@ -182,13 +182,13 @@ function networkInput(props: StaticNetworkProps): NetworkFileInput {
   };
 }
 
-/** The interface that gets the host's address, and what else belongs to it. */
+/** Options of the host's static address. */
 export interface StaticNetworkProps {
   /** The host; it must have a `netmask` (`network.bad-address`). */
   readonly host: IHost;
   /**
-   * The interface that gets the address: its name as the kernel has it, up to 15 characters, or its MAC address, which
-   * stays when names change (`network.bad-interface`).
+   * The interface with the address: the kernel's name, up to 15 characters, or the MAC address, which stays the same
+   * when names change (`network.bad-interface`).
    */
   readonly interface: NetworkInterface;
   /**
@@ -202,14 +202,14 @@ export interface StaticNetworkProps {
    */
   readonly ipv6Gateway?: string;
   /**
-   * Whether a deployment makes systemd-networkd take a changed file at once. A mistake then cuts off the deployment
-   * itself. Otherwise the file takes effect at the next boot, or after `networkctl reload`.
+   * Whether systemd-networkd loads a changed file during the deployment. A mistake then cuts off the deployment
+   * itself. With `false`, the file takes effect at the next boot, or after `networkctl reload`.
    * @default false
    */
   readonly apply?: boolean;
   /**
-   * Whether to write `/etc/resolv.conf`, for a host without systemd-resolved, which otherwise gets the nameservers from
-   * systemd-networkd.
+   * Whether to write `/etc/resolv.conf`, for a host without systemd-resolved. systemd-resolved receives the
+   * nameservers from systemd-networkd.
    * @default false
    */
   readonly resolverFile?: boolean;

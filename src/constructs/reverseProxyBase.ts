@@ -32,8 +32,8 @@ import { warnOf } from "./warnings.js";
 import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
 
 /**
- * What every proxy is, wherever it runs: it owns the listeners, virtual servers and upstreams below it, and makes a
- * config of them. `ReverseProxy` runs on a host, `ContainerProxy` in containers.
+ * The common base of all proxies. A proxy owns the listeners, virtual servers and upstreams below, and renders the
+ * config. `ReverseProxy` runs on a host, `ContainerProxy` in containers.
  */
 export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   /** @internal */
@@ -74,13 +74,13 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   }
 
   /**
-   * Sets a field of the config after all constructs have rendered: the escape hatch for anything that has no
-   * prop. The result is checked like everything else when the app is synthesized. For a listener, only `http2`,
-   * `name` and `tls.policy` can be set: sockets, credentials and the firewall are made from the listener
-   * itself. Nor can the file of `ticketKeys`.
+   * Sets a field of the config after all constructs have rendered: the escape hatch for fields without a prop.
+   * Synthesis checks the result. For a listener, only `http2`, `name` and `tls.policy` can be set, because the
+   * listener determines sockets, credentials and the firewall. The file of `ticketKeys` cannot be set either.
    *
-   * @param path the field, items of lists by name or index: `virtualServers[application].routes[web].sendTimeoutMs`, or
-   * as errors of `portico check` have it, `virtualServers[0].routes[1].sendTimeoutMs`
+   * @param path the field, with items of lists by name or index:
+   * `virtualServers[application].routes[web].sendTimeoutMs`, or as in errors of `portico check`:
+   * `virtualServers[0].routes[1].sendTimeoutMs`
    * @param value the new value; `undefined` deletes the field. May contain tokens.
    */
   addConfigOverride(path: string, value: unknown): void {
@@ -104,7 +104,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     return this.node.findAll().filter((child) => child instanceof VirtualServer);
   }
 
-  /** Upstreams below this proxy, then those elsewhere that its routes use. */
+  /** Upstreams below this proxy, then other upstreams that the routes use. */
   get upstreams(): readonly IUpstream[] {
     const own: IUpstream[] = this.node.findAll().filter((child) => child instanceof Upstream);
     const named = this.virtualServers.flatMap((server) =>
@@ -113,7 +113,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     return [...new Set([...own, ...named])];
   }
 
-  /** The config as it is now; may contain tokens. */
+  /** The current config; may contain tokens. */
   get config(): ProxyConfigInput {
     return settleTokens(this, overridden(this.rendered, this.overrides));
   }
@@ -135,7 +135,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     return holderAddress === undefined ? authorities : authorities.map((one) => ({ ...one, holderAddress }));
   }
 
-  /** Everything the proxy would refuse; empty if the config loads. Checked whenever the app is synthesized. */
+  /** All problems that make the proxy refuse the config; empty if the config loads. Synthesis checks for problems. */
   get problems(): readonly Problem[] {
     const problems = configProblems(this.config, this.ownNames);
     return [
@@ -178,8 +178,8 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   }
 
   /**
-   * Names that clients use on a listener, as far as they are known: its own, and those of its virtual servers without
-   * a certificate of their own.
+   * Known names of clients on a listener: those of the listener, and of the listener's virtual servers without a
+   * separate certificate.
    */
   namesOn(listener: IListener): readonly string[] {
     const servers = this.virtualServers.filter(
@@ -241,9 +241,10 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   }
 
   /**
-   * Files of a TLS material where this proxy runs; the material's resources are made at the first call.
+   * Files of a TLS material of this proxy; the first call creates the material's resources.
    *
-   * @param user what it is for; the files of a second self-signed material are named after it
+   * @param user the construct that uses the material; the files of a second self-signed material are named after the
+   * construct
    */
   tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles {
     const known = this.materials.get(material);

@@ -17,13 +17,13 @@ import { any, type PropTable, refuseOptions, refuseProps, required, without } fr
 import { tlsFilesOf } from "./upstream.js";
 
 /**
- * A path of a virtual server and the action that answers for it. Its scope is the virtual server, or a construct
- * below it; routes are independent of their order, since the longest path wins.
+ * A path of a virtual server and the action that handles its requests. The scope is the virtual server, or a
+ * construct below the virtual server. The order of routes does not matter: the longest path wins.
  */
 export class Route extends Construct {
   /** Name in the config, in logs and in checks. */
   readonly name: string;
-  /** Path it answers for. */
+  /** Path of the route. */
   readonly path: string;
   private current: Action;
   private props: RouteProps;
@@ -44,12 +44,15 @@ export class Route extends Construct {
     this.useCredentialFiles();
   }
 
-  /** What answers. */
+  /** The action that handles the requests. */
   get action(): Action {
     return this.current;
   }
 
-  /** Replaces the action, also on a route that a `FileSyncFrontEnd` made. A refused action changes nothing. */
+  /**
+   * Replaces the action, also for a route of a `FileSyncFrontEnd`. If the action is refused, the route stays as it
+   * is.
+   */
   replaceAction(action: Action): void {
     const { path } = this.node;
     refuseOptions(`${path}.replaceAction`, { action }, { action: required(ACTION) });
@@ -70,8 +73,9 @@ export class Route extends Construct {
   }
 
   /**
-   * Changes limits, timeouts, response fields and logs, also on a route that a `FileSyncFrontEnd` made; what is left out
-   * stays, and `undefined` is the default again. Refused changes change nothing.
+   * Changes limits, timeouts, response header fields and logs, also for a route of a `FileSyncFrontEnd`. Options that
+   * you leave out keep their values; `undefined` restores the default. If a change is refused, the route stays as it
+   * is.
    */
   configure(changes: RouteChanges): void {
     const { path } = this.node;
@@ -83,7 +87,8 @@ export class Route extends Construct {
   }
 
   /**
-   * Removes the route from its virtual server; its requests then go to the longest path that still matches, or get 404.
+   * Removes the route from its virtual server. The longest remaining path that matches then handles the requests;
+   * otherwise the response is 404.
    */
   remove(): void {
     this.node.scope?.node.tryRemoveChild(this.node.id);
@@ -114,9 +119,9 @@ export class Route extends Construct {
   }
 }
 
-/** Which requests a route takes, and what answers them. */
+/** The requests of a route, and the action that handles the requests. */
 export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action"> {
-  /** What answers the requests. */
+  /** The action that handles the requests. */
   readonly action: Action;
   /** @default - the construct's id */
   readonly name?: string;
@@ -127,15 +132,16 @@ export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action
   readonly accessLog?: "off" | AccessLogFile | AccessLogStream;
   readonly errorLog?: "off" | ErrorLogFile | ErrorLogStream;
   /**
-   * What it answers after an apply, or the host rolls back; `portico check --live` and `portico doctor` ask for it too.
-   * `false` asks nothing: for a route whose upstream may be down, or answers a `HEAD` with what lasts.
-   * @default - what its action promises: `proxy` a response of the upstream (no 502, no 504), `redirect` its `Location`,
-   * `respond` its status, `staticFiles` a file where there is an index, otherwise no 5xx
+   * The response that the route must give after an apply; otherwise the host rolls back. `portico check --live` and
+   * `portico doctor` check the response too. `false`: no check, for a route whose upstream may be down, or whose
+   * response to `HEAD` does not end.
+   * @default - `proxy`: a response of the upstream, not 502 or 504; `redirect`: its status and `Location`; `respond`:
+   * its status; `staticFiles`: a file, if the action has an `index`, otherwise no 5xx; `status`: no 5xx
    */
   readonly expect?: false | ExpectedResponse | readonly ExpectedResponse[];
 }
 
-/** What may change of a route that is there already: everything but what it takes, what answers, and its name. */
+/** Options that can change on an existing route: all except `path`, `match`, `action` and `name`. */
 export type RouteChanges = Omit<RouteProps, "path" | "match" | "action" | "name">;
 
 const ROUTE_PROPS: PropTable<RouteProps> = { ...fieldsOf(route), action: required(ACTION), expect: any };

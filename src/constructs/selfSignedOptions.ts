@@ -11,20 +11,20 @@ import { isKnown } from "./props/tokens.js";
 /** Options of a self-signed certificate. */
 export interface SelfSignedOptions {
   /**
-   * Further domain names that the certificate covers, in lower case; `*.` may replace the first label. That of a
-   * listener always covers the host's names and addresses, and those of every virtual server on it without a material
-   * of its own; that of virtual servers covers their names.
+   * Further domain names in the certificate, in lower case; `*.` may replace the first label. The certificate of a
+   * listener always covers the host's names and addresses, and the names of the listener's virtual servers without a
+   * separate material. The certificate of virtual servers covers their names.
    * @default - none
    */
   readonly dnsNames?: readonly string[];
   /**
-   * Days that the certificate is valid after its creation, 1 to 36500.
+   * Validity of the certificate in days, 1 to 36500.
    * @default 3650
    */
   readonly validityDays?: number;
   /**
-   * Days before it expires at which Terraform makes a new certificate; 0 waits until it expires. Must be less
-   * than `validityDays`, or every apply would make a new one.
+   * Days before the expiry at which Terraform creates a new certificate; with 0, at the expiry. Must be less than
+   * `validityDays`; otherwise every apply would create a new certificate.
    * @default - 30, or a third of `validityDays` if that is less
    */
   readonly renewalDays?: number;

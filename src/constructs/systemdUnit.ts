@@ -26,7 +26,7 @@ import {
   type UnknownLeaf,
 } from "./props/tokens.js";
 
-/** A systemd unit file on a host; values are escaped, so that systemd takes them literally. */
+/** A systemd unit file on a host. Values are escaped, so that systemd reads the values literally. */
 export class SystemdUnit extends HostFile {
   /** Name of the unit. */
   readonly name: string;
@@ -120,16 +120,16 @@ const UNQUOTED_WORD = {
 export const UNIT_NAME =
   /^(?=.{1,256}$)[\w:.\\@-]+\.(?:service|socket|timer|path|target|mount)(?:\.d\/[\w:.\\@-]+\.conf)?$/;
 
-/** A unit: its name and what is in it. */
+/** Name and content of a unit. */
 export interface SystemdUnitProps {
-  /** The host that gets the unit. */
+  /** The host of the unit. */
   readonly host: IHost;
   /** File name with its type: `app.service`, or `app.service.d/name.conf` for a drop-in. */
   readonly name: string;
   /**
-   * Sections and directives, or a function that gives them when the app is synthesized. Control characters are refused
-   * (`unit.bad-value`), as are a service without command (`unit.missing-command`) and the FastCGI start variant of an
-   * application (`unit.fastcgi-start`), to which the proxy cannot speak.
+   * Sections and directives, or a function that returns the unit when the app is synthesized. Refused: control
+   * characters (`unit.bad-value`), a service without a command (`unit.missing-command`), and the FastCGI start
+   * variant of an application (`unit.fastcgi-start`), which the proxy does not support.
    */
   readonly unit: UnitDocument | (() => UnitDocument);
   /**

@@ -27,19 +27,19 @@ import {
 } from "./selfSignedOptions.js";
 
 /**
- * Private key, certificate and Diffie-Hellman parameters. A closed choice: take one of the static methods.
- * One material serves any number of listeners of a proxy, and makes its resources once.
+ * Private key, certificate and Diffie-Hellman parameters. Each static method creates one kind of material. Any number
+ * of listeners of a proxy can share a material; its resources are created once.
  */
 export abstract class TlsMaterial {
   /** @internal Whether only clients with an exception for it trust the certificate. */
   readonly selfSigned: boolean = false;
 
   /**
-   * A key and a certificate for the host's names and addresses, both made by Terraform. Browsers do not trust it;
-   * users add an exception.
+   * A key and a certificate for the host's names and addresses, both created by Terraform. Browsers do not trust the
+   * certificate; users add an exception.
    *
-   * The private key is in Terraform's state in plain text: protect the state as you would the key, or use
-   * `fromFiles`, whose files Terraform never reads.
+   * Terraform's state contains the private key in plain text: protect the state like the key, or use `fromFiles`,
+   * whose files Terraform never reads.
    */
   static selfSigned(options: SelfSignedOptions = {}): TlsMaterial {
     refuseOptions("TlsMaterial.selfSigned", options, SELF_SIGNED_OPTIONS, selfSignedProblems);
@@ -47,8 +47,8 @@ export abstract class TlsMaterial {
   }
 
   /**
-   * Files that are already on the host, with an ECDSA key, as certbot makes, or RSA: the listener's default policy is then
-   * `TlsPolicy.mozillaIntermediate()`. Neither key nor certificate enters synthesis or state.
+   * Existing files on the host, with an ECDSA key, as from certbot, or an RSA key. The listener's default policy is
+   * then `TlsPolicy.mozillaIntermediate()`. Neither key nor certificate enters synthesis or state.
    */
   static fromFiles(files: TlsFilePaths): TlsMaterial {
     refuseOptions("TlsMaterial.fromFiles", files, TLS_FILE_PATHS, filesProblems);
@@ -56,9 +56,9 @@ export abstract class TlsMaterial {
   }
 
   /**
-   * Files `tls.crt` and `tls.key` in a directory, as containers see a mounted Secret of type kubernetes.io/tls.
+   * The files `tls.crt` and `tls.key` in a directory, such as a mounted Secret of type kubernetes.io/tls.
    *
-   * @param directory absolute path where the Secret is mounted
+   * @param directory absolute path of the mounted Secret
    */
   static fromSecret(directory: string = CONTAINER_PATHS.tlsDirectory): TlsMaterial {
     refuseOptions("TlsMaterial.fromSecret", { directory }, { directory: required(text) }, (fit) =>
@@ -68,11 +68,11 @@ export abstract class TlsMaterial {
   }
 
   /**
-   * A certificate that browsers trust, which the proxy gets and renews (ACME, RFC 8555), by default from
-   * Let's Encrypt. Until the first one is issued the proxy serves with a temporary, self-signed one; a new one is taken
-   * without a reload, and no connection is cut.
+   * A certificate that browsers trust. The proxy orders and renews the certificate (ACME, RFC 8555), by default from
+   * Let's Encrypt. Until the first certificate is issued, the proxy uses a temporary self-signed certificate. A new
+   * certificate needs no reload and cuts no connection.
    *
-   * Key and account are made on the host, in /var/lib/portico-certificates, and never enter synthesis or state. See
+   * The host creates key and account in /var/lib/portico-certificates; neither enters synthesis or state. See
    * docs/certificates.md.
    */
   static acme(options: AcmeOptions): TlsMaterial {
@@ -84,11 +84,11 @@ export abstract class TlsMaterial {
   abstract bind(scope: Construct, context: TlsContext): TlsFiles;
 }
 
-/** Where the parts are on the host. */
+/** Paths of the TLS material's files on the host. */
 export interface TlsFiles {
-  /** PEM file on the host: the certificate, then its chain; undefined for one that the proxy gets by ACME. */
+  /** PEM file on the host: the certificate, then its chain; undefined for a certificate by ACME. */
   readonly certificate?: string;
-  /** PEM file on the host: the private key; undefined for one that the proxy makes for ACME. */
+  /** PEM file on the host: the private key; undefined for a key of an ACME certificate. */
   readonly key?: string;
   /** PEM file on the host: Diffie-Hellman parameters; undefined if there are none. */
   readonly dhparam?: string;
@@ -104,7 +104,7 @@ export interface TlsFiles {
   readonly authorityFiles?: Readonly<Record<string, string>>;
 }
 
-/** Files that are already on the host. */
+/** Existing files on the host. */
 export interface TlsFilePaths extends Omit<
   Pick<InputOf<typeof tls>, "certificate" | "key" | "dhparam">,
   "dhparam"
@@ -112,7 +112,7 @@ export interface TlsFilePaths extends Omit<
   readonly certificate: string;
   readonly key: string;
   /**
-   * @remarks `false` for none, which turns these suites off.
+   * @remarks `false` for no parameters, which disables these cipher suites.
    * @default - the ffdhe2048 group of RFC 7919, written next to the proxy's other TLS files
    */
   readonly dhparam?: string | false;
@@ -139,17 +139,17 @@ export interface TlsContext extends TlsPlace {
   readonly addAuthority: (options: AcmeOptions) => string;
 }
 
-/** Key, certificate and parameters that Terraform makes, and their files. */
+/** Key, certificate and parameters from Terraform, and their files. */
 export class SelfSignedTls extends Construct {
-  /** The resource that makes the key; the key is in state in plain text. */
+  /** The resource of the key; state contains the key in plain text. */
   readonly privateKey: PrivateKey;
-  /** The resource that makes the certificate. */
+  /** The resource of the certificate. */
   readonly certificate: SelfSignedCert;
-  /** File of the key, for root alone. */
+  /** File of the key, readable by root only. */
   readonly keyFile: HostFile;
   /** File of the certificate. */
   readonly certificateFile: HostFile;
-  /** File of the Diffie-Hellman parameters, which the materials of a proxy share. */
+  /** File of the Diffie-Hellman parameters, shared by the materials of a proxy. */
   readonly dhParametersFile: HostFile;
 
   /**

@@ -5,11 +5,11 @@ import { flag, type PropTable, refuseOptions } from "./props/propTable.js";
 import { policyWordProblems } from "./tlsPolicyWords.js";
 import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
 
-/** What a TLS listener negotiates. A closed choice: take one of the static methods. */
+/** Protocols, ciphers and groups of a TLS listener. Each static method creates one policy. */
 export class TlsPolicy {
   /**
    * The front end's policy: TLS 1.2 only, secp384r1, a cipher string in the server's order, sessions of 10 minutes.
-   * Clients without secp384r1 fall back to the Diffie-Hellman parameters. With `tls13` it also has TLS 1.3.
+   * Clients without secp384r1 use the Diffie-Hellman parameters. With `tls13` the policy includes TLS 1.3.
    */
   static fileSync(options: FileSyncPolicyOptions = {}): TlsPolicy {
     refuseOptions("TlsPolicy.fileSync", options, FILE_SYNC_POLICY_OPTIONS);
@@ -17,21 +17,21 @@ export class TlsPolicy {
   }
 
   /**
-   * Mozilla's intermediate policy 5.7: TLS 1.2 and 1.3, for every client of recent years. TLS 1.3 begins with
-   * X25519MLKEM768, which resists quantum computers, where the host's OpenSSL knows it (3.5, which Node.js 24 has).
+   * Mozilla's intermediate policy 5.7: TLS 1.2 and 1.3, for all recent clients. TLS 1.3 prefers X25519MLKEM768, which
+   * resists quantum computers, if the host's OpenSSL supports the group (3.5, which Node.js 24 has).
    */
   static mozillaIntermediate(): TlsPolicy {
     return new TlsPolicy("mozilla-intermediate");
   }
 
-  /** Mozilla's modern policy 5.7: TLS 1.3 only, with X25519MLKEM768 as in the intermediate one. */
+  /** Mozilla's modern policy 5.7: TLS 1.3 only, with X25519MLKEM768 as in the intermediate policy. */
   static mozillaModern(): TlsPolicy {
     return new TlsPolicy("mozilla-modern");
   }
 
   /**
-   * A custom policy. Names of ciphers and groups that OpenSSL does not know are refused (`tls.bad-policy`): here, and on
-   * the host by its own OpenSSL.
+   * A custom policy. Ciphers and groups that OpenSSL does not know are refused (`tls.bad-policy`): at synthesis, and
+   * by the OpenSSL of the host.
    */
   static custom(settings: TlsPolicyOptions): TlsPolicy {
     refuseOptions("TlsPolicy.custom", settings, TLS_POLICY_OPTIONS, policyWordProblems);
@@ -44,12 +44,12 @@ export class TlsPolicy {
   ) {}
 }
 
-/** What the front end's policy may have beyond the service's contract. */
+/** Options of the front end's policy beyond the service's contract. */
 export interface FileSyncPolicyOptions {
   /**
-   * Whether TLS 1.3 is offered too, with X25519MLKEM768 (where the host's OpenSSL knows it), secp384r1 and X25519.
-   * Clients of TLS 1.2 get what they get without it; those that know X25519 and not secp384r1 get X25519 in place of the
-   * Diffie-Hellman parameters.
+   * Whether to offer TLS 1.3 too, with X25519MLKEM768 (if the host's OpenSSL supports the group), secp384r1 and
+   * X25519. For clients of TLS 1.2 nothing changes, except that clients with X25519 and without secp384r1 use X25519
+   * in place of the Diffie-Hellman parameters.
    * @default false
    */
   readonly tls13?: boolean;
@@ -57,7 +57,7 @@ export interface FileSyncPolicyOptions {
 
 const FILE_SYNC_POLICY_OPTIONS: PropTable<FileSyncPolicyOptions> = { tls13: flag };
 
-/** A TLS policy spelled out. */
+/** All settings of a TLS policy. */
 export interface TlsPolicyOptions extends InputOf<typeof tlsPolicyFields> {}
 
 const TLS_POLICY_OPTIONS: PropTable<TlsPolicyOptions> = kindsOf(tlsPolicyFields);

@@ -15,23 +15,28 @@ import { warn } from "./warn.js";
 import { fieldsOf } from "./props/fieldTable.js";
 import { type PropTable, refuseProps } from "./props/propTable.js";
 
-/** What routes forward to: an `Upstream`, also one of another stack, or a construct of your own that is one. */
+/**
+ * The target of routes: an `Upstream`, also of another stack, or a construct of your own that contains an `Upstream`.
+ */
 export interface IUpstream extends IConstruct {
   /** Name in the config and in logs. */
   readonly name: string;
-  /** Where it listens; the first of `urls`. */
+  /** URL of the upstream; the first of `urls`. */
   readonly url: string;
-  /** Where its servers listen. */
+  /** URLs of the servers. */
   readonly urls: readonly string[];
-  /** What its TLS needs, if its URL is `https`. */
+  /** TLS options, if the URL is `https`. */
   readonly tls?: UpstreamTls;
-  /** Its section of the config. One of your own gives that of an `Upstream` that it has, or makes it. */
+  /**
+   * The upstream's section of the config. Your own class returns the section of an `Upstream` that it contains, or
+   * builds the section itself.
+   */
   render(): UpstreamInput;
 }
 
 /**
- * A backend that routes forward to. It does not belong to one proxy: every proxy whose routes use it renders
- * it.
+ * A backend that routes forward requests to. An upstream does not belong to one proxy: every proxy whose routes use
+ * the upstream renders it.
  */
 export class Upstream extends Construct implements IUpstream {
   readonly name: string;
@@ -41,9 +46,9 @@ export class Upstream extends Construct implements IUpstream {
   private readonly input: UpstreamInput;
 
   /**
-   * An upstream that exists already, at the URL that its maker gives: an output of another stack, an attribute of a
-   * resource. Everything else is as by default. One of another stack of the same app needs none of it: it can be used as
-   * it is.
+   * An existing upstream at a URL such as an output of another stack or an attribute of a resource. All other options
+   * have their defaults. You do not need this for an upstream of another stack of the same app: use the object
+   * itself.
    *
    * @param url as `url` of `UpstreamProps`
    */
@@ -89,23 +94,25 @@ const UNVERIFIED =
 /** TLS to an upstream at an `https` URL: versions 1.2 and 1.3, HTTP/1.1. */
 export interface UpstreamTls extends InputOf<typeof upstreamTls> {}
 
-/** One of the servers of an upstream. */
+/** A server of an upstream. */
 export interface UpstreamServer extends InputOf<typeof upstreamServer> {}
 
-/** What binds the requests of a session to one of several servers, as long as that is up: exactly one of the two. */
+/**
+ * Binds the requests of a session to one of several servers while that server is up. Exactly one of the two options.
+ */
 export interface UpstreamSticky extends InputOf<typeof upstreamSticky> {}
 
-/** Checks of each server of an upstream, which one process of the proxy makes. */
+/** Checks of each server of an upstream, made by one process of the proxy. */
 export interface UpstreamHealth extends InputOf<typeof upstreamHealth> {}
 
-/** Where a backend listens, and how connections to it are used. */
+/** URL of a backend, and options of connections to the backend. */
 export interface UpstreamProps extends Omit<InputOf<typeof upstream>, "name"> {
   /** @default - the construct's id */
   readonly name?: string;
   /**
-   * @remarks The right to write to a socket comes through others, or a group of `service: { groups }`; a socket below /tmp, /home
-   * or /run/user is refused (`unit.no-access`).
-   * @default - `servers`, which is needed without it
+   * @remarks Permission to write to a socket must be granted to others, or to a group of `service: { groups }`. A
+   * socket below /tmp, /home or /run/user is refused (`unit.no-access`).
+   * @default - `servers`, required without a `url`
    */
   readonly url?: string;
   readonly servers?: readonly UpstreamServer[];

@@ -39,27 +39,27 @@ import {
 import { Route, type RouteProps } from "./route.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
-/** A virtual server, as functions take it that add routes to any: of a front end, or of a proxy of your own. */
+/** A virtual server of a front end or of a proxy, for functions that add routes to either. */
 export interface IVirtualServer extends IConstruct {
   /** Name in the config. */
   readonly name: string;
-  /** Its names, the main one first. */
+  /** Names of the virtual server, the main one first. */
   readonly serverNames: readonly string[];
-  /** Listeners that it is reached through. */
+  /** Listeners of the virtual server. */
   readonly listeners: readonly IListener[];
-  /** Routes below it, in the order they were added. */
+  /** Routes below the virtual server, in the order they were added. */
   readonly routes: readonly Route[];
   /** Adds a route and returns it. */
   addRoute(id: string, props: RouteProps): Route;
 }
 
-/** A set of server names on listeners, with routes. Its scope is the proxy, or a construct below it. */
+/** Server names on listeners, with routes. The scope is the proxy, or a construct below the proxy. */
 export class VirtualServer extends Construct implements IVirtualServer {
   readonly name: string;
   readonly serverNames: readonly string[];
-  /** Its own certificate; undefined if it has that of its listeners. */
+  /** The virtual server's own certificate; undefined if the virtual server uses the certificate of its listeners. */
   readonly tls?: TlsMaterial;
-  /** Files of its own certificate. */
+  /** Files of the virtual server's own certificate. */
   readonly tlsFiles?: TlsFiles;
   private readonly props: VirtualServerProps;
   private reachedThrough: readonly IListener[];
@@ -86,8 +86,9 @@ export class VirtualServer extends Construct implements IVirtualServer {
   }
 
   /**
-   * Has it answer on further listeners as well, also if a `FileSyncFrontEnd` made it: a port for the network inside. One
-   * that it has already changes nothing, and so do refused ones.
+   * Adds listeners, also to a virtual server of a `FileSyncFrontEnd`, such as a port for the internal network. A
+   * listener that the virtual server already has changes nothing. If a listener is refused, the virtual server stays
+   * as it is.
    */
   addListeners(...listeners: readonly IListener[]): void {
     refuseOptions(`${this.node.path}.addListeners`, { listeners }, { listeners: LISTENERS });
@@ -163,22 +164,23 @@ const sectionOf = ({ tls, hsts, expect: _, ...fields }: VirtualServerProps & { r
 export interface VirtualServerProps extends Omit<InputOf<typeof virtualServerOptions>, "name" | "listeners"> {
   /** @default - the construct's id */
   readonly name?: string;
-  /** Where its clients connect; at least one. */
+  /** Listeners of the virtual server; at least one. */
   readonly listeners: readonly IListener[];
   readonly responseHeaders?: ResponseHeaders;
   /** @remarks With a self-signed certificate, it is refused (`config.hsts-self-signed`). */
   readonly hsts?: HstsOptions;
   readonly errorPages?: readonly ErrorPage[];
   /**
-   * A certificate for its names, in addition to the one of its listeners, of which at least one must be `https`.
-   * Clients get it when they ask for a name that it covers (SNI); of the material, only key and certificate are used.
+   * A certificate for the virtual server's names, besides that of the listeners, at least one of which must be
+   * `https`. Clients that request a covered name (SNI) receive this certificate. Only key and certificate of the
+   * material are used.
    * @default - the listeners' own
    */
   readonly tls?: TlsMaterial;
   /**
-   * What it answers after an apply, besides what its routes are expected to; `false` asks nothing of it, nor of its
+   * Expected responses after an apply, besides those of the routes. `false`: no check of the virtual server or its
    * routes.
-   * @default - what its routes are expected to
+   * @default - the expected responses of the routes
    */
   readonly expect?: false | ExpectedResponse | readonly ExpectedResponse[];
 }

@@ -50,13 +50,14 @@ import { type IUpstream, UPSTREAM_PROPS, type UpstreamProps } from "./upstream.j
 import type { VirtualServer } from "./virtualServer.js";
 
 /**
- * The front end of one ordinary web application: all paths of the host's names go to one upstream. In TLS mode port 80
- * leads to https; other names get 404. What it answers is checked after every apply, which rolls back otherwise.
+ * The front end of one ordinary web application: all paths of the host's names go to one upstream. In TLS mode port
+ * 80 redirects to https. The response for other names is 404. With an activation (always over ssh), the host checks
+ * the responses after every apply and rolls back if a response is not as expected.
  *
- * Every part is a member, and more can be added: routes to `application`, virtual servers and upstreams to `proxy`.
+ * Every part is a member. You can add routes to `application`, and virtual servers and upstreams to `proxy`.
  */
 export class WebFrontEnd extends Construct {
-  /** The host it runs on. */
+  /** The host of the front end. */
   readonly host: IHost;
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
@@ -66,23 +67,23 @@ export class WebFrontEnd extends Construct {
   readonly listeners: FrontEndListeners;
   /** The application. */
   readonly upstream: IUpstream;
-  /** Answers 404 for names that are not the application's. */
+  /** Responds with 404 for names that are not the application's. */
   readonly defaultServer: VirtualServer;
-  /** Leads from HTTP to HTTPS; undefined in plain mode. */
+  /** Redirects from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
   /** The application's virtual server. */
   readonly application: VirtualServer;
-  /** The route of all its paths. */
+  /** The route for all paths of the application. */
   readonly route: Route;
   /** Runtime and units. */
   readonly service: ProxyService;
-  /** Packet filter of the host; undefined unless asked for. */
+  /** Packet filter of the host; undefined without `firewall`. */
   readonly firewall?: Firewall;
-  /** What makes it all take effect; undefined for a local delivery unless asked for. */
+  /** The activation on the host; undefined for a local delivery without `activation`. */
   readonly activation?: Activation;
-  /** Names clients ask for, the main one first. */
+  /** Public names, the main one first. */
   readonly serverNames: readonly [string, ...string[]];
-  /** Where users find the application. */
+  /** Public URL of the application. */
   readonly url: string;
 
   constructor(scope: Construct, id: string, props: WebFrontEndProps) {
@@ -154,7 +155,7 @@ export class WebFrontEnd extends Construct {
 const propsOf = <P extends Partial<UpstreamProps> | undefined>(given: string | P): P | UpstreamProps =>
   typeof given === "string" ? { url: given } : given;
 
-/** What a front end is made of. */
+/** Options of a front end. */
 export interface WebFrontEndProps extends Pick<
   InputOf<typeof virtualServerOptions>,
   "responseHeaders" | "errorPages"
@@ -163,7 +164,7 @@ export interface WebFrontEndProps extends Pick<
   readonly host: IHost | HostProps;
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
-  /** The application: its URL, such as `http://127.0.0.1:3000`, props of an `Upstream`, or one that is there already. */
+  /** The application: a URL, such as `http://127.0.0.1:3000`, props of an `Upstream`, or an existing upstream. */
   readonly upstream: string | UpstreamProps | IUpstream;
   /**
    * Further names of the application, in lower case; `*.example.org` is every name with one label before `.example.org`.
@@ -171,13 +172,13 @@ export interface WebFrontEndProps extends Pick<
    */
   readonly additionalServerNames?: readonly string[];
   /**
-   * How requests are passed on.
+   * Options for requests to the upstream.
    * @default - with the client's `Host`, `X-Real-IP`, `X-Forwarded-For` and `X-Forwarded-Proto`
    */
   readonly proxyOptions?: ProxyOptions;
   /**
-   * Limits, timeouts, logs and the expected response of the application's route. `{ expect: { path: "/health", status:
-   * 200 } }` has an apply fail unless the application is well.
+   * Limits, timeouts, logs and the expected response of the application's route. `{ expect: { path: "/health",
+   * status: 200 } }` makes an apply fail unless the application is healthy.
    * @default - see Route
    */
   readonly route?: Omit<RouteProps, "path" | "match" | "action" | "name">;
@@ -189,7 +190,7 @@ export interface WebFrontEndProps extends Pick<
    */
   readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
   /**
-   * How the proxy runs: Node, runtime, stop timeout, open files.
+   * Options of the proxy's service: Node, runtime, stop timeout, open files.
    * @default - see ProxyService
    */
   readonly service?: Omit<ProxyServiceProps, "proxy">;
@@ -199,18 +200,19 @@ export interface WebFrontEndProps extends Pick<
    */
   readonly paths?: Partial<HostPaths>;
   /**
-   * Filter what reaches the host: the exposed ports are open, all others are not; `{}` is enough.
+   * Adds a packet filter to the host: the exposed ports are open, all other ports are closed; `{}` is enough.
    * @default - no filter
    */
   readonly firewall?: FrontEndFirewallProps;
   /**
-   * How the deployment takes effect; `{}` is enough for a local delivery.
-   * @default - with a delivery over ssh, the expected responses have a minute; with a local one, no activation
+   * Options of the activation; `{}` is enough for a local delivery.
+   * @default - with a delivery over ssh, an activation that checks the expected responses for a minute; with a local
+   * delivery, no activation
    */
   readonly activation?: WebActivationProps;
 }
 
-/** How the deployment of a `WebFrontEnd` takes effect. */
+/** Options of a `WebFrontEnd`'s activation. */
 export interface WebActivationProps
   extends
     Pick<InputOf<typeof services>, "daemons">,

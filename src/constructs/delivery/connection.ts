@@ -5,7 +5,7 @@ import { choice, fields, flag, number, type PropTable, required, text } from "..
 import { isKnown } from "../props/tokens.js";
 import type { DeliveryHost } from "./way.js";
 
-/** How to log in to a host; what Terraform's `connection` block takes, typed and checked. */
+/** Login to a host: the options of Terraform's `connection` block, typed and checked. */
 export interface SshLogin {
   /**
    * User name.
@@ -13,28 +13,28 @@ export interface SshLogin {
    */
   readonly user?: string;
   /**
-   * Public key that the server must show, as its `/etc/ssh/ssh_host_*_key.pub` has it
-   * (`ecdsa-sha2-nistp256 AAAA…`), or that of an authority that signed it. Terraform's client asks for ECDSA
-   * first, then RSA, then Ed25519: give the first of these that the server has; `ssh-keyscan -t ecdsa ADDRESS`
-   * prints it.
+   * Public key of the server, as in `/etc/ssh/ssh_host_*_key.pub` (`ecdsa-sha2-nistp256 AAAA…`), or of an authority
+   * that signed the server's key. Terraform's client prefers ECDSA, then RSA, then Ed25519: use the first of these
+   * that the server has; `ssh-keyscan -t ecdsa ADDRESS` prints the key.
    * @default - none, which is refused unless `verifyHostKey` is `false` (`delivery.unverified-host`)
    */
   readonly hostKey?: string;
   /**
-   * Whether the server has to show `hostKey`. `false` accepts any server at the address: anyone who can take
-   * its place gets everything that is delivered, including private keys, and the login as well.
+   * Whether the server must prove `hostKey`. `false` accepts any server at the address: an attacker in the server's
+   * place receives everything that is delivered, including private keys, and the login.
    * @default true
    */
   readonly verifyHostKey?: boolean;
   /**
-   * File with the private key, on the machine that runs Terraform; `~` is its user's home, a relative path
-   * starts where the app is synthesized. Read at every run, and not stored in the plan or in state.
+   * File with the private key, on the machine that runs Terraform. `~` is the home of the user who runs Terraform; a
+   * relative path starts where the app is synthesized. Terraform reads the file at every run; neither plan nor state
+   * stores the key.
    * @default - none; the agent's keys are used
    */
   readonly privateKeyFile?: string;
   /**
    * The private key itself, from a sensitive variable or another resource. A literal is refused
-   * (`delivery.clear-text-key`), since it would be in the synthesized stack.
+   * (`delivery.clear-text-key`), because the synthesized stack would contain the key.
    * @default - none
    */
   readonly privateKey?: string;
@@ -45,7 +45,7 @@ export interface SshLogin {
   readonly certificate?: string;
 }
 
-/** A host that connections go through. */
+/** A host between Terraform and the server. */
 export interface SshBastion extends SshLogin {
   /** Name or address. */
   readonly address: string;
@@ -56,7 +56,7 @@ export interface SshBastion extends SshLogin {
   readonly port?: number;
 }
 
-/** How files get to a host over ssh. */
+/** Options of a delivery over ssh. */
 export interface SshDeliveryOptions extends SshLogin {
   /**
    * Name or address to connect to.
@@ -69,59 +69,58 @@ export interface SshDeliveryOptions extends SshLogin {
    */
   readonly port?: number;
   /**
-   * Whether the user becomes root with `sudo`, without a password. Needed for any user but root
+   * Whether the user becomes root with `sudo`, without a password. Required for users other than root
    * (`delivery.bad-connection`).
    * @default false
    */
   readonly sudo?: boolean;
   /**
-   * Whether keys of the SSH agent are tried.
+   * Whether the SSH agent's keys are used.
    * @default - true unless a private key is given
    */
   readonly agent?: boolean;
   /**
-   * Host that connections go through.
-   * @default - none; directly
+   * Host between Terraform and the server.
+   * @default - none; a direct connection
    */
   readonly bastion?: SshBastion;
   /**
-   * How long to try to connect, in seconds from 1 to 3600. A host that is being created needs some time until
-   * it answers.
+   * Time to retry the connection, in seconds from 1 to 3600, for a new host that does not respond at once.
    * @default 300
    */
   readonly connectTimeoutSeconds?: number;
   /**
-   * Absolute path on the host for Terraform's scripts, which run as this user with mode 0777: in a directory
-   * that exists and that only the user can enter, such as `/opt/deploy/scripts/%RAND%.sh`. For users whose home
-   * directory is missing or does not let programs run (`noexec`). A path below `/tmp` or another directory that
-   * everyone can write to is refused (`delivery.open-script-path`), and a directory that others can enter fails
-   * the apply.
+   * Absolute path on the host for Terraform's scripts, which run as this user with mode 0777. The directory must
+   * exist, and only the user may enter the directory: `/opt/deploy/scripts/%RAND%.sh`. For users without a home
+   * directory, or with a home directory that does not allow programs (`noexec`). A path below `/tmp` or another
+   * directory that everyone can write to is refused (`delivery.open-script-path`); a directory that others can enter
+   * makes the apply fail.
    * @default - a random name in `~/.portico/incoming`, created with mode 0700
    */
   readonly scriptPath?: string;
   /**
-   * Distinguishes this machine from another one at the same address, such as the id of a cloud instance. When
-   * it changes, everything is delivered again; nothing is removed from the machine before, which may be gone.
+   * Identifies this machine among machines at the same address, such as the id of a cloud instance. When the id
+   * changes, everything is delivered again; nothing is removed from the previous machine, which may no longer exist.
    * @default - none
    */
   readonly machineId?: string;
   /**
-   * Whether this deployment takes the place of another one that the host has (`activation.other-deployment`): that of
-   * another stack, or of a construct that was renamed. For one apply; remove it afterwards. The other stack no longer
-   * changes the host then, and destroying it leaves the host as it is.
+   * Whether this deployment replaces another deployment on the host (`activation.other-deployment`): that of another
+   * stack, or of a renamed construct. Set this for one apply, then remove it. The other stack then no longer changes
+   * the host, and destroying the other stack does not change the host.
    * @default false
    */
   readonly takeOver?: boolean;
   /**
-   * What `terraform destroy` does to the host: `restore` runs `portico deactivate`, which restores what was
-   * there before; `purge` removes the proxy's logs and its certificates by ACME as well; `keep` leaves everything as
-   * it is, for a machine that is thrown away.
+   * Effect of `terraform destroy` on the host: `restore` runs `portico deactivate`, which restores the state before
+   * the first deployment; `purge` also removes the proxy's logs and ACME certificates; `keep` changes nothing, for a
+   * machine that is discarded.
    * @default "restore"
    */
   readonly whenDestroyed?: "restore" | "purge" | "keep";
   /**
-   * Whether state may hold a `privateKey`. To restore the host on destroy, Terraform can take the key only from
-   * state; without this a `privateKey` is refused (`delivery.key-at-destroy`).
+   * Whether state may contain a `privateKey`. To restore the host on destroy, Terraform reads the key from state;
+   * without this option a `privateKey` is refused (`delivery.key-at-destroy`).
    * @default false
    */
   readonly privateKeyInState?: boolean;

@@ -15,13 +15,13 @@ import { SSH_DELIVERY_OPTIONS, type SshDeliveryOptions } from "./connection.js";
 import { sshProblems } from "./sshRules.js";
 import { SshDelivery } from "./ssh.js";
 
-/** How files get onto a host. A closed choice: take one of the static methods. */
+/** How files reach a host. Each static method creates one kind of delivery. */
 export class Delivery {
   private constructor(private readonly way: DeliveryWay) {}
 
   /**
-   * Files are written by the machine that runs Terraform (`local_file`, `local_sensitive_file`): on that
-   * machine, or into a folder for inspection and copying.
+   * Terraform writes the files on its own machine (`local_file`, `local_sensitive_file`): for use on that machine, or
+   * into a folder for inspection and copying.
    */
   static local(options: LocalDeliveryOptions = {}): Delivery {
     refuseOptions("Delivery.local", options, LOCAL_DELIVERY_OPTIONS);
@@ -29,15 +29,15 @@ export class Delivery {
   }
 
   /**
-   * Files are uploaded to a remote host over ssh, each only when its content changes, and take effect together when an
-   * {@link Activation} runs there. Needs nothing on the host but an SSH server; see docs/deploying.md.
+   * Terraform uploads files to a remote host over ssh, each file only when its content changes. The files take effect
+   * together when an {@link Activation} runs on the host. The host needs only an SSH server; see docs/deploying.md.
    */
   static ssh(options: SshDeliveryOptions = {}): Delivery {
     refuseOptions("Delivery.ssh", options, SSH_DELIVERY_OPTIONS, sshProblems);
     return new Delivery(new SshDelivery(options));
   }
 
-  /** Whether files take effect by an {@link Activation} only. */
+  /** Whether files take effect only by an {@link Activation}. */
   get needsActivation(): boolean {
     return this.way.needsActivation;
   }

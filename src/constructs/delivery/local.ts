@@ -10,20 +10,19 @@ import { localFile } from "../providers/local.js";
 import { flag, type PropTable, text } from "../props/propTable.js";
 import { constructOf, dependOn, deploymentOf, onDestroy, TerraformData } from "./terraformData.js";
 
-/** Where a local delivery writes. */
+/** Options of a local delivery. */
 export interface LocalDeliveryOptions {
   /**
-   * Folder to use as the host's `/`. `"/"` installs the files on the machine that runs Terraform. A relative
-   * folder starts at the project's folder, which holds the app's output folder (`cdktf.out`); it is relative in
-   * the stack too, so the stack is the same in every checkout. Must not be empty and is not expanded (`~`).
-   *
+   * Folder for the host's `/`. `"/"` installs the files on the machine that runs Terraform. A relative folder starts
+   * at the project's folder, which contains the app's output folder (`cdktf.out`); the path in the stack is relative
+   * too, so the stack is the same in every checkout. Must not be empty; `~` is not expanded.
    * @default - `out/` plus the host's construct path, such as `out/stack/files/Host`
    */
   readonly root?: string;
   /**
-   * Whether this deployment takes the place of another one that this machine has (`activation.other-deployment`): that
-   * of another stack, or of a construct that was renamed. For one apply; remove it afterwards. Only with the root `/`:
-   * a folder for inspection belongs to nobody.
+   * Whether this deployment replaces another deployment on this machine (`activation.other-deployment`): that of
+   * another stack, or of a renamed construct. Set this for one apply, then remove it. Only with the root `/`: a
+   * folder for inspection has no owner.
    * @default false
    */
   readonly takeOver?: boolean;

@@ -9,24 +9,24 @@ import type {
 } from "../activationOptions.js";
 import type { DailyDoctor } from "../dailyDoctor.js";
 
-/** What activation has to know about the application, besides what the front end knows itself. */
+/** Facts about the application for the activation, besides those in the front end's props. */
 export interface FileSyncActivationProps extends Pick<
   InputOf<typeof deploymentSchema>,
   "database" | "probe" | "replay" | "requireCertificate"
 > {
   /**
-   * Units of the application's daemons, which stop and start when their settings change.
-   * @default - those that `daemons` makes
+   * Units of the application's daemons. The activation stops and starts a unit when the daemon's settings change.
+   * @default - the units of `daemons`
    */
   readonly units?: ApplicationUnits;
   /**
-   * The application's own settings files, and whether activation edits the items of the front end in place.
-   * @default - the settings are left to you; see the files in /usr/share/portico/application-settings
+   * The application's settings files, and whether the activation edits the front end's items in these files.
+   * @default - the activation changes no settings; see the files in /usr/share/portico/application-settings
    */
   readonly settings?: SettingsEditing;
   /**
-   * Whether activation makes media files and their directories readable by others where they are not. It does
-   * so as the user who owns the directories; a destroy undoes it.
+   * Whether the activation makes media files and their directories readable by others. The activation changes
+   * permissions as the owner of the directories; a destroy restores the permissions.
    * @default false
    */
   readonly fixMedia?: boolean;
@@ -34,16 +34,16 @@ export interface FileSyncActivationProps extends Pick<
   readonly probe?: ResponseProbe;
   readonly replay?: ReplayGate;
   /**
-   * Whether and how the host is looked after every day.
+   * The daily check of the host.
    * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
    */
   readonly doctor?: DailyDoctor;
 }
 
-/** The application's own settings files, and what is done with them. */
+/** The application's settings files, and whether the activation edits them. */
 export interface SettingsEditing extends Pick<DescribedSettings, "apply"> {
   /**
-   * Where the files are, at least one of them. Not beside an `application`, which knows its files.
+   * Paths of the settings files, at least one. Not together with `application`, which defines its files.
    * @default - those of the application
    */
   readonly files?: SettingsFilePaths;
@@ -52,18 +52,18 @@ export interface SettingsEditing extends Pick<DescribedSettings, "apply"> {
 /** systemd units of the application's daemons. */
 export interface ApplicationUnits {
   /**
-   * Unit of the web application: its full name, ending in `.service`.
-   * @default - none; the web application is neither stopped nor started
+   * Full name of the web application's unit, ending in `.service`.
+   * @default - none; the activation neither stops nor starts the web application
    */
   readonly webApplication?: string;
   /**
-   * Unit of the file server: its full name, ending in `.service`.
-   * @default - none; the file server is neither stopped nor started
+   * Full name of the file server's unit, ending in `.service`.
+   * @default - none; the activation neither stops nor starts the file server
    */
   readonly fileServer?: string;
   /**
-   * Unit of the WebDAV daemon: its full name, ending in `.service`.
-   * @default - none; the WebDAV daemon is neither stopped nor started
+   * Full name of the WebDAV daemon's unit, ending in `.service`.
+   * @default - none; the activation neither stops nor starts the WebDAV daemon
    */
   readonly webdav?: string;
 }

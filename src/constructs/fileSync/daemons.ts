@@ -29,9 +29,8 @@ import { SystemdUnit, UNIT_NAME } from "../systemdUnit.js";
 import { checkAroundTokens, isKnown } from "../props/tokens.js";
 
 /**
- * Units for the application's daemons, where the application brings none: database, then file server, then web
- * application and WebDAV daemon, then the proxy start, and they stop in the opposite order, so that none runs without
- * what it uses.
+ * Units for the daemons of an application that brings no units. Start order: database, file server, web application
+ * and WebDAV daemon, proxy; the stop order is the reverse. No daemon runs without the daemons that it needs.
  */
 export class ApplicationDaemons extends Construct {
   /** Unit of the file server. */
@@ -113,7 +112,7 @@ function lateDaemonChecks(at: string, daemon: Daemon): LateCheck[] {
   ];
 }
 
-/** The application's daemons, by the names that props use. */
+/** Names of the application's daemons in props. */
 export type DaemonName = "fileServer" | "webApplication" | "webdav";
 
 const ID = { fileServer: "FileServer", webApplication: "WebApplication", webdav: "Webdav" } as const;
@@ -138,23 +137,23 @@ export function unitNames(props: Omit<ApplicationDaemonsProps, "host">): Partial
   return Object.fromEntries(names.filter(([daemon]) => props[daemon] !== undefined));
 }
 
-/** Which of the application's daemons get a unit. */
+/** Options of the units for the application's daemons. */
 export interface ApplicationDaemonsProps {
-  /** The host that the application runs on. */
+  /** The host of the application. */
   readonly host: IHost;
   /**
-   * Upload and download.
+   * The file server, for uploads and downloads.
    * @default - no unit
    */
   readonly fileServer?: Daemon;
   /**
-   * Web interface. Its command must not select the FastCGI variant (`unit.fastcgi-start`), as the proxy speaks HTTP to
-   * it: words that are known only at apply are checked by Terraform then.
+   * The web interface. The command must not select the FastCGI variant (`unit.fastcgi-start`), because the proxy
+   * sends HTTP. Terraform checks words of the command that are known only at apply.
    * @default - no unit
    */
   readonly webApplication?: Daemon;
   /**
-   * WebDAV.
+   * The WebDAV daemon.
    * @default - no unit
    */
   readonly webdav?: Daemon;
@@ -164,7 +163,7 @@ export interface ApplicationDaemonsProps {
    */
   readonly names?: Partial<Record<DaemonName, string>>;
   /**
-   * Unit of the database, which starts first; `false` if it runs elsewhere.
+   * Unit of the database, which starts first; `false` if the host has no such unit.
    * @default "mariadb.service"
    */
   readonly databaseUnit?: string | false;

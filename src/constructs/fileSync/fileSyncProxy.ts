@@ -45,23 +45,23 @@ import { addSite, httpsOf } from "./servers.js";
 
 /**
  * The proxy of a file-sync web application for containers: the virtual servers and routes of `FileSyncFrontEnd`, with
- * daemons that are reached by the network and media on a volume.
+ * daemons on the network and media on a volume.
  */
 export class FileSyncProxy<
   Upstreams extends object = FileSyncUpstreams,
   Routes extends object = FileSyncRoutes,
 > extends Construct {
-  /** The proxy; further listeners, virtual servers and upstreams are added to it. */
+  /** The proxy. You can add listeners, virtual servers and upstreams to the proxy. */
   readonly proxy: ContainerProxy;
-  /** The listeners: on ports above 1023, published as those of the mode. */
+  /** The listeners: on ports above 1023, published on the ports of the mode. */
   readonly listeners: FrontEndListeners;
-  /** The application's servers. */
+  /** The application's upstreams. */
   readonly upstreams: Upstreams;
-  /** Answers on the HTTP port for names that are not the application's. */
+  /** Default server on the HTTP port, for names that are not the application's. */
   readonly defaultServer: VirtualServer;
   /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
   readonly application: VirtualServer;
-  /** Leads from HTTP to HTTPS; undefined in plain mode. */
+  /** Redirects from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
   /** Routes of the application's virtual server. */
   readonly routes: Routes;
@@ -100,13 +100,13 @@ export class FileSyncProxy<
     this.node.addValidation({ validate: () => taken().map(formatProblem) });
   }
 
-  /** The HTTPS listener on IPv4: `listeners.https`, for where there is one. In plain mode it is refused. */
+  /** The HTTPS listener on IPv4, equal to `listeners.https`. Throws in plain mode. */
   get httpsListener(): Listener {
     return httpsOf(this);
   }
 }
 
-/** What the proxy of a file-sync web application is made of. */
+/** Options of the proxy of a file-sync web application. */
 export interface FileSyncProxyProps<
   Upstreams extends object = FileSyncUpstreams,
   Routes extends object = FileSyncRoutes,
@@ -115,20 +115,20 @@ export interface FileSyncProxyProps<
     Pick<InputOf<typeof virtualServerOptions>, "serverNames" | "responseHeaders" | "errorPages">,
     Pick<InputOf<typeof route>, "requestBodyTimeoutMs"> {
   /**
-   * Plain HTTP or TLS. Its ports are those that clients use; containers listen on ports of their own. Without a
-   * `material` the certificate is `TlsMaterial.fromSecret()`.
+   * Plain HTTP or TLS. The mode's ports are the public ports; the containers listen on other ports. The default
+   * `material` is `TlsMaterial.fromSecret()`.
    */
   readonly mode: Mode;
   /**
-   * The application behind it, as of a `FileSyncFrontEnd`. What it has to be told of its public URL is not part of the
-   * proxy: the pages of docs/applications.md say which settings.
+   * The application behind the proxy. The proxy does not set the public URL in the application: docs/applications.md
+   * describes the settings.
    * @default - the service of docs/service.md
    */
   readonly application?: Application<Upstreams, Routes>;
-  /** The application's servers: URLs that containers reach, such as `http://web.sync.svc:8000`. */
+  /** The application's upstreams: URLs that containers reach, such as `http://web.sync.svc:8000`. */
   readonly upstreams: { readonly [name in keyof NoInfer<Upstreams>]: UpstreamProps };
   /**
-   * Directory of the static media in the containers. The default application needs it; another one brings its own.
+   * Directory of the static media in the containers. Required for the default application only.
    * @default - that of the application
    */
   readonly mediaDirectory?: string;
@@ -138,12 +138,12 @@ export interface FileSyncProxyProps<
    */
   readonly avatarDirectory?: string;
   /**
-   * The word that paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`.
+   * The word at the beginning of the paths: with `sync`, `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`.
    * @default "sync"
    */
   readonly pathPrefix?: string;
   /**
-   * Paths that the word does not give, by route, as of a `FileSyncFrontEnd`.
+   * Paths by route, for paths that do not follow from the prefix.
    * @default - none
    */
   readonly routePaths?: Partial<FileSyncPaths>;
@@ -154,15 +154,16 @@ export interface FileSyncProxyProps<
   /** @remarks This applies to the application's routes. */
   readonly responseHeaders?: ResponseHeaders;
   /**
-   * Fields that are set or removed in the responses of single routes; they take priority over `responseHeaders`.
+   * Response header fields that single routes set or remove, by route. These fields take priority over
+   * `responseHeaders`.
    * @default - none
    */
   readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
   /** @remarks These belong to the application's virtual server. */
   readonly errorPages?: readonly ErrorPage[];
   /**
-   * Whether `/` leads to the application, over http and https: a 302, so that browsers forget it when this is turned off.
-   * The default server still answers for other names, and its page links to the application.
+   * Whether `/` redirects to the application, over http and https, with 302, so that browsers do not remember the
+   * redirect. The default server still responds for other names, and its page links to the application.
    * @default false - `/` of the application's names is a page over its own scheme, and 404 over http in TLS mode
    */
   readonly rootRedirect?: boolean;

@@ -57,28 +57,28 @@ import type { IUpstream } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
 
 /**
- * The whole front end of a file-sync web application: proxy, routes, TLS, units and settings on one host.
- * Every part is a member, and everything about it can be given by props or added afterwards.
+ * The whole front end of a file-sync web application: proxy, routes, TLS, units and settings on one host. Every part
+ * is a member, and can be changed by props or afterwards.
  */
 export class FileSyncFrontEnd<
   Upstreams extends object = FileSyncUpstreams,
   Routes extends object = FileSyncRoutes,
 > extends Construct {
-  /** The host it runs on. */
+  /** The host of the front end. */
   readonly host: IHost;
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
-  /** The proxy; further listeners, virtual servers and upstreams are added to it. */
+  /** The proxy. You can add listeners, virtual servers and upstreams to the proxy. */
   readonly proxy: ReverseProxy;
   /** The listeners. */
   readonly listeners: FrontEndListeners;
-  /** The application's servers. */
+  /** The application's upstreams. */
   readonly upstreams: Upstreams;
-  /** Answers on the HTTP port for names that are not the application's. */
+  /** Default server on the HTTP port, for names that are not the application's. */
   readonly defaultServer: VirtualServer;
   /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
   readonly application: VirtualServer;
-  /** Leads from HTTP to HTTPS; undefined in plain mode. */
+  /** Redirects from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
   /** Routes of the application's virtual server. */
   readonly routes: Routes;
@@ -90,19 +90,19 @@ export class FileSyncFrontEnd<
   /** Runtime and units. */
   readonly service: ProxyService;
   private readonly ownSettings?: ApplicationSettings;
-  /** What another application has to be told of its public URL; undefined for the default one. */
+  /** Texts for the settings of another application; undefined for the default application. */
   readonly settingsTexts?: SettingsTexts;
-  /** The host's static address; undefined unless asked for. */
+  /** The host's static address; undefined without `network`. */
   readonly network?: StaticNetwork;
-  /** Packet filter of the host; undefined unless asked for. */
+  /** Packet filter of the host; undefined without `firewall`. */
   readonly firewall?: Firewall;
-  /** Units of the application's daemons; undefined unless asked for. */
+  /** Units of the application's daemons; undefined without `daemons`. */
   readonly daemons?: ApplicationDaemons;
-  /** What makes it all take effect; undefined for a local delivery unless asked for. */
+  /** The activation on the host; undefined for a local delivery without `activation`. */
   readonly activation?: Activation;
-  /** Names clients ask for, the main one first. */
+  /** Public names, the main one first. */
   readonly serverNames: readonly [string, ...string[]];
-  /** Where users find the application. */
+  /** Public URL of the application. */
   readonly url: string;
 
   constructor(scope: Construct, id: string, props: FileSyncFrontEndProps<Upstreams, Routes>) {
@@ -164,15 +164,12 @@ export class FileSyncFrontEnd<
     if (props.outputs === true) this.addOutputs();
   }
 
-  /** The HTTPS listener on IPv4: `listeners.https`, for where there is one. In plain mode it is refused. */
+  /** The HTTPS listener on IPv4, equal to `listeners.https`. Throws in plain mode. */
   get httpsListener(): Listener {
     return httpsOf(this);
   }
 
-  /**
-   * The settings of the default application that follow from all this; refused for another one, which has
-   * `settingsTexts`.
-   */
+  /** The settings of the default application. Throws for another application, which has `settingsTexts`. */
   get settings(): ApplicationSettings {
     return this.ofDefault(
       "settings",
@@ -181,7 +178,7 @@ export class FileSyncFrontEnd<
     );
   }
 
-  /** Directories on the host that the media routes of the default application serve; refused for another one. */
+  /** Directories on the host that the media routes of the default application serve. Throws for another application. */
   get media(): MediaDirectories {
     return this.ofDefault("media", this.ownMedia, "Use `directory` of a route's `action`.");
   }
@@ -195,12 +192,12 @@ export class FileSyncFrontEnd<
     return value!;
   }
 
-  /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
+  /** TCP ports that are open to the network, ascending: those of the listeners and of the SSH server. */
   get exposedPorts(): readonly number[] {
     return exposedPortsOf(this);
   }
 
-  /** TCP ports that only the host itself may reach, ascending: the database's and the daemons'. */
+  /** TCP ports for the host only, ascending: those of the database and the daemons. */
   get loopbackPorts(): readonly number[] {
     return loopbackPortsOf(this);
   }

@@ -4,7 +4,7 @@ import type { Route } from "../route.js";
 
 /** What a front end of the file-sync service has, by name. */
 
-/** The application's daemons. */
+/** Upstreams of the application's daemons. */
 export interface FileSyncUpstreams {
   /** Web application, port 8000. */
   readonly web: Upstream;
@@ -16,19 +16,19 @@ export interface FileSyncUpstreams {
 
 /** Routes of the application's virtual server. */
 export interface FileSyncRoutes {
-  /** To the web application: everything below the path prefix. */
+  /** Route to the web application: all paths below the prefix. */
   readonly web: Route;
-  /** To the WebDAV daemon. */
+  /** Route to the WebDAV daemon. */
   readonly webdav: Route;
-  /** To the file server, for upload and download; its route's path is cut off. */
+  /** Route to the file server, for uploads and downloads; the route's path is removed. */
   readonly fileServer: Route;
   /** Files of the media directory. */
   readonly media: Route;
-  /** Avatars, where the application keeps them outside its media directory. */
+  /** Avatars; undefined without `avatarDirectory`. */
   readonly avatars?: Route;
   /**
-   * `/` and nothing below it: the default server's page, so that `/` is answered with 200 for every name; or a redirect
-   * to the application, by `rootRedirect`.
+   * The exact path `/`: the default server's page with 200 for every name, or a redirect to the application with
+   * `rootRedirect`.
    */
   readonly page: Route;
 }
@@ -36,5 +36,5 @@ export interface FileSyncRoutes {
 /** Changes to the upstreams of an application, by name. */
 export type UpstreamOverrides<Upstreams> = { readonly [name in keyof Upstreams]?: Partial<UpstreamProps> };
 
-/** Fields of the responses of an application's routes, by route. */
+/** Response header fields of an application's routes, by route. */
 export type RouteResponseFields<Routes> = { readonly [name in keyof Routes]?: ResponseHeaders };

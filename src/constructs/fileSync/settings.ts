@@ -41,22 +41,22 @@ import {
 } from "../props/tokens.js";
 
 /**
- * The application's configuration items, all derived from the address that clients use: a scheme or host that
- * differs from the routes' is the most common reason why login works but upload fails.
+ * The items of the application's settings, derived from the public URL. If the settings and the routes have different
+ * schemes or hosts, login usually works but uploads fail.
  *
- * For each of the application's files there is a separate text in one directory on the host, to be copied into
- * that file. The files hold no secret, and the application's own secret key is neither read nor written.
+ * Each settings file of the application has a separate text in one directory on the host, for copying into that file.
+ * The texts contain no secrets; the application's secret key is neither read nor written.
  */
 export class ApplicationSettings extends Construct {
-  /** Item by item. */
+  /** Values by item. */
   readonly values: ApplicationSettingsValues;
   /** `network-daemon.conf`: SERVICE_URL. */
   readonly networkDaemonFile: HostFile;
-  /** `web-application-settings.py`: what goes between the secret-key item and the DATABASES item. */
+  /** `web-application-settings.py`: items between the secret key and DATABASES. */
   readonly webApplicationFile: HostFile;
-  /** `file-server.conf`: where the file server listens. */
+  /** `file-server.conf`: listen address and port of the file server. */
   readonly fileServerFile: HostFile;
-  /** `web-application.service.conf`: a drop-in with the start command; undefined if none was given. */
+  /** `web-application.service.conf`: a drop-in with the start command; undefined without `startCommand`. */
   readonly startCommandFile?: HostFile;
 
   constructor(scope: Construct, id: string, props: ApplicationSettingsProps) {
@@ -155,45 +155,45 @@ function textIfToken(value: number): number | string {
   return Token.isUnresolved(value) ? Token.asString(value) : value;
 }
 
-/** What the application's settings follow from. */
+/** Inputs of the application's settings. */
 export interface ApplicationSettingsProps {
-  /** The host that the application runs on. */
+  /** The host of the application. */
   readonly host: IHost;
   /** Scheme that clients use. */
   readonly scheme: "http" | "https";
   /**
-   * Names that clients use, the main one first; it is the one in all URLs. A further one may be `*.example.org`.
+   * Public names, the main one first; all URLs contain the main name. A further name may be `*.example.org`.
    * @default - the host's server names
    */
   readonly serverNames?: readonly string[];
   /**
-   * Port that clients use, if a router or another proxy maps it; written unless it is the scheme's default.
+   * Public port, if a router or another proxy maps the port. URLs contain the port unless it is the scheme's default.
    * @default 80 or 443
    */
   readonly publicPort?: number;
   /**
-   * The word that the application's paths begin with.
+   * The word at the beginning of the application's paths.
    * @default "sync"
    */
   readonly pathPrefix?: string;
   /**
-   * Paths that the word does not give, as those of the routes.
+   * Paths that do not follow from the prefix, equal to those of the routes.
    * @default - none
    */
   readonly routePaths?: Partial<FileSyncPaths>;
   /**
-   * Whether settings may be changed through the web interface. Those changes are stored in the application's
-   * database and take priority over its files from then on, also over what is written here.
+   * Whether settings can be changed in the web interface. The application's database stores these changes, and they
+   * take priority over all settings files.
    * @default false
    */
   readonly enableSettingsViaWeb?: boolean;
   /**
-   * Where the file server listens; on loopback it is reachable only through the proxy.
+   * Listen address and port of the file server. On loopback, clients reach the file server only through the proxy.
    * @default 127.0.0.1, port 8082
    */
   readonly fileServer?: FileServerListen;
   /**
-   * Start script of the web application with its arguments, `start` among them. The FastCGI variant is refused
+   * Start script of the web application with its arguments, including `start`. The FastCGI variant is refused
    * (`unit.fastcgi-start`).
    * @default - no drop-in is written
    */
@@ -205,10 +205,10 @@ export interface ApplicationSettingsProps {
   readonly directory?: string;
 }
 
-/** Where the file server listens. */
+/** Listen address and port of the file server. */
 export interface FileServerListen {
   /**
-   * Address that it listens on.
+   * Listen address.
    * @default "127.0.0.1"
    */
   readonly host?: string;

@@ -6,11 +6,11 @@ import { HostFile } from "../hostFile.js";
 import { renderAroundTokens } from "../props/tokens.js";
 
 /**
- * What an application has to be told of its public URL: a text for each of its settings files, and one with the commands
- * that an administrator enters, for users who copy them by hand.
+ * Settings of an application that depend on the public URL: a text for each settings file, and a text with commands
+ * for an administrator. Users copy the texts by hand.
  */
 export class SettingsTexts extends Construct {
-  /** The texts, by the name of the application's file; `commands` are lines to enter. */
+  /** The texts, by the name of the application's file. `commands` contains the commands. */
   readonly files: Readonly<Record<string, HostFile>>;
 
   /** @internal Made by a front end. */

@@ -25,20 +25,21 @@ import { TerraformData } from "../delivery/terraformData.js";
 import { type SelfSignedTls, type TlsContext, type TlsFiles, TlsMaterial } from "../tlsMaterial.js";
 
 /**
- * The same front end on two hosts, with one address that moves from one to the other (VRRP, by keepalived): when the
- * host that has it is gone, or its proxy is not ready, the other one has it within a second. Connections through the
- * host that lost it are cut. An address that has moved stays where it is.
+ * The same front end on two hosts, with one address that moves between the hosts (VRRP, by keepalived). If the host
+ * with the address fails, or its proxy is not ready, the other host has the address within a second. Connections
+ * through the failed host are cut. An address that has moved does not move back.
  *
- * Each host needs Debian's package `keepalived`, and the machine that runs Terraform OpenSSH's client. See docs/pair.md.
+ * Each host needs Debian's package `keepalived`; the machine that runs Terraform needs OpenSSH's client. See
+ * docs/pair.md.
  */
 export class FrontEndPair extends Construct {
-  /** The hosts, in the order given. */
+  /** The hosts, in the order of the props. */
   readonly hosts: readonly [Host, Host];
-  /** The front end of each host. What is added to one has to be added to the other. */
+  /** The front end of each host. Add every change to both front ends. */
   readonly frontEnds: readonly [FileSyncFrontEnd, FileSyncFrontEnd];
-  /** Address that clients use. */
+  /** Public address of the pair. */
   readonly virtualAddress: string;
-  /** Where users find the application. */
+  /** Public URL of the application. */
   readonly url: string;
   /** Configuration of keepalived on each host. */
   readonly keepalivedFiles: readonly [HostFile, HostFile];

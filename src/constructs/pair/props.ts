@@ -19,45 +19,48 @@ import {
 } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
 
-/** One host of a pair. Names are the pair's, and there is no virtual IPv6 address. */
+/** One host of a pair. The pair defines the names; a virtual IPv6 address is not supported. */
 export interface PairHostProps extends Omit<
   HostProps,
   "virtualAddress" | "publicName" | "ipv6Address" | "ipv6Flags"
 > {
-  /** Interface with the host's own address, as the kernel names it; the virtual address is added to it. */
+  /**
+   * Interface with the host's own address, by its kernel name; keepalived adds the virtual address to the interface.
+   */
   readonly interface: string;
 }
 
-/** What a pair is made of: two hosts, an address for both, and what a front end is made of. */
+/** Options of a pair: two hosts, an address for both, and the options of a front end. */
 export interface FrontEndPairProps extends Omit<FileSyncFrontEndProps, "host" | "network"> {
   /**
    * The two hosts, in one network, each with `Delivery.ssh` (`pair.no-ssh`). Addresses must be known at synthesis.
    */
   readonly hosts: readonly PairHostProps[];
   /**
-   * IPv4 address that clients use, and that one of the two hosts has at a time. A free address of the network that both
-   * are in (`host.bad-virtual-address`).
+   * IPv4 address for clients, on one of the two hosts at a time. A free address of the network of both hosts
+   * (`host.bad-virtual-address`).
    */
   readonly virtualAddress: string;
   /**
-   * Host that is left out, because it is gone or does not answer: nothing connects to it, and the other one is changed
-   * alone. What it got stays in state; once this is removed again, everything is delivered to it. See docs/host-gone.md.
+   * A host to leave out, because the host is gone or does not respond: nothing connects to this host, and only the
+   * other host changes. The files of this host stay in state; without this option, everything is delivered again. See
+   * docs/host-gone.md.
    * @default - none; both are changed, one after the other
    */
   readonly without?: "first" | "second";
   /**
-   * Domain name of the pair, in lower case; it replaces the virtual address as server name.
+   * Domain name of the pair, in lower case. The domain name replaces the virtual address as server name.
    * @default - the virtual address
    */
   readonly publicName?: string;
   /**
-   * Number that tells the pair from others in its network (VRID), 1 to 255.
+   * Number of the pair in its network (VRID), 1 to 255.
    * @default 51
    */
   readonly virtualRouterId?: number;
   /**
-   * How often the holder of the address says that it lives, in milliseconds from 10 to 10000, a multiple of 10. The
-   * other host takes over when it has heard nothing for somewhat more than three times as long.
+   * Interval between advertisements of the host with the address, in milliseconds from 10 to 10000, a multiple of 10.
+   * After somewhat more than three intervals without an advertisement, the other host takes over.
    * @default 200
    */
   readonly advertisementMs?: number;
@@ -67,14 +70,14 @@ export interface FrontEndPairProps extends Omit<FileSyncFrontEndProps, "host" | 
    */
   readonly keepalivedPath?: string;
   /**
-   * TCP port, 1 to 65535, of both hosts' own addresses: by it certificates by ACME are copied from the host that has the
-   * virtual address to the other one. Without certificates by ACME nothing listens there.
+   * TCP port, 1 to 65535, on both hosts' own addresses, for copying ACME certificates from the host with the virtual
+   * address to the other host. Without ACME certificates the port is closed.
    * @default 9181
    */
   readonly copyPort?: number;
   /**
-   * Write each host's static address for systemd-networkd.
-   * @default - the hosts' networks are left as they are
+   * Writes each host's static address for systemd-networkd.
+   * @default - the hosts' networks do not change
    */
   readonly network?: Omit<StaticNetworkProps, "host" | "interface" | "ipv6PrefixLength" | "ipv6Gateway">;
 }

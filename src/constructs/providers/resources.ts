@@ -21,13 +21,13 @@ export interface LocalFileArguments {
 
 /** An RSA key in state: `tls_private_key`. */
 export interface PrivateKey extends TerraformResource {
-  /** Its size. Bits. */
+  /** Size of the key in bits. */
   rsaBits: number;
   /** The key (PKCS #1), in PEM. */
   readonly privateKeyPem: string;
 }
 
-/** A certificate that its own key signs: `tls_self_signed_cert`. */
+/** A self-signed certificate: `tls_self_signed_cert`. */
 export interface SelfSignedCert extends TerraformResource {
   /** The certificate, in PEM. */
   readonly certPem: string;
