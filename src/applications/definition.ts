@@ -15,15 +15,15 @@ import type {
  * document that comes of them.
  */
 
-/** Where clients find the application. Each text may stand for a value that only Terraform knows. */
+/** The public address of the application. Each text may be a placeholder for a value that only Terraform knows. */
 export interface PublicPlace {
-  /** Scheme that clients use. */
+  /** Scheme of the public URL. */
   readonly scheme: "http" | "https";
-  /** The main name that clients ask for. */
+  /** The main public name. */
   readonly host: string;
-  /** Port that clients use. */
+  /** Public port. */
   readonly port: number;
-  /** The main name as URLs have it, with the port unless it is the scheme's own: `files.example.org:8443`. */
+  /** The main name in URLs, with the port unless the port is the scheme's default: `files.example.org:8443`. */
   readonly authority: string;
   /** Scheme and authority: `https://files.example.org`. */
   readonly origin: string;
@@ -43,87 +43,96 @@ export const ANY_PLACE: PublicPlace = {
 
 /** A server of the application. */
 export interface ApplicationPart extends Omit<UpstreamInput, "name"> {
-  /** The noun of messages and documents: "file server". */
+  /** The noun for messages and documents: "file server". */
   readonly title: string;
-  /** A request that it answers at any time, as it comes from a client; none where a route's expected response says it. */
+  /**
+   * A request that the server can respond to at any time, as a client sends it; not needed if a route's expected
+   * response has the request.
+   */
   readonly liveness?: Liveness;
 }
 
-/** A request that shows that a part runs. */
+/** A request that shows that a server runs. */
 export interface Liveness {
-  /** Path that clients ask for. */
+  /** Path of the request. */
   readonly path: string;
-  /** Status of a good response. */
+  /** Status of the expected response. */
   readonly status: number;
 }
 
 /** A route of the application's virtual server. */
 export interface ApplicationRoute<Part extends string = string> extends Omit<RouteInput, "name" | "action"> {
-  /** What answers. */
+  /** The action that handles the requests. */
   readonly action: ApplicationAction<Part>;
-  /** Whether it has log files of its own, in the log directory of the host. */
+  /** Whether the route has separate log files in the host's log directory. */
   readonly ownLogs?: boolean;
-  /** Expected responses; without them, what its action promises. `false` expects nothing. */
+  /** Expected responses; by default, that of the route's action. `false`: no check. */
   readonly expect?: false | readonly ExpectationInput[];
 }
 
-/** What answers: a part, files, a fixed response, or a redirect, which leads to the public scheme and port by default. */
+/**
+ * An action: a server of the application, files, a fixed response, or a redirect. A redirect uses the public scheme
+ * and port by default.
+ */
 export type ApplicationAction<Part extends string = string> =
   | (Omit<Extract<ActionInput, { readonly type: "proxy" }>, "upstream"> & { readonly upstream: Part })
   | Exclude<ActionInput, { readonly type: "proxy" | "status" }>;
 
-/** A line that an administrator enters once, since no settings file holds it. */
+/** A command that an administrator enters once, for a setting that is in no settings file. */
 export interface SettingsCommand {
-  /** What it does, in words. */
+  /** The purpose of the command, in words. */
   readonly says: string;
-  /** The line. */
+  /** The command line. */
   readonly command: string;
 }
 
-/** What guards and single sign-on have to know of an application. */
+/** Facts about the application's clients, for guards and single sign-on. */
 export interface ApplicationClients {
-  /** Paths that clients have built in: a stack in which another route answers one of them is warned. */
+  /** Paths that are built into clients. If another route handles such a path, the stack has a warning. */
   readonly builtIn?: readonly string[];
-  /** Paths that sync clients ask for with credentials of their own, which a log-in page in front of them would break. */
+  /**
+   * Paths that sync clients request with their own credentials. A login page in front of these paths would break the
+   * clients.
+   */
   readonly withCredentials: readonly string[];
-  /** Requests that log a user in, and the response to one that failed. */
+  /** Requests that log a user in, and the response to a failed login. */
   readonly logIns: readonly LogIn[];
-  /** Cookies that hold a session. */
+  /** Session cookies. */
   readonly sessionCookies: readonly string[];
 }
 
 /** A request that logs a user in. */
 export interface LogIn {
-  /** Its method. */
+  /** Method of the request. */
   readonly method: "POST" | "GET" | "PROPFIND";
-  /** Its path, as clients ask for it. */
+  /** Path of the request. */
   readonly path: string;
-  /** Statuses of a log-in that failed. Of a form that comes again with an error, 200. */
+  /** Statuses of a failed login. If the login form is shown again with an error, 200. */
   readonly failed: readonly number[];
 }
 
 /** An application. */
 export interface ApplicationDefinition<Part extends string = string, RouteName extends string = string> {
-  /** Its key in the table: `seafile`. */
+  /** Key of the application in the table: `seafile`. */
   readonly name: string;
-  /** What people call it: `Seafile 12`. */
+  /** Name for people: `Seafile 12`. */
   readonly title: string;
-  /** Its servers; those that a front end does not use are left out. */
+  /** Servers of the application; leave out servers that a front end does not use. */
   readonly parts: { readonly [part in Part]?: ApplicationPart };
-  /** The route that leads to what users see first. */
+  /** The route of the page that users see first. */
   readonly main: RouteName;
-  /** Its routes, in the order of the config. The longest path wins, whatever the order. */
+  /** Routes in the order of the config. The longest path wins, independent of the order. */
   readonly routes: (place: PublicPlace) => { readonly [route in RouteName]?: ApplicationRoute<Part> };
-  /** Its settings files, and what they have to say of the public URL. */
+  /** Settings files, and the items that depend on the public URL. */
   readonly settings?: (place: PublicPlace) => readonly SettingsFile[];
-  /** What it is told by a command instead. */
+  /** Commands for settings that are in no file. */
   readonly commands?: (place: PublicPlace) => readonly SettingsCommand[];
-  /** systemd units of its parts on the host, in the order in which they start. */
+  /** systemd units of the servers on the host, in start order. */
   readonly daemons?: NonNullable<DeploymentInput["services"]["daemons"]>;
-  /** Directories that its static routes serve. */
+  /** Directories that the static routes serve. */
   readonly trees?: readonly Tree[];
-  /** Rows of `portico doctor` about it, in the order of the report. */
+  /** Rows of `portico doctor` for the application, in the order of the report. */
   readonly rows?: readonly DeploymentRow[];
-  /** What guards and single sign-on have to know. */
+  /** Facts about the clients, for guards and single sign-on. */
   readonly clients: ApplicationClients;
 }

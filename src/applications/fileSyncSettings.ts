@@ -17,26 +17,26 @@ import {
   type UnitCommand,
 } from "../render/index.js";
 
-/** Paths of the application's routes, each without a slash at its end. */
+/** Paths of the application's routes, without a trailing slash. */
 export interface FileSyncPaths {
   /**
-   * Of the web application.
+   * Path of the web application.
    * @default - the prefix: `/sync`
    */
   readonly web: string;
   /**
-   * Of the file server. Sync clients may have it built in: those of Seafile ask for `/seafhttp`.
-   * @default - the prefix and `http`: `/synchttp`
+   * Path of the file server. The path may be built into sync clients: those of Seafile request `/seafhttp`.
+   * @default - the prefix followed by `http`: `/synchttp`
    */
   readonly fileServer: string;
   /**
-   * Of the WebDAV daemon.
-   * @default - the prefix and `dav`: `/syncdav`
+   * Path of the WebDAV daemon.
+   * @default - the prefix followed by `dav`: `/syncdav`
    */
   readonly webdav: string;
   /**
-   * Of the static media.
-   * @default - the prefix and `media`: `/syncmedia`
+   * Path of the static media.
+   * @default - the prefix followed by `media`: `/syncmedia`
    */
   readonly media: string;
 }
@@ -64,17 +64,17 @@ export interface ApplicationSettingsInput {
   readonly startCommand?: UnitCommand["command"];
 }
 
-/** The configuration items and their values. */
+/** Items of the application's settings, and their values. */
 export interface ApplicationSettingsValues {
-  /** `SERVICE_URL`: where users find the application. */
+  /** `SERVICE_URL`: URL of the application. */
   readonly serviceUrl: string;
-  /** `FILE_SERVER_ROOT`: where clients reach the file server. */
+  /** `FILE_SERVER_ROOT`: public URL of the file server. */
   readonly fileServerRoot: string;
-  /** `SERVE_STATIC`: off, since the proxy serves static files. */
+  /** `SERVE_STATIC`: off, because the proxy serves static files. */
   readonly serveStatic: false;
   /** `MEDIA_URL`: path of the media. */
   readonly mediaUrl: string;
-  /** `SITE_ROOT`: path of the application, with a slash at its end. */
+  /** `SITE_ROOT`: path of the application, with a trailing slash. */
   readonly siteRoot: string;
   /** `LOGIN_URL`: path of the login page. */
   readonly loginUrl: string;
@@ -82,13 +82,13 @@ export interface ApplicationSettingsValues {
   readonly compressUrl: string;
   /** `STATIC_URL`: path of static files. */
   readonly staticUrl: string;
-  /** `ENABLE_SETTINGS_VIA_WEB`: whether settings may be changed through the web. */
+  /** `ENABLE_SETTINGS_VIA_WEB`: whether settings can be changed in the web interface. */
   readonly enableSettingsViaWeb: boolean;
-  /** Origins whose forms the web application accepts; Django 4 refuses a login without them behind TLS. */
+  /** Origins whose forms the web application accepts. Behind TLS, Django 4 refuses a login from other origins. */
   readonly csrfTrustedOrigins: readonly string[];
-  /** `host` of the file server: the address it listens on. */
+  /** `host` of the file server: listen address. */
   readonly fileServerHost: string;
-  /** `port` of the file server; a text where Terraform fills it in. */
+  /** `port` of the file server; a text if only Terraform knows the port. */
   readonly fileServerPort: number | string;
 }
 
@@ -113,7 +113,7 @@ export function applicationSettingsValues(input: ApplicationSettingsInput): Appl
   };
 }
 
-/** Where the application has its settings files; one that it does not have is left out. */
+/** Paths of the application's settings files; leave out files that the application does not have. */
 export interface SettingsFilePaths {
   /**
    * Config file of the network daemon (an INI file). Absolute path.
@@ -121,13 +121,13 @@ export interface SettingsFilePaths {
    */
   readonly networkDaemon?: string;
   /**
-   * Settings of the web application (a Python file). Absolute path.
-   * @default - its settings are left to you
+   * Settings file of the web application (a Python file). Absolute path.
+   * @default - none; edit the settings yourself
    */
   readonly webApplication?: string;
   /**
    * Config file of the file server (an INI file). Absolute path.
-   * @default - its settings are left to you
+   * @default - none; edit the settings yourself
    */
   readonly fileServer?: string;
 }

@@ -14,15 +14,15 @@ import {
 
 /** Nextcloud, by its administration manual ("Reverse proxy") and that of notify_push. */
 
-/** Which Nextcloud it is. */
+/** Options of Nextcloud. */
 export interface NextcloudOptions {
   /**
-   * Whether `notify_push` (High Performance Backend for files) runs beside it.
+   * Whether `notify_push` (High Performance Backend for files) runs beside Nextcloud.
    * @default false
    */
   readonly push?: boolean;
   /**
-   * Office server.
+   * Office server beside Nextcloud.
    * @default - none
    */
   readonly office?: Office;

@@ -47,9 +47,9 @@ const envFile = (directory: string, name: string, value: string): SettingsFile =
   items: [{ name, value, code: "public-urls" }],
 });
 
-/** An application that is installed by its vendor's Compose file. */
+/** Installation of an application by the vendor's Compose file. */
 export interface ComposeOptions {
-  /** Directory of the Compose file and its `.env`. Absolute path on the host. */
+  /** Directory of the Compose file and `.env`. Absolute path on the host. */
   readonly directory: string;
 }
 

@@ -19,63 +19,63 @@ import {
 
 export const SEAFILE_VERSIONS = ["11", "12", "13", "14"] as const;
 
-/** Parts that an installation may have or not. */
+/** Optional parts of a Seafile installation. */
 export interface SeafileComponents {
   /**
-   * WebDAV daemon.
+   * Whether the WebDAV daemon runs.
    * @default true
    */
   readonly webdav?: boolean;
   /**
-   * Notification server.
+   * Whether the notification server runs.
    * @default false
    */
   readonly notification?: boolean;
   /**
-   * SeaDoc, the editor of documents.
+   * Whether SeaDoc, the document editor, runs.
    * @default false
    */
   readonly seadoc?: boolean;
   /**
-   * Thumbnail server, from version 13 on.
+   * Whether the thumbnail server runs; version 13 or later.
    * @default false
    */
   readonly thumbnail?: boolean;
   /**
-   * Office server.
+   * Office server beside Seafile.
    * @default - none
    */
   readonly office?: Office;
 }
 
-/** Which Seafile it is. */
+/** Options of Seafile. */
 export interface SeafileOptions {
-  /** Its major version. */
+  /** Major version. */
   readonly version: (typeof SEAFILE_VERSIONS)[number];
   /**
-   * How it is installed: `host` by its package below `directory`, `containers` by its Compose file.
+   * Kind of installation: `host` is the package below `directory`, `containers` is the Compose file.
    * @default "containers"; "host" for version 11
    */
   readonly layout?: "host" | "containers";
   /**
-   * Directory of the installation on the host: that which has `seafile-server-latest`, `seahub-data` and `conf`; in
-   * containers that of the Compose file and its `.env`. Absolute path.
+   * Installation directory on the host. With `host`, the directory that contains `seafile-server-latest`,
+   * `seahub-data` and `conf`; with `containers`, the directory of the Compose file and `.env`. Absolute path.
    * @default "/opt/seafile"
    */
   readonly directory?: string;
   /**
-   * Path of the web interface, without a slash at its end; version 11 on a host only. Clients ask for `/seafhttp` whatever
-   * this is.
+   * Path of the web interface, without a trailing slash; version 11 on a host only. The prefix does not change
+   * `/seafhttp`, which clients always request.
    * @default - none: `/`
    */
   readonly prefix?: string;
   /**
-   * Parts that it has.
+   * Parts of the installation.
    * @default - the WebDAV daemon
    */
   readonly components?: SeafileComponents;
   /**
-   * Whether activation makes media files readable by others where they are not.
+   * Whether the activation makes media files readable by others.
    * @default false
    */
   readonly fixMedia?: boolean;

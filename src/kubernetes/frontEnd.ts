@@ -23,26 +23,26 @@ import { imageWarning } from "./names.js";
 import { type KubernetesFrontEndProps, refuseFrontEndProps } from "./props.js";
 
 /**
- * A front end in a Kubernetes cluster: pods that run a proxy, the Service that leads to them, and what keeps them
- * running. Everything that the proxy consists of must have been added to it before.
+ * A front end in a Kubernetes cluster: pods that run a proxy, the Service of the pods, and the objects that keep the
+ * pods running. Add everything to the proxy before.
  */
 export class KubernetesFrontEnd extends Construct {
   /**
-   * The objects as manifests, in the order in which they are best made: plain data, the same as the resources. They
-   * can be applied without Terraform.
+   * The objects as manifests, in the recommended order of creation: plain data, equal to the resources. You can apply
+   * the manifests without Terraform.
    */
   readonly manifests: readonly Manifest[];
   /** The pods. */
   readonly deployment: DeploymentV1;
-  /** What clients connect to. */
+  /** The Service that clients connect to. */
   readonly service: ServiceV1;
   /** The config and small files, named by the hash of their content. */
   readonly configMap: ConfigMapV1;
-  /** The runtime; undefined if the image has it. */
+  /** The runtime; undefined if the image contains the runtime. */
   readonly runtimeConfigMap?: ConfigMapV1;
-  /** How many pods may be missing while nodes are emptied. */
+  /** Limits how many pods may be missing while nodes are drained. */
   readonly disruptionBudget: PodDisruptionBudgetV1;
-  /** Who may connect to the pods, and what they may connect to; undefined if not wanted. */
+  /** Limits the clients and the targets of the pods; undefined with `networkPolicy: false`. */
   readonly networkPolicy?: NetworkPolicyV1;
   /** Adjusts the number of pods; undefined for a fixed number. */
   readonly autoscaler?: HorizontalPodAutoscalerV2;
@@ -73,7 +73,7 @@ export class KubernetesFrontEnd extends Construct {
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
   }
 
-  /** What has become wrong since it was made; empty if nothing has. Checked whenever the app is synthesized. */
+  /** Problems that appeared after the front end was created; empty if there are none. Synthesis checks for problems. */
   get problems(): readonly Problem[] {
     if (this.isComplete()) return [];
     return [

@@ -41,20 +41,19 @@ import {
   quantityProblems,
 } from "./names.js";
 
-/** Where a front end runs in a cluster, and how. Every value must be known when the app is synthesized. */
+/** Options of a front end in a cluster. Every value must be known when the app is synthesized. */
 export interface KubernetesFrontEndProps {
   /** Namespace of all objects; it must exist. */
   readonly namespace: string;
-  /** The proxy that the pods run. Everything must have been added to it. */
+  /** The proxy of the pods. Add everything to the proxy before. */
   readonly proxy: IContainerProxy;
   /**
-   * Image of the pods, with a tag or digest that stays. With `runtime: "configMap"` any image whose `node` is one that
-   * Portico runs on.
+   * Image of the pods, with a fixed tag or digest. With `runtime: "configMap"`, any image with a `node` that Portico
+   * supports.
    */
   readonly image: string;
   /**
-   * Where the runtime comes from: the image, or a ConfigMap with the one that belongs to this package, which needs no
-   * image of its own.
+   * Source of the runtime: the image, or a ConfigMap with the runtime of this package, which needs no special image.
    * @default "image"
    */
   readonly runtime?: "image" | "configMap";
@@ -74,19 +73,19 @@ export interface KubernetesFrontEndProps {
    */
   readonly replicas?: number;
   /**
-   * Lets the number of pods follow their load. Needs the cluster's metrics server.
+   * Adjusts the number of pods to their load. Needs the cluster's metrics server.
    * @default - a fixed number
    */
   readonly autoscaling?: Autoscaling;
   /**
-   * Secrets of type kubernetes.io/tls with the proxy's certificates, as cert-manager writes them. A renewed one is
-   * taken without a restart.
+   * Secrets of type kubernetes.io/tls with the proxy's certificates, as from cert-manager. A renewed certificate
+   * needs no restart.
    * @default - none; then no listener may be https
    */
   readonly tls?: TlsSecret | readonly TlsSecret[];
   /**
-   * A Secret that the keys of TLS session tickets are derived from, so that clients resume sessions with any pod.
-   * @default - each pod makes its own keys
+   * A Secret for the keys of TLS session tickets, so that clients resume sessions with any pod.
+   * @default - each pod creates its own keys
    */
   readonly ticketKeys?: SharedTicketSecret;
   /**
@@ -100,22 +99,22 @@ export interface KubernetesFrontEndProps {
    */
   readonly nodePorts?: Readonly<Record<string, number>>;
   /**
-   * `Local` keeps clients' addresses: nodes pass connections to their own pods only. `Cluster` loses them, unless every
-   * listener has `proxyProtocol` (`kubernetes.client-address`).
+   * `Local` keeps clients' addresses: nodes forward connections only to pods on the same node. `Cluster` loses the
+   * addresses, unless every listener has `proxyProtocol` (`kubernetes.client-address`).
    * @default "Local"
    */
   readonly externalTrafficPolicy?: "Local" | "Cluster";
   /**
-   * How long Kubernetes leaves the transfers of a pod that stops before it kills the pod: `90s`, `30m`, `10h`. Not
-   * shorter than the proxy's `timeouts.drainMs` (`kubernetes.short-grace`), after which the proxy itself cuts them. A
-   * pod that has nothing left to do stops at once.
+   * Time for the transfers of a pod that stops, before Kubernetes kills the pod: `90s`, `30m`, `10h`. Not shorter
+   * than the proxy's `timeouts.drainMs` (`kubernetes.short-grace`), after which the proxy cuts the transfers. A pod
+   * without transfers stops at once.
    * @default - the proxy's `timeouts.drainMs`: 10 hours
    */
   readonly transferGrace?: string;
   /**
-   * CPU and memory of each pod. Unless the proxy has `workers` of its own, and without a `cpuLimit`, each pod has a
-   * worker for every CPU that is kept for it. `limits.connectionsMax` and `limits.concurrentStreamsMax` that the proxy does
-   * not set follow from the memory, so that no clients can make a pod need more: 178 and 16 for one worker in 512 MiB.
+   * CPU and memory of each pod. Without `workers` of the proxy and without a `cpuLimit`, each pod has a worker for
+   * every requested CPU. The memory determines `limits.connectionsMax` and `limits.concurrentStreamsMax` that the
+   * proxy does not set, so that clients cannot exceed the memory: 178 and 16 for one worker in 512 MiB.
    * @default - half a CPU and 512 MiB
    */
   readonly resources?: PodResources;
@@ -125,19 +124,19 @@ export interface KubernetesFrontEndProps {
    */
   readonly volumes?: readonly ServedVolume[];
   /**
-   * Whether a NetworkPolicy limits who may connect to the pods, and which ports they may connect to.
+   * Whether a NetworkPolicy limits the clients of the pods and the ports that the pods connect to.
    * @default true
    */
   readonly networkPolicy?: boolean;
   /**
-   * Further ports that the NetworkPolicy lets the pods connect to. Network plugins see the ports of the pods behind a
-   * Service, so name those that differ from the ports of the upstreams' URLs.
+   * Further ports that the NetworkPolicy opens for connections of the pods. Network plugins see the ports of the pods
+   * behind a Service: list ports that differ from the ports of the upstreams' URLs.
    * @default - none
    */
   readonly egressPorts?: readonly number[];
   /**
    * Labels of all objects and pods.
-   * @default - none but those that find the pods
+   * @default - only the labels that select the pods
    */
   readonly labels?: Readonly<Record<string, string>>;
   /**
@@ -161,7 +160,7 @@ export interface KubernetesFrontEndProps {
    */
   readonly tolerations?: readonly Toleration[];
   /**
-   * Names of Secrets with which the image is pulled.
+   * Names of Secrets for pulling the image.
    * @default - none
    */
   readonly imagePullSecrets?: readonly string[];
@@ -172,18 +171,18 @@ export interface TlsSecret {
   /** Name of the Secret. */
   readonly secretName: string;
   /**
-   * Where the pods see its `tls.crt` and `tls.key`: the directory given to `TlsMaterial.fromSecret`.
+   * Directory of `tls.crt` and `tls.key` in the pods: the directory of `TlsMaterial.fromSecret`.
    * @default "/etc/portico/tls"
    */
   readonly directory?: string;
 }
 
-/** A Secret that all pods derive their ticket keys from. */
+/** A Secret from which all pods derive their ticket keys. */
 export interface SharedTicketSecret extends Pick<InputOf<typeof ticketKeys>, "rotateMs"> {
   /** Name of the Secret. */
   readonly secretName: string;
   /**
-   * Key in the Secret; its value is what `file` of `SharedTicketKeys` holds.
+   * Key in the Secret. The value has the content of `file` of `SharedTicketKeys`.
    * @default "secret"
    */
   readonly key?: string;

@@ -7,35 +7,35 @@ import {
   startVariantProblems,
 } from "./systemdUnit.js";
 
-/** How one of the application's daemons runs. */
+/** Options of the unit of a daemon. */
 export interface Daemon {
-  /** The program's absolute path, then its arguments; not by way of a shell. */
+  /** The program's absolute path, then its arguments; no shell. */
   readonly command: UnitCommand["command"];
   /**
-   * When the daemon counts as started (systemd.service(5)): `exec` if the program itself is the daemon and stays in the
-   * foreground, `forking` if it is a start script that returns once the daemon runs, `notify` if the daemon notifies
-   * systemd.
+   * When systemd considers the daemon started (systemd.service(5)): `exec` if the program is the daemon and stays in
+   * the foreground, `forking` if the program is a start script that returns once the daemon runs, `notify` if the
+   * daemon notifies systemd.
    */
   readonly type: "exec" | "forking" | "notify";
-  /** User it runs as. Must exist. */
+  /** User of the daemon. Must exist. */
   readonly user: string;
   /**
-   * Group it runs as.
+   * Group of the daemon.
    * @default - the user's own
    */
   readonly group?: string;
   /**
-   * Command that stops it, if a signal is not enough.
+   * Command that stops the daemon, if a signal is not enough.
    * @default - SIGTERM to all its processes
    */
   readonly stopCommand?: UnitCommand["command"];
   /**
-   * File that holds the number of its main process; for `forking`, where systemd cannot guess it.
+   * File with the number of the main process; for `forking`, if systemd cannot guess the process.
    * @default - none
    */
   readonly pidFile?: string;
   /**
-   * Directory it starts in. Must exist.
+   * Working directory of the daemon. Must exist.
    * @default "/"
    */
   readonly workingDirectory?: string;
@@ -46,40 +46,40 @@ export interface Daemon {
    */
   readonly environment?: Readonly<Record<string, string>>;
   /**
-   * File with more of it, one `NAME=value` a line: the place for secrets. systemd reads it as root, so mode 0600 will
-   * do; without the file the daemon does not start.
+   * File with further environment variables, one `NAME=value` a line: the place for secrets. systemd reads the file
+   * as root, so mode 0600 is enough; without the file the daemon does not start.
    * @default - none
    */
   readonly environmentFile?: string;
   /**
-   * When systemd starts it again: after a failure, after every end, or never; each time 5 s later, without giving up.
+   * When systemd restarts the daemon: after a failure, after every end, or never; each time after 5 s, without limit.
    * @default "on-failure"
    */
   readonly restart?: "on-failure" | "always" | "no";
   /**
-   * How long starting may take, in seconds; then the start has failed. 1 to 86400.
+   * Time limit of a start, in seconds, 1 to 86400; then the start has failed.
    * @default 90
    */
   readonly startTimeoutSeconds?: number;
   /**
-   * How long stopping may take, in seconds; then it is killed. 1 to 86400.
+   * Time limit of a stop, in seconds, 1 to 86400; then the daemon is killed.
    * @default 90
    */
   readonly stopTimeoutSeconds?: number;
   /**
-   * Whether it is denied what no such daemon needs: `/usr`, `/boot` and `/etc` are read-only, kernel and clock out of
-   * reach, set-uid programs (`sudo`, a local `sendmail`) give no privileges. Data, devices, homes, network and
-   * sub-processes stay as they are. `false` turns all of this off.
+   * Whether to remove rights that such daemons do not need: `/usr`, `/boot` and `/etc` are read-only, kernel and
+   * clock are inaccessible, set-uid programs (`sudo`, a local `sendmail`) grant no privileges. Data, devices, homes,
+   * network and sub-processes do not change. `false` disables all restrictions.
    * @default true
    */
   readonly hardening?: boolean;
   /**
-   * Directories it may write to although they are in `/usr`, `/boot` or `/etc`.
+   * Directories in `/usr`, `/boot` or `/etc` that the daemon may write to.
    * @default - none
    */
   readonly writableDirectories?: readonly string[];
   /**
-   * More directives of the `[Service]` section; they take priority over those that follow from the rest.
+   * Further directives of the `[Service]` section, with priority over the directives of the other options.
    * @default - none
    */
   readonly directives?: UnitSection;

@@ -1,4 +1,4 @@
-/** Where things are on a host; absolute paths, without the delivery's root. */
+/** Absolute paths on a host, without the delivery's root. */
 export interface HostPaths {
   /** The proxy config. */
   readonly config: string;
@@ -12,13 +12,13 @@ export interface HostPaths {
   readonly unitDirectory: string;
   /** Directory of access and error logs. */
   readonly logDirectory: string;
-  /** Directory of the application settings that are to be copied into the application's own files. */
+  /** Directory of the application settings for copying into the application's files. */
   readonly settingsDirectory: string;
-  /** File for logrotate(8), which reads all files of its directory. */
+  /** File for logrotate(8), which reads all files of the directory. */
   readonly logRotation: string;
 }
 
-/** The paths that are used unless others are given (Filesystem Hierarchy Standard 3.0). */
+/** The default paths (Filesystem Hierarchy Standard 3.0). */
 export const DEFAULT_HOST_PATHS: HostPaths = {
   config: "/etc/portico/portico.json",
   tlsDirectory: "/etc/portico/tls",

@@ -12,7 +12,7 @@ export interface NetworkFileInput {
   readonly ipv6?: StaticIpv6;
 }
 
-/** Which interface: by its name, or by the address of its hardware, which outlasts renaming. */
+/** A network interface: by name, or by hardware address, which does not change when the interface is renamed. */
 export type NetworkInterface = { readonly name: string } | { readonly macAddress: string };
 
 export interface StaticIpv6 {

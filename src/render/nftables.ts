@@ -14,7 +14,7 @@ export interface FirewallInput {
   readonly dhcpClient: boolean;
 }
 
-/** A further port that is open. */
+/** A further open port. */
 export interface AllowedPort {
   /** Port, 1 to 65535. */
   readonly port: number;
@@ -24,7 +24,7 @@ export interface AllowedPort {
    */
   readonly protocol?: "tcp" | "udp";
   /**
-   * Addresses and ranges that may reach it.
+   * Addresses and ranges that may reach the port.
    * @default - everyone
    */
   readonly from?: readonly string[];

@@ -10,17 +10,20 @@ export type UnitSectionName = (typeof SECTIONS)[number];
 
 const SECTIONS = ["Unit", "Service", "Socket", "Timer", "Path", "Mount", "Install"] as const;
 
-/** Directives of a section. A list repeats the directive once for each value; an empty text resets it. */
+/** Directives of a section. A list repeats the directive for each value; an empty text resets the directive. */
 export type UnitSection = { readonly [directive: string]: UnitValue | readonly UnitValue[] };
 
-/** A literal value, which is escaped, or one of the forms that mean more than their text. */
+/** A literal value, which is escaped, or a command, variable or text with specifiers. */
 export type UnitValue = string | number | boolean | UnitCommand | UnitSpecifiers;
 
 /** A command line of an `Exec…=` directive, one argument each; quoted and escaped (systemd.service(5)). */
 export interface UnitCommand {
   /** The program's absolute path, then its arguments. */
   readonly command: readonly (string | UnitVariable)[];
-  /** Run as root and outside of the sandbox, whatever the unit says of user and hardening (`+`). */
+  /**
+   * Whether to run the command as root and outside of the sandbox, independent of the unit's user and hardening
+   * (`+`).
+   */
   readonly privileged?: boolean;
 }
 
@@ -30,7 +33,7 @@ export interface UnitVariable {
   readonly variable: string;
 }
 
-/** A text whose `%` specifiers systemd expands (systemd.unit(5)); it is written as it is. */
+/** A text with `%` specifiers, which systemd expands (systemd.unit(5)); the text is not escaped. */
 export interface UnitSpecifiers {
   /** The text with its specifiers, such as `%i`. */
   readonly specifiers: string;

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 
-/** A Kubernetes object as a manifest has it: plain data, in the API's own words. */
+/** A Kubernetes object as a manifest: plain data with the field names of the API. */
 export interface Manifest {
   /** Group and version of the API: `apps/v1`. */
   readonly apiVersion: string;
-  /** What it is: `Deployment`. */
+  /** Kind of the object: `Deployment`. */
   readonly kind: string;
   /** Name, namespace and labels. */
   readonly metadata: ManifestMetadata;
@@ -61,14 +61,15 @@ export interface FrontEndInput {
 /** How the Service can be reached. */
 export type Exposure = "loadBalancer" | "nodePort" | "clusterIP";
 
-/** How many pods there are by their load. */
+/** Limits of the number of pods, and the target load. */
 export interface Autoscaling {
   /** Fewest pods. */
   readonly min: number;
   /** Most pods. */
   readonly max: number;
   /**
-   * CPU time that pods use on average before there are more of them, in percent of what they request: 1 to 100.
+   * Target of the average CPU time of the pods, in percent of the requested CPU time: 1 to 100. More pods start above
+   * the target.
    * @default 70
    */
   readonly cpuPercent?: number;
@@ -81,7 +82,7 @@ export interface MountedSecret {
   readonly directory: string;
 }
 
-/** A volume that routes serve files from; pods only read it. */
+/** A volume with served files; the pods mount the volume read-only. */
 export interface ServedVolume {
   /** Absolute path in the pods. */
   readonly mountPath: string;
@@ -96,20 +97,20 @@ export interface ServedVolume {
   readonly subPath?: string;
 }
 
-/** What a pod may use, as Kubernetes writes quantities. */
+/** CPU and memory of a pod, as Kubernetes quantities. */
 export interface PodResources {
   /**
-   * CPU time that is kept for each pod: `500m` or `2`.
+   * CPU time that each pod requests: `500m` or `2`.
    * @default "500m"
    */
   readonly cpu?: string;
   /**
-   * Most CPU time that each pod gets.
-   * @default - no limit: what the node has left
+   * Most CPU time of each pod.
+   * @default - no limit: the remaining CPU time of the node
    */
   readonly cpuLimit?: string;
   /**
-   * Memory of each pod, kept for it and its limit: `512Mi`.
+   * Memory that each pod requests, and the limit of its memory: `512Mi`.
    * @default "512Mi"
    */
   readonly memory?: string;

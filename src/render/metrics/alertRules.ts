@@ -143,7 +143,7 @@ const grown = (counter: string, time: string, by: string): string =>
   `or (${counter} ${by} unless ${counter} offset ${time}) and on (job, instance) (up offset ${time} == 1)`;
 
 /**
- * A file of Prometheus alert rules, in YAML, for `rule_files`. The same input gives the same text, byte for byte.
+ * Prometheus alert rules in YAML, for `rule_files`. The same input always results in the same text, byte for byte.
  *
  * @param input thresholds, and the name of the scrape job; all have defaults
  */

@@ -267,8 +267,8 @@ const withLabels = (expression: string, job: string): string =>
   expression.replaceAll("$of", () => `job=${JSON.stringify(job)}, instance=~"$instance"`);
 
 /**
- * A dashboard for Grafana 10 or later, as JSON to import. Users choose the data source and the instances at the top of the
- * dashboard. The same input gives the same text, byte for byte.
+ * A dashboard as JSON, for import into Grafana 10 or later. Users choose the data source and the instances at the top
+ * of the dashboard. The same input always results in the same text, byte for byte.
  *
  * @param input title, id, and the name of the scrape job; all have defaults
  */
