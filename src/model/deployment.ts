@@ -225,7 +225,7 @@ export type Deployment = OutputOf<typeof deploymentSchema>;
 /** A deployment as it may be written: defaults left out. */
 export type DeploymentInput = InputOf<typeof deploymentSchema>;
 export type DeployedFile = Deployment["files"][number];
-/** What a file of a deployment is; decides what activation does when it changes. */
+/** The kind of a file, which decides what the activation does when the file changes. */
 export type FileRole = (typeof FILE_ROLES)[number];
 export type DeploymentServices = Deployment["services"];
 

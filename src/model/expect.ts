@@ -165,7 +165,7 @@ export const expectedRow = z.strictObject({
 /** A field of the props of routes and virtual servers; `model/config/parse.ts` reads it. */
 export const expectation = z.strictObject(expectationFields);
 
-/** What a response should be, as users write it. */
+/** An expected response, as users write it. */
 export type ExpectationInput = InputOf<typeof expectation>;
 /** A row of a deployment's expected responses. */
 export type ExpectedRow = OutputOf<typeof expectedRow>;

@@ -248,7 +248,7 @@ function nameProblems(known: Known, field: Field, isKnown: IsKnown): Problem[] {
   });
 }
 
-/** A DNS record that makes the host known by its public name. */
+/** A DNS record that maps the host's public name to an address. */
 export interface DnsRecord extends InputOf<typeof dnsRecord> {}
 
 /** Records for the host's public addresses only: others would lead outside clients nowhere (service 1.6). */
@@ -263,7 +263,7 @@ export function dnsRecords(host: Pick<HostAddresses, "address" | "ipv6Address" |
   return records;
 }
 
-/** A forward that a NAT router needs so that the internet reaches the host. */
+/** A port forward that a NAT router needs to make the host reachable from the internet. */
 export interface PortForward extends InputOf<typeof portForward> {}
 
 /** One forward per port, if the host's IPv4 address is private; a public one needs none. */

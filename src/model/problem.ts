@@ -1,31 +1,31 @@
 /**
- * One finding about a configuration: where it is, what was received, what is allowed and how to fix it.
+ * A finding about a configuration: its place, the value that was received, the values that are allowed, and a fix.
  *
- * Parsing collects problems and never throws; the caller decides what a problem means.
+ * Parsing collects problems and never throws; the caller decides whether a problem is fatal.
  */
 export interface Problem {
-  /** Stable code, one of {@link PROBLEM_CODES}; safe to match on in scripts. */
+  /** Stable code, a key of {@link PROBLEM_CODES}; scripts may compare it. */
   readonly code: ProblemCode;
   /** Field path (`listeners[0].port`), construct path or file path; empty for the whole document. */
   readonly path: string;
-  /** What is wrong, in one sentence without a full stop. */
+  /** The fault, in one sentence without a full stop. */
   readonly message: string;
-  /** The value that was received, shortened; absent where there was none. */
+  /** The value that was received, shortened; absent if no value was received. */
   readonly received?: string;
-  /** What would have been accepted. */
+  /** The values that are accepted. */
   readonly allowed?: string;
-  /** What to do about it. */
+  /** How to fix the problem. */
   readonly fix: string;
 }
 
-/** A value, or every reason why there is none. */
+/** A value, or all problems that prevent the value. */
 export type Result<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /**
- * Every code a problem can carry, with the general way to solve it. `docs/errors.md` explains each of them, with an
- * example; a test checks that both list the same codes.
+ * Every code of a problem, with the general fix. `docs/errors.md` explains each code with an example; a test checks
+ * that both list the same codes.
  */
 export const PROBLEM_CODES = {
   "config.not-json": "Correct the syntax at the line and column that the message names.",
@@ -315,7 +315,10 @@ export function problemTitle({ path, message, code }: Problem): string {
   return `${path === "" ? "" : `${path}: `}${message} [${code}]`;
 }
 
-/** Several lines for a person: place and message, then received, allowed, fix, and where to read more, indented. */
+/**
+ * The problem as several lines for a person: place and message, then received, allowed, fix, and where to read more,
+ * indented.
+ */
 export function formatProblem(p: Problem): string {
   const lines = [problemTitle(p)];
   if (p.received !== undefined) lines.push(`    received: ${p.received}`);
@@ -326,7 +329,7 @@ export function formatProblem(p: Problem): string {
   return lines.join("\n");
 }
 
-/** Thrown where bad input cannot be returned: by constructors of the public API. */
+/** Thrown by functions that cannot return problems: the constructors and methods of the public API. */
 export class ProblemError extends Error {
   /** Every problem that was found. */
   declare readonly problems: readonly Problem[];

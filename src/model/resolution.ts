@@ -29,32 +29,33 @@ import { type ServerChance, serverChances } from "./config/serverChances.js";
 
 /** A request as a client makes it. */
 export interface TestRequest {
-  /** `http://HOST[:PORT]TARGET`; the target goes out byte for byte, so `//`, `..` and `%2F` can be tested. */
+  /** `http://HOST[:PORT]TARGET`. The target is sent byte for byte, so `//`, `..` and `%2F` can be tested. */
   readonly url: string;
   /**
    * Method of the request.
    * @default "GET"
    */
   readonly method?: string;
-  /** Request fields by name; a list sends the field several times. */
+  /** Request header fields by name; a list sends the field several times. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /**
-   * IPv4 or IPv6 address that the request comes from; of one in `trustedProxies`, the fields say who the client is.
+   * IPv4 or IPv6 address that the request comes from. If `trustedProxies` contains the address, header fields name
+   * the client.
    * @default "198.51.100.7"
    */
   readonly clientAddress?: string;
   /**
-   * Listener that the connection comes in through.
-   * @default - the one with the URL's scheme and port, at the address that is its host, or else of its family; a port
-   * that the URL names and no listener has is an error
+   * Listener that accepts the connection.
+   * @default - the listener with the scheme and port of the URL, at the address that is the URL's host, or else of
+   * the same address family; a port in the URL without a listener is an error
    */
   readonly listener?: string;
 }
 
-/** What answers a request, and how it answers. */
+/** The virtual server and route of a request, and the response. */
 export type Resolution = ResolutionMatch & ResolutionOutcome;
 
-/** How a request is answered; `kind` tells which fields there are. */
+/** The response to a request; `kind` determines the fields. */
 export type ResolutionOutcome =
   | {
       readonly kind: "proxy";
@@ -87,22 +88,25 @@ export type ResolutionOutcome =
       readonly page?: { readonly html: string } | { readonly file: string };
     };
 
-/** What answers a request: fields of every resolution. */
+/** Fields of every resolution. */
 export interface ResolutionMatch {
-  /** Name of the listener that takes it. */
+  /** Name of the listener that accepts the request. */
   readonly listener: string;
-  /** Name of the virtual server that answers. */
+  /** Name of the virtual server that handles the request. */
   readonly virtualServer: string;
   /** Name of the route; undefined if none matched. */
   readonly route?: string;
-  /** The client's address, for logs and upstreams: the one that a trusted proxy names, else where the request comes from. */
+  /**
+   * The client's address, for logs and upstreams: from the header fields of a trusted proxy, else the address that
+   * the request comes from.
+   */
   readonly clientAddress: string;
   /**
-   * Fields that the config sets in the response (`responseHeaders`, `hsts`), by lower-case name. The response to an upgrade
-   * (101) does not have them.
+   * Response header fields that the config sets (`responseHeaders`, `hsts`), by lower-case name. The response to an
+   * upgrade (101) does not have these fields.
    */
   readonly responseHeaders: Readonly<Record<string, string>>;
-  /** Lower-case names of fields that the config removes from the response, also if the upstream sent them. */
+  /** Lower-case names of response header fields that the config removes, even if the upstream sent them. */
   readonly removedResponseHeaders: readonly string[];
 }
 

@@ -85,9 +85,12 @@ export const commandRule = z.strictObject({
 export const rows = z.array(row).max(ROWS_MAX);
 export const trees = z.array(tree).max(ROWS_MAX);
 
-/** A row of `portico doctor` that a deployment brings. */
+/** A row of `portico doctor` from a deployment. */
 export type DeploymentRow = OutputOf<typeof row>;
-/** A directory that the proxy serves: others can read every file in it, and enter every directory on the way. */
+/**
+ * A directory that the proxy serves: others can read every file in the directory, and enter every directory on the
+ * path.
+ */
 export type Tree = OutputOf<typeof tree>;
 
 /** What has the code of a row. */

@@ -135,7 +135,7 @@ export const settingsFields = z.strictObject({
 });
 
 export type DeploymentSettings = OutputOf<typeof settingsFields>;
-/** One of the application's files, and what it should say. */
+/** A settings file of the application, with the expected items. */
 export type SettingsFile = OutputOf<typeof settingsFile>;
 export type IniItem = Extract<SettingsFile, { kind: "ini" }>["items"][number];
 export type PythonItem = Extract<SettingsFile, { kind: "python" }>["items"][number];

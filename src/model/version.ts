@@ -1,7 +1,7 @@
 /**
- * The release, as `Server` shows it if `versionTokens` is on.
+ * The release, as in the `Server` field with `versionTokens`.
  *
- * A constant, because the three ways this code runs (from source, compiled, bundled into one file) have no path to
- * `package.json` in common. `npm version` writes it here, and a test keeps the two the same.
+ * A constant, because source, compiled and bundled code have no common path to `package.json`. `npm version` writes
+ * the constant; a test compares both.
  */
 export const VERSION = "0.1.0";

@@ -3,7 +3,7 @@ import type { IConstruct } from "constructs";
 import { HostFile } from "../constructs/index.js";
 import { constructGiven, textGiven } from "./targets.js";
 
-/** A file that a stack puts onto a host, as the synthesized stack has it: overrides and aspects included. */
+/** A file that a stack delivers to a host, from the synthesized stack: overrides and aspects included. */
 export interface SynthesizedFile {
   /** Path on the host. */
   readonly path: string;
@@ -11,15 +11,15 @@ export interface SynthesizedFile {
   readonly filename: string;
   /** Permissions, four octal digits. */
   readonly mode: string;
-  /** Permissions of directories that have to be made. */
+  /** Permissions of directories that Terraform creates. */
   readonly directoryMode: string;
   /** Whether plans hide the content. */
   readonly sensitive: boolean;
-  /** The text; undefined if it depends on what Terraform knows only at apply, or is copied. */
+  /** The text; undefined if the text depends on values that Terraform knows only at apply, or if the file is copied. */
   readonly content?: string;
   /** The Terraform template of a text that is not known yet: `${tls_private_key.….private_key_pem}`. */
   readonly placeholder?: string;
-  /** The file that is copied, relative to the synthesized stack. */
+  /** The source file of a copy, relative to the synthesized stack. */
   readonly source?: string;
 }
 
@@ -43,7 +43,7 @@ export function synthesizedFiles(scope: IConstruct): readonly SynthesizedFile[] 
   return described.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The file at a path on the host; if there is none, it throws and lists the files that exist. */
+/** The file at a path on the host. Throws with a list of the existing files if there is no such file. */
 export function synthesizedFile(scope: IConstruct, path: string): SynthesizedFile {
   const wanted = textGiven("synthesizedFile(…, path)", path);
   const files = synthesizedFiles(constructGiven("synthesizedFile", scope));

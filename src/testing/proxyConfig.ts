@@ -5,12 +5,13 @@ import { parseConfig, problem, ProblemError, type ProxyConfig } from "../model/i
 import { constructGiven } from "./targets.js";
 
 /**
- * The config that a proxy writes, as the host reads it: parsed, with every default filled in.
+ * The config of a proxy as the host reads it: parsed, with all defaults.
  *
- * Values that Terraform knows only at apply are replaced by placeholders such as `portico-token-0x`, so that everything
- * else can be tested.
+ * Placeholders such as `portico-token-0x` replace values that Terraform knows only at apply, so that all other values
+ * can be tested.
  *
- * @param target a ReverseProxy, a ContainerProxy, or any construct (a stack, a FileSyncFrontEnd) with exactly one below it
+ * @param target a ReverseProxy, a ContainerProxy, or any construct (a stack, a FileSyncFrontEnd) with exactly one
+ * below it
  * @throws ProblemError with every problem, if the host would refuse the config
  */
 export function renderProxyConfig(target: IConstruct): ProxyConfig {

@@ -5,9 +5,9 @@ import { renderProxyConfig } from "./proxyConfig.js";
 import { configGiven, requestGiven } from "./targets.js";
 
 /**
- * What happens to a request, by the rules of the runtime: which virtual server and route take it, what goes
- * upstream, which file is read, where a redirect leads. Nothing is sent and no file is touched, so a static
- * file is named whether it exists or not.
+ * Determines the handling of a request by the rules of the runtime: the virtual server and route, the request to the
+ * upstream, the file, or the target of a redirect. Nothing is sent and no file is read: the result names a static
+ * file even if the file does not exist.
  *
  * @param target a config, or a construct with one proxy
  */
@@ -17,11 +17,11 @@ export function resolve(target: ProxyConfig | IConstruct, request: TestRequest |
 }
 
 /**
- * The same for a request that is known to be answered in one way, typed as that: `resolveAs("proxy", stack, url).headers`
- * needs no check of `kind`.
+ * Like {@link resolve}, for a known kind of response, with the type of that kind: `resolveAs("proxy", stack,
+ * url).headers` needs no check of `kind`.
  *
  * @param kind the kind of response: `proxy`, `staticFile`, `redirect`, `respond` or `error`
- * @throws Error that says what answers instead, if it is of another kind
+ * @throws Error with the actual response, if the kind is another one
  */
 export function resolveAs<K extends Resolution["kind"]>(
   kind: K,

@@ -10,13 +10,13 @@ import { proxyIn, renderProxyConfig } from "./proxyConfig.js";
 import { configGiven, constructGiven } from "./targets.js";
 
 /**
- * What is reachable, by whom, to where: a text table with a line for each way in, made to be kept as a snapshot and read
- * in a review. It is sorted, and without the names of listeners, virtual servers, routes and upstreams, so it changes only
- * when something changes for clients.
+ * A text table of all reachable paths, with their clients and targets, as a snapshot for reviews. The table is sorted
+ * and contains no names of listeners, virtual servers, routes and upstreams, so the table changes only when something
+ * changes for clients.
  *
- * `WHO` is who can connect: by the listener's address, and by the `Firewall` of the proxy's host if the app has one.
- * `WRITES` is whether requests can change something in the application: by their method, always, or not at all (`-`).
- * Values that Terraform knows only at apply are placeholders, as in `renderProxyConfig`.
+ * `WHO` shows who can connect: by the listener's address, and by the `Firewall` of the proxy's host if the app has
+ * one. `WRITES` shows whether requests can change something in the application: by their method, always, or not at
+ * all (`-`). Values that Terraform knows only at apply are placeholders, as in `renderProxyConfig`.
  *
  * @param target a config, or a construct with one proxy
  * @throws ProblemError with every problem, if the host would refuse the config
@@ -26,17 +26,17 @@ export function renderRoutes(target: ProxyConfig | IConstruct): string {
   return routesTable(config, openings);
 }
 
-/** A picture of what is reachable, in two forms. */
+/** A picture of all reachable paths, in two forms. */
 export interface RenderedGraph {
-  /** A flowchart of Mermaid, as pages of code hosts draw it between the fences of a `mermaid` block. */
+  /** A Mermaid flowchart, which code hosts draw from a `mermaid` block. */
   readonly mermaid: string;
-  /** A picture as an SVG document, for dark and light pages, that needs nothing from elsewhere. */
+  /** An SVG document without external resources, for dark and light pages. */
   readonly svg: string;
 }
 
 /**
- * The same as a picture: listeners, virtual servers, routes, and the upstreams, directories and redirects that these lead
- * to. The same config gives the same text, byte for byte.
+ * A picture of the listeners, virtual servers and routes, and of the upstreams, directories and redirects of the
+ * routes. The same config always results in the same text, byte for byte.
  *
  * @param target a config, or a construct with one proxy
  * @throws ProblemError with every problem, if the host would refuse the config

@@ -7,14 +7,14 @@ import { type Problem, type ProblemCode, problem, type Result } from "../problem
 import { allowedAt, fieldNamesAt, typeInWords } from "./schema.js";
 
 /**
- * Unknown input → frozen config with defaults, or every problem at once. Never throws.
- * Rules that span fields are checked once each field alone is valid.
+ * Parses a value of unknown type as a config. Returns the frozen config with defaults, or all problems at once. Never
+ * throws. Rules across fields are checked once each field is valid.
  */
 export function parseConfig(input: unknown): Result<ProxyConfig> {
   return parseDocument(input, { version: CONFIG_VERSION, schema: configSchema, crossCheck });
 }
 
-/** As {@link parseConfig}, from JSON text; a syntax error names line and column. */
+/** Parses JSON text in the same way as {@link parseConfig}; a syntax error names line and column. */
 export function parseConfigText(text: string): Result<ProxyConfig> {
   return fromJson(text, parseConfig);
 }

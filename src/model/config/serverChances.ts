@@ -3,11 +3,11 @@ import type { UpstreamConfig } from "./config.js";
 import { cookieOf, hashOf, scoreOf } from "../sessionHash.js";
 import { serversOf, spreadUrls, type UpstreamServer } from "./upstreamServers.js";
 
-/** A server that may get a request. */
+/** A server that may receive a request. */
 export interface ServerChance {
-  /** Where it listens. */
+  /** URL of the server. */
   readonly url: string;
-  /** When it gets it, or how often, in words. */
+  /** When the server receives the request, or how often, in words. */
   readonly why: string;
 }
 

@@ -30,34 +30,34 @@ import { loadTlsFiles } from "./tlsFiles.js";
 import { loadUpstreamTls } from "./upstreamTls.js";
 import { sha256 } from "./sha256.js";
 
-/** Which config to load, and how strictly to check it. */
+/** The config to load, and options of the checks. */
 export interface LoadOptions {
   /** Path of the config file. */
   readonly file: string;
   /**
-   * Folder below which every path in the config is looked up; the path of the config file itself is used as it is.
+   * Folder that all paths in the config start from; the path of the config file itself does not change.
    * @default - paths are used as they are
    */
   readonly root?: string;
   /**
-   * Changes the config before its files are read; its paths are already below `root`. May throw a ProblemError.
+   * Changes the config before its files are read; the paths already start from `root`. May throw a ProblemError.
    * @default - the config stays as it is
    */
   readonly adjust?: (config: ProxyConfig) => ProxyConfig;
   /**
-   * Whether lines go to standard error instead of log files; then no log file is checked.
+   * Whether log lines go to standard error instead of log files; log files are then not checked.
    * @default false
    */
   readonly logToStderr?: boolean;
   /**
    * How an expired or not yet valid certificate is reported. A service start uses `warning`: a certificate may expire
-   * between two boots, or the clock may be wrong, and port 80 should work anyway.
+   * between two boots, or the clock may be wrong, and port 80 should still work.
    * @default "problem"
    */
   readonly expiry?: "problem" | "warning";
   /**
-   * How a log file that cannot be written is reported. A service uses `warning`: it serves without the file, reports
-   * that, and first moves files of other users out of the way where it may (`recoverLogs`).
+   * How a log file that is not writable is reported. A service uses `warning`: the service runs without the file,
+   * reports the file, and first moves files of other users away if permitted (`recoverLogs`).
    * @default "problem"
    */
   readonly logs?: "problem" | "warning";
@@ -68,43 +68,43 @@ export interface LoadOptions {
 /** Finds the certificates that authorities have issued so far. */
 export type FindIssued = (wanted: readonly WantedCertificate[]) => Promise<readonly CertificateContents[]>;
 
-/** A config and everything needed to serve it; plain JSON, so that it can be sent to workers. */
+/** A config and all data to serve the config; plain JSON, which can be sent to workers. */
 export interface LoadedConfig {
-  /** The config, with the paths that were used, and error pages in place of the files that have them. */
+  /** The config, with resolved paths, and with the contents of error pages in place of their files. */
   readonly config: ProxyConfig;
   /**
-   * Names of the limits that the file sets itself.
-   * @default - it sets none
+   * Names of the limits in the config file.
+   * @default - the file sets no limits
    */
   readonly givenLimits?: readonly string[];
   /**
-   * Values of request fields that are secrets, by their files.
-   * @default - no route sets any
+   * Values of secret request header fields, by file.
+   * @default - no route sets secret fields
    */
   readonly fieldValues?: Readonly<Record<string, string>>;
   /** TLS material, by listener name. */
   readonly tls: Readonly<Record<string, TlsContents>>;
   /**
-   * TLS material of upstreams, by their names.
-   * @default - none needs any
+   * TLS material of upstreams, by name.
+   * @default - no upstream needs material
    */
   readonly upstreamTls?: Readonly<Record<string, UpstreamTlsContents>>;
   /**
    * Key of the cookies that bind clients to servers.
-   * @default - no upstream has any
+   * @default - no upstream uses such cookies
    */
   readonly cookieKey?: string | undefined;
-  /** Findings that do not keep it from serving. */
+  /** Findings that do not prevent serving. */
   readonly warnings: readonly Problem[];
 }
 
-/** The same, with what only a master may have: workers read what clients send. */
+/** A loaded config, with secrets that only the master may have: workers read data of clients. */
 export interface LoadedForMaster extends LoadedConfig {
-  /** The secret of shared ticket keys, in base64, if the config names one. */
+  /** The secret of shared ticket keys, in base64, if the config has one. */
   readonly ticketSecret?: string;
 }
 
-/** Reads and checks a config and every file it names: all of it, or every problem at once. */
+/** Reads and checks a config and all files in the config. Returns the loaded config, or all problems. */
 export async function loadConfig(options: LoadOptions): Promise<Result<LoadedForMaster>> {
   const parsed = await readParsed(options.file, (text) => prepare(text, options));
   if (!parsed.ok) return parsed;

@@ -4,7 +4,7 @@ import { loadConfig, type LoadOptions } from "../load/loadConfig.js";
 import { acmeDirectory } from "./certificateManager.js";
 import { Master } from "./master.js";
 
-/** Which config to serve, and how. */
+/** The config to serve, and options of the processes. */
 export interface ServeOptions extends LoadOptions {
   /**
    * Called once, when every worker accepts connections.
@@ -22,18 +22,19 @@ export interface ServeOptions extends LoadOptions {
    */
   readonly control?: string;
   /**
-   * Directory to keep accounts, keys and certificates by ACME in; by default the one that systemd made for the service
-   * (`StateDirectory=`). Without one no certificate is asked for.
+   * Directory of ACME accounts, keys and certificates; by default the directory that systemd created for the service
+   * (`StateDirectory=`). Without a directory no certificate is ordered.
    */
   readonly state?: string;
 }
 
 /**
- * Serves a config until it is asked to stop; resolves with the exit code: 0 after a stop, 1 if it could not start.
+ * Serves a config until a signal stops the process; resolves with the exit code: 0 after a stop, 1 if the start
+ * failed.
  *
- * SIGHUP reloads, SIGUSR1 reopens the logs, SIGUSR2 starts the installed runtime, which takes over,
- * SIGTERM, SIGINT and SIGQUIT drain and stop; SIGTERM waits `timeouts.drainDelayMs` before. Each further one goes a step
- * further: ends that wait, then the drain. But a second SIGTERM changes nothing for the first process of a container.
+ * SIGHUP reloads, SIGUSR1 reopens the logs, SIGUSR2 starts the installed runtime, which takes over, SIGTERM, SIGINT
+ * and SIGQUIT drain and stop; SIGTERM first waits `timeouts.drainDelayMs`. Each further signal ends the current step:
+ * the wait, then the drain. But a second SIGTERM changes nothing for the first process of a container.
  */
 export async function serve(options: ServeOptions): Promise<number> {
   const master = new Master({

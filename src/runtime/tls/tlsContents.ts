@@ -11,13 +11,13 @@ export interface TlsContents {
 
 /** A certificate with its chain, and its key. */
 export interface CertificateContents {
-  /** Stays the same when the certificate is renewed; for files, the path of the certificate in the config. */
+  /** Id that stays the same when the certificate is renewed; for files, the path of the certificate in the config. */
   readonly id: string;
-  /** Where it comes from; `temporary` for one that serves until the wanted one is issued. */
+  /** Source of the certificate; `temporary` for a certificate until the configured certificate is issued. */
   readonly source: "files" | "acme" | "temporary";
   /**
-   * Names that it was asked for; SNI chooses it by no others.
-   * @default - those that it is for
+   * Names of the certificate order; SNI selects the certificate by these names only.
+   * @default - the names in the certificate
    */
   readonly names?: readonly string[];
   /** The private key. */
@@ -26,11 +26,11 @@ export interface CertificateContents {
   readonly cert: string;
 }
 
-/** What the TLS of one upstream needs, as PEM. Never logged, never part of a message. */
+/** TLS material of one upstream, as PEM. Never logged, never part of a message. */
 export interface UpstreamTlsContents {
   /**
    * Root certificates.
-   * @default - those that Node brings
+   * @default - the root certificates of Node
    */
   readonly roots?: string;
   /**
@@ -39,7 +39,7 @@ export interface UpstreamTlsContents {
    */
   readonly cert?: string;
   /**
-   * Its private key.
+   * Private key of the client certificate.
    * @default - none
    */
   readonly key?: string;

@@ -5,8 +5,8 @@ import { WorkerServer } from "./workerServer.js";
 import type { AskedStatus, StatusResponse } from "../status/asked.js";
 
 /**
- * A worker process: takes its config and sockets from the master, serves, and exits when it is asked to, when the
- * master is gone, or after an internal fault.
+ * Runs a worker process: receives config and sockets from the master, serves, and exits on request, when the master
+ * is gone, or after an internal fault.
  */
 export function runWorker(): void {
   // Comes first: without a listener Node would end on most of these. A terminal or
