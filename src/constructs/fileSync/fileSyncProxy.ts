@@ -120,8 +120,8 @@ export interface FileSyncProxyProps<
    */
   readonly mode: Mode;
   /**
-   * The application behind the proxy. The proxy does not set the public URL in the application: docs/applications.md
-   * describes the settings.
+   * The application behind the proxy, as in a `FileSyncFrontEnd`. The proxy does not set the public URL in the
+   * application: docs/applications.md describes the settings.
    * @default - the service of docs/service.md
    */
   readonly application?: Application<Upstreams, Routes>;
@@ -143,7 +143,7 @@ export interface FileSyncProxyProps<
    */
   readonly pathPrefix?: string;
   /**
-   * Paths by route, for paths that do not follow from the prefix.
+   * Paths by route, for paths that do not follow from the prefix, as in a `FileSyncFrontEnd`.
    * @default - none
    */
   readonly routePaths?: Partial<FileSyncPaths>;
