@@ -2,7 +2,7 @@ import { parseConfig } from "../../src/model/config/parse.js";
 import { configNode, type SchemaNode, variants } from "../../src/model/config/schema.js";
 import { anchor } from "./anchor.js";
 
-/** What `docs/config.md` says, before its lines are broken: every field of `portico.json`, from the field table. */
+/** Text of `docs/config.md`, before its lines are broken: every field of `portico.json`, from the field table. */
 export function configText(): string {
   const sections = sectionsOf({ path: "", name: "", node: configNode(), required: true });
   const contents = sections.map(({ title }) => `- [${title}](#${anchor(title)})`).join("\n");
@@ -13,11 +13,11 @@ export function configText(): string {
 const INTRODUCTION = `# The proxy config: \`portico.json\`
 
 The constructs write this file; it can be written by hand as well, and \`portico check\` reports every mistake in it. The
-same rules are in the JSON Schema \`portico.schema.json\`, which editors read. What a field is not allowed to be is
-refused with a code of [errors.md](errors.md); rules that span fields are listed there too.
+same rules are in the JSON Schema \`portico.schema.json\`, which editors read. Portico refuses an invalid value with a code
+that [errors.md](errors.md) explains; that page also lists the rules that span fields.
 
 A path such as \`listeners[].port\` means the field \`port\` of every item of the list \`listeners\`. Fields that are not
-listed here are refused. Time is in milliseconds wherever a name ends in \`Ms\`, and size in bytes.`;
+listed here are refused. Fields whose names end in \`Ms\` are in milliseconds; sizes are in bytes.`;
 
 /** A config that names what is required and nothing else. */
 function smallest(): string {
@@ -37,17 +37,17 @@ function smallest(): string {
   };
   const parsed = parseConfig(config);
   if (!parsed.ok) throw new Error("the example of docs/config.md is no config");
-  return `A small one, everything else at its default:\n\n\`\`\`json\n${JSON.stringify(config, null, 2)}\n\`\`\``;
+  return `A small config; all other fields have their defaults:\n\n\`\`\`json\n${JSON.stringify(config, null, 2)}\n\`\`\``;
 }
 
 /** A field of the config and where it stands; `items[]` for an item of a list. */
 interface Field {
+  /** The kind of object that the field is in, among several: other kinds may have a field at the same path. */
+  readonly kind?: string;
   readonly path: string;
   readonly name: string;
   readonly node: SchemaNode;
   readonly required: boolean;
-  /** Of a kind of a union, what its headings end in: ` proxy`. */
-  readonly kind?: string | undefined;
 }
 
 /** An object of the config, or a union of them: a chapter of the page. */
@@ -60,43 +60,53 @@ interface Section {
 const objectsOf = ({ items, ...node }: SchemaNode): SchemaNode[] =>
   variants([items ?? node]).filter(({ properties }) => properties !== undefined);
 
-const titleOf = ({ path, node, kind = "" }: Field): string =>
-  path === "" ? "The document" : `\`${path}${node.items === undefined ? "" : "[]"}\`${kind}`;
+const titleOf = ({ path, node, kind }: Field): string => {
+  const heading = `\`${itemPath({ path, node })}\``;
+  return path === "" ? "The document" : `${heading}${kind === undefined ? "" : ` ${kind}`}`;
+};
+
+/** Where the objects of a field are: its own path, or that of each item of its list. */
+const itemPath = ({ path, node }: Pick<Field, "path" | "node">): string =>
+  `${path}${node.items === undefined ? "" : "[]"}`;
 
 /** What a field holds, and all that is below it, in the order of the table. */
 function sectionsOf(field: Field): Section[] {
   const objects = objectsOf(field.node);
   const [only, second] = objects;
   if (only === undefined) return [];
-  if (second === undefined) return objectSections(titleOf(field), field, only);
+  if (second === undefined) return objectSections(titleOf(field), field, only, meaning);
   const named = objects.every(({ properties }) => properties!.type !== undefined);
-  const kindTitle = ({ title, properties }: SchemaNode): string =>
-    `\`${field.path}\`: ${named ? String(properties!.type!.const) : title!}`;
+  const kindOf = ({ title, properties }: SchemaNode): string =>
+    named ? String(properties!.type!.const) : title!;
+  const path = itemPath(field);
+  const kindTitle = (kind: SchemaNode): string => `\`${path}\`: ${kindOf(kind)}`;
   const rows = objects.map(
     (kind) => `- [${kindTitle(kind)}](#${anchor(kindTitle(kind))}): ${kind.description}`,
   );
-  const intro = named
-    ? "The field `type` names the kind, and the kind decides which other fields there are:"
-    : "There are these kinds:";
+  const intro = named ? "The field `type` selects the kind, which determines the other fields:" : "Kinds:";
   const union = { title: titleOf(field), text: [meaning(field), intro, rows.join("\n")].join("\n\n") };
   return [
     union,
-    ...objects.flatMap((kind) =>
-      objectSections(kindTitle(kind), { ...field, node: kind }, kind, described({ ...field, node: kind })),
-    ),
+    ...objects.flatMap((kind) => {
+      const within = { ...field, path, node: kind, kind: kindOf(kind) };
+      return objectSections(kindTitle(kind), within, kind, described);
+    }),
   ];
 }
 
-/** @param intro what it means; a kind of a union is described without a default, which the union has */
-function objectSections(title: string, field: Field, node: SchemaNode, intro?: string): Section[] {
-  const kind = kindIn(title);
-  const prefix = field.path === "" ? "" : `${field.path}${field.node.items === undefined ? "" : "[]"}.`;
+function objectSections(
+  title: string,
+  field: Field,
+  node: SchemaNode,
+  intro: (field: Field) => string,
+): Section[] {
+  const prefix = field.path === "" ? "" : `${itemPath(field)}.`;
   const fields = Object.entries(node.properties!).map(([name, inner]) => ({
     path: `${prefix}${name}`,
     name,
     node: inner,
     required: node.required?.includes(name) === true,
-    kind,
+    ...(field.kind === undefined ? {} : { kind: field.kind }),
   }));
   const plain = fields.filter((inner) => objectsOf(inner.node).length === 0);
   const nested = fields.filter((inner) => objectsOf(inner.node).length > 0);
@@ -104,20 +114,19 @@ function objectSections(title: string, field: Field, node: SchemaNode, intro?: s
     (inner) => `- [${titleOf(inner)}](#${anchor(titleOf(inner))}): ${described(inner)}`,
   );
   const text = [
-    ...(field.path === "" ? [] : [intro ?? meaning(field)]),
+    ...(field.path === "" ? [] : [intro(field)]),
     ...plain.map(fieldText),
-    ...(links.length === 0 ? [] : ["Objects below it:", links.join("\n")]),
+    ...(links.length === 0 ? [] : ["Nested objects:", links.join("\n")]),
   ];
   return [{ title, text: text.join("\n\n") }, ...nested.flatMap(sectionsOf)];
 }
 
-/** Kinds of a union have fields of the same name, so a heading of theirs names the kind. */
-const kindIn = (title: string): string | undefined =>
-  title.startsWith("`") ? / .*$/.exec(title)?.[0] : undefined;
+function fieldText(field: Field): string {
+  const { path, kind } = field;
+  return `### \`${path}\`${kind === undefined ? "" : ` ${kind}`}\n\n${meaning(field)}`;
+}
 
-const fieldText = (field: Field): string => `### \`${field.path}\`${field.kind ?? ""}\n\n${meaning(field)}`;
-
-/** What a field means, and what it may be. */
+/** The text of a field, and what values it accepts. */
 function meaning(field: Field): string {
   const { node, name, required } = field;
   const { default: byDefault, examples } = node;
@@ -127,17 +136,19 @@ function meaning(field: Field): string {
     required
       ? "- Required."
       : byDefault === undefined
-        ? "- May be left out."
+        ? "- Optional."
         : `- Default: ${emptyDefault(node) ?? `\`${JSON.stringify(byDefault)}\``}.`,
     ...(shown === undefined ? [] : [`- Example: \`${JSON.stringify(name)}: ${JSON.stringify(shown)}\`.`]),
   ];
   return `${described(field)}\n\n${facts.join("\n")}`;
 }
 
+const OWN_DEFAULTS = "an object with the defaults of its fields";
+
 /** A default with nothing in it, in words. */
 function emptyDefault({ default: byDefault, properties }: SchemaNode): string | undefined {
   if (JSON.stringify(byDefault) !== "{}") return undefined;
-  return properties === undefined ? "none" : "an object with the defaults of its fields";
+  return properties === undefined ? "none" : OWN_DEFAULTS;
 }
 
 /** A value that is not the default where there are few to choose from. */

@@ -164,7 +164,7 @@ const sectionOf = ({ tls, hsts, expect: _, ...fields }: VirtualServerProps & { r
 export interface VirtualServerProps extends Omit<InputOf<typeof virtualServerOptions>, "name" | "listeners"> {
   /** @default - the construct's id */
   readonly name?: string;
-  /** Listeners of the virtual server; at least one. */
+  /** Constructs through which clients connect; at least one. */
   readonly listeners: readonly IListener[];
   readonly responseHeaders?: ResponseHeaders;
   /** @remarks With a self-signed certificate, it is refused (`config.hsts-self-signed`). */

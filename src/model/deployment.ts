@@ -71,31 +71,31 @@ export const FILE_ROLES = [
 ] as const;
 
 const deployedFile = z.strictObject({
-  path: filePath("Where the file is on the host."),
+  path: filePath("Path of the file on the host."),
   mode: z.enum(["0600", "0640", "0644", "0755"]).describe("Permissions; owner and group are root."),
-  sha256: sha256("Hash of its content."),
-  role: z.enum(FILE_ROLES).describe("What the file is; decides which services a change concerns."),
+  sha256: sha256("SHA-256 of the file's content."),
+  role: z.enum(FILE_ROLES).describe("Role of the file; decides which services a change affects."),
 });
 
 export const daemon = z.strictObject({
-  unit: service("Its unit: its full name."),
+  unit: service("Full name of the unit."),
   restartOn: z
     .array(name("A file of `settings.files`."))
     .describe(
-      "Settings files that the daemon reads, of `settings.files`: the daemon stops before their edits, and " +
-        "starts after them.",
+      "Names, from `settings.files`, of files that the daemon reads: the daemon stops before their edits and " +
+        "starts afterwards.",
     )
     .optional(),
   domainChange: z
     .literal("restart")
     .describe(
-      "Whether the daemon continues to run while only the host in the URLs of the application changes, and " +
-        "restarts after the edits. Without this field, the daemon stops before the edits.",
+      "If only the host in the application's URLs changes, the daemon keeps running and restarts after the " +
+        "edits. Without this field, the daemon stops before the edits.",
     )
     .optional(),
   code: name(TOLD_BY).optional(),
   command: commandRule
-    .describe("A command that the daemon must not have; `portico doctor` checks the unit.")
+    .describe("Commands that the daemon must not have; `portico doctor` checks the unit.")
     .optional(),
 });
 
@@ -109,12 +109,12 @@ export const services = z.strictObject({
   daemons: z
     .array(daemon)
     .describe(
-      "Daemons of the application, which stop and start when their settings change, in the order in which they " +
-        "start; they stop in reverse order.",
+      "The application's daemons, which stop and start when their settings change. They start in this order " +
+        "and stop in reverse.",
     )
     .optional(),
   firewall: service(
-    "Unit that loads the rule set of the firewall, if one was deployed: its full name.",
+    "Full name of the unit that loads the firewall's rule set, if the deployment has a rule set.",
   ).optional(),
   keepalived: service("Unit of keepalived, if the host is one of a pair.").optional(),
 });
@@ -124,18 +124,19 @@ export const database = z
     host: line("Name or address of the database server, without a port."),
     port: port("TCP port."),
     name: line("Name of the database."),
-    user: line("User that may read the database. A check asks for the password and never stores it."),
+    user: line("User that may read the database. The password is requested for each check and never stored."),
   })
   .describe(
-    "Database of the application, for checks of the settings in it. Without this field, these settings are " +
-      "not checked.",
+    "The application's database, for checks of the settings stored in it. Without this field, they are not " +
+      "checked.",
   );
 
 export const probe = z
   .strictObject({
     enabled: flag(true, "Whether unexpected responses make the activation fail and roll back."),
     imagePath: line(
-      'Path of an image below the path of expected responses with `file: "image"`. Without this field, the check searches the directory of their route for an image.',
+      'Path of an image below the path of expected responses with `file: "image"`. Without this field, the ' +
+        "directory of the route is searched for an image.",
     ).optional(),
     timeoutSeconds: count(60, 1, 3_600, "seconds", "How long the responses may take to become as expected."),
   })
@@ -145,7 +146,7 @@ export const probe = z
 export const replay = z
   .strictObject({
     accessLog: filePath(
-      "Access log; by default the main access log of the config in force.",
+      "Path of the access log. Default: the main access log of the active config.",
       "/var/log/portico/access.log",
     ).optional(),
     logBytesMax: count(
@@ -153,26 +154,26 @@ export const replay = z
       1_024,
       1_099_511_627_776,
       "bytes",
-      "How much of the end of the log is replayed; the default contains about a million requests, and takes " +
-        "some ten seconds.",
+      "How much of the end of the log is replayed. The default has about a million requests and takes some ten " +
+        "seconds.",
     ),
     host: serverName(
-      "Host of the requests of a `combined` log, which does not contain it; by default the host of the only " +
-        "application.",
+      "Host of the requests in a `combined` log, which does not contain the host. Default: the host of the " +
+        "only application.",
     ).optional(),
     changesMax: count(
       0,
       0,
       Number.MAX_SAFE_INTEGER,
       "requests",
-      "Number of requests that the new config may treat differently. If there are more, the activation is " +
-        "refused (`activation.replay-changes`), prints examples, and changes nothing.",
+      "How many requests the new config may treat differently. With more, the activation is refused " +
+        "(`activation.replay-changes`), examples are printed, and nothing is changed.",
     ),
   })
   .describe(
-    "Before anything is changed, the requests of an access log run through the config in force and the new " +
-      "config; an activation that would treat them differently is refused. For a change that should have no " +
-      "effect on requests. Without this field, no requests are replayed.",
+    "Runs the requests of an access log through the active and the new config before activation changes " +
+      "anything; for a change that should not affect requests. The activation is refused if requests would be " +
+      "treated differently. Without this field, no requests are replayed.",
   );
 
 export const deploymentSchema = z.strictObject({
@@ -180,17 +181,17 @@ export const deploymentSchema = z.strictObject({
   name: name("Name of the deployment in messages.").optional(),
   config: filePath("The proxy config on the host; one of the files."),
   files: z.array(deployedFile).min(1).describe("Every file of the deployment, sorted by path."),
-  services: services.describe("systemd units that serve."),
+  services: services.describe("systemd units of proxy and application."),
   settings: settingsFields
     .describe(
-      "Settings of the application: their files, and whether an activation edits them. Without this field, " +
-        "they are neither compared nor edited.",
+      "The application's settings, their files, and whether activation edits them. Without this field, the " +
+        "settings are neither compared nor edited.",
     )
     .optional(),
   trees: trees
     .describe(
-      "Directories that the proxy serves; `portico doctor` checks that other users can read every file in " +
-        "them, and enter every directory on the way. List a directory after the directories that contain it.",
+      "Directories that the proxy serves; `portico doctor` checks that others can read every file in them and " +
+        "enter every directory on the way. List a directory after the directories that contain it.",
     )
     .optional(),
   rows: rows
@@ -205,18 +206,15 @@ export const deploymentSchema = z.strictObject({
     .array(expectedRow)
     .max(EXPECTED_MAX)
     .optional()
-    .describe(
-      "Expected responses; without this field, the responses that the actions of the config promise.",
-    ),
+    .describe("Expected responses. Default: the responses that follow from the actions of the config."),
   probe,
   replay: replay.optional(),
   requireCertificate: flag(
     false,
-    "Whether an activation fails and rolls back unless every certificate by ACME is issued within three " +
-      "minutes. With `false`, the activation does not wait: a row of `portico doctor` reports which " +
-      "certificate is still missing and why, and the proxy serves with a temporary certificate until then. A " +
-      "host of a pair without the virtual address waits for ten seconds, and does not fail: it gets its " +
-      "certificates from the other host.",
+    "Whether an activation fails and rolls back unless every ACME certificate is issued within three " +
+      "minutes. With `false`, the activation does not wait: a row shows each missing certificate and the " +
+      "reason, and the proxy uses a temporary certificate until then. A host of a pair without the virtual " +
+      "address waits ten seconds and does not fail: it gets its certificates from the other host.",
   ),
 });
 

@@ -25,58 +25,57 @@ const requestPath = (description: string) =>
 const status = z.int().min(100).max(599).describe("A status: 100 to 599.");
 
 export const expectedLocation = z.strictObject({
-  scheme: z.enum(["http", "https"]).describe("Scheme of the Location."),
-  path: requestPath("Path of the Location."),
+  scheme: z.enum(["http", "https"]).describe("Scheme of `Location`."),
+  path: requestPath("Path of `Location`."),
 });
 
 export const expectedField = z.strictObject({
-  name: line("Name of the field. With a name alone, the field is there with any value."),
-  value: line("Its value.").optional(),
+  name: line("Name of the field. With only a name, any value is accepted."),
+  value: line("Value of the field.").optional(),
   includes: z
     .array(line("A member."))
     .min(1)
     .max(20)
-    .describe("Members of its list, in any order and among others.")
+    .describe("Members of the field's list, in any order; other members are accepted.")
     .optional(),
-  mediaType: line("Media type, whatever its parameters; `image/*` for any image.").optional(),
-  version: z.boolean().describe("Whether `Server` shows a version.").optional(),
-  absent: z.literal(true).describe("The field is not there.").optional(),
+  mediaType: line("Media type, with any parameters; `image/*` for any image.").optional(),
+  version: z.boolean().describe("Whether the value of `Server` contains a version.").optional(),
+  absent: z.literal(true).describe("The response must not have the field.").optional(),
 });
 
 export const expectedMember = z.strictObject({
   name: line("Name of the member."),
-  values: z.array(line("A text.")).min(1).max(20).describe("Texts that are as good."),
+  values: z.array(line("A text.")).min(1).max(20).describe("Accepted texts."),
 });
 
 /** Where the rows say something about a response. */
 const response = {
   status: z
     .union([status, z.array(status).min(1).max(20)])
-    .describe("Status of the response, or a list of those that are as good. Without it, any.")
+    .describe("Status of the response, or a list of accepted statuses. Default: any status.")
     .optional(),
   from: z
     .literal("upstream")
-    .describe("`upstream`: the response is no 502, no 504 and no 404 of the proxy.")
+    .describe("`upstream`: the response must not be a 502, a 504 or the proxy's own 404.")
     .optional(),
   location: z
     .union([line("A URL, or a path."), expectedLocation, z.array(line("A URL, or a path.")).min(1).max(20)])
     .describe(
-      "Where `Location` leads: a URL, a path at the scheme and host that were asked for, a list of those that are as good, or " +
-        "a path of another scheme at that host, on the port of the route's redirect.",
+      "Target of `Location`: a URL, a path at the requested scheme and host, a list of accepted targets, or a " +
+        "path of another scheme at the requested host, on the port of the route's redirect.",
     )
     .optional(),
   http2: z
     .literal(true)
-    .describe(
-      "Whether HTTP/2 is negotiated with a listener that offers it. Without it, either version will do.",
-    )
+    .describe("Whether a listener that offers HTTP/2 must negotiate it. Default: either version is accepted.")
     .optional(),
-  fields: z.array(expectedField).max(50).describe("Fields of the response.").optional(),
+  fields: z.array(expectedField).max(50).describe("Expected fields of the response.").optional(),
   members: z
     .array(expectedMember)
     .max(20)
     .describe(
-      "Members of the JSON object in the body, of which up to 64 KiB are read. Without a method, GET is sent.",
+      "Members of the JSON object in the body, of which up to 64 KiB are read. Without `method`, the request " +
+        "is a GET.",
     )
     .optional(),
 };
@@ -85,63 +84,68 @@ export const expectedEvidence = z
   .strictObject({
     status: z.array(status).max(20).describe("The status is one of these.").optional(),
     statusNot: z.array(status).max(20).describe("The status is none of these.").optional(),
-    page: z.enum(["proxy", "other"]).describe("Whether the body is an error page of the proxy.").optional(),
-    server: z.enum(["version", "none"]).describe("Whether `Server` has a version.").optional(),
+    page: z
+      .enum(["proxy", "other"])
+      .describe("`proxy`: the body is an error page of the proxy; `other`: not.")
+      .optional(),
+    server: z.enum(["version", "none"]).describe("Whether the `Server` field contains a version.").optional(),
     location: z
       .enum(["path", "origin"])
-      .describe("What is wrong with `Location`: its path, or only its scheme, host or port.")
+      .describe("The wrong part of `Location`: its path, or only its scheme, host or port.")
       .optional(),
     http2: z.literal(false).describe("HTTP/2 was not negotiated.").optional(),
   })
-  .describe("What the response has to show, all of it; `{}` for any response.");
+  .describe("Conditions that the response must all meet; `{}` for any response.");
 
 export const expectedCause = z.strictObject({
   evidence: expectedEvidence,
   says: line(
-    "The cause in words; `{status}`, `{location}`, `{host}`, `{path}` and `{upstream}` stand for what was seen and asked.",
+    "The cause in words; `{status}`, `{location}`, `{host}`, `{path}` and `{upstream}` stand for values of " +
+      "the request and the response.",
   ),
   code: name(
-    "Row of `portico doctor` that fails because of it. Without it, only the row of the response does.",
+    "Row of `portico doctor` that also fails for this cause. Without this field, only the row of the " +
+      "response fails.",
   ).optional(),
   because: z
     .array(name("A row."))
     .max(10)
-    .describe("Rows of `portico doctor` that explain it where they failed. Without it, those of the proxy.")
+    .describe(
+      "Rows of `portico doctor` that explain the cause if they failed. Default: the rows of the proxy.",
+    )
     .optional(),
-  fix: line("What to do about it. Without it, the response is described as it should be.").optional(),
-  settings: z
-    .array(line("An item."))
-    .max(20)
-    .describe("Settings of the application that are wrong.")
-    .optional(),
+  fix: line("How to fix the cause. Default: a description of the expected response.").optional(),
+  settings: z.array(line("An item.")).max(20).describe("Wrong settings of the application.").optional(),
 });
 
-const EACH = "Whether one listener is asked (`first`), which is the default, or all of them (`each`).";
+const EACH = "Whether to send the request to one listener (`first`, the default) or to all (`each`).";
 
 /** What a route or a virtual server is expected to answer, as users write it. */
 export const expectationFields = {
   name: line(
-    "Name in messages; each response of a deployment needs its own. Without one, the names of the virtual server and the route.",
+    "Name in messages, unique in the deployment. Default: the names of the virtual server and the route.",
   ).optional(),
-  path: requestPath("Path to request. Without one, the route's; `/` for a virtual server.").optional(),
+  path: requestPath("Path to request. Default: the route's path; `/` for a virtual server.").optional(),
   host: z
     .union([z.literal("unknown"), line("A name or an address.")])
     .describe(
-      "Name to ask for; `unknown` for one that no virtual server has. Without one, the first name of the virtual server.",
+      "Host to request; `unknown` for a name of no virtual server. Default: the first name of the virtual " +
+        "server.",
     )
     .optional(),
-  method: z.enum(METHODS).describe("Method; others might change something. Without one, HEAD.").optional(),
+  method: z.enum(METHODS).describe("Method; other methods might change data. Default: HEAD.").optional(),
   listeners: z.enum(["first", "each"]).describe(EACH).optional(),
   file: z
     .literal("image")
-    .describe("Adds to the path the name of an image, found in the directory of the route.")
+    .describe("Appends the name of an image, found in the route's directory, to the path.")
     .optional(),
   ...response,
   causes: z
     .array(expectedCause)
     .max(20)
     .describe(
-      "Why the response may be another one; messages name the first that fits. Without it, the causes that any proxy knows.",
+      "Possible causes of another response; messages name the first cause that fits. Default: general causes " +
+        "of a proxy.",
     )
     .optional(),
 };
@@ -150,14 +154,14 @@ export const expectedRow = z.strictObject({
   name: line("Name in messages."),
   request: z
     .strictObject({
-      server: name("Virtual server of the config."),
+      server: name("Name of the virtual server in the config."),
       path: requestPath("Path."),
       host: expectationFields.host,
       method: expectationFields.method,
       listeners: expectationFields.listeners,
       file: expectationFields.file,
     })
-    .describe("What is requested: of which virtual server, and how."),
+    .describe("The request and its virtual server."),
   ...response,
   causes: expectationFields.causes,
 });

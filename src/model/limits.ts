@@ -4,66 +4,47 @@ import { count, milliseconds, MILLISECONDS_MAX } from "./fields.js";
 /** What a worker takes from clients at most. */
 export const limits = z
   .strictObject({
-    requestLineBytesMax: count(
-      8_192,
-      256,
-      65_536,
-      "bytes",
-      "Maximum length of a request line; a longer line gets 414.",
-    ),
-    headBytesMax: count(
-      32_768,
-      1_024,
-      1_048_576,
-      "bytes",
-      "Maximum length of a request head; a longer head gets 400.",
-    ),
-    headerCountMax: count(
-      200,
-      8,
-      2_000,
-      "fields",
-      "Maximum number of request header fields; a request with more gets 400.",
-    ),
+    requestLineBytesMax: count(8_192, 256, 65_536, "bytes", "Longest request line; a longer line gets 414."),
+    headBytesMax: count(32_768, 1_024, 1_048_576, "bytes", "Longest request head; a longer head gets 400."),
+    headerCountMax: count(200, 8, 2_000, "fields", "Most request fields; a request with more gets 400."),
     connectionsMax: count(
       16_384,
       1,
       1_000_000,
       "connections",
-      "Maximum number of client connections, per worker; the proxy closes further connections at once. If " +
-        "memory is limited, the default is at most the number that memory has room for.",
+      "Most client connections per worker; further connections are closed at once. With limited memory, the " +
+        "default is lower if memory requires it.",
     ),
     connectionsPerClientMax: count(
       4_096,
       1,
       1_000_000,
       "connections",
-      "Maximum number of connections of one client (IPv4 address or IPv6 /48 network), per worker; the proxy " +
-        "closes further connections at once. Addresses in `trustedProxies` are not counted; the value of " +
-        "`connectionsMax` disables the limit. The default is at most half of a `connectionsMax` that follows " +
-        "from memory.",
+      "Most connections of one client (IPv4 address or IPv6 /48 network), per worker; further connections are " +
+        "closed at once. Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables " +
+        "the limit. If `connectionsMax` follows from memory, the default is at most half of it.",
     ),
     keepAliveRequestsMax: count(
       1_000,
       1,
       1_000_000_000,
       "requests",
-      "Maximum number of requests on one HTTP/1.1 connection; then the proxy closes the connection.",
+      "Requests on one HTTP/1.1 connection before the proxy closes it.",
     ),
     concurrentStreamsMax: count(
       128,
       1,
       10_000,
       "streams",
-      "Maximum number of concurrent streams of one HTTP/2 connection. If memory is limited, the default is at " +
-        "most the number that memory has room for, but at least 16.",
+      "Most concurrent streams of one HTTP/2 connection. With limited memory, the default is lower if memory " +
+        "requires it, but at least 16.",
     ),
     streamResetsPerSecondMax: count(
       200,
       1,
       100_000,
       "resets a second",
-      "Number of streams that a client may reset in a second before the proxy closes its HTTP/2 connection.",
+      "Streams that a client may reset in a second; with more, the proxy closes the HTTP/2 connection.",
     ),
   })
   .prefault({})
@@ -74,24 +55,24 @@ export const timeouts = z
   .strictObject({
     requestHeadMs: milliseconds(
       60_000,
-      "Time from the first byte of a request head to its last. After that an HTTP/1.1 client gets 408, and an " +
-        "HTTP/2 connection ends with ENHANCE_YOUR_CALM.",
+      "Time from the first byte of a request head to its last. Then an HTTP/1.1 client gets 408, and an HTTP/2 " +
+        "connection ends with `ENHANCE_YOUR_CALM`.",
     ),
     keepAliveMs: milliseconds(75_000, "How long an idle client connection is kept."),
-    tlsHandshakeMs: milliseconds(60_000, "Time for a TLS handshake; then the proxy closes the connection."),
+    tlsHandshakeMs: milliseconds(60_000, "Time for a TLS handshake; then the connection is closed."),
     drainDelayMs: count(
       0,
       0,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long the proxy accepts connections after SIGTERM, while `/readyz` of its health listener fails, " +
-        "before it drains. 0: the proxy drains at once. For a proxy behind a load balancer, which needs time to " +
-        "notice.",
+      "How long the proxy continues to accept connections after SIGTERM, while `/readyz` of the health " +
+        "listener fails, before it drains. For a proxy behind a load balancer, which needs time to notice. 0: " +
+        "drains at once.",
     ),
     drainMs: milliseconds(
       36_000_000,
-      "How long running requests of a stopping worker may take; then the worker ends them.",
+      "How long a stopping worker lets running requests continue; then their connections are closed.",
     ),
   })
   .prefault({})
-  .describe("Timeouts of client connections.");
+  .describe("Timeouts of client connections and of stopping workers.");

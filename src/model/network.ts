@@ -5,15 +5,15 @@ import { ipAddress, port, serverName } from "./fields.js";
 
 export const portForward = z.strictObject({
   protocol: z.literal("tcp").describe("Transport protocol."),
-  port: port("Port of the router."),
+  port: port("Port on the router."),
   toAddress: ipAddress("Address of the host."),
-  toPort: port("Port of the host."),
+  toPort: port("Port on the host."),
 });
 
 export const dnsRecord = z.strictObject({
   name: serverName("Name of the record, without a dot at its end."),
   type: z.enum(["A", "AAAA"]).describe("`A` for an IPv4 address, `AAAA` for an IPv6 address."),
-  value: ipAddress("Address that the name leads to."),
+  value: ipAddress("Address that the name resolves to."),
 });
 
 export const network = z
@@ -23,10 +23,14 @@ export const network = z
       .default([])
       .describe("Addresses of the host, or addresses that a router translates to an address of the host."),
     portForwards: z.array(portForward).default([]).describe("Forwards that a NAT router needs."),
-    dnsRecords: z.array(dnsRecord).default([]).describe("DNS records that lead to the host."),
+    dnsRecords: z.array(dnsRecord).default([]).describe("DNS records that point to the host."),
     exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports open to everyone."),
-    loopbackPorts: z.array(port("A port.")).default([]).describe("TCP ports that only the host may reach."),
+    loopbackPorts: z
+      .array(port("A port."))
+      .default([])
+      .describe("TCP ports that only the host itself may reach."),
   })
   .describe(
-    "The network around the host, with which `portico doctor` compares. Without this field, nothing is compared.",
+    "The expected network around the host, for checks by `portico doctor`. Without this field, nothing is " +
+      "checked.",
   );

@@ -23,9 +23,9 @@ export const responseHeaders = z
       .default({})
       .meta({
         description:
-          "Header fields of every response by name, with values of up to 4096 printable characters. Each field " +
-          "replaces all fields of that name, from the proxy and the upstream alike. The fields of a route have " +
-          "priority over those of its virtual server.",
+          "Fields of every response, by name, with values of up to 4096 printable characters. Each replaces all " +
+          "fields of that name, from Portico and from the upstream. A route's fields have priority over its " +
+          "virtual server's fields.",
         examples: [{ "X-Content-Type-Options": "nosniff" }],
       }),
     remove: z
@@ -33,14 +33,15 @@ export const responseHeaders = z
       .default([])
       .meta({
         description:
-          "Names of fields that no response has: the upstream's, those that the virtual server sets, and `Server`.",
+          "Names of fields to remove from every response: fields from the upstream, fields that the virtual server " +
+          "sets, and `Server`.",
         examples: [["X-Powered-By"]],
       }),
   })
   .prefault({})
   .describe(
-    "Header fields that are set or removed in every response, error pages included. Not in the response to " +
-      "an upgrade (101).",
+    "Fields to set or remove in every response, including error pages, but not in the response to an upgrade " +
+      "(101).",
   );
 
 /** A year: the minimum for browsers' preload list. */
@@ -53,21 +54,24 @@ export const hsts = z
       0,
       315_360_000,
       "seconds",
-      "How long a browser uses only https for the name. 0 makes browsers forget the rule: this turns HSTS off " +
-        "for browsers that have seen it.",
+      "How long browsers use only https for the name. 0 makes browsers forget the name, which turns HSTS off " +
+        "for browsers that have seen the field.",
     ),
     includeSubDomains: flag(
       false,
-      "Whether the rule applies to all names below the server names as well, whichever server they belong to.",
+      "Whether browsers also use only https for all names below the server's names, on any server.",
     ),
     preload: flag(
       false,
-      "Whether browsers may ship with the name in their list, which takes months to undo; needs `includeSubDomains` and a `maxAge` of at least 31536000.",
+      "Whether browsers may include the name in their preload list, which takes months to undo; needs " +
+        "`includeSubDomains` and a `maxAge` of at least 31536000.",
     ),
   })
   .optional()
   .describe(
-    "Sends `Strict-Transport-Security` (RFC 6797) in every response over TLS; browsers then refuse http and certificates that they do not trust. `{}` is enough. Refused without an https listener. Without it, the field is not sent.",
+    "Sends `Strict-Transport-Security` (RFC 6797) in every response over TLS; browsers then refuse http and " +
+      "untrusted certificates. `{}` is enough. Refused without an `https` listener. Without this field, " +
+      "`Strict-Transport-Security` is not sent.",
   );
 
 /** Most bytes that the fields set for one route may have in all: many clients accept no head longer than 16 KiB. */

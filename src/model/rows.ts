@@ -58,28 +58,28 @@ export const ENGINE_ROWS = [
 export type EngineRow = (typeof ENGINE_ROWS)[number];
 
 /** Of a tree and of a daemon. */
-export const TOLD_BY = "Row of `portico doctor` that reports it: the `code` of one of `rows`.";
+export const TOLD_BY =
+  "Row of `portico doctor` that reports problems of this entry: the `code` of one of `rows`.";
 
 export const row = z.strictObject({
   code: name(
-    "Id of the row, which everything that the row reports has as `code`. Not the id of a row that `portico " +
-      "doctor` has on every host.",
+    "Id of the row, to which other `code` fields refer. Ids of rows that every host has are refused.",
   ),
-  title: line("Its title."),
+  title: line("Title of the row."),
 });
 
 export const tree = z.strictObject({
-  path: filePath("The directory."),
+  path: filePath("Path of the directory."),
   code: name(TOLD_BY),
-  says: line("The cause in words, if other users cannot read something in the directory."),
-  fix: flag(false, "Whether an activation makes it readable by other users."),
+  says: line("The cause in words, if others cannot read something in the directory."),
+  fix: flag(false, "Whether activation makes the directory readable by others."),
 });
 
 /** A command that a daemon must not have. */
 export const commandRule = z.strictObject({
-  never: line("Regular expression that the command must not match, in upper or lower case."),
+  never: line("Regular expression that the daemon's command must not match, ignoring case."),
   says: line("The cause in words, if the command matches."),
-  fix: line("The fix in words."),
+  fix: line("How to fix the cause."),
 });
 
 export const rows = z.array(row).max(ROWS_MAX);

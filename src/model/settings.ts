@@ -59,34 +59,35 @@ const section = text(
 
 const ofItem = {
   code: name(
-    "Row of `portico doctor` that fails where the item is not as listed: the `code` of one of `rows`. Without it, `settings`.",
+    "Row of `portico doctor` that fails if the item differs from its listed value: the `code` of one of " +
+      "`rows`. Default: `settings`.",
   ).optional(),
   stored: z
     .boolean()
     .describe(
-      "Whether the application's web interface can store another value in its database, which takes priority over the file; " +
-        "`database` says where. Only for texts.",
+      "Whether the application's web interface can store another value in its database, which overrides the " +
+        "file; `database` names the database. Only for texts and numbers.",
     )
     .optional(),
 };
 
 export const iniItem = z.strictObject({
   section: section.describe("Section, without brackets."),
-  name: name("Key as it is written there."),
+  name: name("Key, as written in the file."),
   value: z.union([z.int().min(0), settingText("A text.")]).describe("A text or a whole number."),
   ...ofItem,
 });
 
 export const pythonItem = z.strictObject({
-  name: pythonName.describe("Name that the application reads."),
+  name: pythonName.describe("Name of the variable in the module."),
   value: z
     .union([z.boolean(), z.array(settingText("An element.")).max(ITEMS_MAX), settingText("A text.")])
-    .describe("A text, a boolean, or a list of texts that others may add to."),
+    .describe("A text, a boolean, or a list of texts; the file's list may have further elements."),
   ...ofItem,
 });
 
 export const envItem = z.strictObject({
-  name: envName.describe("Variable; none of a secret."),
+  name: envName.describe("Name of the variable; not for secrets."),
   value: z
     .union([z.boolean(), z.int().min(0), envText.describe("A text.")])
     .describe("A text, a whole number, or a boolean: `true` or `false`."),
@@ -95,19 +96,19 @@ export const envItem = z.strictObject({
 
 const ofFile = {
   name: name("Name for `restartOn` of daemons and `portico settings --file`."),
-  path: filePath("Where the file is on the host."),
+  path: filePath("Path of the file on the host."),
 };
 
 export const iniFile = z.strictObject({
   ...ofFile,
   kind: z.literal("ini").describe("Selects the editor of INI files: sections with `key = value`."),
-  items: z.array(iniItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 items, each once."),
+  items: z.array(iniItem).min(1).max(ITEMS_MAX).describe("1 to 100 items, each once."),
 });
 
 export const pythonFile = z.strictObject({
   ...ofFile,
   kind: z.literal("python").describe("Selects the editor of Python modules: `NAME = value`."),
-  items: z.array(pythonItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 names of the module, each once."),
+  items: z.array(pythonItem).min(1).max(ITEMS_MAX).describe("1 to 100 variables of the module, each once."),
 });
 
 export const envFile = z.strictObject({
@@ -115,7 +116,7 @@ export const envFile = z.strictObject({
   kind: z
     .literal("env")
     .describe("Selects the editor of environment variables, `NAME=value`, as Docker Compose reads them."),
-  items: z.array(envItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 variables, each once."),
+  items: z.array(envItem).min(1).max(ITEMS_MAX).describe("1 to 100 variables, each once."),
 });
 
 const settingsFile = z
@@ -127,10 +128,10 @@ export const settingsFields = z.strictObject({
     .array(settingsFile)
     .min(1)
     .max(FILES_MAX)
-    .describe("The application's own files, from 1 to 10. Items that are not listed stay as they are."),
+    .describe("1 to 10 files of the application. Items that are not listed stay unchanged."),
   apply: flag(
     false,
-    "Whether activation writes the settings into the files; otherwise what differs is only reported.",
+    "Whether activation writes the settings into the files; otherwise differences are only reported.",
   ),
 });
 

@@ -15,47 +15,47 @@ import type { ActionKind } from "./kind.js";
 
 export const forwarded = z
   .strictObject({
-    realIp: flag(true, "X-Real-IP: the client's address."),
+    realIp: flag(true, "`X-Real-IP`: the client's address."),
     for: flag(
       true,
-      "X-Forwarded-For: the chain of the request, followed by the address from which the request came.",
+      "`X-Forwarded-For`: the addresses in the request, followed by the address of its connection.",
     ),
-    proto: flag(true, "X-Forwarded-Proto: `http` or `https`, the scheme of the client's request."),
+    proto: flag(true, "`X-Forwarded-Proto`: the client's scheme, `http` or `https`."),
     host: serverName(
-      "X-Forwarded-Host: a server name. Without this field, the header field is not sent.",
+      "`X-Forwarded-Host`: a server name. Without this field, `X-Forwarded-Host` is not sent.",
       "files.example.org",
     ).optional(),
   })
   .prefault({})
   .describe(
-    "Forwarding fields that this proxy sets. Other forwarding fields from clients outside `trustedProxies` " +
-      "are dropped.",
+    "Forwarding fields that this proxy sets. Forwarding fields from clients outside `trustedProxies` are " +
+      "always dropped.",
   );
 
 export const proxyFields = z
   .strictObject({
-    type: z.literal("proxy").describe("Marks this kind of action."),
+    type: z.literal("proxy").describe("Kind of the action."),
     upstream: name("The upstream's name.", "web"),
     strip: z
       .enum(["none", "raw", "nginx"])
       .default("none")
       .describe(
-        "Whether the route's path is removed from the target. `none`: the target goes upstream byte for byte. " +
-          "`raw`: the prefix is removed, and the rest stays byte for byte. `nginx`: the rest is decoded and " +
-          "encoded again, as nginx's rewrite does.",
+        "How the route's path is cut from the request target. `none`: the target stays byte for byte. `raw`: the " +
+          "path is cut, the rest stays byte for byte. `nginx`: the path is cut, the rest is decoded and encoded " +
+          "again, like nginx's rewrite.",
       ),
     rewrite: urlPath(
-      "Path that goes upstream in place of the route's path, as it is written here; the rest of the request's " +
-        "path follows: with `/ping`, a route for `/thumbnail/ping` sends `/ping`, and a route for `/api` sends " +
-        "`/ping/v1` for `/api/v1`. With `strip: none` the rest stays byte for byte, as with `raw`. URLs in " +
-        "`Location` and `Refresh` are changed back. Without this field, the path stays, or `strip` removes it.",
+      "Percent-encoded path that replaces the route's path; the rest of the request's path follows. With " +
+        "`/ping`, a route for `/thumbnail/ping` sends `/ping`, and a route for `/api` sends `/ping/v1` for a " +
+        "request of `/api/v1`. With `strip: none` the rest stays byte for byte, as with `raw`. URLs in " +
+        "`Location` and `Refresh` are mapped back. Without this field, `strip` decides.",
       "/ping",
     ).optional(),
     hostHeader: z
       .enum(["client", "upstream"])
       .default("client")
       .describe(
-        "`Host` of the upstream request. `client`: as the client sent it, including the port. `upstream`: the " +
+        "`Host` of the upstream request. `client`: as in the client's request, including the port. `upstream`: " +
           "host and port of the upstream.",
       ),
     forwarded,
@@ -64,9 +64,9 @@ export const proxyFields = z
       .default([])
       .meta({
         description:
-          "Request header fields that pass only if the request comes from `trustedProxies`. Fields that name a " +
-          "user, a client certificate or another URL than the requested URL (`Remote-User`, `X-Forwarded-User`, " +
-          "`X-Original-URL`) pass only if they are listed here.",
+          "Request fields that pass only from `trustedProxies`. Fields that name a user, a client certificate or " +
+          "another URL than the requested URL (`Remote-User`, `X-Forwarded-User`, `X-Original-URL`) pass only if " +
+          "they are listed here.",
         examples: [["Remote-User"]],
       }),
     setHeaders: z
@@ -74,8 +74,8 @@ export const proxyFields = z
       .default({})
       .meta({
         description:
-          "Further request header fields; each replaces the field that the client sent. An empty value removes the " +
-          "field. Fields of framing and connection, `Host` and `Expect` are refused.",
+          "Further request fields; each replaces the client's field, and an empty value removes it. Fields of " +
+          "framing and connection, `Host` and `Expect` are refused.",
         examples: [{ "X-Site": "files", Cookie: "" }],
       }),
     setHeadersFromCredential: z
@@ -83,19 +83,19 @@ export const proxyFields = z
       .default({})
       .meta({
         description:
-          "Further request header fields whose values are secrets, each in a file on the host (one line); only " +
-          "root has to be able to read the file. The proxy reads the files at a start and a reload.",
+          "Further request fields with secret values, each in a file on the host (one line); only root needs to " +
+          "read the file. Files are read at a start and a reload.",
         examples: [{ Authorization: "/etc/portico-secrets/office" }],
       }),
     destination: z
       .enum(["path", "absolute", "unchanged"])
       .default("path")
       .describe(
-        "WebDAV `Destination` that points to this proxy (RFC 4918, 10.3). `path`: reduced to its path. " +
-          "`absolute`: with the scheme and host that the upstream sees. `unchanged`: left alone; WebDAV servers " +
+        "How a WebDAV `Destination` (RFC 4918, 10.3) on this server is changed. `path`: cut to its path. " +
+          "`absolute`: with the scheme and host of the upstream request. `unchanged`: not at all; WebDAV servers " +
           "behind a proxy then respond with 502.",
       ),
-    webSocket: flag(true, "Whether `Upgrade: websocket` is forwarded; every other upgrade is dropped."),
+    webSocket: flag(true, "Whether `Upgrade: websocket` is forwarded; all other upgrades are dropped."),
   })
   .describe("Forwards requests to an upstream. Bodies stream both ways, without temporary files.");
 

@@ -5,23 +5,20 @@ import type { ActionKind } from "./kind.js";
 
 export const redirectFields = z
   .strictObject({
-    type: z.literal("redirect").describe("Marks this kind of action."),
+    type: z.literal("redirect").describe("Kind of the action."),
     status: z
       .union([z.literal(301), z.literal(302), z.literal(303), z.literal(307), z.literal(308)])
       .default(301)
       .describe("Status. 307 and 308 keep method and body (RFC 9110, 15.4)."),
-    scheme: z.enum(["http", "https"]).default("https").describe("Scheme of the Location."),
+    scheme: z.enum(["http", "https"]).default("https").describe("Scheme of `Location`."),
     port: port(
-      "Port of the Location. Without this field, the scheme's default port, 443 or 80, which is not written.",
+      "Port of `Location`. Default: the scheme's default port, 443 or 80, which is omitted.",
       8443,
     ).optional(),
-    host: serverName(
-      "Host of the Location. Without this field, the host of the request.",
-      "files.example.org",
-    ).optional(),
+    host: serverName("Host of `Location`. Default: the requested host.", "files.example.org").optional(),
     path: redirectPath(
-      "Path of the Location, as it is sent: encoded, with or without a query. The path and query of the " +
-        "request are left out. Without this field, the path and query of the request, byte for byte.",
+      "Percent-encoded path of `Location`, optionally with a query; the request's path and query are dropped. " +
+        "Default: the request's path and query, byte for byte.",
       "/sync/",
     ).optional(),
   })

@@ -7,13 +7,13 @@ import type { ActionKind } from "./kind.js";
 
 export const respondFields = z
   .strictObject({
-    type: z.literal("respond").describe("Marks this kind of action."),
+    type: z.literal("respond").describe("Kind of the action."),
     status: z
       .int()
       .min(200)
       .max(599)
       .meta({ description: "Status.", examples: [404] }),
-    contentType: line("Content-Type of the body.").default("text/plain; charset=utf-8"),
+    contentType: line("`Content-Type` of the body.").default("text/plain; charset=utf-8"),
     body: z
       .string()
       .max(65_536)

@@ -6,9 +6,9 @@ import type { ActionKind } from "./kind.js";
 
 export const staticFilesFields = z
   .strictObject({
-    type: z.literal("staticFiles").describe("Marks this kind of action."),
+    type: z.literal("staticFiles").describe("Kind of the action."),
     directory: filePath(
-      "Directory of the files: the part of the path after the route's path names the file.",
+      "Directory in which the rest of the path, after the route's path, is looked up.",
       "/srv/www",
     ),
     index: z
@@ -16,19 +16,20 @@ export const staticFilesFields = z
       .default([])
       .meta({
         description:
-          "File names that stand for a directory; the first that exists is served. Without them, a directory gets " +
-          "403: its files are not listed.",
+          "File names to send for a directory; the first existing file counts. Without any, the response is 403: " +
+          "directories are not listed.",
         examples: [["index.html"]],
       }),
     symlinks: z
       .enum(["inside", "anywhere", "never"])
       .default("inside")
       .describe(
-        "Symbolic links that are followed. `inside`: links that stay inside the directory. `anywhere`: all " +
-          "links, so that everyone who may write there can publish any file. `never`: none.",
+        "Symbolic links that the proxy follows. `inside`: links that stay inside the directory. `anywhere`: all " +
+          "links, so anyone who can write there can publish any file. `never`: none.",
       ),
     cacheControl: line(
-      "Value of Cache-Control. Without this field, the header field is not sent, and clients revalidate by ETag.",
+      "Value of `Cache-Control`. Without this field, `Cache-Control` is not sent, and clients revalidate by " +
+        "`ETag`.",
       "max-age=3600",
     ).optional(),
     precompressed: z
@@ -36,10 +37,10 @@ export const staticFilesFields = z
       .optional()
       .meta({
         description:
-          "Codings of encoded files beside the file, `NAME.zst`, `NAME.br` or `NAME.gz`, for clients that accept " +
-          "the coding; of codings with equal weight, the first in this list. The build that writes a file has to " +
-          "write its encoded files too, with the same permissions: their age is not compared. Only for files that " +
-          "are the same for all users. Without this field, only the file itself is served.",
+          "Content codings with an encoded copy next to the file: `NAME.zst`, `NAME.br` or `NAME.gz`. A client " +
+          "that accepts the coding gets the copy; at equal weight, the first in this list. The build must write " +
+          "file and copies together, with the same permissions: their age is not compared. Only for files that are " +
+          "the same for everybody. Without this field, no copies are sent.",
         examples: [["zstd", "br", "gzip"]],
       }),
   })

@@ -7,24 +7,24 @@ import type { ActionKind } from "./kind.js";
 
 export const statusFields = z
   .strictObject({
-    type: z.literal("status").describe("Marks this kind of action."),
+    type: z.literal("status").describe("Kind of the action."),
     allow: z
       .array(cidr("An address or range.", "10.0.0.0/8"))
       .min(1)
       .meta({
         description:
           "Addresses and CIDR ranges of clients that may see the page; all others get 403. Behind trusted proxies, " +
-          "the address is that of the client that they name. Ranges with every address are refused.",
+          "the client is the address from `clientAddressField`. Ranges with every address are refused.",
         examples: [["10.0.0.0/8"]],
       }),
     addresses: z
       .enum(["whole", "shortened"])
       .default("shortened")
-      .describe("How the page shows addresses of clients; `shortened`: IPv4 to 24 bits, IPv6 to 48."),
+      .describe("How client addresses are shown; `shortened`: IPv4 to 24 bits, IPv6 to 48."),
     fileNames: z
       .boolean()
       .default(false)
-      .describe("Whether the page shows, shortened, the file name at the end of a request's path."),
+      .describe("Whether the file name at the end of a request's path is shown, shortened."),
   })
   .describe("A page that shows traffic, transfers, upstream servers, certificates and errors.");
 

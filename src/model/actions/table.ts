@@ -15,7 +15,7 @@ import { staticFiles, staticFilesFields } from "./staticFiles.js";
  */
 export const actionFields = z
   .discriminatedUnion("type", [proxyFields, staticFilesFields, redirectFields, respondFields, statusFields])
-  .describe("What answers the request: one of five kinds, which `type` names.");
+  .describe("How the request is answered: one of five kinds, selected by `type`.");
 
 const KINDS: { readonly [T in ActionConfig["type"]]: ActionKind<ActionOf<T>> } = {
   proxy,

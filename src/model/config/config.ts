@@ -38,8 +38,7 @@ export const proxyProtocol = z.strictObject({
     .array(cidr("An address or range.", "10.0.0.0/8"))
     .min(1)
     .meta({
-      description:
-        "Addresses and CIDR ranges of the senders of the header, as the connections come from there.",
+      description: "Source addresses and CIDR ranges of connections that must carry the header.",
       examples: [["10.0.0.0/8"]],
     }),
 });
@@ -47,28 +46,28 @@ export const proxyProtocol = z.strictObject({
 const listener = z.strictObject({
   name: name("Name by which virtual servers refer to the listener.", "https"),
   address: ipAddress(
-    "Local address: `0.0.0.0` or `::` for all addresses of the family. An IPv6 listener never takes IPv4 " +
-      "connections, and a config needs at least one IPv4 listener.",
+    "Local address; `0.0.0.0` or `::` for all addresses of the family. An IPv6 listener accepts no IPv4 " +
+      "connections. A config needs at least one IPv4 listener.",
     "0.0.0.0",
   ),
   port: port("TCP port.", 443),
   publishedPort: port(
-    "Port to which clients connect, if a router, a load balancer or the published port of a container maps " +
-      "it. Without this field, `port`.",
+    "Port that clients connect to, if a router, a container's published port or a load balancer maps it. " +
+      "Default: `port`.",
     443,
   ).optional(),
   protocol: z.enum(["http", "https"]).meta({
-    description: "`http`: HTTP/1.1. `https`: TLS with HTTP/2 and HTTP/1.1, as the client chooses (ALPN).",
+    description: "`http`: HTTP/1.1. `https`: TLS with HTTP/2 or HTTP/1.1, by the client's choice (ALPN).",
     examples: ["https"],
   }),
-  http2: flag(true, "Whether an https listener offers HTTP/2 as well as HTTP/1.1."),
+  http2: flag(true, "Whether an `https` listener offers HTTP/2 in addition to HTTP/1.1."),
   proxyProtocol: proxyProtocol
     .optional()
     .describe(
-      "Connections from these addresses must begin with a PROXY protocol header, version 1 or 2; the client is " +
-        "the client that the header names. For load balancers that forward TCP. The proxy closes such a " +
-        "connection without a valid header. On all other connections a header is a malformed request. Without " +
-        "this field, the proxy accepts no header.",
+      "For load balancers that forward TCP: connections from these addresses must begin with a PROXY protocol " +
+        "header, version 1 or 2, whose source address is the client. The proxy closes the connection if the " +
+        "header is missing or invalid. On all other connections a header is a malformed request. Without this " +
+        "field, no header is accepted.",
     ),
   tls: tls.optional(),
 });
@@ -76,15 +75,16 @@ const listener = z.strictObject({
 export const route = z.strictObject({
   name: name("Name of the route in logs and checks; unique in its virtual server.", "web"),
   path: routePath(
-    "Path of the requests that the route takes, compared with the path of a request after decoding, " +
-      "resolving `.` and `..` and merging `//`; case-sensitive.",
+    "Path of the route. The request's path is compared after decoding, resolving `.` and `..` and merging " +
+      "`//`; case-sensitive.",
     "/files",
   ),
   match: z
     .enum(["prefix", "segment", "exact"])
     .default("segment")
     .describe(
-      "`prefix`: every path that begins with it (like nginx `location`). `segment`: the path itself and every path below it, after a `/`. `exact`: only the path itself. The longest path wins.",
+      "`prefix`: every path that begins with `path` (like nginx `location`). `segment`: `path` and every path " +
+        "below it, after a `/`. `exact`: only `path`. The longest path wins.",
     ),
   action: actionFields,
   requestBodyBytesMax: count(
@@ -92,7 +92,7 @@ export const route = z.strictObject({
     0,
     Number.MAX_SAFE_INTEGER,
     "bytes",
-    "Maximum length of a request body; a longer body gets 413. 0 for no limit.",
+    "Longest request body; a longer body gets 413. 0 for no limit.",
   ),
   requestBodyTimeoutMs: milliseconds(
     60_000,
@@ -107,11 +107,11 @@ export const route = z.strictObject({
   accessLog: accessLog
     .optional()
     .describe(
-      "Log of requests of this route, one line each; `off` for no log. Without this field, the main access log.",
+      "Where the route's requests are logged, one line each; `off` for no log. Default: the main access log.",
     ),
   errorLog: errorLog
     .optional()
-    .describe("Log of errors of this route; `off` for no log. Without this field, the main error log."),
+    .describe("Where the route's errors are logged; `off` for no log. Default: the main error log."),
 });
 
 /** Fields with a meaning of their own, which an id must not replace. */
@@ -123,20 +123,16 @@ const REFUSED = [
 export const requestId = z
   .strictObject({
     field: requestFieldName(
-      "Request header field in which upstreams get the id, in place of the value that the client sent. The id " +
-        "from a trusted proxy is kept if it has up to 128 letters, digits and `._:+/=-`.",
+      "Field with the id in upstream requests, in place of the client's field. The id from a trusted proxy is " +
+        "kept if it has up to 128 letters, digits and `._:+/=-`.",
       "X-Correlation-Id",
       REFUSED,
     ).default("X-Request-Id"),
-    response: flag(
-      false,
-      "Whether responses contain the field as well, in place of the value that the upstream sent.",
-    ),
+    response: flag(false, "Whether responses have the field too, in place of the upstream's field."),
   })
   .describe(
-    "Gives each request an id, which upstreams get, and which log lines and error pages contain " +
-      "(`{{requestId}}`). `{}` is enough. Without this field, only requests with an error page of the config " +
-      "have an id.",
+    "Gives each request an id, for upstreams, log lines and error pages (`{{requestId}}`). `{}` is enough. " +
+      "Without this field, only requests with an error page of the config or a maintenance page have an id.",
   );
 
 const proxyStatus = name("Name of this proxy.", "edge");
@@ -146,58 +142,54 @@ const virtualServer = z.strictObject({
   serverNames: z
     .array(
       servedName(
-        "A name that clients request. `*.example.org` is every name with one label before `.example.org` that is " +
-          "not itself a name of a virtual server; `_` alone matches no name.",
+        "A host name that clients request. `*.example.org` covers every name with one label before `.example.org` " +
+          "that is not itself a name of a virtual server; `_` alone matches no name.",
         "files.example.org",
       ),
     )
     .min(1)
     .meta({
       description:
-        "Names that clients request, the main name first. In `*.example.org`, the `*` stands for one label; a " +
-        "name without `*` has priority. `_` alone matches no name. Each name may be given only once on a " +
-        "listener.",
+        "Host names that clients request, the main name first. In `*.example.org`, `*` stands for one label; an " +
+        "exact name has priority. `_` alone matches no name. Each name may occur only once per listener.",
       examples: [["files.example.org"]],
     }),
   listeners: z
     .array(name("A listener's name.", "https"))
     .min(1)
-    .meta({
-      description: "Names of the listeners through which clients reach the virtual server.",
-      examples: [["https"]],
-    }),
+    .meta({ description: "Names of the listeners of the virtual server.", examples: [["https"]] }),
   default: flag(
     false,
-    "Whether it takes the requests for unknown names on its listeners; each listener needs exactly one such " +
-      "server.",
+    "Whether the virtual server gets requests for unknown names on its listeners; each listener needs " +
+      "exactly one default.",
   ),
   versionTokens: flag(
     false,
-    "Whether the `Server` header field of its responses contains the version; `portico check --live` tells " +
-      "servers apart by it.",
+    "Whether the `Server` field contains the version, by which `portico check --live` distinguishes servers.",
   ),
   proxyStatus: proxyStatus
     .optional()
     .describe(
-      "Name in the header field `Proxy-Status` (RFC 9209) of responses that report a failure: `edge; " +
-        "error=connection_refused`. Without this field, the `proxyStatus` of the proxy.",
+      "Name of the proxy in `Proxy-Status` (RFC 9209) of responses that Portico generates for failures: `edge; " +
+        "error=connection_refused`. Default: the `proxyStatus` of the document.",
     ),
   responseHeaders,
   hsts,
   errorPages,
-  routes: z.array(route).describe("Routes of the virtual server; a request that matches no route gets 404."),
+  routes: z.array(route).describe("Routes; a path that matches no route gets 404."),
 });
 
 export const healthListener = z.strictObject({
   address: ipAddress(
-    "Local address: loopback, private or link-local. `0.0.0.0` and `::` only with `anyAddress`. The firewall opens nothing for it.",
+    "Local address: loopback, private or link-local; `0.0.0.0` and `::` only with `anyAddress`. Firewall " +
+      "rules do not open the port.",
     "127.0.0.1",
   ),
   port: port("TCP port.", 9180),
   anyAddress: flag(
     false,
-    "Whether `address` may be `0.0.0.0` or `::`. For a container, which has its own network; on a host, " +
-      "everyone could send requests.",
+    "Whether `address` may be `0.0.0.0` or `::`. For containers, which have their own network; on a host, " +
+      "everyone could connect.",
   ),
 });
 
@@ -213,13 +205,14 @@ export const metricsAddress = z
       .default([])
       .meta({
         description:
-          "Addresses and CIDR ranges of clients that may connect, by the address of the connection and not by " +
-          "forwarding fields. The proxy disconnects all others. Empty for every client.",
+          "Addresses and CIDR ranges that may connect; forwarding fields do not count. All other connections are " +
+          "closed. Empty for no restriction.",
         examples: [["10.0.0.0/8"]],
       }),
     anyAddress: flag(
       false,
-      "Whether `address` may be `0.0.0.0` or `::` without `allow`. For a container, which has its own network.",
+      "Whether `address` may be `0.0.0.0` or `::` without `allow`. For containers, which have their own " +
+        "network.",
     ),
   })
   .meta({ title: "address", description: "A TCP address." });
@@ -227,7 +220,7 @@ export const metricsAddress = z
 export const metricsSocket = z
   .strictObject({
     path: filePath(
-      "Unix socket, created with mode 0660; its directory decides which users reach the socket.",
+      "Path of the Unix socket, created with mode 0660; its directory limits access.",
       "/run/portico/metrics.sock",
     ),
   })
@@ -235,8 +228,8 @@ export const metricsSocket = z
 
 const metricsListener = z.union([metricsAddress, metricsSocket]).meta({
   description:
-    "Address for monitoring over HTTP: `/metrics` is for Prometheus, and `/status` shows traffic and faults " +
-    "to people. The proxy counts in any case; without this field, it serves neither page.",
+    "HTTP listener for monitoring: `/metrics` is for Prometheus, `/status` shows traffic and faults to " +
+    "people. Portico counts in any case; without this field it serves neither page.",
   examples: [{ address: "127.0.0.1", port: 9181 }],
 });
 
@@ -246,7 +239,7 @@ export const configSchema = z.strictObject({
     .string()
     .optional()
     .meta({
-      description: "Location of the JSON Schema, for editors; Portico ignores the field.",
+      description: "Path or URL of the JSON Schema for editors; Portico ignores it.",
       examples: ["/usr/lib/portico/portico.schema.json"],
     }),
   version: z.literal(CONFIG_VERSION).describe("Version of the config format."),
@@ -255,7 +248,7 @@ export const configSchema = z.strictObject({
     .default("auto")
     .meta({
       description:
-        "Worker processes; `auto` for one per CPU of the control group, as far as its memory has room for them.",
+        "Number of worker processes; `auto` for one per CPU of the control group, limited by its memory.",
       unit: "processes",
       examples: [2],
     }),
@@ -265,13 +258,13 @@ export const configSchema = z.strictObject({
     .meta({
       description:
         "Addresses and CIDR ranges of HTTP proxies in front of this proxy, whose forwarding fields are trusted. " +
-        "The client of their requests is the address that `clientAddressField` names.",
+        "The client is the address that `clientAddressField` names.",
       examples: [["10.0.0.0/8"]],
     }),
   clientAddressField: requestFieldName(
-    "Request header field in which trusted proxies name the client: the last address in the field that is " +
-      "not in `trustedProxies`. If the field contains something other than an address there, the trusted proxy " +
-      "counts as the client. A field other than the default requires `trustedProxies`.",
+    "Request field in which trusted proxies name the client: the last address that is not in " +
+      "`trustedProxies`. If the field contains something other than an address, the trusted proxy counts as " +
+      "the client. A field other than the default requires `trustedProxies`.",
     "CF-Connecting-IP",
     ["Forwarded"],
   ).default("X-Forwarded-For"),
@@ -279,8 +272,8 @@ export const configSchema = z.strictObject({
   proxyStatus: proxyStatus
     .optional()
     .describe(
-      "Name in the header field `Proxy-Status` (RFC 9209) for virtual servers without a `proxyStatus` of their " +
-        "own. Without both, the field is not sent.",
+      "Name of the proxy in `Proxy-Status` (RFC 9209), for virtual servers without `proxyStatus`. Without " +
+        "either field, `Proxy-Status` is not sent.",
     ),
   logs,
   limits,
@@ -289,20 +282,20 @@ export const configSchema = z.strictObject({
   certificateAuthorities: z
     .array(certificateAuthority)
     .default([])
-    .describe("Authorities that issue certificates by ACME (RFC 8555), for `acme` of a listener's `tls`."),
+    .describe("Certificate authorities (ACME, RFC 8555) for `acme` of a listener's `tls`."),
   ticketKeys: ticketKeys.optional(),
-  listeners: z.array(listener).min(1).describe("Addresses and ports on which the proxy accepts connections."),
+  listeners: z.array(listener).min(1).describe("Addresses and ports that accept connections."),
   healthListener: healthListener
     .optional()
     .describe(
-      "Address for health probes over HTTP: `/healthz` responds with 200 while the proxy works, and `/readyz` " +
-        "while the proxy accepts requests and is not about to stop; otherwise both respond with 503. Without " +
-        "this field, there is no health listener.",
+      "Address for health probes over HTTP: `/healthz` responds with 200 while Portico works, `/readyz` while " +
+        "it accepts requests and is not about to stop; otherwise 503. Without this field, there is no health " +
+        "listener.",
     ),
   notifications: notifications.optional(),
   metricsListener: metricsListener.optional(),
-  upstreams: z.array(upstream).default([]).describe("Backends that routes forward to."),
-  virtualServers: z.array(virtualServer).min(1).describe("Virtual servers: sets of names with their routes."),
+  upstreams: z.array(upstream).default([]).describe("Servers that routes forward to."),
+  virtualServers: z.array(virtualServer).min(1).describe("Sets of host names with their routes."),
 });
 
 /** What a proxy as a whole is set to: all but the version, and what has constructs of its own. */

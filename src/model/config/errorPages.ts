@@ -20,7 +20,7 @@ export const errorPageText = z
       .min(1)
       .max(ERROR_PAGE_BYTES_MAX)
       .meta({
-        description: `The page, in UTF-8 up to 32 KiB. The proxy fills in these placeholders, escaped: ${placeholders}.`,
+        description: `The page, in UTF-8, up to 32 KiB. Placeholders, whose values are escaped: ${placeholders}.`,
         unit: "characters",
         examples: ["<!doctype html><title>{{status}}</title><p>Back soon. {{requestId}}"],
       }),
@@ -31,8 +31,8 @@ export const errorPageFile = z
   .strictObject({
     statuses,
     file: filePath(
-      "File with the page, in UTF-8 up to 32 KiB, which the proxy reads when it loads the config; a file that " +
-        "is missing or is no page keeps the config from being loaded. The placeholders of `html` are filled in.",
+      "File with the page, in UTF-8, up to 32 KiB, with the placeholders of `html`. The file is read " +
+        "when the config is loaded; if the file is missing or not a page, the config is not loaded.",
       "/etc/portico/pages/down.html",
     ),
   })
@@ -42,7 +42,7 @@ export const errorPages = z
   .array(z.union([errorPageText, errorPageFile]))
   .default([])
   .describe(
-    "Pages in place of the proxy's own error pages, for clients whose `Accept` names `text/html`, as " +
-      "browsers do; other clients get the proxy's own page. Responses of upstreams and of `respond` pass " +
-      "unchanged.",
+    "Pages in place of the proxy's own error pages, for clients whose `Accept` field lists " +
+      "`text/html`, as browsers do; other clients get the proxy's own pages. Responses of upstreams " +
+      "and of `respond` stay unchanged.",
   );

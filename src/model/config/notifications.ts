@@ -6,59 +6,57 @@ import { count, directoryUrl, filePath, MILLISECONDS_MAX, name } from "../fields
 const target = {
   name: name("Name of the target in messages and logs; unique.", "phone"),
   url: directoryUrl(
-    "URL of the target, `https` only; give either this field or `urlFile`. If the URL is a secret, as with " +
+    "URL of the target, `https` only; give either this or `urlFile`. If the URL is a secret, as with " +
       "many services, use `urlFile`.",
     "https://alerts.example.org/portico",
     "config.notification-url",
   ).optional(),
   urlFile: filePath(
-    "File that contains only the URL, `https` only, with or without a query. Only root has to be able to " +
-      "read the file.",
+    "File with only the URL, `https` only, optionally with a query. Only root needs to read the file.",
     "/etc/portico/notify-url",
   ).optional(),
   roots: filePath(
-    "PEM file with the only root certificates that the proxy trusts for the target; for a private authority. " +
-      "Without this field, Node's root certificates.",
+    "PEM file with the only root certificates that the proxy trusts for the target; needed for a " +
+      "private authority. Default: Node's root certificates.",
     "/etc/portico/notify-roots.pem",
   ).optional(),
 };
 
 const bearer = filePath(
-  "File with a token, which the proxy sends as `Authorization: Bearer TOKEN`. Only root has to be able to " +
-    "read the file.",
+  "File with a token, which is sent as `Authorization: Bearer TOKEN`. Only root needs to read the file.",
   "/etc/portico/notify-token",
 ).optional();
 
 export const webhookTarget = z
   .strictObject({
-    type: z.literal("webhook").describe("The kind."),
+    type: z.literal("webhook").describe("Kind of the target."),
     ...target,
     tokenFile: bearer,
   })
-  .describe("One POST of a JSON document to a URL.");
+  .describe("A POST request with a JSON document.");
 
 export const ntfyTarget = z
   .strictObject({
-    type: z.literal("ntfy").describe("The kind."),
+    type: z.literal("ntfy").describe("Kind of the target."),
     ...target,
     tokenFile: bearer,
   })
-  .describe("A message to a topic of an ntfy server; the URL ends in the topic.");
+  .describe("A message to a topic of an ntfy server. The URL ends in the topic.");
 
 export const gotifyTarget = z
   .strictObject({
-    type: z.literal("gotify").describe("The kind."),
+    type: z.literal("gotify").describe("Kind of the target."),
     ...target,
     tokenFile: filePath(
-      "File with the token of the Gotify application. Only root has to be able to read the file.",
+      "File with the token of the Gotify application. Only root needs to read the file.",
       "/etc/portico/gotify-token",
     ),
   })
-  .describe("A message to a Gotify server; the URL is that of the server.");
+  .describe("A message to a Gotify server. Give the URL of the server.");
 
 export const healthcheckTarget = z
   .strictObject({
-    type: z.literal("healthcheck").describe("The kind."),
+    type: z.literal("healthcheck").describe("Kind of the target."),
     ...target,
     intervalMs: count(
       60_000,
@@ -69,7 +67,7 @@ export const healthcheckTarget = z
     ),
   })
   .describe(
-    "A service that raises an alarm when pings stop: it also notices when the host or the whole proxy is gone.",
+    "A service that raises an alarm when pings stop, so that it also notices a failed host or proxy.",
   );
 
 export const notifications = z
@@ -79,7 +77,7 @@ export const notifications = z
       .min(1)
       .max(16)
       .meta({
-        description: "Targets, from 1 to 16.",
+        description: "1 to 16 targets.",
         examples: [[{ type: "ntfy", name: "phone", urlFile: "/etc/portico/ntfy-url" }]],
       }),
     upstreamDownMs: count(
@@ -87,36 +85,35 @@ export const notifications = z
       1_000,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long a server of an upstream has to be down before the proxy sends a message.",
+      "How long a server of an upstream must be down before the proxy sends a notification.",
     ),
     certificateDays: count(
       14,
       1,
       365,
       "days",
-      "Number of days before the end of a certificate at which the proxy sends a message; at most a quarter of " +
-        "the lifetime of the certificate.",
+      "Notify this many days before a certificate expires, or a quarter of its lifetime before, " +
+        "whichever is shorter.",
     ),
     diskFreePercentMin: count(
       5,
       1,
       50,
       "percent",
-      "The proxy sends a message if the disks of logs and state have less free space, or fewer free inodes, " +
-        "than this share.",
+      "Notify if less than this share of space or inodes is free on the disks of logs and state.",
     ),
     repeatMs: count(
       21_600_000,
       60_000,
       MILLISECONDS_MAX,
       "milliseconds",
-      "Interval after which the proxy repeats the message about a problem that lasts.",
+      "Interval after which the message about an unresolved problem is repeated.",
     ),
   })
   .describe(
-    "Messages to targets when a certificate is not renewed, a server stays down, a disk is nearly full, " +
-      "workers end repeatedly, a reload is refused, or an activation is rolled back. Without this field, the " +
-      "proxy sends no messages.",
+    "Notifications when a certificate is not renewed, a server stays down, a disk is nearly full, " +
+      "workers end repeatedly, a reload is refused, or an activation is rolled back. Without this " +
+      "field, no message is sent.",
   );
 
 /** What methods of `Notification` take: the kind is the method. */

@@ -11,8 +11,8 @@ export const maintenance = z
       .default([])
       .meta({
         description:
-          "Addresses and CIDR ranges of clients that the proxy serves during a maintenance: administrators, who " +
-          "test before users return. Behind trusted proxies, the address is that of the client that they name. " +
+          "Addresses and CIDR ranges of clients that are served during maintenance, such as " +
+          "administrators. Behind trusted proxies, the client is the address from `clientAddressField`. " +
           "Ranges with every address are refused.",
         examples: [["10.0.0.0/8"]],
       }),
@@ -23,9 +23,9 @@ export const maintenance = z
       .optional()
       .meta({
         description:
-          "HTML for browsers, up to 32 KiB; programs get a line of text. The page may contain the placeholders of " +
-          "`errorPages`; `{{message}}` is the message of the command. Without this field, the error page of the " +
-          "virtual server for 503, or a page that reloads every 20 seconds.",
+          "HTML for browsers, up to 32 KiB; other clients get a line of text. The page may have the " +
+          "placeholders of `errorPages`; `{{message}}` is the message of the command. Default: the virtual " +
+          "server's error page for 503, or a page that reloads every 20 seconds.",
         unit: "characters",
         examples: ['<!doctype html><meta http-equiv="refresh" content="30"><p>{{message}}'],
       }),
@@ -34,8 +34,8 @@ export const maintenance = z
       0,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long WebSockets stay open after a maintenance begins; then the proxy closes them with code 1012 " +
-        "(RFC 6455, 7.4.1), and clients connect again. Other transfers end when they are complete.",
+      "How long WebSockets stay open after maintenance begins. Then they are closed with code 1012 " +
+        "(RFC 6455, 7.4.1), and clients reconnect. Other transfers run to their end.",
     ),
   })
   .prefault({})
@@ -45,7 +45,7 @@ export const writes = z
   .enum(["byMethod", "always", "never"])
   .default("byMethod")
   .describe(
-    "Which requests of the route count as writes: `portico quiesce` refuses them while its command runs. " +
-      "`byMethod`: all but GET, HEAD, OPTIONS, TRACE, PROPFIND, REPORT and SEARCH. `always`: all requests, and " +
-      "WebSockets, which the proxy closes. `never`: none.",
+    "Which of the route's requests count as writes: `portico quiesce` refuses them while its command " +
+      "runs. `byMethod`: all but GET, HEAD, OPTIONS, TRACE, PROPFIND, REPORT and SEARCH. `always`: " +
+      "all, including WebSockets, which the proxy closes. `never`: none.",
   );

@@ -25,7 +25,7 @@ export const tlsPolicyFields = z.strictObject({
     .enum(["TLSv1.2", "TLSv1.3"])
     .meta({ description: "Highest protocol version; not below the lowest.", examples: ["TLSv1.3"] }),
   ciphers: cipherString(
-    "OpenSSL cipher string, names joined by `:`; TLS 1.3 suites by their full names.",
+    "OpenSSL cipher string: names joined by `:`, TLS 1.3 suites by their full names.",
     "ECDHE+AESGCM:TLS_AES_128_GCM_SHA256",
   ),
   curves: z
@@ -42,7 +42,9 @@ export const tlsPolicyFields = z.strictObject({
 const tlsPolicy = z
   .union([z.enum(Object.keys(TLS_POLICIES) as [TlsPolicyName, ...TlsPolicyName[]]), tlsPolicyFields])
   .describe(
-    "What the listener negotiates: the name of a policy, or a policy spelled out. Policies by name, except `file-sync`, begin with `X25519MLKEM768` where the host's OpenSSL knows it; one that is spelled out is taken to the letter.",
+    "TLS policy of the listener: the name of a policy, or its settings. Named policies, except " +
+      "`file-sync`, begin with `X25519MLKEM768` if the host's OpenSSL supports this group; settings " +
+      "are used exactly as given.",
   );
 
 /** Names in one certificate: the limit of public authorities. */
@@ -54,7 +56,7 @@ export const acmeCertificate = z
     names: z
       .array(
         publicName(
-          "A name or address that clients use. Only the challenge `dns-01` proves a name with `*`.",
+          "A name or address that clients use. A name with `*` requires the challenge `dns-01`.",
           "files.example.org",
         ),
       )
@@ -68,7 +70,8 @@ export const acmeCertificate = z
       .enum(KEY_TYPES)
       .optional()
       .describe(
-        "Type of the certificate's key. By default `ecdsa-p256`, and `rsa-2048` where the ciphers of the policy exclude ECDSA, as those of `file-sync` do. The policy's ciphers must support it.",
+        "Type of the certificate's key; the policy's ciphers must support this type. Default: " +
+          "`ecdsa-p256`, or `rsa-2048` if the policy's ciphers exclude ECDSA, as in `file-sync`.",
       ),
   })
   .describe("A certificate that the proxy obtains and renews by ACME (RFC 8555), in place of files.");
@@ -76,10 +79,10 @@ export const acmeCertificate = z
 /** Where a certificate comes from: files, or an authority. */
 const source = {
   certificate: filePath(
-    "PEM file: the server's certificate, then its chain.",
+    "PEM file with the server's certificate, followed by its chain.",
     "/etc/portico/tls/cacert.pem",
   ).optional(),
-  key: filePath("PEM file: the private key, not encrypted.", "/etc/portico/tls/privkey.pem").optional(),
+  key: filePath("PEM file with the unencrypted private key.", "/etc/portico/tls/privkey.pem").optional(),
   acme: acmeCertificate.optional(),
 };
 
@@ -90,34 +93,34 @@ export const tls = z
       .array(z.strictObject(source))
       .default([])
       .describe(
-        "Further certificates, each from files or by `acme`. A client gets the certificate that covers the " +
-          "requested name, and the certificate above if none covers the name, or if the client requests no name.",
+        "Further certificates, each from files or by `acme`. A client gets the certificate that covers " +
+          "its SNI name; without SNI or a match, the certificate of `tls` itself.",
       ),
     dhparam: filePath(
-      "PEM file: Diffie-Hellman parameters for DHE suites, of at least 2048 bits.",
+      "PEM file with Diffie-Hellman parameters of at least 2048 bits for DHE suites.",
       "/etc/portico/tls/dhparam2048.pem",
     ).optional(),
     policy: tlsPolicy.default("file-sync"),
   })
   .describe(
-    "TLS material and policy; required for `https`, refused for `http`. Give `certificate` and `key`, or `acme`.",
+    "TLS certificates and policy; required for `https`, refused for `http`. Give either " +
+      "`certificate` and `key`, or `acme`.",
   );
 
 export const upstreamTls = z
   .strictObject({
     caFile: filePath(
-      "PEM file on the host with the only root certificates that the proxy trusts for this upstream; for a " +
-        "private authority, or a self-signed certificate. Without this field, Node's root certificates.",
+      "PEM file on the host with the only root certificates that the proxy trusts for the upstream; " +
+        "needed for a private authority or a self-signed certificate. Default: Node's root certificates.",
       "/etc/portico/app-roots.pem",
     ).optional(),
     serverName: certifiedName(
-      "Name or address that the certificate has to be valid for; the proxy also sends a name as SNI. Without " +
-        "this field, the host of the server's URL.",
+      "Name or address that the upstream's certificate must cover; a name is also sent as SNI. " +
+        "Default: the host of the server's URL.",
       "app.internal",
     ).optional(),
     certificateFile: filePath(
-      "PEM file with the client certificate of the proxy, followed by its chain, for an upstream that demands " +
-        "a certificate.",
+      "PEM file with the proxy's client certificate, followed by its chain.",
       "/etc/portico/client.pem",
     ).optional(),
     privateKeyFile: filePath(
@@ -126,13 +129,14 @@ export const upstreamTls = z
     ).optional(),
     verify: flag(
       true,
-      "Whether the upstream has to prove its identity. `false` accepts any server at the address, which can " +
-        "read and change everything, and causes a warning: set `caFile` to the upstream's root certificate " +
-        "instead.",
+      "Whether the proxy verifies the upstream's certificate. `false` accepts any server at the " +
+        "address, which can read and change all traffic, and causes a warning. Prefer `caFile` with the " +
+        "upstream's root certificate.",
     ),
   })
   .describe(
-    "TLS to an upstream at an `https` URL, versions 1.2 and 1.3. Without it, its certificate has to be from an authority that Node knows, and for the host of `url`.",
+    "TLS 1.2 and 1.3 to an upstream with an `https` URL. Without this field, the certificate must " +
+      "come from an authority that Node trusts and cover the host of `url`.",
   );
 
 /** Half a day: a stolen key then opens no more than half a day of recorded sessions. */
@@ -141,8 +145,8 @@ const ROTATE_MS = 43_200_000;
 export const ticketKeys = z
   .strictObject({
     file: filePath(
-      "File with the secret from which the keys are derived: base64 text of at least 32 bytes, as `openssl " +
-        "rand -base64 48` writes it. Keep the file as private as a TLS key.",
+      "File with the secret from which the keys are derived: base64 text of at least 32 bytes, such as " +
+        "the output of `openssl rand -base64 48`. Keep the file as private as a TLS key.",
       "/etc/portico/ticket-secret",
     ),
     rotateMs: count(
@@ -150,13 +154,13 @@ export const ticketKeys = z
       1_000,
       MILLISECONDS_MAX,
       "milliseconds",
-      "How long each key is used. All proxies that share the secret change keys at the same moment, by their " +
-        "clocks.",
+      "How long each key is used. All proxies that share the secret change keys at the same time, by " +
+        "their clocks.",
     ),
   })
   .describe(
-    "Keys of TLS session tickets that several hosts or pods share, so that a client resumes its session with " +
-      "any of them. Without this field, every proxy makes its own keys.",
+    "Keys of TLS session tickets that several hosts or pods share, so that clients can resume " +
+      "sessions with any of them. Without this field, each proxy generates its own keys.",
   );
 
 export const CHALLENGES = ["http-01", "tls-alpn-01", "dns-01"] as const;
@@ -166,9 +170,10 @@ export type ChallengeType = (typeof CHALLENGES)[number];
 export const DEFAULT_DIRECTORY = "https://acme-v02.api.letsencrypt.org/directory";
 
 export const externalAccountBinding = z.strictObject({
-  keyId: line("The key's id, as the authority gave it.", "kid-1"),
+  keyId: line("Id of the key, as issued by the authority.", "kid-1"),
   keyFile: filePath(
-    "File on the host with the MAC key, in base64url as the authority gave it; only root has to read it.",
+    "File on the host with the MAC key, in base64url as issued by the authority; only root needs to " +
+      "read the file.",
     "/etc/portico/acme-eab.key",
   ),
 });
@@ -180,38 +185,37 @@ export const certificateAuthority = z.strictObject({
     "https://ca.example.org/acme/acme/directory",
   ).default(DEFAULT_DIRECTORY),
   email: mailAddress(
-    "Mail address to which the authority sends messages about the account, if the authority sends any.",
+    "Address for messages of the authority about the account, if it sends any.",
     "admin@example.org",
   ).optional(),
   agreeToTerms: flag(false, "Whether you agree to the authority's terms of service; must be `true`."),
   profile: name(
-    "Profile of the certificates, by the name that the authority uses. By default `shortlived`, if a name is " +
-      "an IP address and the authority offers this profile, and otherwise the authority's choice.",
+    "Profile of the certificates, by the authority's name for it. Default: `shortlived` if a name is " +
+      "an IP address and the authority offers this profile; otherwise the authority's choice.",
     "shortlived",
   ).optional(),
   challenge: z
     .enum(CHALLENGES)
     .optional()
     .describe(
-      "How the proxy proves its control of names. `http-01`: by a response on port 80. `tls-alpn-01`: by a " +
-        "handshake on port 443. For these two, the authority must reach the port by every name. `dns-01`: by a " +
-        "DNS record, also for wildcard names and for names that the authority cannot reach. By default `dns-01` " +
-        "with `dns`, `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
+      "How names are proved. `http-01`: by a response on port 80. `tls-alpn-01`: by a TLS handshake on " +
+        "port 443. The authority must reach this port under each name. `dns-01`: by a DNS record, also " +
+        "for wildcard names and names that the authority cannot reach. Default: `dns-01` with `dns`; " +
+        "otherwise `http-01` if clients reach an `http` listener on port 80; otherwise `tls-alpn-01`.",
     ),
   dns: dnsProofs.optional(),
   externalAccountBinding: externalAccountBinding
     .optional()
-    .describe("A key that binds the account to your account at the authority (RFC 8555, 7.3.4)."),
+    .describe("Key that binds the ACME account to an existing account at the authority (RFC 8555, 7.3.4)."),
   holderAddress: ipAddress(
-    "Address that moves between hosts with the same certificates: the proxy asks the authority for " +
-      "certificates only while its host has the address. Otherwise the proxy serves certificates that are " +
-      "copied into its state directory. Without this field, the proxy asks the authority whenever a " +
-      "certificate is due.",
+    "Address that moves between hosts with the same certificates: the proxy requests certificates " +
+      "only while its host has the address. Until then the proxy serves certificates that are copied " +
+      "into its state directory. Without this field, every due certificate is requested.",
     "192.0.2.20",
   ).optional(),
   roots: filePath(
-    "PEM file with the only root certificates that the proxy trusts for connections to the authority; for a " +
-      "private authority. Without this field, Node's root certificates.",
+    "PEM file with the only root certificates that the proxy trusts for the connection to the " +
+      "authority; needed for a private authority. Default: Node's root certificates.",
     "/etc/portico/acme-roots.pem",
   ).optional(),
 });
