@@ -13,8 +13,8 @@ export function configText(): string {
 const INTRODUCTION = `# The proxy config: \`portico.json\`
 
 The constructs write this file; it can be written by hand as well, and \`portico check\` reports every mistake in it. The
-same rules are in the JSON Schema \`portico.schema.json\`, which editors read. Portico refuses an invalid value with a code
-that [errors.md](errors.md) explains; that page also lists the rules that span fields.
+same rules are in the JSON Schema \`portico.schema.json\`, which editors read. Portico refuses an invalid value with a
+code that [errors.md](errors.md) explains; that page also lists the rules that span fields.
 
 A path such as \`listeners[].port\` means the field \`port\` of every item of the list \`listeners\`. Fields that are not
 listed here are refused. Fields whose names end in \`Ms\` are in milliseconds; sizes are in bytes.`;
@@ -37,7 +37,7 @@ function smallest(): string {
   };
   const parsed = parseConfig(config);
   if (!parsed.ok) throw new Error("the example of docs/config.md is no config");
-  return `A small config; all other fields have their defaults:\n\n\`\`\`json\n${JSON.stringify(config, null, 2)}\n\`\`\``;
+  return `A small config; all other fields have defaults:\n\n\`\`\`json\n${JSON.stringify(config, null, 2)}\n\`\`\``;
 }
 
 /** A field of the config and where it stands; `items[]` for an item of a list. */

@@ -111,7 +111,8 @@ export const expectedCause = z.strictObject({
     .array(name("A row."))
     .max(10)
     .describe(
-      "Rows of `portico doctor` that explain the cause if they failed. Default: the rows of the proxy.",
+      "Rows of `portico doctor` that explain the cause if they failed. Default: the rows of the proxy, " +
+        "or none with `code`.",
     )
     .optional(),
   fix: line("How to fix the cause. Default: a description of the expected response.").optional(),
