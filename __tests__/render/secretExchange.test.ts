@@ -89,6 +89,32 @@ testWith(
   "dash",
   "ssh",
   "ssh-agent",
+)(
+  "without a key, the agent of the user is asked where there is one, and unless it is switched off",
+  async () => {
+    const socket = join(folder, "users-agent");
+    for (const [agent, own, asked] of [
+      ["", socket, `"${socket}"`],
+      ["false", socket, "none"],
+      ["", "", "none"],
+    ] as const) {
+      const child = exchange({ FIRST_AGENT: agent, SECOND_AGENT: agent, ...(own && { SSH_AUTH_SOCK: own }) });
+      const ended = once(child, "close");
+      await eventually(async () => connected.length > 0, "until it logs in", { everyMs: 20 });
+      const [config] = files().filter((path) => path.endsWith("/config"));
+      const agents = readFileSync(config!, "utf8").match(/(?<=IdentityAgent ).*/g);
+      expect(agents).toEqual([asked, asked]);
+      process.kill(-child.pid!, "SIGTERM");
+      await ended;
+      connected.splice(0).forEach((one) => one.destroy());
+    }
+  },
+);
+
+testWith(
+  "dash",
+  "ssh",
+  "ssh-agent",
 )("a key with a passphrase is refused, and nobody is asked for it", () => {
   const locked = join(folder, "locked");
   execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "a passphrase", "-f", locked]);

@@ -26,6 +26,9 @@ const routes: RouteInput[] = [
   { name: "fixed", path: "/fixed", action: { type: "respond", status: 410, body: "gone" } },
   { name: "small", path: "/small", requestBodyBytesMax: 4, action: { type: "respond", status: 200 } },
   { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "upstream", strip: "raw" } },
+  { name: "whole", path: "/whole", action: { type: "proxy", upstream: "upstream" } },
+  { name: "decoded", path: "/decoded", action: { type: "proxy", upstream: "upstream", strip: "nginx" } },
+  { name: "renamed", path: "/renamed", action: { type: "proxy", upstream: "upstream", rewrite: "/ping" } },
 ];
 
 const upstream = new RawUpstream(answering("HTTP/1.1 204 No Content\r\n\r\n"));
@@ -90,6 +93,19 @@ test.each([4, 5])("a body of %i bytes where four are allowed", async (length) =>
   const { status } = await exchange(proxy.port, request);
   expect("status" in said && said.status).toBe(status);
 });
+
+test.each(["proxied", "whole", "decoded", "renamed"])(
+  "the target of a request to %s goes upstream",
+  async (name) => {
+    for (const rest of ["", "/", "/a%41/../b%20c?d=/e%20"]) {
+      const said = resolve(proxy.config, { url: `http://x/${name}${rest}` });
+      const seen = upstream.received.length;
+      await exchange(proxy.port, `GET /${name}${rest} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      const [requestLine] = /^GET \S+ HTTP\/1\.1/m.exec(upstream.received.slice(seen))!;
+      expect(said).toMatchObject({ kind: "proxy", requestLine });
+    }
+  },
+);
 
 test("a range of all IPv6 addresses does not trust IPv4 clients", async () => {
   const clientAddress = "127.0.0.1";

@@ -172,6 +172,12 @@ test("existing items are updated in place, the rest stays byte by byte", () => {
   }
 });
 
+test("a name that only begins or ends as that of an item is not the item", () => {
+  const others =
+    "LOGIN_URL_EXTRA = 'mine'\nMY_LOGIN_URL = 'mine'\nLOGIN_UR = 'mine'\nSITE_ROOT2: str = '/'\n";
+  expect(edited(`${KEY}\n${others}${DB}`)).toBe(`${KEY}\n${newLines()}${others}${DB}`);
+});
+
 test("quotes inside a field of an f-string, as since Python 3.12", () => {
   const before = `A = {'k': 1}; B = f"{A["k"]:{f"{">"}"}1}{{ #"; MEDIA_URL = '/'`;
   const after = before.replace("'/'", "'/syncmedia/'");

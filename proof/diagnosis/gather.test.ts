@@ -1,3 +1,4 @@
+import { Socket } from "node:dgram";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -212,6 +213,24 @@ describe("of a front end", () => {
     expect(translated.publicAddresses).toEqual([
       { address: "192.0.2.77", own: false, outcome: { failure: expect.anything() } },
     ]);
+  });
+
+  test("only an address that the deployment names is one that a router may translate, and only to this host", async () => {
+    const kernel = jest.spyOn(Socket.prototype, "address");
+    kernel.mockReturnValue({ address: "10.0.0.5", family: "IPv4", port: 9 });
+    const publicAddress = "198.41.0.4";
+    const of = async (more: Partial<DiagnosisOptions>, addresses: string[]) =>
+      (
+        await seen({ publicAddresses: [publicAddress], ...more }, { network: { addresses } })
+      ).publicAddresses!.map(({ address, translatedTo }) => [address, translatedTo]);
+    try {
+      expect(await of({}, [publicAddress])).toEqual([[publicAddress, "10.0.0.5"]]);
+      expect(await of({}, ["127.0.0.1"])).toEqual([[publicAddress, undefined]]);
+      const elsewhere = { place: "elsewhere", connect: "127.0.0.1" } as const;
+      expect(await of(elsewhere, [publicAddress])).toEqual([[publicAddress, undefined]]);
+    } finally {
+      kernel.mockRestore();
+    }
   });
 
   test("an address of the host's own is not tried because a deployment names it, but because it is given", async () => {
