@@ -102,13 +102,17 @@ const ofFile = {
 export const iniFile = z.strictObject({
   ...ofFile,
   kind: z.literal("ini").describe("Selects the editor of INI files: sections with `key = value`."),
-  items: z.array(iniItem).min(1).max(ITEMS_MAX).describe("1 to 100 items, each once."),
+  items: z.array(iniItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 items, each once."),
 });
 
 export const pythonFile = z.strictObject({
   ...ofFile,
   kind: z.literal("python").describe("Selects the editor of Python modules: `NAME = value`."),
-  items: z.array(pythonItem).min(1).max(ITEMS_MAX).describe("1 to 100 variables of the module, each once."),
+  items: z
+    .array(pythonItem)
+    .min(1)
+    .max(ITEMS_MAX)
+    .describe("From 1 to 100 variables of the module, each once."),
 });
 
 export const envFile = z.strictObject({
@@ -116,7 +120,7 @@ export const envFile = z.strictObject({
   kind: z
     .literal("env")
     .describe("Selects the editor of environment variables, `NAME=value`, as Docker Compose reads them."),
-  items: z.array(envItem).min(1).max(ITEMS_MAX).describe("1 to 100 variables, each once."),
+  items: z.array(envItem).min(1).max(ITEMS_MAX).describe("From 1 to 100 variables, each once."),
 });
 
 const settingsFile = z
@@ -128,7 +132,7 @@ export const settingsFields = z.strictObject({
     .array(settingsFile)
     .min(1)
     .max(FILES_MAX)
-    .describe("1 to 10 files of the application. Items that are not listed stay unchanged."),
+    .describe("From 1 to 10 files of the application. Items that are not listed stay unchanged."),
   apply: flag(
     false,
     "Whether activation writes the settings into the files; otherwise differences are only reported.",
