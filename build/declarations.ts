@@ -148,7 +148,7 @@ function writtenInterface(file: ts.SourceFile, statement: ts.InterfaceDeclaratio
     if (option.member === undefined) return `    readonly ${option.signature};`;
     const type = typeOfMember(option.member);
     const docs = option.member.getFullText(file).trimEnd().replace(/^\n/, "");
-    return type === undefined ? docs : docs.replace(/(?<=\?: )InputOf<.*(?=;$)/, type);
+    return type === undefined ? docs : docs.replace(/(?<=: )InputOf<.*(?=;$)/, type);
   });
   const docs = file.text.slice(statement.getFullStart(), statement.getStart(file)).trim();
   return `${docs}\nexport interface ${head} {\n${members.join("\n")}\n}`;

@@ -68,7 +68,7 @@ export function typeOfMember(member: ts.TypeElement): string | undefined {
   return typeOf(fieldOf(owner, name)!, `${owner}.${name}`);
 }
 
-/** What an interface extends: schemas, and names of other interfaces. */
+/** The types that an interface extends: those of schemas, and all of them. */
 export const inferredParents = (declaration: ts.InterfaceDeclaration): ts.ExpressionWithTypeArguments[] =>
   parentsOf(declaration).filter((parent) => /\bInputOf</.test(parent.getText()));
 export const parentsOf = (declaration: ts.InterfaceDeclaration): readonly ts.ExpressionWithTypeArguments[] =>
@@ -78,8 +78,7 @@ export const parentsOf = (declaration: ts.InterfaceDeclaration): readonly ts.Exp
 export function fieldDoc(owner: string, option: ts.ClassElement | ts.TypeElement): Doc | undefined {
   const field = fieldOf(owner, option.name?.getText() ?? "");
   if (field?.description === undefined || hasText(option)) return undefined;
-  const optional = "questionToken" in option && option.questionToken !== undefined;
-  const doc = docOfField(field, optional);
+  const doc = docOfField(field, isOptional(option));
   const remarks = tagText(option, "remarks");
   const byDefault = tagText(option, "default") ?? doc.byDefault;
   return {
@@ -100,6 +99,9 @@ function docOfField(field: SchemaNode, optional: boolean): Doc {
     ...(byDefault === undefined ? {} : { byDefault }),
   };
 }
+
+export const isOptional = (option: ts.ClassElement | ts.TypeElement): boolean =>
+  "questionToken" in option && option.questionToken !== undefined;
 
 const hasText = (node: ts.Node): boolean =>
   ts.getJSDocCommentsAndTags(node).some((part) => ts.isJSDoc(part) && part.comment !== undefined);
@@ -150,9 +152,14 @@ function typeOf(node: SchemaNode, at: string): string {
   return scalar;
 }
 
-/** Fields of every interface of the sources that is inferred from schemas. */
+/** Fields of every interface of the sources that is inferred from schemas, by its name: no two have the same. */
 function interfaces(): ReadonlyMap<string, Fields> {
-  return (known ??= new Map(inferredInterfaces()));
+  if (known !== undefined) return known;
+  const all = inferredInterfaces().filter(([, fields]) => fields.size > 0);
+  const twice = all.find(([name], i) => all.findIndex(([other]) => other === name) !== i);
+  if (twice !== undefined)
+    throw new Error(`${twice[0]}: two interfaces of this name are inferred from schemas`);
+  return (known = new Map(all));
 }
 let known: ReadonlyMap<string, Fields> | undefined;
 
@@ -168,7 +175,9 @@ function inferredInterfaces(): [string, Fields][] {
         const fields = parentsOf(one).flatMap((parent) => [...fieldsIn(parent)]);
         const named = one.members.flatMap((member): [string, Field][] => {
           const node = fieldNamedBy(member);
-          return node ? [[member.name!.getText(), { node, optional: true, inherited: true }]] : [];
+          return node
+            ? [[member.name!.getText(), { node, optional: isOptional(member), inherited: true }]]
+            : [];
         });
         return [one.name.text, new Map([...fields, ...named])];
       });

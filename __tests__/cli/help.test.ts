@@ -20,6 +20,9 @@ const entriesOf = (help: string, sections = "Arguments|Options.*|Commands") =>
     })),
   );
 
+/** Widest line of a help. */
+const COLUMNS_MAX = 120;
+
 interface Help {
   readonly command: string;
   readonly out: string;
@@ -44,6 +47,8 @@ test("of every command", async () => {
   for (const { command, out } of [...(await helpsOf("")), ...(await helpsOf("certificates share"))]) {
     expect(out).not.toMatch(/default:\s+(?:\{\}|\[\]|""|undefined|null|\d{6})/);
     if (!out.includes("--json")) noJson.push(command);
+    // Usage and tables are wrapped to the terminal; the text around them is as it is written.
+    expect([command, out.split("\n").filter((line) => line.length > COLUMNS_MAX)]).toEqual([command, []]);
     // What else a help says is its source.
     expect([command, /^Usage: .*\n\n(.*)/.exec(out)![1]]).toEqual([command, expect.stringMatching(/^\w/)]);
     const entries = entriesOf(out);

@@ -8,7 +8,7 @@ import {
   WebFrontEnd,
   type WebFrontEndProps,
 } from "../../src/index.js";
-import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { renderProxyConfig, resolve, synthesizedFiles } from "../../src/testing/index.js";
 import { newStack, problemsOf } from "../../testkit/stacks.js";
 
 /** The front end of one ordinary application, and what its deployment expects of it. */
@@ -59,6 +59,17 @@ test("its activation knows the application's daemons, settings, rows and trees",
   expect(deployment).toMatchObject({ settings, trees, rows, services: { daemons } });
   expect(() => Testing.synth(stack, true)).not.toThrow();
   expect(() => Testing.synth(described("other").stack, true)).toThrow("is not the code of one of `rows`");
+});
+
+test("without an activation, the host has its deployment as a file, with the expected responses", () => {
+  const { stack, front } = made({
+    activation: undefined,
+    route: { expect: { path: "/health", status: 200 } },
+  });
+  expect(front.activation).toBeUndefined();
+  const file = synthesizedFiles(stack).find(({ path }) => path === "/etc/portico/deployment.json")!;
+  // Hashes of the files are known to Terraform only.
+  expect(file.placeholder).toMatch(/"request": \{[^}]*"path": "\/health"[^]*"status": 200/);
 });
 
 test("the daily doctor of its host can be told whom to call, and left out", () => {

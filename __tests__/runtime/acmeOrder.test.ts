@@ -1107,7 +1107,7 @@ describe("looking after a certificate", () => {
       "Add the authority ca to the CAA records of a.example or its parent domain, or remove the CAA records.";
     expect(lastError).toEqual({ code: "caa", message, fix, at: now });
     expect(lines[1]).toBe(
-      `error certificate not issued (caa): ${message}; next attempt at ${iso(nextAttempt!)}; what to do: ${fix}`,
+      `error certificate not issued (caa): ${message}; next attempt at ${iso(nextAttempt!)}; fix: ${fix}`,
     );
     expect(history()).toEqual({ failures: 1, lastFailure: lastError });
     expect(await engine.renewNow()).toEqual({
@@ -1419,7 +1419,7 @@ describe("looking after a certificate", () => {
     unfit = "it is too small";
     await keep();
     await pass();
-    expect(lines).toEqual([`warn ${of}: what is in the state directory is not used: it is too small`]);
+    expect(lines).toEqual([`warn ${of}: the files in the state directory are not used: it is too small`]);
     expect(engine.status()).toEqual([{ ...shown, state: "none", waitsFor: "192.0.2.9" }]);
   });
 });

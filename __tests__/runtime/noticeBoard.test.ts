@@ -195,7 +195,7 @@ test("a certificate of several names is told of by the first one, with what to d
     return certificateNotices([{ ...certificate, names, source, notAfter: START }], 14, START)[0]!;
   };
   expect(of("files").what).toContain("the certificate of a.example and 2 more has");
-  expect(of("files").fix).toBe("Renew /c.pem on the host; portico then loads the new file by itself.");
+  expect(of("files").fix).toBe("Renew /c.pem on the host; portico then loads the new file without a reload.");
   expect(of("acme").fix).toContain("`portico certificates renew` asks the authority again");
 });
 

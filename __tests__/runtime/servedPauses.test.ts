@@ -105,7 +105,7 @@ test("which name is wrong is said, and what to give", async () => {
   expect(codes(await served.begin({ until: Date.UTC(2099, 4, 17) }, "a"))).toBe(
     'virtual server "a" is in maintenance: requests get 503 until 2099-05-17T00:00:00.000Z',
   );
-  const alone = "is not in maintenance by itself: all virtual servers are in maintenance, or others";
+  const alone = "has no separate maintenance: all virtual servers are in maintenance, or only others";
   expect(await served.end("b")).toMatchObject({
     problems: [
       { message: alone, received: '"b"', fix: expect.stringContaining("`portico maintenance off`") },

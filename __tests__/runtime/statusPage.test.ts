@@ -177,7 +177,7 @@ test.each<[Partial<Overview>, string[]]>([
   [events("log lost", "upgrade refused", "configuration reloaded: a"), ["error: Upgrade refused"]],
   [
     { ...events("reload refused"), state: "stopping" },
-    ["error: Reload refused", "warn: Portico finishes what is in progress, and stops"],
+    ["error: Reload refused", "warn: Portico finishes the requests in progress, and stops"],
   ],
 ])("what somebody should do something about is said in a sentence: %#", (some, texts) => {
   expect(troublesOf({ ...NOW, ...some }).map(({ level, text }) => `${level}: ${text}`)).toEqual(texts);
@@ -282,7 +282,7 @@ test.each<[level: OverviewEvent["level"], onPage: string[], asText: string]>([
 });
 
 test.each<[more: Partial<Overview>, troubles: string[]]>([
-  [{ state: "stopping" }, ["warn: Portico finishes what is in progress, and stops"]],
+  [{ state: "stopping" }, ["warn: Portico finishes the requests in progress, and stops"]],
   [{ workers: { running: 2, silent: 1 } }, ["warn: 1 worker did not answer"]],
   [{ workers: { running: 2, silent: 2 } }, ["warn: 2 workers did not answer"]],
   [{ events: [event("info", "configuration reloaded"), event("error", "reload refused")] }, []],

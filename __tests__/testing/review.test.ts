@@ -155,7 +155,7 @@ describe("renderRoutes", () => {
       "http  10.0.0.2:80  b.example  /b  exact  http://10.0.0.7:8000, by its own Host  everyone  by method",
       "http  10.0.0.2:80  b.example  /b  segment  http://10.0.0.8:8000 or unix:/a (backup), /b as /new  everyone  by method",
       "http  10.0.0.2:80  any other name  /s  segment  the status, for 10.0.0.4 and 10.0.0.9  everyone  -",
-      "http  10.0.0.1:81  any name  /metrics  exact  what was counted  everyone; of them 10.0.0.2, 10.0.0.3  -",
+      "http  10.0.0.1:81  any name  /metrics  exact  metrics  everyone; of them 10.0.0.2, 10.0.0.3  -",
     ]);
   });
 

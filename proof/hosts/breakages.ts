@@ -142,7 +142,7 @@ const FILES: readonly Breakage[] = [
     name: "another certificate and key are installed and loaded",
     breaks: `${certificate(365, false)} && ${reload}`,
     rows: ["tls", "files"],
-    says: "cacert.pem): does not cover 203.0.113.10",
+    says: "does not cover 203.0.113.10",
     heals: "again",
   },
   {

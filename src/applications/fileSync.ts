@@ -1,4 +1,4 @@
-import type { DeploymentInput, DeploymentRow, ExpectationInput, Tree } from "../model/index.js";
+import type { ActionInput, DeploymentInput, DeploymentRow, ExpectationInput, Tree } from "../model/index.js";
 import { FASTCGI_START } from "../render/index.js";
 import type { ApplicationDefinition, ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
 import { OWN_404, WRONG_NAME } from "./frontEndExpectations.js";
@@ -18,7 +18,7 @@ export interface FileSyncOptions {
   readonly media: MediaDirectories;
   /** Whether activation makes media readable by others. */
   readonly fixMedia?: boolean;
-  readonly destination?: "path" | "absolute" | "unchanged";
+  readonly destination?: Extract<ActionInput, { readonly type: "proxy" }>["destination"];
   /** Its units on the host. */
   readonly units?: FileSyncUnits;
 }

@@ -125,8 +125,8 @@ Prints all problems at once, each with its place, the received value, the allowe
 
 --live sends one HEAD request for each expected response, and prints one line for each: PASS or FAIL, the request, the
 expected and the actual response, and for FAIL the likely cause. The deployment lists the expected responses; without
-a deployment, the action of each route determines them. If an upstream has several servers, --live asks the running portico
-for the state of each server, and connects to the servers that are up. It also works on another machine that has
+a deployment, the action of each route determines them. If an upstream has several servers, --live asks the running
+portico for the state of each server, and connects to the servers that are up. It also works on another machine that has
 copies of the config and the deployment.
 
 --against compares the effects of two configs on clients; it ignores other names and another order. It reports requests

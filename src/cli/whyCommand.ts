@@ -45,8 +45,8 @@ export function addWhy(program: Command, output: Output, done: (code: number) =>
 
 const HELP = `
 With a URL, the command sends nothing and reads no log: it prints the result of \`resolve\`, and the rules that apply.
-With an id, it searches JSON access logs and error logs, including rotated logs, for the request, and prints its times, its
-failure and the fix. With \`requestId\` in the config every request has an id; without it, only requests with an error
+With an id, it searches JSON access logs and error logs, including rotated logs, for the request, and prints its times,
+its failure and the fix. With \`requestId\` in the config every request has an id; without it, only requests with an error
 page of the config have one.
 
 Exit codes: 0 found; 1 not found, or a file could not be read; 2 wrong usage.

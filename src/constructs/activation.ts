@@ -8,7 +8,7 @@ import { deploymentOf, deploymentText, filesOf, isDescription } from "./deployme
 import type { IHost } from "./host.js";
 import type { HostFile } from "./hostFile.js";
 import type { VirtualServer } from "./virtualServer.js";
-import { addDoctor, DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
+import { addDoctor, DAILY_DOCTOR_PROPS, type DoctorProps } from "./dailyDoctor.js";
 import { refuse } from "./props/checks.js";
 import { PROXY_SERVICE } from "./props/instances.js";
 import { kindsOf } from "./props/fieldTable.js";
@@ -139,7 +139,7 @@ function refuseSecond(activation: Activation): void {
 }
 
 /** Options of an activation. */
-export interface ActivationProps {
+export interface ActivationProps extends DoctorProps {
   /** The service that runs the proxy on the host. */
   readonly service: IProxyService;
   /**
@@ -154,11 +154,6 @@ export interface ActivationProps {
    * @default - nothing; the expected responses are checked for a minute
    */
   readonly describe?: () => HostDescription;
-  /**
-   * The daily check of the host.
-   * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
-   */
-  readonly doctor?: DailyDoctor;
 }
 
 /** @internal */

@@ -23,6 +23,15 @@ export interface DailyDoctor {
   readonly onFailure?: string;
 }
 
+/** Options of constructs with a daily check of their host. */
+export interface DoctorProps {
+  /**
+   * The daily check of the host.
+   * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
+   */
+  readonly doctor?: DailyDoctor;
+}
+
 /** @internal */
 export const DAILY_DOCTOR_PROPS: PropTable<DailyDoctor> = { enabled: flag, onFailure: text };
 

@@ -1,5 +1,5 @@
 import { TerraformStack } from "cdktf";
-import type { IConstruct } from "constructs";
+import type { Construct, IConstruct } from "constructs";
 import { DEPLOYMENT_FILE, type DeploymentInput, DEPLOYMENT_VERSION } from "../model/deployment.js";
 import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import type { IHost } from "./host.js";
@@ -33,6 +33,15 @@ export function deploymentOf(
     expect: service.proxy.virtualServers.flatMap((server) => server.expectedRows()),
     ...describe?.(),
   } satisfies DeploymentInput);
+}
+
+/** @internal Without an activation, the deployment is a file like any other: checks of the host read the file. */
+export function describeHost(scope: Construct, parts: DeployedParts): void {
+  new HostFile(scope, "Deployment", {
+    host: parts.service.host,
+    path: DEPLOYMENT_FILE,
+    content: () => deploymentText(deploymentOf(scope, parts)),
+  });
 }
 
 /** @internal Whether a file is the deployment itself, of a front end without an activation. */

@@ -3,7 +3,8 @@ import { resolve } from "node:path";
 import { Lazy, TerraformAsset, type TerraformResource } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
-import { FILE_ROLES, type FileRole } from "../model/deployment.js";
+import { deployedFile, type FILE_MODES, type FileRole } from "../model/deployment.js";
+import type { InputOf } from "../model/inferred.js";
 import { type Problem, problem } from "../model/index.js";
 import { FILE_PATH, isFilePath } from "../model/textRule.js";
 import type { Machine } from "../render/index.js";
@@ -12,7 +13,8 @@ import type { IHost } from "./host.js";
 import { HOST } from "./props/instances.js";
 import { checkBefore } from "./lateFiles.js";
 import { type LateCheck, lateCheck, textNode } from "./props/lateChecks.js";
-import { choice, flag, produced, type PropTable, refuseProps, required, text } from "./props/propTable.js";
+import { kindsOf } from "./props/fieldTable.js";
+import { flag, partial, produced, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { escapeTemplate, isKnown } from "./props/tokens.js";
 
 /** A file on a host, delivered by the host's delivery. */
@@ -68,14 +70,15 @@ export class HostFile extends Construct {
 }
 
 /** Permissions, writable by the owner: `0600` for secrets, `0755` for programs, `0644` for other files. */
-export type FileMode = "0600" | "0640" | "0644" | "0755";
+export type FileMode = (typeof FILE_MODES)[number];
 
 /** Place and content of a file. */
-export interface HostFileProps {
+export interface HostFileProps
+  extends
+    Pick<InputOf<typeof deployedFile>, "path">,
+    Partial<Pick<InputOf<typeof deployedFile>, "mode" | "role">> {
   /** The host of the file. */
   readonly host: IHost;
-  /** Absolute path on the host. */
-  readonly path: string;
   /**
    * The text, or a function that returns the text when the app is synthesized. `${` and `%{` are written literally,
    * but tokens are resolved. Either this or `source`.
@@ -86,15 +89,9 @@ export interface HostFileProps {
    * directory.
    */
   readonly source?: string;
-  /**
-   * Permissions.
-   * @default "0644"
-   */
+  /** @default "0644" */
   readonly mode?: FileMode;
-  /**
-   * The kind of the file, which decides what the activation does when the file changes.
-   * @default "other": nothing
-   */
+  /** @default "other": nothing */
   readonly role?: FileRole;
   /**
    * Whether plans and logs must not show the content. State holds it in any case.
@@ -144,11 +141,10 @@ const PATH_NODE = textNode({ ...FILE_PATH, never: `${FILE_PATH.never}|/$` });
 
 const HOST_FILE_PROPS: PropTable<HostFileProps> = {
   host: required(HOST),
-  path: required(text),
+  ...kindsOf(deployedFile, "path"),
+  ...partial(kindsOf(deployedFile, "mode", "role")),
   content: produced(text),
   source: text,
-  mode: choice("0600", "0640", "0644", "0755"),
-  role: choice(...FILE_ROLES),
   sensitive: flag,
 };
 

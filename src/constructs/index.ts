@@ -47,7 +47,7 @@ export {
 } from "./application.js";
 export type { CustomApplication } from "./customApplication.js";
 export { ContainerProxy, type ContainerProxyProps, type ComposeFileOptions } from "./containerProxy.js";
-export type { DailyDoctor } from "./dailyDoctor.js";
+export type { DailyDoctor, DoctorProps } from "./dailyDoctor.js";
 export type {
   ApplicationUnits,
   FileSyncActivationProps,

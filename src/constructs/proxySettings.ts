@@ -89,7 +89,7 @@ export interface ProxyMaintenance extends InputOf<typeof maintenance> {}
  */
 export interface HealthListener extends InputOf<typeof healthListener> {}
 
-/** Where a proxy logs the requests and errors of routes without logs of their own. */
+/** Logs of the requests and errors of routes without their own logs. */
 export interface ProxyLogs extends InputOf<typeof logs> {
   /** @default - access.log in the log directory */
   readonly access?: "off" | AccessLogFile | AccessLogStream;

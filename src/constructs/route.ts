@@ -133,7 +133,7 @@ export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action
   readonly errorLog?: "off" | ErrorLogFile | ErrorLogStream;
   /**
    * The response that the route must give after an apply; otherwise the host rolls back. `portico check --live` and
-   * `portico doctor` check the response too. `false`: no check, for a route whose upstream may be down, or whose
+   * `portico doctor` check the response too. An `Activation`, or a front end, writes it into the deployment of the host. `false`: no check, for a route whose upstream may be down, or whose
    * response to `HEAD` does not end.
    * @default - `proxy`: a response of the upstream, not 502 or 504; `redirect`: its status and `Location`; `respond`:
    * its status; `staticFiles`: a file, if the action has an `index`, otherwise no 5xx; `status`: no 5xx

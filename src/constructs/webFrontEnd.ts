@@ -1,6 +1,6 @@
 import { Construct } from "constructs";
 import { virtualServerOptions } from "../model/config/config.js";
-import type { deploymentSchema, services } from "../model/deployment.js";
+import { deploymentSchema, type services } from "../model/deployment.js";
 import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import { MODE, HOST, UPSTREAM } from "./props/instances.js";
@@ -26,11 +26,10 @@ import {
 } from "./frontEndParts.js";
 import { Host, type IHost, HOST_PROPS, type HostProps } from "./host.js";
 import type { Mode } from "./mode.js";
-import { fieldsOf } from "./props/fieldTable.js";
+import { fieldsOf, kindsOf } from "./props/fieldTable.js";
 import {
   either,
   fields,
-  flag,
   listOf,
   type PropTable,
   record,
@@ -41,7 +40,8 @@ import {
 } from "./props/propTable.js";
 import { PROXY_SERVICE_PROPS, ProxyService, type ProxyServiceProps } from "./proxyService.js";
 import { HOST_PATHS, REVERSE_PROXY_PROPS, ReverseProxy, type ReverseProxyProps } from "./reverseProxy.js";
-import { DAILY_DOCTOR_PROPS, type DailyDoctor } from "./dailyDoctor.js";
+import { DAILY_DOCTOR_PROPS, type DoctorProps } from "./dailyDoctor.js";
+import { describeHost } from "./deploymentDocument.js";
 import type { ErrorPage } from "./errorPage.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
 import { type Route, type RouteProps } from "./route.js";
@@ -140,15 +140,15 @@ export class WebFrontEnd extends Construct {
     });
     this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });
     if (firewall !== undefined) this.firewall = addFirewall(this, firewall);
+    const { daemons, doctor, ...described } = activation ?? {};
+    const parts = {
+      service: this.service,
+      services: { daemons, firewall: this.firewall?.unit.name },
+      describe: () => ({ network: networkOf(this), ...described }),
+    };
     if (activation !== undefined || host.delivery.needsActivation) {
-      const { daemons, doctor, ...described } = activation ?? {};
-      this.activation = new Activation(this, "Activation", {
-        service: this.service,
-        services: { daemons, firewall: this.firewall?.unit.name },
-        doctor,
-        describe: () => ({ network: networkOf(this), ...described }),
-      });
-    }
+      this.activation = new Activation(this, "Activation", { ...parts, doctor });
+    } else describeHost(this, parts);
   }
 }
 
@@ -215,6 +215,7 @@ export interface WebFrontEndProps extends Pick<
 /** Options of a `WebFrontEnd`'s activation. */
 export interface WebActivationProps
   extends
+    DoctorProps,
     Pick<InputOf<typeof services>, "daemons">,
     Pick<
       InputOf<typeof deploymentSchema>,
@@ -226,11 +227,6 @@ export interface WebActivationProps
   readonly trees?: readonly ServedTree[];
   readonly probe?: ResponseProbe;
   readonly replay?: ReplayGate;
-  /**
-   * Whether and how the host is looked after every day.
-   * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
-   */
-  readonly doctor?: DailyDoctor;
 }
 
 /** @internal */
@@ -254,9 +250,7 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
     daemons: DAEMON_UNITS,
     rows: listOf(record),
     trees: listOf(record),
-    probe: record,
-    replay: record,
-    requireCertificate: flag,
+    ...kindsOf(deploymentSchema, "probe", "replay", "requireCertificate"),
     doctor: fields(DAILY_DOCTOR_PROPS),
   }),
 };

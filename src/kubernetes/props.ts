@@ -1,9 +1,10 @@
 import type { Construct } from "constructs";
 import type { InputOf } from "../model/inferred.js";
-import type { ticketKeys } from "../model/config/tls.js";
+import { ticketKeys } from "../model/config/tls.js";
 import { secondsOf } from "../model/duration.js";
 import type { IContainerProxy } from "../constructs/proxyInterfaces.js";
 import { CONTAINER_PROXY } from "../constructs/props/instances.js";
+import { kindsOf } from "../constructs/props/fieldTable.js";
 import {
   choice,
   either,
@@ -202,7 +203,11 @@ const PROPS: PropTable<KubernetesFrontEndProps> = {
   replicas: number,
   autoscaling: fields<Autoscaling>({ min: required(number), max: required(number), cpuPercent: number }),
   tls: either(TLS_SECRET, listOf(TLS_SECRET)),
-  ticketKeys: fields<SharedTicketSecret>({ secretName: required(text), key: text, rotateMs: number }),
+  ticketKeys: fields<SharedTicketSecret>({
+    secretName: required(text),
+    key: text,
+    ...kindsOf(ticketKeys, "rotateMs"),
+  }),
   exposure: choice("loadBalancer", "nodePort", "clusterIP"),
   nodePorts: record,
   externalTrafficPolicy: choice("Local", "Cluster"),

@@ -70,9 +70,12 @@ export const FILE_ROLES = [
   "other",
 ] as const;
 
-const deployedFile = z.strictObject({
+/** Permissions of files, writable by the owner: `0600` for secrets, `0755` for programs, `0644` for other files. */
+export const FILE_MODES = ["0600", "0640", "0644", "0755"] as const;
+
+export const deployedFile = z.strictObject({
   path: filePath("Path of the file on the host."),
-  mode: z.enum(["0600", "0640", "0644", "0755"]).describe("Permissions; owner and group are root."),
+  mode: z.enum(FILE_MODES).describe("Permissions; owner and group are root."),
   sha256: sha256("SHA-256 of the file's content."),
   role: z.enum(FILE_ROLES).describe("Role of the file; decides which services a change affects."),
 });

@@ -117,7 +117,7 @@ function metricsRows({ metricsListener }: ProxyConfig, openings: Openings | unde
   return [
     {
       cells: [
-        ...["http", endpoint(place(metricsListener)), ANY_NAME, "/metrics", "exact", "what was counted"],
+        ...["http", endpoint(place(metricsListener)), ANY_NAME, "/metrics", "exact", "metrics"],
         ...[allow.length === 0 ? reached : `${reached}; of them ${list(allow)}`, "-"],
       ],
       sorted: [port, address, 0, "", "/metrics", "exact"],

@@ -344,7 +344,7 @@ export const CONFIG_ERRORS = {
   },
   "config.no-default-server": {
     means:
-      "No virtual server would take a request for an unknown name on this listener. Portico does not choose a default server by itself.",
+      "No virtual server would take a request for an unknown name on this listener. Portico does not choose a default server.",
     example: withField("virtualServers[1].default", false),
   },
   "config.duplicate-route": {

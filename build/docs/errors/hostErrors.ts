@@ -380,7 +380,7 @@ export const HOST_ERRORS = {
     "activation.damaged-store",
     "The record of the last good state is missing, or was damaged by another program or a failing disk.",
     "/var/lib/portico/deployment/state.json",
-    "is not what this release of portico writes",
+    "was not written by this release of portico",
   ),
   ...seen(
     "activation.other-deployment",

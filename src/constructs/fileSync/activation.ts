@@ -1,13 +1,12 @@
 import type { Construct } from "constructs";
 import type { ApplicationDefinition } from "../../applications/index.js";
-import { DEPLOYMENT_FILE, type SettingsFile } from "../../model/index.js";
+import type { SettingsFile } from "../../model/index.js";
 import { Activation, type ActivationProps } from "../activation.js";
-import { deploymentOf, deploymentText } from "../deploymentDocument.js";
+import { describeHost } from "../deploymentDocument.js";
 import type { HostDescription } from "../activationOptions.js";
 import type { Firewall } from "../firewall.js";
 import { networkOf } from "../frontEndParts.js";
 import type { IHost } from "../host.js";
-import { HostFile } from "../hostFile.js";
 import type { Mode } from "../mode.js";
 import type { ProxyService } from "../proxyService.js";
 import type { ReverseProxy } from "../reverseProxy.js";
@@ -35,15 +34,9 @@ export const activateFrontEnd = (
   props: FileSyncActivationProps,
 ): Activation => new Activation(frontEnd, "Activation", activationProps(frontEnd, activated, props));
 
-/** @internal Without one, the deployment is a file like any other: checks of the host read it. */
-export function describeFrontEnd(frontEnd: ActivatedFrontEnd, activated: ActivatedApplication): void {
-  new HostFile(frontEnd, "Deployment", {
-    host: frontEnd.host,
-    path: DEPLOYMENT_FILE,
-    content: () => deploymentText(deploymentOf(frontEnd, activationProps(frontEnd, activated, {}))),
-    role: "other",
-  });
-}
+/** @internal The deployment of a front end without an activation. */
+export const describeFrontEnd = (frontEnd: ActivatedFrontEnd, activated: ActivatedApplication): void =>
+  describeHost(frontEnd, activationProps(frontEnd, activated, {}));
 
 function activationProps(
   frontEnd: ActivatedFrontEnd,

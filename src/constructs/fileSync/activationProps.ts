@@ -7,13 +7,13 @@ import type {
   ReplayGate,
   ResponseProbe,
 } from "../activationOptions.js";
-import type { DailyDoctor } from "../dailyDoctor.js";
+import type { DoctorProps } from "../dailyDoctor.js";
 
 /** Facts about the application for the activation, besides those in the front end's props. */
-export interface FileSyncActivationProps extends Pick<
-  InputOf<typeof deploymentSchema>,
-  "database" | "probe" | "replay" | "requireCertificate"
-> {
+export interface FileSyncActivationProps
+  extends
+    DoctorProps,
+    Pick<InputOf<typeof deploymentSchema>, "database" | "probe" | "replay" | "requireCertificate"> {
   /**
    * Units of the application's daemons. The activation stops and starts a unit when the daemon's settings change.
    * @default - the units of `daemons`
@@ -33,11 +33,6 @@ export interface FileSyncActivationProps extends Pick<
   readonly database?: DatabaseConnection;
   readonly probe?: ResponseProbe;
   readonly replay?: ReplayGate;
-  /**
-   * The daily check of the host.
-   * @default - `portico doctor` runs early every morning; see {@link DailyDoctor}
-   */
-  readonly doctor?: DailyDoctor;
 }
 
 /** The application's settings files, and whether the activation edits them. */

@@ -1,7 +1,7 @@
 import { Construct } from "constructs";
 import type { InputOf } from "../../model/inferred.js";
-import type { proxyOptions } from "../../model/actions/proxy.js";
-import { type route, virtualServerOptions } from "../../model/config/config.js";
+import { proxyOptions } from "../../model/actions/proxy.js";
+import { route, virtualServerOptions } from "../../model/config/config.js";
 import { freeId } from "../constructIds.js";
 import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
@@ -16,13 +16,11 @@ import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
 import { APPLICATION, MODE } from "../props/instances.js";
 import type { Application } from "../application.js";
 import { foreignProblems, propsFor } from "./applicationProps.js";
-import { fieldsOf } from "../props/fieldTable.js";
+import { fieldsOf, kindsOf } from "../props/fieldTable.js";
 import {
-  choice,
   fields,
   flag,
   listOf,
-  number,
   type PropTable,
   record,
   refuseProps,
@@ -194,8 +192,8 @@ const FILE_SYNC_PROXY_PROPS: PropTable<AnyProxyProps> = {
   avatarDirectory: text,
   pathPrefix: text,
   routePaths: ROUTE_PATHS,
-  requestBodyTimeoutMs: number,
-  webdavDestination: choice("path", "absolute", "unchanged"),
+  ...kindsOf(route, "requestBodyTimeoutMs"),
+  webdavDestination: kindsOf(proxyOptions, "destination").destination,
   ...fieldsOf(virtualServerOptions, "responseHeaders"),
   errorPages: listOf(record),
   routeResponseHeaders: ROUTE_FIELDS,

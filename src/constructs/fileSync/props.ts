@@ -1,5 +1,7 @@
 import type { Construct } from "constructs";
-import { virtualServerOptions } from "../../model/config/config.js";
+import { proxyOptions } from "../../model/actions/proxy.js";
+import { route, virtualServerOptions } from "../../model/config/config.js";
+import { deploymentSchema } from "../../model/deployment.js";
 import type { AnyFrontEndProps } from "./frontEndProps.js";
 import { MILLISECONDS_MAX } from "../../model/fields.js";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
@@ -21,15 +23,13 @@ import { APPLICATION, HOST, MODE } from "../props/instances.js";
 import { applicationProblems, propsFor } from "./applicationProps.js";
 import type { Mode } from "../mode.js";
 import { STATIC_NETWORK_PROPS } from "../network.js";
-import { fieldsOf } from "../props/fieldTable.js";
+import { fieldsOf, kindsOf } from "../props/fieldTable.js";
 import {
   any,
-  choice,
   either,
   fields,
   flag,
   listOf,
-  number,
   partial,
   type PropTable,
   record,
@@ -70,8 +70,8 @@ export const FRONT_END_PROPS: PropTable<AnyFrontEndProps> = {
     webdav: UPSTREAM_CHANGES,
     fileServer: UPSTREAM_CHANGES,
   }),
-  requestBodyTimeoutMs: number,
-  webdavDestination: choice("path", "absolute", "unchanged"),
+  ...kindsOf(route, "requestBodyTimeoutMs"),
+  webdavDestination: kindsOf(proxyOptions, "destination").destination,
   ...fieldsOf(virtualServerOptions, "responseHeaders"),
   errorPages: listOf(record),
   routeResponseHeaders: ROUTE_FIELDS,
@@ -101,10 +101,7 @@ export const FRONT_END_PROPS: PropTable<AnyFrontEndProps> = {
       apply: flag,
     }),
     fixMedia: flag,
-    requireCertificate: flag,
-    database: record,
-    probe: record,
-    replay: record,
+    ...kindsOf(deploymentSchema, "database", "probe", "replay", "requireCertificate"),
     doctor: fields(DAILY_DOCTOR_PROPS),
   }),
   outputs: flag,

@@ -244,7 +244,7 @@ export class Store {
     } catch {
       // Reported below.
     }
-    const message = "is not what this release of portico writes";
+    const message = "was not written by this release of portico";
     throw new ProblemError([problem("activation.damaged-store", this.at(name), message)]);
   }
 }

@@ -230,5 +230,7 @@ function whyOf(unit: string, { services, changed, settings, now, wanted, stale }
   const edited = settingsReaders(services, settings).includes(unit) ? ["the application's settings"] : [];
   const why = [...files.map(({ path }) => path), ...edited];
   if (why.length > 0) return `${why.join(", ")} will change`;
-  return stale === undefined ? "another unit needs it" : "what it runs with is not what is installed";
+  return stale === undefined
+    ? "another unit needs it"
+    : "it runs with another release than the installed one";
 }

@@ -33,13 +33,13 @@ function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse)
   if (response.status === 503 && response.headers["retry-after"] !== undefined)
     return { evidence, ...REFUSED_FOR_NOW };
   if (upstream === undefined || (response.status !== 502 && response.status !== 504))
-    return { evidence, says: "something other than what was deployed answered" };
+    return { evidence, says: "the response is not that of the deployed proxy" };
   const says = response.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
   // Of a port, a refusal says it all.
   const right = upstream.startsWith("unix:")
     ? " If the program runs, let the proxy's user write to the socket: by `service: { groups }`, or by the mode of the socket."
     : upstream.startsWith("https:")
-      ? " If the program runs, the proxy's error log says what is wrong with its certificate."
+      ? " If the program runs, the proxy's error log names the fault of its certificate."
       : "";
   const fix = `Start the program that should listen on {upstream}.${right}`;
   return { evidence, says: `the upstream {upstream} ${says}`, fix };
@@ -124,7 +124,7 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
 }
 
 const REFUSED_FOR_NOW = {
-  says: "the proxy, or what is behind it, refuses requests for now",
+  says: "the proxy, or a server behind it, refuses requests for now",
   fix: "`portico maintenance status` shows requests that a command refuses; the proxy's error log names an upstream that has reached its limit.",
 };
 

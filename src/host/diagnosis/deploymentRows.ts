@@ -58,7 +58,7 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
   if (hasItems(evidence, code)) return askItems(evidence);
   const responses = responsesOf(evidence, code);
   if (responses.length > 0) return ok(...responses.slice(0, 1).map(describe));
-  return outage(evidence, failed) ?? unknown("No response came that this row tells of.");
+  return outage(evidence, failed) ?? unknown("No response of this row was received.");
 }
 
 /** Directories that static routes serve, as far as the deployment has no row for them. */

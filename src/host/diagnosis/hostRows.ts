@@ -14,7 +14,7 @@ export const HOST_QUESTIONS: readonly Question<EngineRow>[] = [
 ];
 
 export const SERVING_QUESTIONS: readonly Question<EngineRow>[] = [
-  { id: "running", title: "The proxy runs what is installed", ask: askRunning },
+  { id: "running", title: "The proxy runs the installed release", ask: askRunning },
   {
     id: "tls",
     title: "The key is private, and the certificate covers the names and does not expire soon",
@@ -105,7 +105,7 @@ function askRunning(evidence: Evidence): Verdict {
   const { drift } = evidence;
   if (drift !== undefined && drift.running === undefined)
     return unknown("The running proxy cannot be queried.");
-  return judged(evidence, drift?.running, "the proxy runs something other than what is installed");
+  return judged(evidence, drift?.running, "the proxy runs another release or config than the installed one");
 }
 
 function askLogs(evidence: Evidence): Verdict {
@@ -194,7 +194,7 @@ function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<stri
   if (seen === "200") return ok(at);
   const cause = NOT_READY.find((id) => failed.has(id));
   if (cause !== undefined) return explained(cause, at);
-  const log = `See what the proxy says: journalctl -u ${units?.proxy?.name ?? "portico.service"}`;
+  const log = `Read the log of the proxy: journalctl -u ${units?.proxy?.name ?? "portico.service"}`;
   if (seen === "503")
     return failure("the proxy stops, or none of its workers accepts connections", [at], log);
   if ("failure" in health!) return failure("nothing answers where the health listener should be", [at], log);

@@ -26,8 +26,6 @@ export function certificatesInOwnWords(
 export function problemsInOwnWords(problems: readonly Problem[]): readonly Problem[] {
   return problems.map((one) => ({
     ...one,
-    fix: Object.hasOwn(PROBLEM_CODES, one.code)
-      ? PROBLEM_CODES[one.code]
-      : "See what the proxy says, in its journal.",
+    fix: Object.hasOwn(PROBLEM_CODES, one.code) ? PROBLEM_CODES[one.code] : "Read the journal of the proxy.",
   }));
 }

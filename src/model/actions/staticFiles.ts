@@ -40,7 +40,7 @@ export const staticFilesFields = z
           "Content codings with an encoded copy next to the file: `NAME.zst`, `NAME.br` or `NAME.gz`. A client " +
           "that accepts the coding gets the copy; at equal weight, the first in this list. The build must write " +
           "file and copies together, with the same permissions: their age is not compared. Only for files that are " +
-          "the same for everybody. Without this field, no copies are sent.",
+          "the same for all users. Without this field, no copies are sent.",
         examples: [["zstd", "br", "gzip"]],
       }),
   })

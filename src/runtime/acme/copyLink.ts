@@ -117,12 +117,12 @@ function readLine(socket: TLSSocket): Promise<unknown> {
     const timer = setTimeout(() => fail(`nothing came for ${EXCHANGE_MS / SECOND_MS} s`), EXCHANGE_MS);
     socket.on("data", (chunk: Buffer) => {
       if (isWhole) return fail("more than a line came");
-      if (length + chunk.length > LINE_MAX) return fail("what came is too long");
+      if (length + chunk.length > LINE_MAX) return fail("the message is too long");
       length += chunk.copy(line, length);
       if (chunk.at(-1) !== NEWLINE) return;
       isWhole = true;
       const message = new Untrusted(line.subarray(0, length)).opened(z.unknown(), VALUES_MAX);
-      if (message === undefined) fail("what came is not JSON, or more values than there can be");
+      if (message === undefined) fail("the message is not JSON, or has too many values");
       else resolve(message);
     });
     socket.on("error", reject);

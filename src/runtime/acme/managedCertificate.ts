@@ -195,7 +195,7 @@ export class ManagedCertificate {
     const certificate = `certificate for ${wanted.names.join(", ")}`;
     if (why !== undefined) {
       this.kept = undefined;
-      return host.log("warn", `${certificate}: what is in the state directory is not used: ${why}`);
+      return host.log("warn", `${certificate}: the files in the state directory are not used: ${why}`);
     }
     this.taken = kept.cert;
     host.install(contentsOf(wanted, kept));
@@ -300,10 +300,7 @@ export class ManagedCertificate {
     const next = new Date(this.due()).toISOString();
     const { code, message, fix } = lastFailure;
     // Each failure is a line of its own, with what to do: it is read in a log, by somebody in a hurry.
-    host.log(
-      "error",
-      `certificate not issued (${code}): ${message}; next attempt at ${next}; what to do: ${fix}`,
-    );
+    host.log("error", `certificate not issued (${code}): ${message}; next attempt at ${next}; fix: ${fix}`);
     this.answer(lastFailure);
   }
 

@@ -116,7 +116,8 @@ export class Notifier {
   /** Once one target has it, it is not told anew by the next process, however this one ends. */
   private keep(): void {
     const why = this.file === undefined ? undefined : writeBoard(this.file, this.board.kept);
-    if (why !== undefined) this.host.log("warn", `what was told would be told again after a crash: ${why}`);
+    if (why !== undefined)
+      this.host.log("warn", `messages that were sent would be sent again after a crash: ${why}`);
   }
 }
 

@@ -35,7 +35,7 @@ export function certificateNotices(
       : left <= 0
         ? `${about} has expired${failed}`
         : `${about} ends in ${daysText(left)}, and was not renewed${failed}`;
-    const byFiles = `Renew ${from} on the host; portico then loads the new file by itself.`;
+    const byFiles = `Renew ${from} on the host; portico then loads the new file without a reload.`;
     const byAcme = "See `portico certificates`; `portico certificates renew` asks the authority again.";
     const fix = lastError?.fix ?? (source === "files" ? byFiles : byAcme);
     return [{ key: `certificate/${names.join(",").slice(0, 200)}`, what, fix }];

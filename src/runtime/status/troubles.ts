@@ -55,7 +55,7 @@ function others({ state, pauses, workers, events }: Overview): readonly Trouble[
   );
   return [
     ...(state === "stopping"
-      ? [{ level: "warn", text: "Portico finishes what is in progress, and stops" } as const]
+      ? [{ level: "warn", text: "Portico finishes the requests in progress, and stops" } as const]
       : []),
     ...pauses.map((text) => ({ level: "warn", text }) as const),
     ...(workers.silent > 0

@@ -151,7 +151,7 @@ export class CertificateManager {
     const { AcmeEngine } = await import("../acme/engine.js");
     const { host, logs } = this;
     return new AcmeEngine(directory, {
-      answerChallenges: (challenges) => host.answerChallenges(challenges),
+      answerChallenges: host.answerChallenges,
       unfit: async (issued) => (await unfitCertificate(issued, issued.id, host.loaded()))?.message,
       log: (level, message) => logs.write(level, message),
       install: (issued) => {

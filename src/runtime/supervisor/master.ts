@@ -90,7 +90,7 @@ export class Master implements ReplaceableMaster {
     this.certificates = new CertificateManager(options.acmeDirectory, this.logs, {
       loaded: () => this.loaded!,
       install: (renewal) => this.install(renewal),
-      answerChallenges: (challenges) => this.supervised.answerChallenges(challenges),
+      answerChallenges: this.supervised.answerChallenges.bind(this.supervised),
     });
     const { supervised, changes, certificates } = this;
     const host = { loaded: () => this.loaded!, supervised, changes, notNow: () => this.notNow("change") };

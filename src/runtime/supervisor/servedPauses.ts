@@ -273,6 +273,6 @@ const open = (): Problem => problem("control.not-quiesced", "", WRITES_AGAIN);
 
 function notAlone(server: string): Problem {
   const fix = "End the maintenance of all virtual servers with `portico maintenance off`.";
-  const message = "is not in maintenance by itself: all virtual servers are in maintenance, or others";
+  const message = "has no separate maintenance: all virtual servers are in maintenance, or only others";
   return problem("control.unknown-server", "--server", message, { received: server, fix });
 }

@@ -70,7 +70,7 @@ export class MessageFraming {
 
   /** The requested upgrade was granted: bytes pass through as they are. */
   openTunnel(): void {
-    if (this.kind !== Kind.Tunnel) throw new FramingError("a tunnel that nobody asked for");
+    if (this.kind !== Kind.Tunnel) throw new FramingError("a tunnel that was not requested");
     this.left = Infinity;
     this.ended = false;
   }
