@@ -73,7 +73,8 @@ test("its arguments, its environment and its options", async () => {
       .filter((line) => !/^(?:PWD|OLDPWD|SHLVL|_)=/.test(line))
       .sort(),
   ).toEqual(["HOME=/nonexistent", "LANG=C.UTF-8", `PATH=${folder}:/bin`]);
-  expect(openHere()).toEqual(before);
+  // A file that an earlier suite in this process left open may close meanwhile.
+  expect(openHere().filter((file) => !before.includes(file))).toEqual([]);
 });
 
 test.each([

@@ -268,7 +268,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       { health: "failed" },
       [
         "health",
-        /^the proxy stops, or none of its workers [^]*: 503\nSee .*: journalctl -u portico\.service$/,
+        /^the proxy stops, or none of its workers [^]*: 503\nRead .*: journalctl -u portico\.service$/,
       ],
     ],
     [
