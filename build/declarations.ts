@@ -3,7 +3,7 @@ import path from "node:path";
 import ts from "typescript";
 import { configJsonSchema } from "../src/model/index.js";
 import { type SchemaNode, variants } from "../src/model/config/schema.js";
-import { fieldDoc, inferredParents, optionsOf, parentsOf, typeOfMember } from "./options.js";
+import { fieldDoc, inferredParents, interfaceDoc, optionsOf, parentsOf, typeOfMember } from "./options.js";
 import { ROOT } from "./paths.js";
 
 /**
@@ -150,7 +150,9 @@ function writtenInterface(file: ts.SourceFile, statement: ts.InterfaceDeclaratio
     const docs = option.member.getFullText(file).trimEnd().replace(/^\n/, "");
     return type === undefined ? docs : docs.replace(/(?<=: )InputOf<.*(?=;$)/, type);
   });
-  const docs = file.text.slice(statement.getFullStart(), statement.getStart(file)).trim();
+  const stated = file.text.slice(statement.getFullStart(), statement.getStart(file)).trim();
+  const inferred = interfaceDoc(statement);
+  const docs = inferred === undefined ? stated : `/** ${inferred} */`;
   return `${docs}\nexport interface ${head} {\n${members.join("\n")}\n}`;
 }
 

@@ -40,14 +40,14 @@ type Fields = ReadonlyMap<string, Field>;
 
 /** The field that an option of an interface becomes. */
 export const fieldOf = (owner: string, name: string): SchemaNode | undefined =>
-  interfaces().get(owner)?.get(name)?.node;
+  interfaces().get(owner)?.fields.get(name)?.node;
 
 /** The options of an interface: those that it states in their order, and the others where their schema has them. */
 export function optionsOf(declaration: ts.InterfaceDeclaration): Option[] {
   const owner = declaration.name.text;
   const stated = declaration.members.map((member) => ({ name: member.name?.getText() ?? "", member }));
   if (inferredParents(declaration).length === 0) return stated;
-  const fields = [...interfaces().get(owner)!];
+  const fields = [...interfaces().get(owner)!.fields];
   const order = fields.map(([name]) => name);
   const options: Option[] = [...stated];
   for (const [i, [name, field]] of fields.entries()) {
@@ -67,6 +67,13 @@ export function typeOfMember(member: ts.TypeElement): string | undefined {
   const [owner, name] = [member.parent.name.text, member.name!.getText()];
   return typeOf(fieldOf(owner, name)!, `${owner}.${name}`);
 }
+
+/** What the schema says of an interface that takes it whole, and has no docstring of its own. */
+export const interfaceDoc = (declaration: ts.InterfaceDeclaration): string | undefined =>
+  hasText(declaration) ? undefined : descriptionOf(declaration.name.text);
+
+/** What the schema that an interface takes whole says of itself. */
+export const descriptionOf = (owner: string): string | undefined => interfaces().get(owner)?.description;
 
 /** The types that an interface extends: those of schemas, and all of them. */
 export const inferredParents = (declaration: ts.InterfaceDeclaration): ts.ExpressionWithTypeArguments[] =>
@@ -152,18 +159,25 @@ function typeOf(node: SchemaNode, at: string): string {
   return scalar;
 }
 
-/** Fields of every interface of the sources that is inferred from schemas, by its name: no two have the same. */
-function interfaces(): ReadonlyMap<string, Fields> {
+/** What an interface has from schemas. */
+interface Inferred {
+  readonly fields: Fields;
+  /** Of the one schema that it takes whole. */
+  readonly description: string | undefined;
+}
+
+/** Every interface of the sources that is inferred from schemas, by its name: no two have the same. */
+function interfaces(): ReadonlyMap<string, Inferred> {
   if (known !== undefined) return known;
-  const all = inferredInterfaces().filter(([, fields]) => fields.size > 0);
+  const all = inferredInterfaces().filter(([, { fields }]) => fields.size > 0);
   const twice = all.find(([name], i) => all.findIndex(([other]) => other === name) !== i);
   if (twice !== undefined)
     throw new Error(`${twice[0]}: two interfaces of this name are inferred from schemas`);
   return (known = new Map(all));
 }
-let known: ReadonlyMap<string, Fields> | undefined;
+let known: ReadonlyMap<string, Inferred> | undefined;
 
-function inferredInterfaces(): [string, Fields][] {
+function inferredInterfaces(): [string, Inferred][] {
   const folder = path.join(ROOT, "src");
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
@@ -171,7 +185,7 @@ function inferredInterfaces(): [string, Fields][] {
     .filter(([, text]) => text.includes("InputOf<"))
     .flatMap(([file, text]) => {
       const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-      return source.statements.filter(ts.isInterfaceDeclaration).map((one): [string, Fields] => {
+      return source.statements.filter(ts.isInterfaceDeclaration).map((one): [string, Inferred] => {
         const fields = parentsOf(one).flatMap((parent) => [...fieldsIn(parent)]);
         const named = one.members.flatMap((member): [string, Field][] => {
           const node = fieldNamedBy(member);
@@ -179,7 +193,10 @@ function inferredInterfaces(): [string, Fields][] {
             ? [[member.name!.getText(), { node, optional: isOptional(member), inherited: true }]]
             : [];
         });
-        return [one.name.text, new Map([...fields, ...named])];
+        const whole = inferredParents(one).filter((parent) => partsOf(parent)[0] === "InputOf");
+        const description =
+          whole.length === 1 ? schemaNamedBy(partsOf(whole[0]!)[1]!).description : undefined;
+        return [one.name.text, { fields: new Map([...fields, ...named]), description }];
       });
     });
 }

@@ -1,7 +1,7 @@
 export * from "./constructs/index.js";
 export type { DeepReadonly } from "./model/inferred.js";
-export type { DeploymentInput, FileRole } from "./model/deployment.js";
-export type { DnsRecord, PortForward } from "./model/host.js";
+export type { DeploymentInput, FileMode, FileRole } from "./model/deployment.js";
+export type { DhcpRange, DnsRecord, HostAddresses, PortForward } from "./model/host.js";
 export type { KeyType } from "./model/tlsPolicy.js";
 export type {
   ActionInput,

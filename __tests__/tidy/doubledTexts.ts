@@ -1,5 +1,5 @@
 import ts from "typescript";
-import { fieldOf } from "../../build/options.js";
+import { descriptionOf, fieldOf } from "../../build/options.js";
 import { parsed } from "./parsed.js";
 
 /** A sentence, and where it is. */
@@ -10,14 +10,40 @@ export interface Sentence {
 
 /** Sentences of the docstrings of members of interfaces, and of their `@remarks`: `PATH: OWNER.NAME`. */
 export function docSentences(path: string, text: string): Sentence[] {
-  return optionsIn(text).flatMap(({ owner, name, own, remarks }) =>
-    [own, remarks].flatMap((words) => sentencesOf(words, `${path}: ${owner}.${name}`)),
+  return optionsIn(text).flatMap((option) =>
+    [option.own, option.remarks].flatMap((words) => sentencesOf(words, `${path}: ${nameOf(option)}`)),
   );
 }
 
+/** The same of exported interfaces and classes themselves and their members, those of a module's insides left out. */
+export function publicSentences(path: string, text: string): Sentence[] {
+  const exported = parsed(text).statements.filter(
+    (one): one is ts.InterfaceDeclaration | ts.ClassDeclaration | ts.TypeAliasDeclaration =>
+      (ts.isInterfaceDeclaration(one) || ts.isClassDeclaration(one) || ts.isTypeAliasDeclaration(one)) &&
+      one.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true &&
+      !isInternal(one),
+  );
+  return exported.flatMap((one) => {
+    const owner = one.name!.text;
+    const members = ts.isTypeAliasDeclaration(one) ? [] : one.members;
+    const all = [one, ...members].filter((part) => !isInternal(part));
+    return all.flatMap((part) => {
+      const name = part === one ? "" : `.${part.name?.getText() ?? "constructor"}`;
+      const tags = ts.getJSDocTags(part).filter(({ tagName }) => tagName.text === "remarks");
+      return [...ts.getJSDocCommentsAndTags(part).filter(ts.isJSDoc), ...tags].flatMap(({ comment }) =>
+        sentencesOf(ts.getTextOfJSDocComment(comment) ?? "", `${path}: ${owner}${name}`, PUBLIC_WORDS_MIN),
+      );
+    });
+  });
+}
+
+const isInternal = (part: ts.Node): boolean =>
+  ts.getJSDocTags(part).some(({ tagName }) => tagName.text === "internal");
+
 interface Option {
   readonly owner: string;
-  readonly name: string;
+  /** Undefined for the interface itself. */
+  readonly name?: string;
   /** The docstring without its tags. */
   readonly own: string;
   readonly remarks: string;
@@ -28,19 +54,25 @@ function optionsIn(text: string): Option[] {
   const wordsOf = (parts: readonly { readonly comment?: ts.JSDoc["comment"] }[]): string =>
     parts.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? "").join(" ");
   return source.statements.filter(ts.isInterfaceDeclaration).flatMap((one) =>
-    one.members.map((member) => ({
+    [one, ...one.members].map((part) => ({
       owner: one.name.text,
-      name: member.name?.getText(source) ?? "",
-      own: wordsOf(ts.getJSDocCommentsAndTags(member).filter(ts.isJSDoc)).trim(),
-      remarks: wordsOf(ts.getJSDocTags(member).filter(({ tagName }) => tagName.text === "remarks")),
+      ...(part === one ? {} : { name: part.name?.getText(source) ?? "" }),
+      own: wordsOf(ts.getJSDocCommentsAndTags(part).filter(ts.isJSDoc)).trim(),
+      remarks: wordsOf(ts.getJSDocTags(part).filter(({ tagName }) => tagName.text === "remarks")),
     })),
   );
 }
 
+const nameOf = ({ owner, name }: Option): string => (name === undefined ? owner : `${owner}.${name}`);
+
+/** What the schema says of an option, or of an interface itself. */
+const saidOf = ({ owner, name }: Option): string | undefined =>
+  name === undefined ? descriptionOf(owner) : fieldOf(owner, name)?.description;
+
 /** Options with a text of their own in place of that of the field that they become. */
 export const ownTexts = (text: string): string[] =>
   optionsIn(text)
-    .filter(({ owner, name, own }) => own !== "" && fieldOf(owner, name) !== undefined)
+    .filter(({ owner, name, own }) => name !== undefined && own !== "" && fieldOf(owner, name) !== undefined)
     .map(({ owner, name }) => `${owner}.${name}`);
 
 /**
@@ -51,10 +83,11 @@ const SAME_MIN = 0.4;
 
 /** Sentences about options that are nearly in the texts of the fields that the options become. */
 export function nearDoubles(path: string, text: string): Sentence[] {
-  return optionsIn(text).flatMap(({ owner, name, own, remarks }) => {
-    const said = sentencesOf(fieldOf(owner, name)?.description ?? "", "", 1);
+  return optionsIn(text).flatMap((option) => {
+    const { own, remarks } = option;
+    const said = sentencesOf(saidOf(option) ?? "", "", 1);
     return [own, remarks]
-      .flatMap((words) => sentencesOf(words, `${path}: ${owner}.${name}`, 1))
+      .flatMap((words) => sentencesOf(words, `${path}: ${nameOf(option)}`, 1))
       .filter(({ words }) => said.some((field) => alike(words, field.words) >= SAME_MIN));
   });
 }
@@ -88,6 +121,7 @@ function textOf(node: ts.Node): string | undefined {
 
 /** Of fewer words two fields may have the same by chance. */
 const WORDS_MIN = 4;
+const PUBLIC_WORDS_MIN = 5;
 
 const sentencesOf = (text: string, at: string, wordsMin = WORDS_MIN): Sentence[] =>
   text

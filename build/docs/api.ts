@@ -1,7 +1,7 @@
 import path from "node:path";
 import ts from "typescript";
 import { ROOT } from "../paths.js";
-import { type Doc, fieldDoc, isOptional, optionsOf, typeOfMember } from "../options.js";
+import { type Doc, fieldDoc, interfaceDoc, isOptional, optionsOf, typeOfMember } from "../options.js";
 
 /** What users import, read from the sources: every export, its members, and what their docstrings say. */
 
@@ -75,7 +75,7 @@ function exportOf(symbol: ts.Symbol, from: string, checker: ts.TypeChecker): Api
     module: declaration.getSourceFile().fileName,
     from,
     declaration,
-    doc: docOf(symbol, checker),
+    doc: docOfExport(symbol, declaration, checker),
     construction: constructionOf(symbol.name, declaration),
     members: ts.isInterfaceDeclaration(declaration)
       ? optionsOf(declaration).flatMap((one) =>
@@ -83,6 +83,12 @@ function exportOf(symbol: ts.Symbol, from: string, checker: ts.TypeChecker): Api
         )
       : membersOf(declaration).flatMap((member) => memberOf(symbol.name, member, checker)),
   };
+}
+
+/** The docstring of an export; an interface without one has the text of its schema. */
+function docOfExport(symbol: ts.Symbol, declaration: ts.Declaration, checker: ts.TypeChecker): Doc {
+  const text = ts.isInterfaceDeclaration(declaration) ? interfaceDoc(declaration) : undefined;
+  return { ...docOf(symbol, checker), ...(text === undefined ? {} : { text }) };
 }
 
 function constructionOf(name: string, declaration: ts.Declaration): string | undefined {

@@ -37,7 +37,6 @@ export interface AcmeOptions
 /** A DNS server: DNS records are queried from the server, or updated on the server. */
 export interface DnsServerOptions extends InputOf<typeof dnsServer> {}
 
-/** DNS records by dynamic updates of the zone (RFC 2136), signed with a key (TSIG). */
 export interface DnsUpdateOptions extends InputOf<typeof dnsUpdate> {
   readonly server: DnsServerOptions;
   readonly nameServers?: readonly DnsServerOptions[];

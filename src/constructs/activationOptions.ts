@@ -37,10 +37,6 @@ export interface DatabaseConnection extends InputOf<typeof database> {}
 /** How the activation checks the responses of the front end. */
 export interface ResponseProbe extends InputOf<typeof probe> {}
 
-/**
- * Requests of an access log that both the current and the new config evaluate before the host changes. A request with
- * different results belongs to a client that the change may break.
- */
 export interface ReplayGate extends InputOf<typeof replay> {}
 
 /** Facts about a host for an activation, besides files and units. */
@@ -104,7 +100,6 @@ export interface ServedTree extends InputOf<typeof tree> {}
  */
 export interface DoctorRow extends InputOf<typeof row> {}
 
-/** The expected network around a host. */
 export interface ExpectedNetwork extends InputOf<typeof network> {
   readonly portForwards?: readonly PortForward[];
   readonly dnsRecords?: readonly DnsRecord[];

@@ -16,12 +16,10 @@ export type ErrorPage = ErrorPageText | ErrorPageFile;
 /** A status that can have a page. */
 export type ErrorPageStatus = (typeof ERROR_PAGE_STATUSES)[number];
 
-/** A page in the config. */
 export interface ErrorPageText extends InputOf<typeof errorPageText> {
   readonly statuses: readonly ErrorPageStatus[];
 }
 
-/** A page in a file. */
 export interface ErrorPageFile extends InputOf<typeof errorPageFile> {
   readonly statuses: readonly ErrorPageStatus[];
   /** @remarks Deliver the file by a `HostFile` with `role: "page"`; the proxy then reloads when the file changes. */

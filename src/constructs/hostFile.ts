@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Lazy, TerraformAsset, type TerraformResource } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
-import { deployedFile, type FILE_MODES, type FileRole } from "../model/deployment.js";
+import { deployedFile, type FileMode, type FileRole } from "../model/deployment.js";
 import type { InputOf } from "../model/inferred.js";
 import { type Problem, problem } from "../model/index.js";
 import { FILE_PATH, isFilePath } from "../model/textRule.js";
@@ -23,11 +23,11 @@ export class HostFile extends Construct {
   readonly path: string;
   /** Permissions, four octal digits. */
   readonly mode: FileMode;
-  /** The kind of the file, which decides what the activation does when the file changes. */
+  /** The role of the file for the activation. */
   readonly role: FileRole;
-  /** The host of the file. */
+  /** The host that the file is on. */
   readonly host: IHost;
-  /** Whether plans and logs must not show the content. */
+  /** Whether plans and logs hide the content. */
   readonly sensitive: boolean;
   /** The resource that delivers the file, for dependencies and overrides (escape hatch). */
   readonly resource: TerraformResource;
@@ -68,9 +68,6 @@ export class HostFile extends Construct {
     this.lateChecks.push(checks);
   }
 }
-
-/** Permissions, writable by the owner: `0600` for secrets, `0755` for programs, `0644` for other files. */
-export type FileMode = (typeof FILE_MODES)[number];
 
 /** Place and content of a file. */
 export interface HostFileProps

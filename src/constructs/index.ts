@@ -93,28 +93,37 @@ export type {
   ExpectedResponse,
 } from "./expectation.js";
 export { Delivery } from "./delivery/delivery.js";
+export type { DeliveryOptions } from "./delivery/way.js";
 export { FileSyncProxy, type FileSyncProxyProps } from "./fileSync/fileSyncProxy.js";
 export { FileSyncFrontEnd } from "./fileSync/frontEnd.js";
 export type {
   FileSyncUpstreams,
   FileSyncRoutes,
+  FileSyncSite,
   UpstreamOverrides,
   RouteResponseFields,
 } from "./fileSync/members.js";
 export type { SettingsTexts } from "./fileSync/settingsTexts.js";
 export { FrontEndPair } from "./pair/frontEndPair.js";
 export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
-export type { FileSyncFrontEndProps } from "./fileSync/frontEndProps.js";
-export type { FrontEndFirewallProps, FrontEndListeners } from "./frontEndParts.js";
+export type { FileSyncFrontEndProps, FileSyncSiteProps } from "./fileSync/frontEndProps.js";
+export type {
+  FrontEndFirewallProps,
+  FrontEndListeners,
+  FrontEndProps,
+  FrontEndServers,
+  IFrontEnd,
+} from "./frontEndParts.js";
 export type { ErrorPage, ErrorPageStatus, ErrorPageText, ErrorPageFile } from "./errorPage.js";
 export { Firewall, type Ports, type FirewallProps } from "./firewall.js";
-export { type IHost, Host, type HostProps, type DhcpRange } from "./host.js";
-export { HostFile, type FileMode, type HostFileProps } from "./hostFile.js";
+export { type IHost, Host, type HostProps } from "./host.js";
+export { HostFile, type HostFileProps } from "./hostFile.js";
 export {
   type IListener,
   Listener,
   type ListenerProps,
   type ListenerTls,
+  type TlsSettings,
   type ProxyProtocolOptions,
 } from "./listener.js";
 export { type LocalDeliveryOptions } from "./delivery/local.js";
@@ -142,7 +151,7 @@ export {
 } from "./notification.js";
 export type { NodePlatform } from "./nodeDownload.js";
 export { NodeRuntime, type PinnedNodeOptions } from "./nodeRuntime.js";
-export type { IReverseProxy, IProxyService, IContainerProxy } from "./proxyInterfaces.js";
+export type { IProxy, IReverseProxy, IProxyService, IContainerProxy } from "./proxyInterfaces.js";
 export { ProxyService, type ProxyServiceProps } from "./proxyService.js";
 export type {
   ProxySettings,
@@ -192,6 +201,7 @@ export {
   type NetworkInterface,
   renderAlertRules,
   renderDashboard,
+  type ScrapeJob,
   type UnitCommand,
   type UnitDocument,
   type UnitSection,

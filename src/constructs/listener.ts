@@ -118,16 +118,21 @@ export interface ListenerProps extends Omit<InputOf<typeof listenerOptions>, "na
   readonly tls?: ListenerTls;
 }
 
-/** TLS of a listener. */
-export interface ListenerTls {
-  /** Private key, certificate and Diffie-Hellman parameters. */
-  readonly material: TlsMaterial;
+/** Material and policy of TLS. */
+export interface TlsSettings {
+  /** Private key and certificate of the listener, and Diffie-Hellman parameters. */
+  readonly material?: TlsMaterial;
   /**
    * Protocols, ciphers and curves.
    * @default - `TlsPolicy.fileSync()`; `TlsPolicy.mozillaIntermediate()` if a certificate of the listener is from
    * files (`TlsMaterial.fromFiles`, `fromSecret`), whose key may be ECDSA
    */
   readonly policy?: TlsPolicy;
+}
+
+/** TLS of a listener. */
+export interface ListenerTls extends TlsSettings {
+  readonly material: TlsMaterial;
   /**
    * Public names, besides those of the virtual servers, for a default server that responds to every name. A
    * self-signed certificate covers these names; another certificate without such a name causes a warning.

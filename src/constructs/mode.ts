@@ -3,18 +3,17 @@ import type { InputOf } from "../model/inferred.js";
 import { isPort } from "../model/address.js";
 import { type Problem, problem } from "../model/index.js";
 import type { listenerOptions, virtualServerOptions } from "../model/config/config.js";
-import { PROXY_PROTOCOL, type ProxyProtocolOptions } from "./listener.js";
+import { PROXY_PROTOCOL, type ProxyProtocolOptions, type TlsSettings } from "./listener.js";
 import { listenerOptionProblems, serverOptionProblems } from "./props/checks.js";
 import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
 import { fields, flag, number, type PropTable, refuseOptions, text } from "./props/propTable.js";
 import { HSTS_OPTIONS, type HstsOptions, selfSignedHstsProblems, withoutForce } from "./responseHeaders.js";
 import { TlsMaterial } from "./tlsMaterial.js";
-import type { TlsPolicy } from "./tlsPolicy.js";
 import { isKnown } from "./props/tokens.js";
 
 /** The protocol of the application: HTTP or TLS. Each static method creates one mode. */
 export abstract class Mode {
-  /** Scheme of the public URL. */
+  /** `https` in TLS mode, otherwise `http`. */
   abstract readonly scheme: "http" | "https";
   /** The host's HTTP port. */
   abstract readonly httpPort: number;
@@ -94,19 +93,11 @@ export interface PlainOptions extends ListenOptions {
 export interface TlsOptions
   extends
     ListenOptions,
+    TlsSettings,
     Pick<InputOf<typeof listenerOptions>, "http2">,
     Pick<InputOf<typeof virtualServerOptions>, "hsts"> {
-  /**
-   * Private key, certificate and Diffie-Hellman parameters.
-   * @default TlsMaterial.selfSigned()
-   */
+  /** @default TlsMaterial.selfSigned() */
   readonly material?: TlsMaterial;
-  /**
-   * Protocols, ciphers and curves.
-   * @default - `TlsPolicy.fileSync()`; `TlsPolicy.mozillaIntermediate()` if a certificate of the listener is from files
-   * (`TlsMaterial.fromFiles`, `fromSecret`), whose key may be ECDSA
-   */
-  readonly policy?: TlsPolicy;
   /** @remarks This applies to the application's virtual server. Refused as the `hsts` of `VirtualServerProps`. */
   readonly hsts?: HstsOptions;
   /**

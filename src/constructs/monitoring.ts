@@ -34,7 +34,7 @@ export interface MetricsDashboardProps extends MonitoringFileProps, DashboardInp
  * missing proxy. `renderAlertRules` returns the same text without a file.
  */
 export class AlertRules extends Construct {
-  /** The file, for dependencies and overrides (escape hatch). */
+  /** The file of the rules, for dependencies and overrides (escape hatch). */
   readonly resource: TerraformResource;
 
   constructor(scope: Construct, id: string, props: AlertRulesProps) {
@@ -54,7 +54,7 @@ export class AlertRules extends Construct {
  * folder by provisioning. `renderDashboard` returns the same text without a file.
  */
 export class MetricsDashboard extends Construct {
-  /** The file, for dependencies and overrides (escape hatch). */
+  /** The file of the dashboard, for dependencies and overrides (escape hatch). */
   readonly resource: TerraformResource;
 
   constructor(scope: Construct, id: string, props: MetricsDashboardProps) {

@@ -14,25 +14,15 @@ import type { VirtualServer } from "./virtualServer.js";
 /** Proxies and what runs them, as props take them: those of this package, or constructs that pass on what one of them has. */
 
 /** A proxy on a host: a `ReverseProxy`, or a construct of your own that passes on the members of a `ReverseProxy`. */
-export interface IReverseProxy extends IConstruct {
+export interface IReverseProxy extends IProxy {
   /** The host of the proxy. */
   readonly host: IHost;
   /** Paths of the proxy's files on the host. */
   readonly paths: HostPaths;
   /** The config file. */
   readonly configFile: HostFile;
-  /** The current config; may contain tokens. */
-  readonly config: ProxyConfigInput;
-  /** Listeners below this proxy, in the order they were added. */
-  readonly listeners: readonly Listener[];
-  /** Virtual servers below this proxy, in the order they were added. */
-  readonly virtualServers: readonly VirtualServer[];
-  /** Upstreams below this proxy, then other upstreams that the routes use. */
-  readonly upstreams: readonly IUpstream[];
   /** @internal */
   readonly ticketKeysFile?: string | undefined;
-  /** @internal */
-  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
   /** @internal */
   readonly usedTlsFiles: readonly (readonly [at: string, files: TlsFiles])[];
   /** @internal */
@@ -43,12 +33,26 @@ export interface IReverseProxy extends IConstruct {
   lateListenerChecks(): readonly LateCheck[];
 }
 
+/** A proxy, on a host or in containers. */
+export interface IProxy extends IConstruct {
+  /** The current config; may contain tokens. */
+  readonly config: ProxyConfigInput;
+  /** Listeners below this proxy, in the order they were added. */
+  readonly listeners: readonly Listener[];
+  /** Virtual servers below this proxy, in the order they were added. */
+  readonly virtualServers: readonly VirtualServer[];
+  /** Upstreams below this proxy, then other upstreams that the routes use. */
+  readonly upstreams: readonly IUpstream[];
+  /** @internal */
+  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
+}
+
 /**
  * The service of a proxy: a `ProxyService`, or a construct of your own that passes on the members of a
  * `ProxyService`.
  */
 export interface IProxyService extends IConstruct {
-  /** The host of the proxy. */
+  /** The host that the service runs on. */
   readonly host: IHost;
   /** The proxy. */
   readonly proxy: IReverseProxy;
@@ -70,21 +74,11 @@ export interface IProxyService extends IConstruct {
  * A proxy in containers: a `ContainerProxy`, or a construct of your own that passes on the members of a
  * `ContainerProxy`.
  */
-export interface IContainerProxy extends IConstruct {
-  /** The current config; may contain tokens. */
-  readonly config: ProxyConfigInput;
+export interface IContainerProxy extends IProxy {
   /** Files that containers need besides the config, by path, in the order they were added. */
   readonly files: ReadonlyMap<string, string>;
-  /** Listeners below this proxy, in the order they were added. */
-  readonly listeners: readonly Listener[];
-  /** Virtual servers below this proxy, in the order they were added. */
-  readonly virtualServers: readonly VirtualServer[];
-  /** Upstreams below this proxy, then other upstreams that the routes use. */
-  readonly upstreams: readonly IUpstream[];
   /** @internal */
   readonly problems: readonly Problem[];
-  /** @internal */
-  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
   /** @internal */
   give(settings: ProxySettings): boolean;
 }

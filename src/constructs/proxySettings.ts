@@ -74,13 +74,10 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = { ...fieldsOf(proxySetti
 /** Ids of requests. */
 export interface ProxyRequestId extends InputOf<typeof requestId> {}
 
-/** Limits of every worker. A limit cannot be turned off, but its largest value has the same effect. */
 export interface ProxyLimits extends InputOf<typeof limits> {}
 
-/** Timeouts of client connections. Only `drainDelayMs` can be turned off; the largest value, 2147483647 ms, is 24 days. */
 export interface ProxyTimeouts extends InputOf<typeof timeouts> {}
 
-/** Effects of `portico maintenance on`, during which requests receive 503 with `Retry-After`. */
 export interface ProxyMaintenance extends InputOf<typeof maintenance> {}
 
 /**
@@ -89,7 +86,6 @@ export interface ProxyMaintenance extends InputOf<typeof maintenance> {}
  */
 export interface HealthListener extends InputOf<typeof healthListener> {}
 
-/** Logs of the requests and errors of routes without their own logs. */
 export interface ProxyLogs extends InputOf<typeof logs> {
   /** @default - access.log in the log directory */
   readonly access?: "off" | AccessLogFile | AccessLogStream;
@@ -97,7 +93,6 @@ export interface ProxyLogs extends InputOf<typeof logs> {
   readonly error?: "off" | ErrorLogFile | ErrorLogStream;
 }
 
-/** A file for the access log. */
 export interface AccessLogFile extends InputOf<typeof accessLogFile> {}
 
 /**
@@ -109,10 +104,8 @@ export interface AccessLogStream extends InputOf<typeof accessLogStream> {}
 /** A stream for the error log. */
 export interface ErrorLogStream extends InputOf<typeof errorLogStream> {}
 
-/** A file for the error log. */
 export interface ErrorLogFile extends InputOf<typeof errorLogFile> {}
 
-/** Keys of TLS session tickets that several hosts or pods share. */
 export interface SharedTicketKeys extends InputOf<typeof ticketKeys> {
   /** @remarks Neither synthesis nor Terraform reads it. */
   readonly file: string;

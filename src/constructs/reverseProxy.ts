@@ -121,7 +121,7 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
 
 /** The host of a proxy, and the settings of the proxy as a whole. */
 export interface ReverseProxyProps extends ProxySettings {
-  /** The host of the proxy. */
+  /** The host that the proxy runs on. */
   readonly host: IHost;
   /**
    * Paths on the host that differ from the defaults.

@@ -22,6 +22,7 @@ import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { type IListener, Listener, type ListenerProps } from "./listener.js";
 import { any, refuseId, refuseOptions, required, text } from "./props/propTable.js";
 import { configSettings, type ProxySettings, trustedEveryoneProblems } from "./proxySettings.js";
+import type { IProxy } from "./proxyInterfaces.js";
 import { PROXY, type ProxyScope } from "./proxyScope.js";
 import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
@@ -35,7 +36,7 @@ import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
  * The common base of all proxies. A proxy owns the listeners, virtual servers and upstreams below, and renders the
  * config. `ReverseProxy` runs on a host, `ContainerProxy` in containers.
  */
-export abstract class ReverseProxyBase extends Construct implements ProxyScope {
+export abstract class ReverseProxyBase extends Construct implements IProxy, ProxyScope {
   /** @internal */
   readonly [PROXY] = true;
   /** @internal Settings of the proxy as a whole. */
@@ -94,17 +95,14 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     this.overrides.push({ path, value });
   }
 
-  /** Listeners below this proxy, in the order they were added. */
   get listeners(): readonly Listener[] {
     return this.node.findAll().filter((child) => child instanceof Listener);
   }
 
-  /** Virtual servers below this proxy, in the order they were added. */
   get virtualServers(): readonly VirtualServer[] {
     return this.node.findAll().filter((child) => child instanceof VirtualServer);
   }
 
-  /** Upstreams below this proxy, then other upstreams that the routes use. */
   get upstreams(): readonly IUpstream[] {
     const own: IUpstream[] = this.node.findAll().filter((child) => child instanceof Upstream);
     const named = this.virtualServers.flatMap((server) =>
@@ -113,7 +111,6 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     return [...new Set([...own, ...named])];
   }
 
-  /** The current config; may contain tokens. */
   get config(): ProxyConfigInput {
     return settleTokens(this, overridden(this.rendered, this.overrides));
   }

@@ -44,7 +44,7 @@ export class Route extends Construct {
     this.useCredentialFiles();
   }
 
-  /** The action that handles the requests. */
+  /** The current action. */
   get action(): Action {
     return this.current;
   }

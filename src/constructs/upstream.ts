@@ -91,18 +91,13 @@ const UNVERIFIED =
   "`verify: false` accepts every server that answers for the upstream, and that server can read and change everything: " +
   "set `caFile` to the root certificate, or to the certificate itself if it is self-signed, and remove `verify: false`.";
 
-/** TLS to an upstream at an `https` URL: versions 1.2 and 1.3, HTTP/1.1. */
 export interface UpstreamTls extends InputOf<typeof upstreamTls> {}
 
 /** A server of an upstream. */
 export interface UpstreamServer extends InputOf<typeof upstreamServer> {}
 
-/**
- * Binds the requests of a session to one of several servers while that server is up. Exactly one of the two options.
- */
 export interface UpstreamSticky extends InputOf<typeof upstreamSticky> {}
 
-/** Checks of each server of an upstream, made by one process of the proxy. */
 export interface UpstreamHealth extends InputOf<typeof upstreamHealth> {}
 
 /** URL of a backend, and options of connections to the backend. */

@@ -53,7 +53,7 @@ export interface IVirtualServer extends IConstruct {
   addRoute(id: string, props: RouteProps): Route;
 }
 
-/** Server names on listeners, with routes. The scope is the proxy, or a construct below the proxy. */
+/** Server names on listeners, with routes. Its scope is a proxy, or a construct below a proxy. */
 export class VirtualServer extends Construct implements IVirtualServer {
   readonly name: string;
   readonly serverNames: readonly string[];

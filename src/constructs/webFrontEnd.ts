@@ -19,12 +19,13 @@ import { FIREWALL_PROPS, type Firewall } from "./firewall.js";
 import {
   addFirewall,
   addListeners,
-  type FrontEndFirewallProps,
   type FrontEndListeners,
+  type FrontEndProps,
   givenPartProblems,
+  type IFrontEnd,
   networkOf,
 } from "./frontEndParts.js";
-import { Host, type IHost, HOST_PROPS, type HostProps } from "./host.js";
+import { Host, type IHost, HOST_PROPS } from "./host.js";
 import type { Mode } from "./mode.js";
 import { fieldsOf, kindsOf } from "./props/fieldTable.js";
 import {
@@ -38,14 +39,11 @@ import {
   text,
   without,
 } from "./props/propTable.js";
-import { PROXY_SERVICE_PROPS, ProxyService, type ProxyServiceProps } from "./proxyService.js";
-import { HOST_PATHS, REVERSE_PROXY_PROPS, ReverseProxy, type ReverseProxyProps } from "./reverseProxy.js";
+import { PROXY_SERVICE_PROPS, ProxyService } from "./proxyService.js";
+import { HOST_PATHS, REVERSE_PROXY_PROPS, ReverseProxy } from "./reverseProxy.js";
 import { DAILY_DOCTOR_PROPS, type DoctorProps } from "./dailyDoctor.js";
 import { describeHost } from "./deploymentDocument.js";
-import type { ErrorPage } from "./errorPage.js";
-import type { ResponseHeaders } from "./responseHeaders.js";
 import { type Route, type RouteProps } from "./route.js";
-import type { HostPaths } from "../render/index.js";
 import { type IUpstream, UPSTREAM_PROPS, type UpstreamProps } from "./upstream.js";
 import type { VirtualServer } from "./virtualServer.js";
 
@@ -56,34 +54,23 @@ import type { VirtualServer } from "./virtualServer.js";
  *
  * Every part is a member. You can add routes to `application`, and virtual servers and upstreams to `proxy`.
  */
-export class WebFrontEnd extends Construct {
-  /** The host of the front end. */
+export class WebFrontEnd extends Construct implements IFrontEnd {
   readonly host: IHost;
-  /** Plain HTTP or TLS. */
   readonly mode: Mode;
-  /** The proxy. */
   readonly proxy: ReverseProxy;
-  /** The listeners. */
   readonly listeners: FrontEndListeners;
   /** The application. */
   readonly upstream: IUpstream;
   /** Responds with 404 for names that are not the application's. */
   readonly defaultServer: VirtualServer;
-  /** Redirects from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
-  /** The application's virtual server. */
   readonly application: VirtualServer;
   /** The route for all paths of the application. */
   readonly route: Route;
-  /** Runtime and units. */
   readonly service: ProxyService;
-  /** Packet filter of the host; undefined without `firewall`. */
   readonly firewall?: Firewall;
-  /** The activation on the host; undefined for a local delivery without `activation`. */
   readonly activation?: Activation;
-  /** Public names, the main one first. */
   readonly serverNames: readonly [string, ...string[]];
-  /** Public URL of the application. */
   readonly url: string;
 
   constructor(scope: Construct, id: string, props: WebFrontEndProps) {
@@ -155,22 +142,10 @@ export class WebFrontEnd extends Construct {
 const propsOf = <P extends Partial<UpstreamProps> | undefined>(given: string | P): P | UpstreamProps =>
   typeof given === "string" ? { url: given } : given;
 
-/** Options of a front end. */
-export interface WebFrontEndProps extends Pick<
-  InputOf<typeof virtualServerOptions>,
-  "responseHeaders" | "errorPages"
-> {
-  /** The host, or props to make one. */
-  readonly host: IHost | HostProps;
-  /** Plain HTTP or TLS. */
-  readonly mode: Mode;
+/** Options of a front end for one ordinary application. */
+export interface WebFrontEndProps extends FrontEndProps {
   /** The application: a URL, such as `http://127.0.0.1:3000`, props of an `Upstream`, or an existing upstream. */
   readonly upstream: string | UpstreamProps | IUpstream;
-  /**
-   * Further names of the application, in lower case; `*.example.org` is every name with one label before `.example.org`.
-   * @default - none
-   */
-  readonly additionalServerNames?: readonly string[];
   /**
    * Options for requests to the upstream.
    * @default - with the client's `Host`, `X-Real-IP`, `X-Forwarded-For` and `X-Forwarded-Proto`
@@ -182,30 +157,8 @@ export interface WebFrontEndProps extends Pick<
    * @default - see Route
    */
   readonly route?: Omit<RouteProps, "path" | "match" | "action" | "name">;
-  readonly responseHeaders?: ResponseHeaders;
-  readonly errorPages?: readonly ErrorPage[];
   /**
-   * Settings of the proxy as a whole.
-   * @default - see ReverseProxy
-   */
-  readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
-  /**
-   * Options of the proxy's service: Node, runtime, stop timeout, open files.
-   * @default - see ProxyService
-   */
-  readonly service?: Omit<ProxyServiceProps, "proxy">;
-  /**
-   * Paths on the host that differ from the defaults.
-   * @default DEFAULT_HOST_PATHS
-   */
-  readonly paths?: Partial<HostPaths>;
-  /**
-   * Adds a packet filter to the host: the exposed ports are open, all other ports are closed; `{}` is enough.
-   * @default - no filter
-   */
-  readonly firewall?: FrontEndFirewallProps;
-  /**
-   * Options of the activation; `{}` is enough for a local delivery.
+   * Options of the activation; `{}` adds an activation to a local delivery.
    * @default - with a delivery over ssh, an activation that checks the expected responses for a minute; with a local
    * delivery, no activation
    */

@@ -46,7 +46,7 @@ import {
 export interface KubernetesFrontEndProps {
   /** Namespace of all objects; it must exist. */
   readonly namespace: string;
-  /** The proxy of the pods. Add everything to the proxy before. */
+  /** The proxy of the pods. */
   readonly proxy: IContainerProxy;
   /**
    * Image of the pods, with a fixed tag or digest. With `runtime: "configMap"`, any image with a `node` that Portico

@@ -70,7 +70,6 @@ export const FILE_ROLES = [
   "other",
 ] as const;
 
-/** Permissions of files, writable by the owner: `0600` for secrets, `0755` for programs, `0644` for other files. */
 export const FILE_MODES = ["0600", "0640", "0644", "0755"] as const;
 
 export const deployedFile = z.strictObject({
@@ -228,6 +227,8 @@ export type DeploymentInput = InputOf<typeof deploymentSchema>;
 export type DeployedFile = Deployment["files"][number];
 /** The kind of a file, which decides what the activation does when the file changes. */
 export type FileRole = (typeof FILE_ROLES)[number];
+/** Permissions of a file, writable by the owner: `0600` for secrets, `0755` for programs, `0644` for other files. */
+export type FileMode = (typeof FILE_MODES)[number];
 export type DeploymentServices = Deployment["services"];
 
 /** Unknown input → frozen deployment with defaults, or every problem at once. Never throws. */

@@ -6,18 +6,72 @@ import type { dnsRecord, portForward } from "./network.js";
 import { type Problem, problem } from "./problem.js";
 import { isDomainName } from "./serverName.js";
 
-/** How a host is reached (service 1.4 and 1.5). Only the IPv4 address is required. */
+/** Addresses and names of a host (service 1.4 and 1.5). Only the IPv4 address is required. */
 export interface HostAddresses {
+  /**
+   * Static IPv4 address, outside the router's DHCP range. Loopback addresses are accepted for local trials; an IPv6
+   * address is refused (`host.ipv6-only`), as are multicast and link-local ones (`host.bad-ipv4`).
+   */
   readonly address: string;
+  /**
+   * IPv4 address for clients in place of `address`, which another host can take over; a `FrontEndPair` sets this
+   * option. The virtual address replaces `address` in server names, certificates, DNS records and the application's
+   * settings. Must be another address in the host's subnet (`host.bad-virtual-address`).
+   * @default - none; clients use `address`
+   */
   readonly virtualAddress?: string;
+  /**
+   * Netmask in dotted form. With a netmask, address and gateway must fit the subnet (`host.bad-network`).
+   * @default - the subnet is not checked
+   */
   readonly netmask?: string;
+  /**
+   * IPv4 address of the router. Must be in the subnet, unless the netmask is 255.255.255.255.
+   * @default - none
+   */
   readonly gateway?: string;
+  /**
+   * DNS domain of the host, in lower case.
+   * @default - none
+   */
   readonly dnsDomain?: string;
+  /**
+   * IP addresses of DNS servers (`host.bad-nameserver`).
+   * @default - none
+   */
   readonly nameservers?: readonly string[];
+  /**
+   * Permanent IPv6 address of global scope, without zone or prefix length. With this address, every port has an IPv6
+   * listener. Link-local, loopback, site-local and multicast addresses are refused (`host.bad-ipv6`); unique-local
+   * and documentation addresses are accepted, but have no DNS record.
+   * @default - IPv4 only
+   */
   readonly ipv6Address?: string;
+  /**
+   * Flags of the IPv6 address in `ip -6 address show`; `temporary`, `deprecated`, `tentative` and `dadfailed` are
+   * refused, because such an address may disappear.
+   * @default - none
+   */
   readonly ipv6Flags?: readonly string[];
+  /**
+   * Domain name, in lower case and without a port. The name replaces the addresses as server name. A certificate that
+   * browsers trust needs a name. The name may come from another resource.
+   * @default - the addresses
+   */
   readonly publicName?: string;
-  readonly dhcpRange?: { readonly from: string; readonly to: string };
+  /**
+   * First and last address that the router assigns; the host's address must be outside (`host.inside-dhcp-range`).
+   * @default - not checked
+   */
+  readonly dhcpRange?: DhcpRange;
+}
+
+/** Addresses that a router assigns. */
+export interface DhcpRange {
+  /** The first address, IPv4. */
+  readonly from: string;
+  /** The last address, IPv4, not below the first. */
+  readonly to: string;
 }
 
 /**

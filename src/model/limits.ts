@@ -48,7 +48,9 @@ export const limits = z
     ),
   })
   .prefault({})
-  .describe("Limits of every worker.");
+  .describe(
+    "Limits of every worker. A limit cannot be turned off, but its largest value has the same effect.",
+  );
 
 /** How long a worker waits for clients. */
 export const timeouts = z
@@ -75,4 +77,7 @@ export const timeouts = z
     ),
   })
   .prefault({})
-  .describe("Timeouts of client connections and of stopping workers.");
+  .describe(
+    "Timeouts of client connections and of stopping workers. Only `drainDelayMs` can be turned off; the largest " +
+      "value, 2147483647 ms, is 24 days.",
+  );

@@ -9,7 +9,7 @@ import { SHARED_DIRECTORY } from "./secretExchange.js";
 
 /** A program that activation runs with: where it is once it is installed, and what it must contain. */
 export interface HostProgram {
-  /** Absolute path on the host. */
+  /** Where the program is on the host: an absolute path. */
   readonly path: string;
   /** Hash of its content, if it comes with the deployment. */
   readonly sha256?: string;

@@ -5,7 +5,7 @@ import type { AllowedPort } from "./nftables.js";
 
 /** What a packet filter lets through to the ports of listeners. */
 export interface Openings {
-  /** TCP ports that are open to everyone. */
+  /** Open TCP ports, without limits on the clients. */
   readonly ports: readonly number[];
   /** Further ports, some of them only for certain addresses. */
   readonly allowed: readonly AllowedPort[];

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { SCRIPT_PATH } from "../../render/index.js";
 import { choice, fields, flag, number, type PropTable, required, text } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
-import type { DeliveryHost } from "./way.js";
+import type { DeliveryHost, DeliveryOptions } from "./way.js";
 
 /** Login to a host: the options of Terraform's `connection` block, typed and checked. */
 export interface SshLogin {
@@ -57,7 +57,7 @@ export interface SshBastion extends SshLogin {
 }
 
 /** Options of a delivery over ssh. */
-export interface SshDeliveryOptions extends SshLogin {
+export interface SshDeliveryOptions extends SshLogin, DeliveryOptions {
   /**
    * Name or address to connect to.
    * @default - the host's IPv4 address
@@ -104,13 +104,6 @@ export interface SshDeliveryOptions extends SshLogin {
    * @default - none
    */
   readonly machineId?: string;
-  /**
-   * Whether this deployment replaces another deployment on the host (`activation.other-deployment`): that of another
-   * stack, or of a renamed construct. Set this for one apply, then remove it. The other stack then no longer changes
-   * the host, and destroying the other stack does not change the host.
-   * @default false
-   */
-  readonly takeOver?: boolean;
   /**
    * Effect of `terraform destroy` on the host: `restore` runs `portico deactivate`, which restores the state before
    * the first deployment; `purge` also removes the proxy's logs and ACME certificates; `keep` changes nothing, for a

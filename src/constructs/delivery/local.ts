@@ -5,13 +5,20 @@ import { DEPLOYMENT_FILE } from "../../model/deployment.js";
 import { problem } from "../../model/index.js";
 import { quote } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
-import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
+import type {
+  DeliveredActivation,
+  DeliveredFile,
+  DeliveryHost,
+  DeliveryOptions,
+  DeliveryWay,
+  FileResource,
+} from "./way.js";
 import { localFile } from "../providers/local.js";
 import { flag, type PropTable, text } from "../props/propTable.js";
 import { constructOf, dependOn, deploymentOf, onDestroy, TerraformData } from "./terraformData.js";
 
 /** Options of a local delivery. */
-export interface LocalDeliveryOptions {
+export interface LocalDeliveryOptions extends DeliveryOptions {
   /**
    * Folder for the host's `/`. `"/"` installs the files on the machine that runs Terraform. A relative folder starts
    * at the project's folder, which contains the app's output folder (`cdktf.out`); the path in the stack is relative
@@ -19,13 +26,6 @@ export interface LocalDeliveryOptions {
    * @default - `out/` plus the host's construct path, such as `out/stack/files/Host`
    */
   readonly root?: string;
-  /**
-   * Whether this deployment replaces another deployment on this machine (`activation.other-deployment`): that of
-   * another stack, or of a renamed construct. Set this for one apply, then remove it. Only with the root `/`: a
-   * folder for inspection has no owner.
-   * @default false
-   */
-  readonly takeOver?: boolean;
 }
 
 /** @internal */

@@ -4,6 +4,18 @@ import type { Problem } from "../../model/index.js";
 import type { Machine } from "../../render/index.js";
 import type { LateCheck } from "../props/lateChecks.js";
 
+/** Options of every delivery. */
+export interface DeliveryOptions {
+  /**
+   * Whether this deployment replaces another deployment (`activation.other-deployment`): that of another stack, or of
+   * a renamed construct. Set this for one apply, then remove it. The other stack then no longer changes the host, and
+   * destroying the other stack does not change the host. A local delivery needs the root `/`: a folder for inspection
+   * has no owner.
+   * @default false
+   */
+  readonly takeOver?: boolean;
+}
+
 /** @internal What a delivery needs from the host it delivers to. */
 export interface DeliveryHost extends Construct {
   readonly address: string;

@@ -15,7 +15,7 @@ export interface FileSyncActivationProps
     DoctorProps,
     Pick<InputOf<typeof deploymentSchema>, "database" | "probe" | "replay" | "requireCertificate"> {
   /**
-   * Units of the application's daemons. The activation stops and starts a unit when the daemon's settings change.
+   * systemd units of the daemons, which the activation stops and starts when their settings change.
    * @default - the units of `daemons`
    */
   readonly units?: ApplicationUnits;
@@ -35,7 +35,7 @@ export interface FileSyncActivationProps
   readonly replay?: ReplayGate;
 }
 
-/** The application's settings files, and whether the activation edits them. */
+/** Settings files of the file-sync service. */
 export interface SettingsEditing extends Pick<DescribedSettings, "apply"> {
   /**
    * Paths of the settings files, at least one. Not together with `application`, which defines its files.
@@ -44,7 +44,7 @@ export interface SettingsEditing extends Pick<DescribedSettings, "apply"> {
   readonly files?: SettingsFilePaths;
 }
 
-/** systemd units of the application's daemons. */
+/** Names of systemd units, by daemon. */
 export interface ApplicationUnits {
   /**
    * Full name of the web application's unit, ending in `.service`.

@@ -5,12 +5,7 @@ import { route, virtualServerOptions } from "../../model/config/config.js";
 import { freeId } from "../constructIds.js";
 import { formatProblem, isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
-import {
-  type ApplicationDefinition,
-  type FileSyncPaths,
-  fileSyncPaths,
-  fileSyncService,
-} from "../../applications/index.js";
+import { type ApplicationDefinition, fileSyncPaths, fileSyncService } from "../../applications/index.js";
 import { type FrontEndListeners, givenPartProblems } from "../frontEndParts.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
 import { APPLICATION, MODE } from "../props/instances.js";
@@ -29,8 +24,6 @@ import {
 } from "../props/propTable.js";
 import { PROXY_SETTINGS } from "../proxySettings.js";
 import type { Listener } from "../listener.js";
-import type { ErrorPage } from "../errorPage.js";
-import type { ResponseHeaders } from "../responseHeaders.js";
 import { TlsMaterial } from "../tlsMaterial.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
@@ -38,7 +31,8 @@ import { takenNameProblems } from "./claims.js";
 import type { Mode } from "../mode.js";
 import { namesProblems, ROUTE_FIELDS, routeProblems } from "./props.js";
 import { ROUTE_PATHS } from "./paths.js";
-import type { FileSyncRoutes, FileSyncUpstreams, RouteResponseFields } from "./members.js";
+import type { FileSyncSiteProps } from "./frontEndProps.js";
+import type { FileSyncRoutes, FileSyncSite, FileSyncUpstreams } from "./members.js";
 import { addSite, httpsOf } from "./servers.js";
 
 /**
@@ -48,20 +42,18 @@ import { addSite, httpsOf } from "./servers.js";
 export class FileSyncProxy<
   Upstreams extends object = FileSyncUpstreams,
   Routes extends object = FileSyncRoutes,
-> extends Construct {
-  /** The proxy. You can add listeners, virtual servers and upstreams to the proxy. */
+>
+  extends Construct
+  implements FileSyncSite<Upstreams, Routes>
+{
+  /** The proxy, to which you can add more. */
   readonly proxy: ContainerProxy;
   /** The listeners: on ports above 1023, published on the ports of the mode. */
   readonly listeners: FrontEndListeners;
-  /** The application's upstreams. */
   readonly upstreams: Upstreams;
-  /** Default server on the HTTP port, for names that are not the application's. */
   readonly defaultServer: VirtualServer;
-  /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
   readonly application: VirtualServer;
-  /** Redirects from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
-  /** Routes of the application's virtual server. */
   readonly routes: Routes;
 
   constructor(scope: Construct, id: string, props: FileSyncProxyProps<Upstreams, Routes>) {
@@ -98,7 +90,6 @@ export class FileSyncProxy<
     this.node.addValidation({ validate: () => taken().map(formatProblem) });
   }
 
-  /** The HTTPS listener on IPv4, equal to `listeners.https`. Throws in plain mode. */
   get httpsListener(): Listener {
     return httpsOf(this);
   }
@@ -109,9 +100,7 @@ export interface FileSyncProxyProps<
   Upstreams extends object = FileSyncUpstreams,
   Routes extends object = FileSyncRoutes,
 >
-  extends
-    Pick<InputOf<typeof virtualServerOptions>, "serverNames" | "responseHeaders" | "errorPages">,
-    Pick<InputOf<typeof route>, "requestBodyTimeoutMs"> {
+  extends Pick<InputOf<typeof virtualServerOptions>, "serverNames">, FileSyncSiteProps<Routes> {
   /**
    * Plain HTTP or TLS. The mode's ports are the public ports; the containers listen on other ports. The default
    * `material` is `TlsMaterial.fromSecret()`.
@@ -131,47 +120,7 @@ export interface FileSyncProxyProps<
    */
   readonly mediaDirectory?: string;
   /**
-   * Directory of avatars in the containers, if they are not in the media directory.
-   * @default - avatars are in the media directory
-   */
-  readonly avatarDirectory?: string;
-  /**
-   * The word at the beginning of the paths: with `sync`, `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`.
-   * @default "sync"
-   */
-  readonly pathPrefix?: string;
-  /**
-   * Paths by route, for paths that do not follow from the prefix, as in a `FileSyncFrontEnd`.
-   * @default - none
-   */
-  readonly routePaths?: Partial<FileSyncPaths>;
-  /** @remarks This applies to the proxied routes. */
-  readonly requestBodyTimeoutMs?: number;
-  /** @remarks This applies to the WebDAV daemon. */
-  readonly webdavDestination?: InputOf<typeof proxyOptions>["destination"];
-  /** @remarks This applies to the application's routes. */
-  readonly responseHeaders?: ResponseHeaders;
-  /**
-   * Response header fields that single routes set or remove, by route. These fields take priority over
-   * `responseHeaders`.
-   * @default - none
-   */
-  readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
-  /** @remarks These belong to the application's virtual server. */
-  readonly errorPages?: readonly ErrorPage[];
-  /**
-   * Whether `/` redirects to the application, over http and https, with 302, so that browsers do not remember the
-   * redirect. The default server still responds for other names, and its page links to the application.
-   * @default false - `/` of the application's names is a page over its own scheme, and 404 over http in TLS mode
-   */
-  readonly rootRedirect?: boolean;
-  /**
-   * HTML of the default server's page.
-   * @default - a page that says no application is served at this address
-   */
-  readonly defaultPage?: string;
-  /**
-   * Settings of the proxy as a whole.
+   * Workers, logs, limits and timeouts of the proxy.
    * @default - see ContainerProxy
    */
   readonly proxy?: ContainerProxyProps;

@@ -30,7 +30,7 @@ import type { FileSyncActivationProps } from "./activationProps.js";
 import { ApplicationSettings } from "./settings.js";
 import { activateFrontEnd, describeFrontEnd } from "./activation.js";
 import { addSite, httpsOf } from "./servers.js";
-import type { FileSyncRoutes, FileSyncUpstreams } from "./members.js";
+import type { FileSyncRoutes, FileSyncSite, FileSyncUpstreams } from "./members.js";
 import { SettingsTexts } from "./settingsTexts.js";
 import type { AnyFrontEndProps, FileSyncFrontEndProps } from "./frontEndProps.js";
 import { refuseFrontEnd, refuseLostAddress, refuseSameNames } from "./props.js";
@@ -40,6 +40,7 @@ import {
   addListeners,
   exposedPortsOf,
   type FrontEndListeners,
+  type IFrontEnd,
   loopbackPortsOf,
   portForwardsOf,
 } from "../frontEndParts.js";
@@ -63,46 +64,35 @@ import type { VirtualServer } from "../virtualServer.js";
 export class FileSyncFrontEnd<
   Upstreams extends object = FileSyncUpstreams,
   Routes extends object = FileSyncRoutes,
-> extends Construct {
-  /** The host of the front end. */
+>
+  extends Construct
+  implements IFrontEnd, FileSyncSite<Upstreams, Routes>
+{
   readonly host: IHost;
-  /** Plain HTTP or TLS. */
   readonly mode: Mode;
-  /** The proxy. You can add listeners, virtual servers and upstreams to the proxy. */
   readonly proxy: ReverseProxy;
-  /** The listeners. */
   readonly listeners: FrontEndListeners;
-  /** The application's upstreams. */
   readonly upstreams: Upstreams;
-  /** Default server on the HTTP port, for names that are not the application's. */
   readonly defaultServer: VirtualServer;
-  /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
   readonly application: VirtualServer;
-  /** Redirects from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
-  /** Routes of the application's virtual server. */
   readonly routes: Routes;
   private readonly ownMedia?: MediaDirectories;
   /** Files of the TLS material; undefined in plain mode. */
   readonly tls?: TlsFiles;
   /** Page of the default server. */
   readonly defaultPage: HostFile;
-  /** Runtime and units. */
   readonly service: ProxyService;
   private readonly ownSettings?: ApplicationSettings;
   /** Texts for the settings of another application; undefined for the default application. */
   readonly settingsTexts?: SettingsTexts;
   /** The host's static address; undefined without `network`. */
   readonly network?: StaticNetwork;
-  /** Packet filter of the host; undefined without `firewall`. */
   readonly firewall?: Firewall;
   /** Units of the application's daemons; undefined without `daemons`. */
   readonly daemons?: ApplicationDaemons;
-  /** The activation on the host; undefined for a local delivery without `activation`. */
   readonly activation?: Activation;
-  /** Public names, the main one first. */
   readonly serverNames: readonly [string, ...string[]];
-  /** Public URL of the application. */
   readonly url: string;
 
   constructor(scope: Construct, id: string, props: FileSyncFrontEndProps<Upstreams, Routes>) {
@@ -164,7 +154,6 @@ export class FileSyncFrontEnd<
     if (props.outputs === true) this.addOutputs();
   }
 
-  /** The HTTPS listener on IPv4, equal to `listeners.https`. Throws in plain mode. */
   get httpsListener(): Listener {
     return httpsOf(this);
   }

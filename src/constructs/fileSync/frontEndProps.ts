@@ -2,33 +2,22 @@ import type { InputOf } from "../../model/inferred.js";
 import type { proxyOptions } from "../../model/actions/proxy.js";
 import type { route, virtualServerOptions } from "../../model/config/config.js";
 import type { FileSyncPaths } from "../../applications/index.js";
-import type { HostPaths } from "../../render/index.js";
 import type { FileSyncActivationProps } from "./activationProps.js";
 import type { ApplicationDaemonsProps } from "./daemons.js";
 import type { ApplicationSettingsProps } from "./settings.js";
 import type { FileSyncRoutes, FileSyncUpstreams, RouteResponseFields, UpstreamOverrides } from "./members.js";
-import type { FrontEndFirewallProps } from "../frontEndParts.js";
-import type { IHost, HostProps } from "../host.js";
+import type { FrontEndProps } from "../frontEndParts.js";
 import type { Application } from "../application.js";
-import type { Mode } from "../mode.js";
 import type { StaticNetworkProps } from "../network.js";
-import type { ProxyServiceProps } from "../proxyService.js";
-import type { ReverseProxyProps } from "../reverseProxy.js";
 import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
 
-/** Options of a front end. The host, the mode, and a directory of the application are required. */
+/** Options of a front end on a host. The host, the mode, and a directory of the application are required. */
 export interface FileSyncFrontEndProps<
   Upstreams extends object = FileSyncUpstreams,
   Routes extends object = FileSyncRoutes,
 >
-  extends
-    Pick<InputOf<typeof virtualServerOptions>, "responseHeaders" | "errorPages">,
-    Pick<InputOf<typeof route>, "requestBodyTimeoutMs"> {
-  /** The host, or props to make one. */
-  readonly host: IHost | HostProps;
-  /** Plain HTTP or TLS. */
-  readonly mode: Mode;
+  extends FrontEndProps, FileSyncSiteProps<Routes> {
   /**
    * The application behind the front end: `Application.seafile({ version: "12" })`. The application defines its
    * paths, directories and settings; the front end refuses props that set these for the default application.
@@ -47,59 +36,10 @@ export interface FileSyncFrontEndProps<
    */
   readonly mediaDirectory?: string;
   /**
-   * Directory of avatars, if the media directory contains only links to the avatars. The proxy does not follow links
-   * that leave a directory, so avatars need a separate route.
-   * @default - avatars are in the media directory
-   */
-  readonly avatarDirectory?: string;
-  /**
-   * The word at the beginning of the paths: with `sync`, `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`. Paths may be
-   * built into sync clients: those of Seafile request `/seafhttp`, which needs the prefix `seaf` or `routePaths`.
-   * @default "sync"
-   */
-  readonly pathPrefix?: string;
-  /**
-   * Paths by route, for paths that do not follow from the prefix: `{ fileServer: "/seafhttp", webdav: "/seafdav" }`.
-   * Known at synthesis.
-   * @default - none
-   */
-  readonly routePaths?: Partial<FileSyncPaths>;
-  /**
-   * Further names of the application, in lower case. `*.example.org` is every name with one label before
-   * `.example.org`; a certificate for such a name needs a challenge by DNS.
-   * @default - none
-   */
-  readonly additionalServerNames?: readonly string[];
-  /**
    * Changes to addresses, timeouts and connection reuse, by daemon.
    * @default - 127.0.0.1 with the ports 8000, 8080, 8082, timeouts of 36000 s
    */
   readonly upstreams?: UpstreamOverrides<NoInfer<Upstreams>>;
-  /** @remarks This applies to the proxied routes. */
-  readonly requestBodyTimeoutMs?: number;
-  /** @remarks This applies to the WebDAV daemon: RFC 4918 allows a path; Apache's mod_dav needs `absolute`. */
-  readonly webdavDestination?: InputOf<typeof proxyOptions>["destination"];
-  /** @remarks This applies to the application's routes; `FILE_SYNC_RESPONSE_HEADERS` is a set that suits most. */
-  readonly responseHeaders?: ResponseHeaders;
-  /**
-   * Response header fields that single routes set or remove, by route: `web`, `webdav`, `fileServer`, `media`,
-   * `avatars`, `page`. These fields take priority over `responseHeaders`.
-   * @default - none
-   */
-  readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
-  /** @remarks These belong to the application's virtual server. */
-  readonly errorPages?: readonly ErrorPage[];
-  /**
-   * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts. If a main log is a
-   * stream, the routes have no separate log files.
-   * @default - see ReverseProxy
-   */
-  readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
-  /**
-   * Options of the proxy's service: Node, runtime, stop timeout, open files.
-   * @default - see ProxyService
-   */
-  readonly service?: Omit<ProxyServiceProps, "proxy">;
   /**
    * Further settings of the application: the start command of the web application, and whether settings can be
    * changed in the web interface.
@@ -107,32 +47,11 @@ export interface FileSyncFrontEndProps<
    */
   readonly settings?: Pick<ApplicationSettingsProps, "enableSettingsViaWeb" | "startCommand" | "fileServer">;
   /**
-   * Paths on the host that differ from the defaults.
-   * @default DEFAULT_HOST_PATHS
-   */
-  readonly paths?: Partial<HostPaths>;
-  /**
-   * Whether `/` redirects to the application, over http and https, with 302, so that browsers do not remember the
-   * redirect. The default server still responds for other names, and its page links to the application.
-   * @default false - `/` of the application's names is a page over its own scheme, and 404 over http in TLS mode
-   */
-  readonly rootRedirect?: boolean;
-  /**
-   * HTML of the default server's page.
-   * @default - a page that says no application is served at this address
-   */
-  readonly defaultPage?: string;
-  /**
    * Writes the host's static address for systemd-networkd: the interface, and options that are not in the host's
    * props.
    * @default - the host's network does not change
    */
   readonly network?: Omit<StaticNetworkProps, "host">;
-  /**
-   * Adds a packet filter to the host: the exposed ports are open, all other ports are closed; `{}` is enough.
-   * @default - no filter
-   */
-  readonly firewall?: FrontEndFirewallProps;
   /**
    * Units for the application's daemons, by daemon.
    * @default - the application brings its own
@@ -152,6 +71,56 @@ export interface FileSyncFrontEndProps<
    * @default false
    */
   readonly outputs?: boolean;
+}
+
+/** Options of the application's virtual servers and routes, on a host and in containers. */
+export interface FileSyncSiteProps<Routes extends object = FileSyncRoutes>
+  extends
+    Pick<InputOf<typeof virtualServerOptions>, "responseHeaders" | "errorPages">,
+    Pick<InputOf<typeof route>, "requestBodyTimeoutMs"> {
+  /**
+   * Directory of avatars, if the media directory contains only links to the avatars. The proxy does not follow links
+   * that leave a directory, so avatars need a separate route.
+   * @default - avatars are in the media directory
+   */
+  readonly avatarDirectory?: string;
+  /**
+   * The word at the beginning of the paths: with `sync`, `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`. Paths may be
+   * built into sync clients: those of Seafile request `/seafhttp`, which needs the prefix `seaf` or `routePaths`.
+   * @default "sync"
+   */
+  readonly pathPrefix?: string;
+  /**
+   * Paths by route, for paths that do not follow from the prefix: `{ fileServer: "/seafhttp", webdav: "/seafdav" }`.
+   * Known at synthesis.
+   * @default - none
+   */
+  readonly routePaths?: Partial<FileSyncPaths>;
+  /** @remarks This applies to the proxied routes. */
+  readonly requestBodyTimeoutMs?: number;
+  /** @remarks This applies to the WebDAV daemon: RFC 4918 allows a path; Apache's mod_dav needs `absolute`. */
+  readonly webdavDestination?: InputOf<typeof proxyOptions>["destination"];
+  /** @remarks This applies to the application's routes; `FILE_SYNC_RESPONSE_HEADERS` is a set that suits most. */
+  readonly responseHeaders?: ResponseHeaders;
+  /**
+   * Response header fields that single routes set or remove, by route: `web`, `webdav`, `fileServer`, `media`,
+   * `avatars`, `page`. These fields take priority over `responseHeaders`.
+   * @default - none
+   */
+  readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
+  /** @remarks These belong to the application's virtual server. */
+  readonly errorPages?: readonly ErrorPage[];
+  /**
+   * Whether `/` redirects to the application, over http and https, with 302, so that browsers do not remember the
+   * redirect. The default server still responds for other names, and its page links to the application.
+   * @default false - `/` of the application's names is a page over its own scheme, and 404 over http in TLS mode
+   */
+  readonly rootRedirect?: boolean;
+  /**
+   * HTML of the default server's page.
+   * @default - a page that says no application is served at this address
+   */
+  readonly defaultPage?: string;
 }
 
 /** @internal Of whatever application. */

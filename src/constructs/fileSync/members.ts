@@ -1,6 +1,9 @@
 import type { Upstream, UpstreamProps } from "../upstream.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
+import type { FrontEndServers } from "../frontEndParts.js";
+import type { Listener } from "../listener.js";
 import type { Route } from "../route.js";
+import type { VirtualServer } from "../virtualServer.js";
 
 /** What a front end of the file-sync service has, by name. */
 
@@ -14,7 +17,19 @@ export interface FileSyncUpstreams {
   readonly fileServer: Upstream;
 }
 
-/** Routes of the application's virtual server. */
+/** The application's part of a proxy, on a host and in containers. */
+export interface FileSyncSite<Upstreams, Routes> extends FrontEndServers {
+  /** The application's upstreams. */
+  readonly upstreams: Upstreams;
+  /** Default server on the HTTP port, for names that are not the application's. */
+  readonly defaultServer: VirtualServer;
+  /** Routes of the application's virtual server. */
+  readonly routes: Routes;
+  /** The HTTPS listener on IPv4, equal to `listeners.https`. Throws in plain mode. */
+  readonly httpsListener: Listener;
+}
+
+/** Routes of the file-sync service. */
 export interface FileSyncRoutes {
   /** Route to the web application: all paths below the prefix. */
   readonly web: Route;

@@ -157,7 +157,7 @@ function textIfToken(value: number): number | string {
 
 /** Inputs of the application's settings. */
 export interface ApplicationSettingsProps {
-  /** The host of the application. */
+  /** The host that gets the texts. */
   readonly host: IHost;
   /** Scheme that clients use. */
   readonly scheme: "http" | "https";
@@ -205,7 +205,7 @@ export interface ApplicationSettingsProps {
   readonly directory?: string;
 }
 
-/** Listen address and port of the file server. */
+/** Where the file server listens. */
 export interface FileServerListen {
   /**
    * Listen address.

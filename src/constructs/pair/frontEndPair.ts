@@ -39,7 +39,7 @@ export class FrontEndPair extends Construct {
   readonly frontEnds: readonly [FileSyncFrontEnd, FileSyncFrontEnd];
   /** Public address of the pair. */
   readonly virtualAddress: string;
-  /** Public URL of the application. */
+  /** Public URL of the application on the pair. */
   readonly url: string;
   /** Configuration of keepalived on each host. */
   readonly keepalivedFiles: readonly [HostFile, HostFile];

@@ -39,7 +39,7 @@ export const maintenance = z
     ),
   })
   .prefault({})
-  .describe("Settings for `portico maintenance on`, during which requests get 503.");
+  .describe("Settings for `portico maintenance on`, during which requests get 503 with `Retry-After`.");
 
 export const writes = z
   .enum(["byMethod", "always", "never"])

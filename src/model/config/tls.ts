@@ -135,7 +135,7 @@ export const upstreamTls = z
     ),
   })
   .describe(
-    "TLS 1.2 and 1.3 to an upstream with an `https` URL. Without this field, the certificate must " +
+    "TLS 1.2 and 1.3, with HTTP/1.1, to an upstream with an `https` URL. Without this field, the certificate must " +
       "come from an authority that Node trusts and cover the host of `url`.",
   );
 

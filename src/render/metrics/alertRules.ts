@@ -1,12 +1,7 @@
 /** Alerts on what a proxy counts, as rules of Prometheus. */
 
 /** Input of the alert rules. */
-export interface AlertRulesInput {
-  /**
-   * Name of the scrape job in Prometheus: the label `job`.
-   * @default "portico"
-   */
-  readonly job?: string;
+export interface AlertRulesInput extends ScrapeJob {
   /**
    * Percentage of 5xx responses of a route above which an alert fires, from 0.1 to 100.
    * @default 5
@@ -22,6 +17,15 @@ export interface AlertRulesInput {
    * @default "cdktf-portico/docs/"
    */
   readonly documents?: string;
+}
+
+/** Which metrics in Prometheus are those of proxies. */
+export interface ScrapeJob {
+  /**
+   * Name of the scrape job in Prometheus: the label `job`.
+   * @default "portico"
+   */
+  readonly job?: string;
 }
 
 /** One alert, as data. */

@@ -1,7 +1,9 @@
+import type { ScrapeJob } from "./alertRules.js";
+
 /** What a proxy counts, as a dashboard of Grafana. */
 
 /** Input of a dashboard. */
-export interface DashboardInput {
+export interface DashboardInput extends ScrapeJob {
   /**
    * Title of the dashboard.
    * @default "Portico"
@@ -13,11 +15,6 @@ export interface DashboardInput {
    * @default "portico"
    */
   readonly uid?: string;
-  /**
-   * Name of the scrape job in Prometheus: the label `job`.
-   * @default "portico"
-   */
-  readonly job?: string;
 }
 
 interface Panel {
