@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { foreignCloses } from "./descriptors.js";
-import { docSentences, nearDoubles, ownTexts, schemaSentences } from "./doubledTexts.js";
+import { docSentences, nearDoubles, ownTexts, publicSentences, schemaSentences } from "./doubledTexts.js";
 import { lateFields } from "./fields.js";
 import { circles, wrongImports } from "./layers.js";
 import { loadedFrom, type Module, moduleOf, modulesBelow, ROOT } from "./modules.js";
@@ -11,7 +11,7 @@ import { FILE_LINES_MAX, FUNCTION_LINES_MAX, linesOf, longFunctions, tooLong } f
 /** The style, executed: where things are, who may import whom, how large files and functions get. */
 
 /** Node modules whose functions compute only; everything else touches disk, network or clock. */
-const PURE_MODULES = ["node:crypto", "node:net", "zod"];
+const PURE_MODULES = ["node:crypto", "node:net", "node:tls", "zod"];
 /** Files that may be longer, with the reason. */
 const LONGER_FILES: Readonly<Record<string, string>> = {};
 
@@ -116,10 +116,19 @@ test("a worker loads neither parser nor command line; serve loads no other comma
 });
 
 test("TLS contexts of the proxy are made in one module", () => {
-  const making = modulesBelow("src/runtime").filter((module) =>
-    textOf(module).includes("createSecureContext("),
-  );
-  expect(making.map(({ path }) => path)).toEqual(["src/runtime/tls/tlsContexts.ts"]);
+  const withText = (text: RegExp): string[] =>
+    sources.filter((module) => text.test(textOf(module))).map(({ path }) => path);
+  expect(withText(/createSecureContext\(/)).toEqual([
+    "src/model/openssl.ts",
+    "src/runtime/tls/tlsContexts.ts",
+  ]);
+  // Other options are a name, a protocol and callbacks. The probe of Node's own parts makes a connection to itself.
+  expect(withText(/\b(?:ca|minVersion): (?:["[]|NO_ROOTS|roots)/)).toEqual([
+    "src/model/openssl.ts",
+    "src/model/tlsPolicy.ts",
+    "src/runtime/sockets/node/probe.ts",
+    "src/runtime/tls/tlsContexts.ts",
+  ]);
 });
 
 test("parts of Node without a public name are used only in src/runtime/sockets/node", () => {
@@ -294,6 +303,25 @@ test("no sentence about an option is in a docstring and in the schema of its fie
   const words = "Port of the other host.";
   expect(docSentences("a.ts", planted)).toEqual([{ words, at: "a.ts: A.port" }]);
   expect(schemaSentences("a.ts", 'port("Port of " + "the other host.")')).toEqual([{ words, at: "a.ts" }]);
+});
+
+test("no sentence is in the docstrings of two public types", () => {
+  const said = sources
+    .filter(({ path }) => /^src\/(?:constructs|kubernetes|applications|model|render|testing)\//.test(path))
+    .flatMap((one) => publicSentences(one.path, textOf(one)));
+  const first = new Map<string, string>();
+  const twice = said.filter(({ words, at }) => {
+    const before = first.get(words);
+    first.set(words, before ?? at);
+    return before !== undefined;
+  });
+  expect(twice.map(({ words, at }) => `${at} and ${first.get(words)}: ${words}`)).toEqual([]);
+  const planted =
+    "/** Ports of a host and more. */\nexport interface A {\n  /** One port of the host. */\n  port: 1;\n}";
+  expect(publicSentences("a.ts", planted)).toEqual([
+    { words: "Ports of a host and more.", at: "a.ts: A" },
+    { words: "One port of the host.", at: "a.ts: A.port" },
+  ]);
 });
 
 /** Options that take something else than their field, with what they take. */

@@ -2,7 +2,7 @@ import { tlsPolicyFields } from "../model/config/tls.js";
 import type { InputOf } from "../model/inferred.js";
 import { kindsOf } from "./props/fieldTable.js";
 import { flag, type PropTable, refuseOptions } from "./props/propTable.js";
-import { policyWordProblems } from "./tlsPolicyWords.js";
+import { policyNameProblems } from "./opensslNames.js";
 import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
 
 /** Protocols, ciphers and groups of a TLS listener. Each static method creates one policy. */
@@ -34,7 +34,7 @@ export class TlsPolicy {
    * by the OpenSSL of the host.
    */
   static custom(settings: TlsPolicyOptions): TlsPolicy {
-    refuseOptions("TlsPolicy.custom", settings, TLS_POLICY_OPTIONS, policyWordProblems);
+    refuseOptions("TlsPolicy.custom", settings, TLS_POLICY_OPTIONS, policyNameProblems);
     return new TlsPolicy({ preferServerCiphers: true, sessionTimeoutSeconds: 600, ...settings });
   }
 

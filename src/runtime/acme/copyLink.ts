@@ -3,6 +3,7 @@ import { createConnection } from "node:net";
 import { connect, createServer, type Server, type TLSSocket } from "node:tls";
 import * as z from "zod";
 import { Untrusted } from "../../model/untrusted.js";
+import { SHARED_KEY_CONTEXT } from "../tls/tlsContexts.js";
 import type { Copies, Outcome } from "./copies.js";
 import { SECOND_MS } from "./clock.js";
 
@@ -16,15 +17,6 @@ export interface Link {
   readonly key: Buffer;
 }
 
-/**
- * Nobody who does not have the key can speak, or listen, on either side; a key that is stolen later opens nothing that
- * was recorded before. Without certificates, of which some would have to be there before others can be copied.
- */
-const TLS = {
-  minVersion: "TLSv1.2",
-  maxVersion: "TLSv1.2",
-  ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
-} as const;
 const IDENTITY = "portico";
 
 /** Two hundred certificates with the longest keys and chains that are usual are a quarter of it. */
@@ -46,7 +38,7 @@ export function listenForCopies(
   keysDiffer: () => void,
 ): Promise<Server> {
   const server = createServer({
-    ...TLS,
+    ...SHARED_KEY_CONTEXT,
     handshakeTimeout: EXCHANGE_MS,
     pskCallback: (_socket, identity) => (identity === IDENTITY ? key : null),
   });
@@ -79,7 +71,7 @@ export async function sendCopies({ own, peer, port, key }: Link, copies: Copies)
   const timer = setTimeout(() => connection.destroy(new Error("nothing answered")), CONNECT_MS);
   await once(connection, "connect").finally(() => clearTimeout(timer));
   const socket = connect({
-    ...TLS,
+    ...SHARED_KEY_CONTEXT,
     socket: connection,
     pskCallback: () => ({ psk: key, identity: IDENTITY }),
     // There is none; the key is what the other side proves itself by.

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
-import { authorityContext } from "../tls/tlsContexts.js";
+import { clientContext } from "../tls/tlsContexts.js";
 import { VERSION } from "../../model/version.js";
 import { AcmeError } from "./acmeError.js";
 
@@ -73,7 +73,7 @@ export class Transport {
     this.agent ??= new Agent({
       keepAlive: true,
       timeout: IDLE_MS,
-      secureContext: authorityContext(roots),
+      secureContext: clientContext(roots),
     });
     const { agent } = this;
     return new Promise((resolve, reject) => {

@@ -6,7 +6,8 @@ import {
   type UpstreamTlsConfig,
 } from "../../model/serving.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
-import { tried, upstreamContext } from "../tls/tlsContexts.js";
+import { tried } from "../../model/openssl.js";
+import { upstreamContext } from "../tls/tlsContexts.js";
 import { readRoots } from "./authorityFiles.js";
 import { loadCertificate } from "./certificate.js";
 import type { FindCredential } from "./credentials.js";

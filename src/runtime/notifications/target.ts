@@ -4,6 +4,7 @@ import type { NotificationTargetConfig } from "../../model/serving.js";
 import { VERSION } from "../../model/version.js";
 import type { FindCredential } from "../load/credentials.js";
 import { notificationSecrets } from "../load/notificationFiles.js";
+import { clientContext } from "../tls/tlsContexts.js";
 import { type Digest, type Message, messageOf, pingOf } from "./messages.js";
 import type { Told } from "./notice.js";
 
@@ -189,7 +190,7 @@ function send(
       // Whatever the environment says.
       rejectUnauthorized: true,
       agent: false,
-      ...(roots === undefined ? {} : { ca: roots }),
+      secureContext: clientContext(roots),
     };
     const done = (taken: Taken): void => {
       clearTimeout(timer);

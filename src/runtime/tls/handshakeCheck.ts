@@ -4,7 +4,8 @@ import { connect, type SecureContext, TLSSocket } from "node:tls";
 import { type Problem, problem, type ProxyConfig, type TlsPolicySettings } from "../../model/serving.js";
 import { EXCLUDED_KEY_FIX, takesKeyType } from "../../model/tlsPolicy.js";
 import type { CertificateContents, TlsContents } from "./tlsContents.js";
-import { contextOf, hostPolicy, knowsCurve, reason, secureContextOptions } from "./tlsContexts.js";
+import { contextOf, knowsGroup, reason } from "../../model/openssl.js";
+import { hostPolicy, secureContextOptions } from "./tlsContexts.js";
 
 /** Ciphers and curves that this OpenSSL does not know. */
 export function policyProblems(policy: TlsPolicySettings, path: string, named: boolean): Problem[] {
@@ -16,7 +17,7 @@ export function policyProblems(policy: TlsPolicySettings, path: string, named: b
     problems.push(problem("tls.bad-policy", field("ciphers"), message, { received: policy.ciphers }));
   }
   policy.curves.forEach((curve, i) => {
-    if (knowsCurve(curve)) return;
+    if (knowsGroup(curve)) return;
     const message = `is not a curve that this OpenSSL (${process.versions.openssl}) knows`;
     problems.push(problem("tls.bad-policy", field(`curves[${i}]`), message, { received: curve }));
   });

@@ -1,7 +1,7 @@
 import { createHash, hkdfSync } from "node:crypto";
 import { createServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 import type { CertificateContents } from "./tlsContents.js";
-import { NO_ROOTS } from "./tlsContexts.js";
+import { challengeContext } from "./tlsContexts.js";
 import { CHALLENGE_PROTOCOL } from "./clientHello.js";
 import { type ListenerConfig, tlsPolicySettings } from "../../model/serving.js";
 import type { Challenge } from "../dispatch/challenge.js";
@@ -38,8 +38,7 @@ export function listenerTicketKeys(ticketKeys: string, context: string): Buffer 
 const CONTEXT_LENGTH = 32;
 
 /**
- * TLS servers that answer challenges (RFC 8737), by name. They only do the handshake. They use OpenSSL's own defaults:
- * the listener's policy is for its clients, and an authority may not support it.
+ * TLS servers that answer challenges (RFC 8737), by name.
  */
 export function challengeServers(
   challenges: readonly Challenge[],
@@ -48,11 +47,10 @@ export function challengeServers(
   return new Map(
     challenges.flatMap((one) => {
       if (one.type !== "tls-alpn-01") return [];
-      const { name, key, cert } = one;
-      const server = createServer({ key, cert, ca: NO_ROOTS, ALPNProtocols: [CHALLENGE_PROTOCOL] });
+      const server = createServer({ ...challengeContext(one), ALPNProtocols: [CHALLENGE_PROTOCOL] });
       server.on("secureConnection", (socket) => socket.on("error", () => socket.destroy()).end());
       server.on("tlsClientError", failed);
-      return [[name, server] as const];
+      return [[one.name, server] as const];
     }),
   );
 }

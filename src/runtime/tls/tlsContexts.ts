@@ -1,12 +1,12 @@
-import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
+import {
+  createSecureContext,
+  type SecureContext,
+  type SecureContextOptions,
+  type TlsOptions,
+} from "node:tls";
+import { knowsGroup, NO_ROOTS } from "../../model/openssl.js";
 import { type TlsPolicyName, type TlsPolicySettings, tlsPolicySettings } from "../../model/serving.js";
 import type { CertificateContents, UpstreamTlsContents } from "./tlsContents.js";
-
-/**
- * A server of ours checks nobody's certificate. Without this, Node reads all roots that it knows in every process, which
- * cost each of them some 25 ms at its start.
- */
-export const NO_ROOTS: string[] = [];
 
 /**
  * A policy as this host's OpenSSL supports it: a named policy without the optional groups that OpenSSL does not know. One
@@ -20,14 +20,12 @@ export function hostPolicy(policy: TlsPolicyName | TlsPolicySettings): TlsPolicy
 
 /** Asked once for each group of the named policies: there may be hundreds of certificates. */
 function knowsOptional(curve: string): boolean {
-  const known = optional.get(curve) ?? knowsCurve(curve);
+  const known = optional.get(curve) ?? knowsGroup(curve);
   optional.set(curve, known);
   return known;
 }
 
 const optional = new Map<string, boolean>();
-
-export const knowsCurve = (curve: string): boolean => "context" in contextOf({ ecdhCurve: curve });
 
 /** A policy and a certificate as options for Node; the listeners use the same options. */
 export function secureContextOptions(
@@ -58,35 +56,30 @@ export function upstreamContext({ roots, cert, key }: UpstreamTlsContents, verif
   });
 }
 
-/** For requests to an authority. @param roots that are trusted; undefined for those that Node brings */
-export const authorityContext = (roots?: string): SecureContext =>
+/** For requests to authorities and to targets of notifications. @param roots that are trusted; undefined for Node's own */
+export const clientContext = (roots?: string): SecureContext =>
   createSecureContext(roots === undefined ? {} : { ca: roots });
 
-type Made = { readonly context: SecureContext } | { readonly refused: string };
-
-/** A server's context, or why OpenSSL refuses to make it. */
-export const contextOf = (options: SecureContextOptions): Made =>
-  tried(() => createSecureContext({ ca: NO_ROOTS, ...options }));
-
-/** A context, or why OpenSSL refuses to make it. */
-export function tried(make: () => SecureContext): Made {
-  try {
-    return { context: make() };
-  } catch (error) {
-    forgetErrors();
-    return { refused: reason(error as Error) };
-  }
-}
+/**
+ * For a server that responds to a challenge (RFC 8737), and does the handshake only. OpenSSL's own defaults apply: the
+ * listener's policy is for its clients, and an authority may not support it.
+ */
+export const challengeContext = ({
+  key,
+  cert,
+}: Pick<CertificateContents, "key" | "cert">): SecureContextOptions => ({
+  key,
+  cert,
+  ca: NO_ROOTS,
+});
 
 /**
- * After an unknown curve, Node 20 leaves what OpenSSL said of it in the thread's queue of errors, and refuses the next
- * key that is read because of it, also in a later reload. A context that succeeds empties the queue.
+ * For two hosts that share a key: only they can speak or listen on the connection, and a key that is stolen later opens no
+ * earlier connection. There are no certificates, because some certificates would have to be there before others can be
+ * copied.
  */
-function forgetErrors(): void {
-  createSecureContext({ ca: NO_ROOTS });
-}
-
-/** OpenSSL's reason without its file names and numbers. */
-export function reason(error: Error & { reason?: string }): string {
-  return error.reason ?? error.message;
-}
+export const SHARED_KEY_CONTEXT: Pick<TlsOptions, "minVersion" | "maxVersion" | "ciphers"> = {
+  minVersion: "TLSv1.2",
+  maxVersion: "TLSv1.2",
+  ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
+};

@@ -1,11 +1,12 @@
 import { getCurves } from "node:crypto";
-import { createSecureContext, getCiphers, type SecureContextOptions } from "node:tls";
+import { getCiphers } from "node:tls";
 import { nearest } from "../model/nearest.js";
 import { type Problem, problem } from "../model/index.js";
+import { contextOf, knowsGroup } from "../model/openssl.js";
 import { isKnown } from "./props/tokens.js";
 
 /** Ciphers and groups of a policy that no OpenSSL is likely to know. The host checks them by its own. */
-export function policyWordProblems({
+export function policyNameProblems({
   ciphers = "",
   curves = [],
 }: {
@@ -14,14 +15,14 @@ export function policyWordProblems({
 }): Problem[] {
   const at = "TlsPolicy.custom";
   // What is excluded may be unknown, and OpenSSL joins words with `+`.
-  const words = isKnown(ciphers) ? ciphers.split(/[:, ]/).filter((word) => /^\w/.test(word)) : [];
-  const unknown = words.filter((word) => !knowsCipher(word));
+  const names = isKnown(ciphers) ? ciphers.split(/[:, ]/).filter((name) => /^\w/.test(name)) : [];
+  const unknown = names.filter((name) => !knowsCipher(name));
   return [
-    ...unknown.map((received) => unknownWord(`${at}.ciphers`, UNKNOWN_CIPHER, received, getCiphers())),
+    ...unknown.map((received) => unknownName(`${at}.ciphers`, UNKNOWN_CIPHER, received, getCiphers())),
     ...curves.flatMap((curve, i) =>
-      !isKnown(curve) || knows({ ecdhCurve: curve }) || LATER.test(curve)
+      !isKnown(curve) || knowsGroup(curve) || LATER.test(curve)
         ? []
-        : [unknownWord(`${at}.curves[${i}]`, UNKNOWN_GROUP, curve, GROUPS)],
+        : [unknownName(`${at}.curves[${i}]`, UNKNOWN_GROUP, curve, GROUPS)],
     ),
   ];
 }
@@ -29,7 +30,7 @@ export function policyWordProblems({
 const UNKNOWN_CIPHER = "contains a cipher that OpenSSL does not know";
 const UNKNOWN_GROUP = "is not a key exchange group that OpenSSL knows";
 
-function unknownWord(path: string, message: string, received: string, known: readonly string[]): Problem {
+function unknownName(path: string, message: string, received: string, known: readonly string[]): Problem {
   const near = nearest(received, known);
   const name = known === GROUPS ? near : near?.toUpperCase();
   const fix = name === undefined ? {} : { fix: `Did you mean \`${name}\`?` };
@@ -41,19 +42,10 @@ function unknownWord(path: string, message: string, received: string, known: rea
   });
 }
 
-const knowsCipher = (word: string): boolean =>
-  word.startsWith("TLS_") ? getCiphers().includes(word.toLowerCase()) : knows({ ciphers: word });
-
-function knows(options: SecureContextOptions): boolean {
-  try {
-    createSecureContext({ ca: [], ...options });
-    return true;
-  } catch {
-    // Node 20 leaves what OpenSSL said in the thread's queue of errors; a context that succeeds empties it.
-    createSecureContext({ ca: [] });
-    return false;
-  }
-}
+const knowsCipher = (name: string): boolean =>
+  name.startsWith("TLS_")
+    ? getCiphers().includes(name.toLowerCase())
+    : "context" in contextOf({ ciphers: name });
 
 /** Groups that resist quantum computers, which the OpenSSL of this machine may be too old for. */
 const LATER = /^(?:X25519|X448|SecP256r1|SecP384r1)?MLKEM(?:512|768|1024)$/;
