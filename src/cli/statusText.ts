@@ -1,6 +1,6 @@
 import type { ListedTransfer, Overview, OverviewServer } from "../runtime/status/overview.js";
 import { troublesOf } from "../runtime/status/troubles.js";
-import { bytesText, countText, daysText, durationText, plural } from "../runtime/status/words.js";
+import { bytesText, countText, daysText, durationText, plural } from "../runtime/status/numberTexts.js";
 import { tableText } from "./output.js";
 
 /**

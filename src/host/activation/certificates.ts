@@ -9,7 +9,7 @@ import {
   ProblemError,
   type ProxyConfig,
 } from "../../model/index.js";
-import { certificatesInOwnWords, problemsInOwnWords } from "../diagnosis/ownWords.js";
+import { certificatesWithTrustedFixes, problemsWithTrustedFixes } from "../diagnosis/trustedFixes.js";
 import { ACME_FOLDER } from "../../runtime/supervisor/certificateManager.js";
 import { isoMinutes, type ListedCertificate } from "../../runtime/supervisor/certificateList.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
@@ -81,9 +81,9 @@ const ASK_MS = 5_000;
 
 async function notIssued(socket: string, config: ProxyConfig): Promise<readonly ListedCertificate[]> {
   const outcome = await askMaster(socket, { command: "certificates" }, ASK_MS);
-  if (!outcome.ok) throw new ProblemError(problemsInOwnWords(outcome.problems));
+  if (!outcome.ok) throw new ProblemError(problemsWithTrustedFixes(outcome.problems));
   const { certificates = [] } = outcome.value;
-  return certificatesInOwnWords(certificates, config).filter(({ source }) => source === "temporary");
+  return certificatesWithTrustedFixes(certificates, config).filter(({ source }) => source === "temporary");
 }
 
 /** Whether its last attempt was before this activation, which is a process of its own. */

@@ -1,5 +1,5 @@
 import { type Problem, problem, ProblemError } from "../../model/index.js";
-import { problemsInOwnWords } from "../diagnosis/ownWords.js";
+import { problemsWithTrustedFixes } from "../diagnosis/trustedFixes.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
 import { putState, type FileChange, makeDirectories } from "./fileChanges.js";
@@ -54,7 +54,7 @@ async function upgradeProxy(unit: string): Promise<void> {
   // A runtime that cannot be queried is older than the handover.
   if (socket === undefined) return actOnUnit("restart", unit);
   const outcome = await askMaster(socket, { command: "upgrade" }, UPGRADE_MS);
-  if (!outcome.ok) throw new ProblemError(problemsInOwnWords(outcome.problems));
+  if (!outcome.ok) throw new ProblemError(problemsWithTrustedFixes(outcome.problems));
 }
 
 const UPGRADE_MS = 120_000;

@@ -38,7 +38,7 @@ import { logFindings, rotationFindings, scarceSpace } from "./logState.js";
 import { imageFor } from "./imageFile.js";
 import { servedTrees } from "./servedTrees.js";
 import { checkTrees } from "./treePermissions.js";
-import { certificatesInOwnWords } from "./ownWords.js";
+import { certificatesWithTrustedFixes } from "./trustedFixes.js";
 import { probe, type ProbeOptions } from "./probe.js";
 import { seeUpstreamServers } from "./upstreamServers.js";
 import { isWanted, shownValue } from "./storedSettings.js";
@@ -284,7 +284,7 @@ async function seenCertificates(
   if (control === undefined) return undefined;
   const outcome = await askMaster(control, { command: "certificates" }, CONTROL_MS);
   const found = outcome.ok ? outcome.value.certificates : undefined;
-  return found && certificatesInOwnWords(found, config);
+  return found && certificatesWithTrustedFixes(found, config);
 }
 
 const CONTROL_MS = 5_000;

@@ -12,7 +12,7 @@ import type {
   Traffic,
 } from "./overview.js";
 import { troublesOf } from "./troubles.js";
-import { bytesText, countText, daysText, durationText, plural, timeText } from "./words.js";
+import { bytesText, countText, daysText, durationText, plural, timeText } from "./numberTexts.js";
 
 /** Where the page finds its own files, relative to itself. */
 export interface PageLinks {

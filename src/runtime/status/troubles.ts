@@ -1,5 +1,5 @@
 import type { Overview } from "./overview.js";
-import { daysText, plural } from "./words.js";
+import { daysText, plural } from "./numberTexts.js";
 
 /** Something that somebody should do something about. */
 export interface Trouble {

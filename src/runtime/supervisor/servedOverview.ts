@@ -12,7 +12,7 @@ import type {
   OverviewServer,
   OverviewUpstream,
 } from "../status/overview.js";
-import { timeText } from "../status/words.js";
+import { timeText } from "../status/numberTexts.js";
 import type { ListedCertificate } from "./certificateList.js";
 import type { ListedServer } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";

@@ -5,11 +5,11 @@ import { wantedCertificates } from "../../runtime/load/wantedCertificates.js";
 import type { ListedCertificate } from "../../runtime/supervisor/certificateList.js";
 
 /*
- * What the running proxy says is wrong, where root shows it as a finding of root's: what to do about it is not the proxy's
- * word, for it would be believed, and its commands pasted.
+ * Problems that the running proxy reports, where a command of root shows them: the fixes are replaced by those of this
+ * program. A reader would believe a fix of the proxy, and paste its commands.
  */
 
-export function certificatesInOwnWords(
+export function certificatesWithTrustedFixes(
   certificates: readonly ListedCertificate[],
   config: ProxyConfig,
 ): readonly ListedCertificate[] {
@@ -23,7 +23,7 @@ export function certificatesInOwnWords(
   });
 }
 
-export function problemsInOwnWords(problems: readonly Problem[]): readonly Problem[] {
+export function problemsWithTrustedFixes(problems: readonly Problem[]): readonly Problem[] {
   return problems.map((one) => ({
     ...one,
     fix: Object.hasOwn(PROBLEM_CODES, one.code) ? PROBLEM_CODES[one.code] : "Read the journal of the proxy.",
