@@ -62,7 +62,7 @@ export interface Liveness {
 
 /** A route of the application's virtual server. */
 export interface ApplicationRoute<Part extends string = string> extends Omit<RouteInput, "name" | "action"> {
-  /** The action that handles the requests. */
+  /** The action of the route; its upstream is a part of the application. */
   readonly action: ApplicationAction<Part>;
   /** Whether the route has separate log files in the host's log directory. */
   readonly ownLogs?: boolean;

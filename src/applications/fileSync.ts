@@ -1,7 +1,8 @@
 import type { ActionInput, DeploymentInput, DeploymentRow, ExpectationInput, Tree } from "../model/index.js";
 import { FASTCGI_START } from "../render/index.js";
 import type { ApplicationDefinition, ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
-import { OWN_404, WRONG_NAME } from "./frontEndExpectations.js";
+import { WRONG_NAME } from "../model/rows.js";
+import { mediaCauses, OWN_404 } from "./frontEndExpectations.js";
 import type { FileSyncPaths } from "./fileSyncSettings.js";
 
 /**
@@ -151,10 +152,7 @@ export const FILE_SYNC_ROWS: readonly DeploymentRow[] = [
 export interface MediaDirectories {
   /** Directory of the static media. Absolute path. */
   readonly directory: string;
-  /**
-   * Directory of avatars.
-   * @default - avatars are in the media directory
-   */
+  /** Directory of avatars; undefined if the media directory contains the avatars. */
   readonly avatarDirectory?: string;
 }
 
@@ -290,19 +288,12 @@ const MEDIA: ExpectationInput = {
     { name: "Accept-Ranges", value: "bytes" },
   ],
   causes: [
-    {
-      evidence: { status: [403] },
-      code: "media-permissions",
-      because: ["avatar"],
-      says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
-      fix: "Read the path in the proxy's error log, and make it readable with chmod.",
-    },
-    {
-      evidence: { status: [404] },
-      code: "server-name",
-      says: `${WRONG_NAME}, or the media path in the config does not match the installation`,
-      fix: "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
-    },
+    ...mediaCauses(
+      "media-permissions",
+      ["avatar"],
+      "the media path in the config does not match the installation",
+      "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
+    ),
     { evidence: {}, says: "something other than the media route answered" },
   ],
 };

@@ -1,15 +1,26 @@
 import type { ExpectationInput } from "../model/index.js";
+import { SERVER_NAME, WRONG_NAME } from "../model/rows.js";
 
 /** What the virtual servers answer that every front end has, whatever the application is. */
 
-export const WRONG_NAME =
-  "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";
-
 export const OWN_404 = {
   evidence: { status: [404], page: "proxy" },
-  code: "server-name",
+  code: SERVER_NAME,
   says: WRONG_NAME,
 } as const;
+
+/** The causes of a media file's 403 and 404. */
+export const mediaCauses = (code: string, because: readonly string[], other: string, fix: string) =>
+  [
+    {
+      evidence: { status: [403] },
+      code,
+      ...(because.length === 0 ? {} : { because }),
+      says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
+      fix: "Read the path in the proxy's error log, and make it readable with chmod.",
+    },
+    { evidence: { status: [404] }, code: SERVER_NAME, says: `${WRONG_NAME}, or ${other}`, fix },
+  ] as const;
 
 /** Expected responses of the front end's own routes. */
 export interface FrontEndExpectations {

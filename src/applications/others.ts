@@ -49,7 +49,7 @@ const envFile = (directory: string, name: string, value: string): SettingsFile =
 
 /** Installation of an application by the vendor's Compose file. */
 export interface ComposeOptions {
-  /** Directory of the Compose file and `.env`. Absolute path on the host. */
+  /** Directory of the Compose file and `.env` on the host, an absolute path. */
   readonly directory: string;
 }
 

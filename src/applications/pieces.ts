@@ -1,6 +1,6 @@
 import type { ExpectationInput, Tree } from "../model/index.js";
 import type { ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
-import { OWN_404, WRONG_NAME } from "./frontEndExpectations.js";
+import { mediaCauses, OWN_404 } from "./frontEndExpectations.js";
 
 /** What entries of the table are put together from. */
 
@@ -96,20 +96,12 @@ export const filesOf = (path: string, directory: string, code?: string): Applica
             name: "Media file",
             file: "image" as const,
             status: 200,
-            causes: [
-              {
-                evidence: { status: [403] },
-                code,
-                says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
-                fix: "Read the path in the proxy's error log, and make it readable with chmod.",
-              },
-              {
-                evidence: { status: [404] },
-                code: "server-name",
-                says: `${WRONG_NAME}, or the media are not in ${directory}`,
-                fix: "Set `directory` of the application to the right path, and deploy.",
-              },
-            ],
+            causes: mediaCauses(
+              code,
+              [],
+              `the media are not in ${directory}`,
+              "Set `directory` of the application to the right path, and deploy.",
+            ),
           },
         ],
       }),

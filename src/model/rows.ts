@@ -15,6 +15,10 @@ const ROWS_MAX = 50;
 /** The row that collects requests that no virtual server or route was meant for. */
 export const SERVER_NAME = "server-name";
 
+/** The cause that this row names, if no virtual server of the config has the name of a request. */
+export const WRONG_NAME =
+  "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";
+
 /** The row of settings items that no other row tells of. */
 export const SETTINGS = "settings";
 
@@ -75,7 +79,6 @@ export const tree = z.strictObject({
   fix: flag(false, "Whether activation makes the directory readable by others."),
 });
 
-/** A command that a daemon must not have. */
 export const commandRule = z.strictObject({
   never: line("Regular expression that the daemon's command must not match, ignoring case."),
   says: line("The cause in words, if the command matches."),
@@ -87,10 +90,7 @@ export const trees = z.array(tree).max(ROWS_MAX);
 
 /** A row of `portico doctor` from a deployment. */
 export type DeploymentRow = OutputOf<typeof row>;
-/**
- * A directory that the proxy serves: others can read every file in the directory, and enter every directory on the
- * path.
- */
+/** A served directory of a deployment: one of `trees`. */
 export type Tree = OutputOf<typeof tree>;
 
 /** What has the code of a row. */

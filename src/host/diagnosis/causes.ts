@@ -1,6 +1,6 @@
 import { isOwnErrorPage, isVersioned, type ReceivedResponse } from "./expectation.js";
 import type { ExpectedCause } from "../../model/expect.js";
-import { SERVER_NAME } from "../../model/rows.js";
+import { SERVER_NAME, WRONG_NAME } from "../../model/rows.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { isLoopback } from "../../model/index.js";
 import type { ProbeFailure } from "./probe.js";
@@ -129,6 +129,3 @@ const REFUSED_FOR_NOW = {
 };
 
 const UNREACHABLE = new Set(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);
-
-const WRONG_NAME =
-  "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";

@@ -1,5 +1,5 @@
 import { type EngineRow, ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../../model/index.js";
-import { DIRECTORIES, SERVER_NAME, SETTINGS } from "../../model/rows.js";
+import { DIRECTORIES, SERVER_NAME, WRONG_NAME, SETTINGS } from "../../model/rows.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
 import { askDirectories, deploymentQuestions, directories, settingsFaults } from "./deploymentRows.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse } from "./evidence.js";
@@ -179,7 +179,7 @@ function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict
       .filter((n) => n !== "_");
     const known = `server names in the config: ${[...new Set(names)].join(", ") || "none"}`;
     return failure(
-      "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled",
+      WRONG_NAME,
       [...byDefault.map(describe), known],
       `Set the host's address or name to the one that clients use (${host}), deploy, and reload the proxy.`,
     );
