@@ -20,7 +20,26 @@ function said(make: (s: Site) => unknown): string {
   throw new Error("nothing was said");
 }
 
+/** Between two problems: what belongs to a problem is indented. */
+const NEXT_PROBLEM = /\n(?! {4})/;
 const LINK = /\n +see: +cdktf-portico\/docs\/errors\.md#(\S+)/g;
+
+/** Titles with their codes, allowed values and fixes that examples of `docs/errors.md` have. */
+const SHOWN_TITLES = new Set(SHOWN.flatMap((text) => text.match(/(?<=: )[^:\n].* \[\S+\]$/gm) ?? []));
+const SHOWN_ADVICE = new Set(SHOWN.flatMap((text) => text.match(/^ +(?:allowed|fix): .*$/gm) ?? []));
+
+/** A problem without the words that `docs/errors.md` has. */
+const withoutShown = (problem: string): string =>
+  problem
+    .split("\n")
+    .filter((line) => !SHOWN_ADVICE.has(line))
+    .map((line) => {
+      const [, place, title] = /^(\S+?(?: \(\S+\))?: )(.*)$/.exec(line) ?? [];
+      return title !== undefined && SHOWN_TITLES.has(title)
+        ? place! + title.replace(/^.*(?= \[)/, "as shown")
+        : line;
+    })
+    .join("\n");
 
 /**
  * What is said about each mistake: where and what, with the code, and what was received; then what is allowed and the fix,
@@ -37,14 +56,15 @@ test("a mistake is reported with construct path, prop, what is wrong and the fix
     // Numbers are those of a config that nobody wrote.
     expect(text).not.toMatch(/\b(?:listeners|upstreams|virtualServers|routes)\[\d+\]\.(?!allowed)/);
     expect(text).not.toMatch(LEAKS);
-    const problems = text.replaceAll(LINK, "").replaceAll(/\n +(received|allowed|fix): +/g, " | $1: ");
-    return problems.split("\n").flatMap((problem) => {
+    const problems = withoutShown(text).replaceAll(LINK, "");
+    const flat = problems.replaceAll(/\n +(received|allowed|fix): +/g, " | $1: ");
+    return flat.split("\n").flatMap((problem) => {
       const [first, advice] = /^(.*?)((?: \| allowed: .*)? \| fix: .*)$/.exec(problem)?.slice(1) ?? [
         problem,
         "",
       ];
       const line = `${what} -> ${first}`;
-      if (before.has(advice!)) return [line];
+      if (advice === "" || before.has(advice!)) return [line];
       before.add(advice!);
       return [line, `   ${advice}`];
     });
@@ -69,7 +89,7 @@ function repetitions(mistakes: readonly Mistake[]): string[] {
   const shown = new Set(SHOWN.map(kindOf));
   const problemsOf = ([, make]: Mistake): string[] =>
     said(make)
-      .split(/\n(?! {4})/)
+      .split(NEXT_PROBLEM)
       .map((text) => text.replace(/^ +\[\S+\] /, ""));
   return mistakes
     .filter((one) => problemsOf(one).every((text) => shown.has(kindOf(text))))
