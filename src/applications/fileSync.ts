@@ -3,7 +3,12 @@ import { FASTCGI_START } from "../render/index.js";
 import type { ApplicationDefinition, ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
 import { WRONG_NAME } from "../model/rows.js";
 import { mediaCauses, OWN_404 } from "./frontEndExpectations.js";
-import type { FileSyncPaths } from "./fileSyncSettings.js";
+import {
+  applicationSettingsFiles,
+  type ApplicationSettingsValues,
+  type FileSyncPaths,
+  type SettingsFilePaths,
+} from "./fileSyncSettings.js";
 
 /**
  * The service of the specification: a web application with a file server and a WebDAV daemon. This is data, its expected
@@ -22,6 +27,11 @@ export interface FileSyncOptions {
   readonly destination?: Extract<ActionInput, { readonly type: "proxy" }>["destination"];
   /** Its units on the host. */
   readonly units?: FileSyncUnits;
+  /** Its settings files on the host, and the values of their items. */
+  readonly settings?: {
+    readonly files: SettingsFilePaths;
+    readonly values: () => ApplicationSettingsValues;
+  };
 }
 
 /** Units of its daemons: full names, ending in `.service`. */
@@ -30,7 +40,7 @@ export type FileSyncUnits = { readonly [daemon in "webApplication" | "fileServer
 type FileSyncService = ApplicationDefinition<FileSyncPart, FileSyncPart | "media" | "avatars">;
 
 export function fileSyncService(options: FileSyncOptions): FileSyncService {
-  const { paths, media, fixMedia = false, units = {} } = options;
+  const { paths, media, fixMedia = false, units = {}, settings } = options;
   return {
     name: "fileSync",
     title: "File-sync service",
@@ -41,6 +51,7 @@ export function fileSyncService(options: FileSyncOptions): FileSyncService {
     },
     main: "web",
     routes: (place) => routesAt(place, options),
+    ...(settings && { settings: () => applicationSettingsFiles(settings.values(), settings.files) }),
     daemons: daemonsOf(units),
     trees: fileSyncTrees(media, fixMedia),
     rows: FILE_SYNC_ROWS,

@@ -1,6 +1,5 @@
 import type { IConstruct } from "constructs";
-import type { ApplicationDefinition, PublicPlace } from "../../applications/index.js";
-import { type Problem, problem } from "../../model/index.js";
+import { type Problem, problem, type SettingsFile } from "../../model/index.js";
 import { isKnown } from "../props/tokens.js";
 import type { VirtualServer } from "../virtualServer.js";
 import type { AnyFrontEndProps } from "./frontEndProps.js";
@@ -33,14 +32,10 @@ export function takenNameProblems(frontEnd: {
 }
 
 /** @internal Files and directories of the application that have its secrets. */
-export function settingsFiles(
-  { installDirectory, activation }: Pick<AnyFrontEndProps, "installDirectory" | "activation">,
-  application: ApplicationDefinition,
-  place: PublicPlace,
-): string[] {
-  const given = Object.values(activation?.settings?.files ?? {}) as unknown[];
-  const files = [...given, ...(application.settings?.(place) ?? []).map(({ path }) => path)].filter(
-    (file) => typeof file === "string",
-  );
-  return installDirectory === undefined ? files : [installDirectory, ...files];
-}
+export const secretPlaces = (
+  { installDirectory }: Pick<AnyFrontEndProps, "installDirectory">,
+  files: readonly SettingsFile[] = [],
+): string[] => [
+  ...(installDirectory === undefined ? [] : [installDirectory]),
+  ...files.map(({ path }) => path),
+];

@@ -9,24 +9,20 @@ import {
   isWildcard,
   problem,
   ProblemError,
-  type SettingsFile,
   upstreamAddress,
 } from "../../model/index.js";
-
 import {
   type ApplicationDefinition,
-  applicationSettingsFiles,
+  type ApplicationSettingsValues,
   fileSyncPaths,
   fileSyncService,
   type MediaDirectories,
-  type PublicPlace,
 } from "../../applications/index.js";
 import { renderDefaultPage } from "../../render/index.js";
-import { settingsFiles, takenNameProblems } from "./claims.js";
+import { secretPlaces, takenNameProblems } from "./claims.js";
 import { warn } from "../warn.js";
 import type { Activation } from "../activation.js";
 import { ApplicationDaemons, unitNames } from "./daemons.js";
-import type { FileSyncActivationProps } from "./activationProps.js";
 import { ApplicationSettings } from "./settings.js";
 import { activateFrontEnd, describeFrontEnd } from "./activation.js";
 import { addSite, httpsOf } from "./servers.js";
@@ -108,7 +104,8 @@ export class FileSyncFrontEnd<
     this.listeners = addListeners(this.proxy, this.mode, this.serverNames);
     this.tls = this.listeners.https?.tlsFiles;
     if (props.application === undefined) this.ownMedia = mediaOf(props);
-    const application = props.application?.definition ?? fileSyncDefinition(props, this.ownMedia!);
+    const values = () => this.settings.values;
+    const application = props.application?.definition ?? fileSyncDefinition(props, this.ownMedia!, values);
     const { listeners, mode, serverNames } = this;
     const { defaultPageDirectory: pageDirectory, logDirectory, settingsDirectory } = this.proxy.paths;
     const logs = props.proxy?.logs;
@@ -121,7 +118,6 @@ export class FileSyncFrontEnd<
     this.routes = site.routes as Routes;
     this.url = site.url;
     this.node.addValidation({ validate: () => takenNameProblems(this).map(formatProblem) });
-    this.proxy.privateFiles.push(...settingsFiles(props, application, site.place));
     this.defaultPage = new HostFile(this, "DefaultPage", {
       host: this.host,
       path: `${pageDirectory}/index.html`,
@@ -135,6 +131,8 @@ export class FileSyncFrontEnd<
       const given = { application, place: site.place, host: this.host, directory: settingsDirectory };
       this.settingsTexts = new SettingsTexts(this, "Settings", given);
     }
+    const settings = application.settings?.(site.place);
+    this.proxy.privateFiles.push(...secretPlaces(props, settings));
     const { network, firewall, daemons } = props;
     const { host } = this;
     const { unitDirectory } = this.proxy.paths;
@@ -147,7 +145,7 @@ export class FileSyncFrontEnd<
       this.daemons = new ApplicationDaemons(this, "Daemons", { ...daemons, host, unitDirectory });
     }
     const { activation } = props;
-    const activated = { application, settings: this.settingsFilesOf(application, site.place, activation) };
+    const activated = { application, settings };
     if (activation !== undefined || host.delivery.needsActivation) {
       this.activation = activateFrontEnd(this, activated, activation ?? {});
     } else describeFrontEnd(this, activated);
@@ -211,16 +209,6 @@ export class FileSyncFrontEnd<
     }
   }
 
-  /** Of the default application, only those that it is told the places of. */
-  private settingsFilesOf(
-    application: ApplicationDefinition,
-    place: PublicPlace,
-    { settings }: FileSyncActivationProps = {},
-  ): readonly SettingsFile[] | undefined {
-    if (this.settingsTexts !== undefined) return application.settings?.(place);
-    return settings?.files && applicationSettingsFiles(this.settings.values, settings.files);
-  }
-
   private addSettings(props: AnyFrontEndProps, fileServer: IUpstream): ApplicationSettings {
     return new ApplicationSettings(this, "Settings", {
       ...props.settings,
@@ -281,13 +269,18 @@ const mediaOf = ({
 });
 
 /** The application that props describe one by one. */
-function fileSyncDefinition(props: AnyFrontEndProps, media: MediaDirectories): ApplicationDefinition {
-  const { activation: { fixMedia, units } = {}, daemons = {} } = props;
+function fileSyncDefinition(
+  props: AnyFrontEndProps,
+  media: MediaDirectories,
+  values: () => ApplicationSettingsValues,
+): ApplicationDefinition {
+  const { activation: { fixMedia, units, settings: { files } = {} } = {}, daemons = {} } = props;
   return fileSyncService({
     paths: fileSyncPaths(props.pathPrefix, props.routePaths),
     media,
     fixMedia,
     destination: props.webdavDestination,
     units: { ...unitNames(daemons), ...units },
+    ...(files && { settings: { files, values } }),
   });
 }
