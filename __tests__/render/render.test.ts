@@ -1,3 +1,4 @@
+import { renderOrigin } from "../../src/model/index.js";
 import { execFileSync, spawnSync } from "node:child_process";
 import { checkPrimeSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -25,7 +26,6 @@ import {
   renderCommand,
   renderDefaultPage,
   renderLogRotation,
-  renderOrigin,
   proxyConfigText,
   renderUnit,
   type UnitCommand,

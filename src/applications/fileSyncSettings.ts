@@ -3,19 +3,14 @@ import {
   isPort,
   type Problem,
   problem,
+  type PublicOrigin,
   type PythonItem,
+  renderOrigin,
   type SettingsFile,
 } from "../model/index.js";
 import { nameRule, PUBLIC_NAME } from "../model/serverName.js";
 import { accepting, type TextRule } from "../model/textRule.js";
-import {
-  commandProblems,
-  type PublicOrigin,
-  renderOrigin,
-  renderSettings,
-  renderUnit,
-  type UnitCommand,
-} from "../render/index.js";
+import { commandProblems, renderSettings, renderUnit, type UnitCommand } from "../render/index.js";
 
 /** Paths of the application's routes, without a trailing slash. */
 export interface FileSyncPaths {

@@ -27,7 +27,7 @@ import { PROXY, type ProxyScope } from "./proxyScope.js";
 import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
 import { settleTokens } from "./props/tokens.js";
-import { notificationFiles } from "../model/config/notificationFiles.js";
+import { notificationFiles } from "../model/config/namedFiles.js";
 import { type IUpstream, tlsFilesOf, Upstream, type UpstreamProps } from "./upstream.js";
 import { warnOf } from "./warnings.js";
 import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";

@@ -1,10 +1,10 @@
 import { Construct } from "constructs";
+import { renderOrigin } from "../model/index.js";
 import { virtualServerOptions } from "../model/config/config.js";
 import { deploymentSchema, type services } from "../model/deployment.js";
 import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import { MODE, HOST, UPSTREAM } from "./props/instances.js";
-import { renderOrigin } from "../render/index.js";
 import { Action, type ProxyOptions } from "./action.js";
 import { Activation, DAEMON_UNITS, DESCRIBED_SETTINGS } from "./activation.js";
 import type {

@@ -33,3 +33,6 @@ export function sniNames(subjectAltName: string | undefined): string[] {
   const dnsNames = (subjectAltName ?? "").split(", ").flatMap((entry) => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);
   return dnsNames.map((name) => name.toLowerCase()).filter((name) => isDomainName(name.replace(/^\*\./, "")));
 }
+
+/** The name below which an authority looks for the proof of a name (RFC 8555, 8.4). */
+export const challengeName = (name: string): string => `_acme-challenge.${name.replace(/^\*\./, "")}`;

@@ -16,6 +16,5 @@ export * from "./networkd.js";
 export * from "./nftables.js";
 export * from "./proxyConfig.js";
 export * from "./proxyUnits.js";
-export * from "./publicOrigin.js";
 export * from "./secretExchange.js";
 export * from "./systemdUnit.js";

@@ -1,7 +1,7 @@
 import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
-import { bracketed, defaultPort, type Problem } from "../../model/index.js";
+import { bracketed, defaultPort, type Problem, type PublicOrigin } from "../../model/index.js";
 import { nameRule, PUBLIC_NAME } from "../../model/serverName.js";
 import {
   type ApplicationSettingsInput,
@@ -13,7 +13,7 @@ import {
   renderApplicationSettings,
   settingsProblems,
 } from "../../applications/index.js";
-import { DEFAULT_HOST_PATHS, type PublicOrigin } from "../../render/index.js";
+import { DEFAULT_HOST_PATHS } from "../../render/index.js";
 import { hostPathProblems } from "../props/checks.js";
 import type { IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";

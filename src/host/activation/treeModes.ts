@@ -1,6 +1,5 @@
 import type { Report } from "./report.js";
-import { changeModes, checkTrees, type ModeChange } from "../diagnosis/treePermissions.js";
-import { servedTrees } from "../diagnosis/servedTrees.js";
+import { changeModes, checkTrees, type ModeChange, servedTrees } from "../diagnosis/treePermissions.js";
 import { type Deployment, type Problem, problem, type ProxyConfig } from "../../model/index.js";
 import { DIRECTORIES } from "../../model/rows.js";
 import { shown } from "../../runtime/actions/permissions.js";

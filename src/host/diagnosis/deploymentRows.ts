@@ -3,7 +3,7 @@ import type { SettingsItem, Tree } from "../../model/index.js";
 import { DIRECTORIES, SETTINGS } from "../../model/rows.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
 import type { UnitState } from "./hostFacts.js";
-import { isIn, servedTrees } from "./servedTrees.js";
+import { isIn, servedTrees } from "./treePermissions.js";
 import type { TreeViolation } from "./treePermissions.js";
 import {
   describe,

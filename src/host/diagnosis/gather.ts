@@ -36,8 +36,7 @@ import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./host
 import { askRows, judge } from "./liveCheck.js";
 import { logFindings, rotationFindings, scarceSpace } from "./logState.js";
 import { imageFor } from "./imageFile.js";
-import { servedTrees } from "./servedTrees.js";
-import { checkTrees } from "./treePermissions.js";
+import { checkTrees, servedTrees } from "./treePermissions.js";
 import { certificatesWithTrustedFixes } from "./trustedFixes.js";
 import { probe, type ProbeOptions } from "./probe.js";
 import { seeUpstreamServers } from "./upstreamServers.js";

@@ -4,7 +4,9 @@ import { asOwner } from "../asOwner/asOwner.js";
 import { described, type TreeViolation, type WalkResponse } from "../asOwner/treeFindings.js";
 import { type TreeTask, SHOWN_MAX, type Walked, walkTrees } from "../asOwner/treeWalk.js";
 import { keptText, type ModeChange, PERMISSIONS } from "../asOwner/modes.js";
-import { type Problem, ProblemError, type Tree } from "../../model/index.js";
+import { directoriesOf } from "../../model/actions/table.js";
+import { type Problem, ProblemError, type ProxyConfig, type Tree } from "../../model/index.js";
+import { DIRECTORIES } from "../../model/rows.js";
 import { shown } from "../../runtime/actions/permissions.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
 
@@ -16,6 +18,28 @@ export type { ModeChange } from "../asOwner/modes.js";
  * readable and executable for others, every file is readable. The checks and changes run as the user who can change the
  * trees anyway.
  */
+
+/**
+ * What others have to be able to read: the trees of a deployment, and before them, since one inside another comes after
+ * it, directories that static routes serve and that are in none of these.
+ */
+export function servedTrees(
+  { virtualServers }: Pick<ProxyConfig, "virtualServers">,
+  trees: readonly Tree[] = [],
+): readonly Tree[] {
+  const actions = virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action));
+  const served = new Set(actions.flatMap((action) => directoriesOf(action).map(({ value }) => value)));
+  const untold = [...served].filter((path) => !trees.some((tree) => isIn(path, tree.path))).sort();
+  return [...untold.map((path) => ({ path, code: DIRECTORIES, says: UNREADABLE, fix: false })), ...trees];
+}
+
+const UNREADABLE = "a file that a static route serves, or a directory on its way, is not readable by others";
+
+/** Whether a path is that of a directory, or below it. */
+export const isIn = (path: string, directory: string): boolean =>
+  withSlash(path).startsWith(withSlash(directory));
+
+const withSlash = (path: string): string => (path.endsWith("/") ? path : `${path}/`);
 
 /** `changes` fix the violations, as far as they can be fixed. */
 export interface TreePermissions extends WalkResponse {

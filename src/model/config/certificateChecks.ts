@@ -6,7 +6,7 @@ import { keyTypeFor, takesKeyType } from "../tlsPolicy.js";
 import type { ChallengeType } from "./tls.js";
 import { certificateFields, challengeOf } from "./certificates.js";
 import type { AcmeCertificateConfig, CertificateAuthorityConfig, ProxyConfig, TlsConfig } from "./config.js";
-import { challengeName } from "./dnsProofs.js";
+import { challengeName } from "../certificateName.js";
 
 /** Rules of certificates and of the authorities that they come from. */
 export function certificateProblems(config: ProxyConfig): Problem[] {

@@ -1,7 +1,7 @@
 import type { DnsProofsOf } from "../../model/serving.js";
 import { type AcmeDnsAccount, acmeDnsAccountsIn } from "../load/dnsFiles.js";
 import { AcmeError } from "./acmeError.js";
-import { requiredFile } from "./authorityFile.js";
+import { requiredFile } from "./stateFiles.js";
 import type { Change, TxtRecord } from "./dnsMessage.js";
 import type { DnsProvider, Proof } from "./dnsProvider.js";
 import { Transport } from "./transport.js";

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { CertificateAuthorityConfig } from "../../model/serving.js";
 import { isOwnAddress } from "../load/ownAddress.js";
 import { AcmeError } from "./acmeError.js";
-import { requiredFile } from "./authorityFile.js";
 import {
   Client,
   type Directory,
@@ -16,7 +15,7 @@ import {
 import type { Clock } from "./clock.js";
 import { RateLimits } from "./rateLimits.js";
 import { Queue } from "../queue.js";
-import { readJson, removeDrafts, writeJson } from "./stateFiles.js";
+import { readJson, removeDrafts, writeJson, requiredFile } from "./stateFiles.js";
 import { type Response, Transport } from "./transport.js";
 import { keyPem, newKey } from "./x509.js";
 

@@ -3,7 +3,7 @@ import type { DnsProofsOf } from "../../model/serving.js";
 import { challengeName } from "../../model/serving.js";
 import { tsigKeyIn } from "../load/dnsFiles.js";
 import { AcmeError } from "./acmeError.js";
-import { requiredFile } from "./authorityFile.js";
+import { requiredFile } from "./stateFiles.js";
 import { type Change, refusalIn, signed, type TxtRecord, updateMessage } from "./dnsMessage.js";
 import type { DnsProvider, Proof } from "./dnsProvider.js";
 

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { credentials } from "../load/credentials.js";
 import { systemReason } from "../load/systemReason.js";
 import { AcmeError } from "./acmeError.js";
 
@@ -103,3 +104,16 @@ async function syncDirectory(path: string): Promise<void> {
 
 const refused = (path: string, how: string, error: unknown): AcmeError =>
   new AcmeError("file", `${path} cannot be ${how} ${systemReason(error as Error)}`);
+
+/**
+ * A file that the config of an authority names, where it is now: each reload hands credentials over in a directory of
+ * its own.
+ *
+ * @throws AcmeError `file` if it cannot be read
+ */
+export async function requiredFile(path: string): Promise<string> {
+  const find = await credentials();
+  const text = await readState((await find(path)) ?? path);
+  if (text === undefined) throw new AcmeError("file", `${path} does not exist`);
+  return text;
+}

@@ -10,8 +10,7 @@ import { dnsFiles, problem, withDnsFiles } from "../../model/serving.js";
 import { certificatesOf } from "./certificateExpiry.js";
 import { credentials } from "./credentials.js";
 import { acmeDnsAccountsIn, tsigKeyIn } from "./dnsFiles.js";
-import { readText } from "./files.js";
-import { sha256 } from "./sha256.js";
+import { readText, sha256 } from "./files.js";
 import { systemReason } from "./systemReason.js";
 
 /** Problems of the files that are needed to ask authorities. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import fs from "node:fs";
 import { text } from "node:stream/consumers";
 import { constants } from "node:fs";
@@ -205,4 +206,9 @@ function foreignFile(path: string): fs.Stats | undefined {
   } catch {
     return found;
   }
+}
+
+/** In hexadecimal. */
+export function sha256(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
 }

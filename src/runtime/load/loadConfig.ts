@@ -22,13 +22,12 @@ import {
   withDnsFiles,
   withNotificationFiles,
 } from "../../model/serving.js";
-import { directoryProblem, logProblem, readParsed, readText, recoverLogs } from "./files.js";
+import { directoryProblem, logProblem, readParsed, readText, recoverLogs, sha256 } from "./files.js";
 import { loadFieldValues } from "./fieldValues.js";
 import { checkNotificationFiles } from "./notificationFiles.js";
 import { cookieKey, loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tlsFiles.js";
 import { loadUpstreamTls } from "./upstreamTls.js";
-import { sha256 } from "./sha256.js";
 
 /** The config to load, and options of the checks. */
 export interface LoadOptions {

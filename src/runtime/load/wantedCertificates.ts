@@ -6,7 +6,7 @@ import {
   type ProxyConfig,
   type WantedCertificate,
 } from "../../model/serving.js";
-import { sha256 } from "./sha256.js";
+import { sha256 } from "./files.js";
 
 /** Every certificate that a config wants from authorities, each once. */
 export function wantedCertificates(config: ProxyConfig): WantedCertificate[] {
