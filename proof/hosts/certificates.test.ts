@@ -218,7 +218,11 @@ run("certificates by ACME", () => {
         /Make port 80 of this host reachable from the internet as office\.example\.net/,
       );
       await host.must("nft delete table inet closed");
-      expect(refused.stderr).toMatch(/could not connect to port 80/);
+      expect(refused).toMatchObject({
+        code: 1,
+        stdout: "",
+        stderr: expect.stringMatching(/could not connect to port 80/),
+      });
       expect(rows).toEqual(["acme-port"]);
       expect((await portico(`certificates renew ${OFFICE}`)).code).toBe(0);
     },

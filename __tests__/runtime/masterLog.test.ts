@@ -1,0 +1,78 @@
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseConfig, problem } from "../../src/model/index.js";
+import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
+
+/** Messages of the master, on standard error and in the error log. */
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-process-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function configOf(more: object = {}) {
+  const parsed = parseConfig({
+    version: 1,
+    workers: 2,
+    listeners: [
+      { name: "http", address: "127.0.0.1", port: 80, protocol: "http" },
+      { name: "six", address: "::1", port: 8080, protocol: "http" },
+    ],
+    virtualServers: [
+      { name: "v", serverNames: ["_"], default: true, listeners: ["http", "six"], routes: [] },
+    ],
+    ...more,
+  });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.value;
+}
+
+describe("what the master says", () => {
+  let text: string;
+  beforeEach(() => {
+    text = "";
+    jest.spyOn(process.stderr, "write").mockImplementation((chunk) => {
+      text += String(chunk);
+      return true;
+    });
+  });
+  afterEach(() => jest.restoreAllMocks());
+  const p = problem("listen.failed", "p", "m", { received: "r", fix: "f" });
+  const logged = (name: string): string[] =>
+    readFileSync(join(folder, name), "utf8")
+      .replace(/^.* (\[\w+\]) \d+#\d+: /gm, "$1 ")
+      .split("\n")
+      .slice(0, -1);
+  const withLog = (error: object | "off") => configOf({ logs: { error } });
+
+  test("is on standard error, and in the error log if that is a file", async () => {
+    const logs = new MasterLog(true);
+    logs.write("info", "before");
+    await logs.use(withLog({ path: join(folder, "one.log") }));
+    logs.write("info", "first");
+    logs.warn(p);
+    logs.refuse("refused", [p, p]);
+    await logs.use(withLog({ path: join(folder, "two.log") }));
+    logs.write("crit", "second");
+    renameSync(join(folder, "two.log"), join(folder, "old.log"));
+    mkdirSync(join(folder, "two.log"));
+    logs.reopen();
+    await logs.use(withLog({ stream: "stderr" }));
+    logs.write("info", "third");
+    await logs.use(withLog("off"));
+    logs.write("info", "fourth");
+    await logs.close();
+    const line = expect.stringMatching(/^\[error\] .*p.*m.*; f$/) as string;
+    expect(logged("one.log")).toEqual([
+      ...["[info] first", expect.stringMatching(/^\[warn\] .*p.*m.*; f$/), "[error] refused: 2 problems"],
+      ...[line, line],
+    ]);
+    const failed = `${join(folder, "two.log")}: cannot be opened for appending (21: Illegal operation on a directory)`;
+    expect(logged("old.log")).toEqual(["[crit] second", `[error] ${failed}`]);
+    expect(text.split("\n").filter((one) => one.startsWith("portico: "))).toEqual([
+      ...["portico: before", "portico: first", expect.stringMatching(/^portico: warning: p.*m/)],
+      ...["portico: refused: 2 problems", "portico: second", `portico: ${failed}`],
+      ...["portico: third", "portico: fourth"],
+    ]);
+  });
+});
