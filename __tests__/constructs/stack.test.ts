@@ -323,6 +323,30 @@ describe("warnings for settings that work but are probably not intended", () => 
     ]);
   });
 
+  test.each([true, false])(
+    "a response that is expected where nothing checks it, with an activation %s",
+    (activated) => {
+      const stack = newStack();
+      const host = new Host(stack, "host", { address: "192.0.2.10" });
+      const proxy = new ReverseProxy(stack, "proxy", { host });
+      const http = proxy.addListener("http", { port: 80 });
+      const site = proxy.addVirtualServer("site", {
+        serverNames: ["_"],
+        listeners: [http],
+        default: true,
+        expect: { name: "site", path: "/", status: 404 },
+      });
+      const expected = { path: "/up", status: 204 };
+      site.addRoute("up", { path: "/up", action: Action.respond(204), expect: expected });
+      site.addRoute("usual", { path: "/usual", action: Action.respond(204) });
+      site.addRoute("unasked", { path: "/unasked", action: Action.respond(204), expect: false });
+      const service = new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
+      if (activated) new Activation(stack, "activation", { service });
+      const text = expect.stringMatching(/: `expect` has no effect: .* Add an `Activation`/) as string;
+      expect(warnings(stack)).toEqual(activated ? [] : [text, text]);
+    },
+  );
+
   test("a path that looks like a pattern, two daemons with one URL", () => {
     const stack = newStack();
     const { application } = frontEnd(

@@ -4,7 +4,13 @@ import { freeId } from "./constructIds.js";
 import { daemon, type DeploymentInput, parseDeployment, services } from "../model/deployment.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
 import type { DaemonUnit, DeploymentUnits, DescribedSettings, HostDescription } from "./activationOptions.js";
-import { deploymentOf, deploymentText, filesOf, isDescription } from "./deploymentDocument.js";
+import {
+  deploymentOf,
+  deploymentText,
+  filesOf,
+  isDescription,
+  noteDescription,
+} from "./deploymentDocument.js";
 import type { IHost } from "./host.js";
 import type { HostFile } from "./hostFile.js";
 import type { VirtualServer } from "./virtualServer.js";
@@ -38,6 +44,7 @@ export class Activation extends Construct {
     refuseProps(this, props, ACTIVATION_PROPS);
     this.props = props;
     this.host = props.service.host;
+    noteDescription(this.host);
     refuseSecond(this);
     // What a front end without an activation left there.
     for (const { node } of filesOf(this, this.host).filter(isDescription)) {

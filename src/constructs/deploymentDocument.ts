@@ -35,8 +35,17 @@ export function deploymentOf(
   } satisfies DeploymentInput);
 }
 
+const described = new WeakSet<IHost>();
+
+/** @internal Notes that a deployment of the host is described, by an activation or by a front end. */
+export const noteDescription = (host: IHost): void => void described.add(host);
+
+/** @internal Whether expected responses of the host's proxy are in a deployment, so that something checks them. */
+export const isDescribed = (host: IHost): boolean => described.has(host);
+
 /** @internal Without an activation, the deployment is a file like any other: checks of the host read the file. */
 export function describeHost(scope: Construct, parts: DeployedParts): void {
+  noteDescription(parts.service.host);
   new HostFile(scope, "Deployment", {
     host: parts.service.host,
     path: DEPLOYMENT_FILE,

@@ -111,6 +111,12 @@ export class Route extends Construct {
     return { ...fields, name: this.name, action: this.action.render() };
   }
 
+  /** @internal Whether a response is expected explicitly. */
+  get expects(): boolean {
+    const { expect } = this.props;
+    return expect !== undefined && expect !== false;
+  }
+
   /** @internal What it is expected to answer, as the deployment lists it. */
   expectedRows(server: string): readonly ExpectedRow[] {
     const { match } = this.props;
@@ -133,7 +139,8 @@ export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action
   readonly errorLog?: "off" | ErrorLogFile | ErrorLogStream;
   /**
    * The response that the route must give after an apply; otherwise the host rolls back. `portico check --live` and
-   * `portico doctor` check the response too. An `Activation`, or a front end, writes it into the deployment of the host. `false`: no check, for a route whose upstream may be down, or whose
+   * `portico doctor` check the response too. An `Activation` or a front end is needed, which writes the expected
+   * response into the deployment of the host. `false`: no check, for a route whose upstream may be down, or whose
    * response to `HEAD` does not end.
    * @default - `proxy`: a response of the upstream, not 502 or 504; `redirect`: its status and `Location`; `respond`:
    * its status; `staticFiles`: a file, if the action has an `index`, otherwise no 5xx; `status`: no 5xx

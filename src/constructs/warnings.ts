@@ -5,6 +5,8 @@ import type { IConstruct } from "constructs";
 import { coversName } from "../model/certificateName.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import { certificateHere } from "./certificatesHere.js";
+import { isDescribed } from "./deploymentDocument.js";
+import type { IHost } from "./host.js";
 import type { IListener, Listener } from "./listener.js";
 import { isKnown } from "./props/tokens.js";
 import { warn } from "./warn.js";
@@ -14,6 +16,8 @@ import type { TlsFiles } from "./tlsMaterial.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 interface WarnedProxy extends IConstruct {
+  /** Undefined in containers, where an application's data brings expected responses that only a host checks. */
+  readonly host?: IHost;
   readonly listeners: readonly Listener[];
   readonly upstreams: readonly IUpstream[];
   readonly virtualServers: readonly VirtualServer[];
@@ -32,6 +36,7 @@ export function warnOf(proxy: WarnedProxy): void {
       if (node !== proxy || warned) return;
       warned = true;
       warnOfParts(proxy);
+      warnOfUnread(proxy);
       proxy.listeners.forEach((listener) => warnOfListener(proxy, listener));
       for (const server of proxy.virtualServers) {
         if (server.tlsFiles !== undefined) warnOfNames(proxy, server, server.tlsFiles, server.serverNames);
@@ -77,6 +82,17 @@ function warnOfParts(proxy: WarnedProxy): void {
         "(RFC 6797, 8.1.1). Set the host's `publicName`.",
     );
   }
+}
+
+function warnOfUnread({ host, virtualServers }: WarnedProxy): void {
+  if (host === undefined || isDescribed(host)) return;
+  for (const part of virtualServers.flatMap((server) => [server, ...server.routes]))
+    if (part.expects)
+      warn(
+        part,
+        "`expect` has no effect: the host gets no deployment that lists expected responses. Add an `Activation` of the " +
+          "proxy's service.",
+      );
 }
 
 function warnOfRoute(route: Route, all: readonly Route[]): void {
