@@ -46,12 +46,7 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
     workers: numberOf("workers", values.workers),
     work: selected(all, values.only, quick),
     proxies: values.proxies?.split(",") ?? (quick ? ["portico", "nginx"] : undefined),
-    complete:
-      values.only === undefined &&
-      values.proxies === undefined &&
-      path.resolve(values.node) === process.execPath &&
-      !quick &&
-      values.workers === "1",
+    complete: values.only === undefined && values.proxies === undefined && !quick && values.workers === "1",
   };
 }
 

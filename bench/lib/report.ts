@@ -3,14 +3,14 @@ import path from "node:path";
 import type { Result } from "./judge.js";
 import type { Machine } from "./machine.js";
 import type { Options } from "./options.js";
-import { resultTable, summaryTable } from "./table.js";
+import { summaryTable } from "./table.js";
 
 const BENCH = path.resolve(__dirname, "..");
 const README = path.join(BENCH, "README.md");
 const BEGIN = "<!-- results: written by `npm run bench` -->";
 const END = "<!-- end of results -->";
 
-/** Writes `results/last.json`; after a complete run `results/complete.json`, and the results in the README. */
+/** Writes `results/last.json`; after a complete run `results/complete.json`, and the summary in the README. */
 export function writeReport(results: readonly Result[], machine: Machine, options: Options): void {
   const { rounds, workers, quick, complete } = options;
   const at = new Date().toISOString();
@@ -22,7 +22,7 @@ export function writeReport(results: readonly Result[], machine: Machine, option
   const text = readFileSync(README, "utf8");
   const [before, after] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (before === -1 || after === -1) throw new Error(`${README} has lost the marks around its results`);
-  const section = `${BEGIN}\n\n${machineText(machine, at, rounds)}\n\n${summaryTable(results)}\n${results.map(resultTable).join("\n")}\n`;
+  const section = `${BEGIN}\n\n${machineText(machine, at, rounds)}\n\n${summaryTable(results)}\n`;
   writeFileSync(README, `${text.slice(0, before)}${section}${text.slice(after)}`);
 }
 
