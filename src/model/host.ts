@@ -6,7 +6,7 @@ import type { dnsRecord, portForward } from "./network.js";
 import { type Problem, problem } from "./problem.js";
 import { isDomainName } from "./serverName.js";
 
-/** Addresses and names of a host (service 1.4 and 1.5). Only the IPv4 address is required. */
+/** Addresses and names of a host. Only the IPv4 address is required. */
 export interface HostAddresses {
   /**
    * Static IPv4 address, outside the router's DHCP range. Loopback addresses are accepted for local trials; an IPv6
