@@ -17,10 +17,10 @@ export interface Directory {
   };
 }
 
-/** JSON that an authority answered, whose fields are checked where they are used. */
+/** A JSON response of an authority. Its fields are checked where they are used. */
 export interface Resource {
   readonly value: Readonly<Record<string, unknown>>;
-  /** `Location`: the URL of what was made. */
+  /** `Location`: the URL of the created resource. */
   readonly location: string | undefined;
   /** When the authority wants to be asked again, in milliseconds since 1970. */
   readonly retryAt: number | undefined;
@@ -28,7 +28,7 @@ export interface Resource {
   readonly next: string | undefined;
 }
 
-/** Who signs: a key that the authority is to learn, or the URL by which it knows the key. */
+/** The signing key, with the JWK for a new account, or the account URL for an existing one. */
 export interface Signer {
   readonly key: KeyObject;
   readonly header: { readonly jwk: object } | { readonly kid: string };
@@ -45,7 +45,7 @@ export class Client {
     private readonly clock: Clock,
   ) {}
 
-  /** Read again every hour: an authority may move what it lists. */
+  /** Read again every hour, because an authority may change its URLs. */
   directory(): Promise<Directory> {
     const age = this.clock.now() - this.knownSince;
     if (age < 0 || age > HOUR_MS) this.known = undefined;
@@ -135,7 +135,7 @@ function retryAt({ headers }: Response, clock: Clock): number | undefined {
   return Number.isNaN(theirs) ? date : clock.now() + Math.max(0, date - theirs);
 }
 
-/** A problem document (RFC 7807) as an error; without one, what the status says. */
+/** A problem document (RFC 7807) as an error; without one, the HTTP status as an error. */
 function refusal(response: Response, retry: number | undefined): AcmeError {
   const value = parseJson(response.body);
   const problem = problemOf(value);
@@ -151,7 +151,7 @@ function refusal(response: Response, retry: number | undefined): AcmeError {
 
 const TYPE = /^urn:(?:ietf:params:)?acme:error:([A-Za-z]{1,64})$/;
 
-/** What a problem document says; undefined if it is none. */
+/** The fields of a problem document; undefined if the value is not one. */
 export function problemOf(value: unknown): AcmeProblem | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { type, detail, identifier, instance } = value as Record<string, unknown>;
@@ -211,14 +211,14 @@ function signedRequest(key: KeyObject, header: object, payload: unknown): string
   );
 }
 
-/** Proves to the authority that an account belongs to a customer of its own (RFC 8555, 7.3.4). */
+/** Proves to the authority that an account belongs to one of its customers (RFC 8555, 7.3.4). */
 export function externalBinding(account: KeyObject, keyId: string, macKey: Buffer, url: string): unknown {
   const header = { alg: "HS256", kid: keyId, url };
   const mac = (input: Buffer): Buffer => createHmac("sha256", macKey).update(input).digest();
   return JSON.parse(flattened(header, publicJwk(account), mac));
 }
 
-/** What the authority wants to read or see for a token (RFC 8555, 8.1). */
+/** The key authorization that the authority expects for a token (RFC 8555, 8.1). */
 export function keyAuthorization(account: KeyObject, token: string): string {
   // RFC 7638: the required members in the order of their names, which is the order they have here.
   const thumbprint = createHash("sha256")

@@ -1,6 +1,6 @@
 /** A response by which an authority refuses something (RFC 8555, 6.7; RFC 7807), or why there is none. */
 export interface AcmeProblem {
-  /** A type of RFC 8555 without its prefix, or one of ours. */
+  /** A type of RFC 8555 without its prefix, or one of Portico. */
   readonly code: string;
   /** The authority's own words, or ours, without a full stop. */
   readonly detail: string;
@@ -18,9 +18,9 @@ export class AcmeError extends Error {
       /** One for each name that it concerns. */
       readonly subproblems?: readonly AcmeProblem[];
       readonly instance?: string | undefined;
-      /** When the authority is to be asked again, in milliseconds since 1970. */
+      /** When to ask the authority again, in milliseconds since 1970. */
       readonly retryAt?: number | undefined;
-      /** Whether the authority was not asked, so that its limits are not reached. */
+      /** Whether the request was not sent, so that the authority's limits are not reached. */
       readonly notAsked?: boolean;
     } = {},
   ) {
@@ -28,7 +28,9 @@ export class AcmeError extends Error {
     this.name = "AcmeError";
   }
 
-  /** The same of an order whose names were all proved: what it does not allow then is no proof that it misses. */
+  /**
+   * The same error for an order whose names were all proved: `unauthorized` then does not mean that a proof is missing.
+   */
   afterProof(): AcmeError {
     const { detail, more } = this;
     const code = (of: string): string => (of === "unauthorized" ? "notAllowed" : of);
@@ -36,7 +38,7 @@ export class AcmeError extends Error {
     return new AcmeError(code(this.code), detail, { ...more, ...(subproblems && { subproblems }) });
   }
 
-  /** A connection that failed, in words. */
+  /** A failed connection as an error with a readable message. */
   static ofNetwork(host: string, error: NodeJS.ErrnoException): AcmeError {
     const { code = "" } = error;
     const known = [...NETWORK, ...TLS].find(([codes]) => codes.includes(code));

@@ -3,11 +3,11 @@ import type { Challenge } from "../dispatch/challenge.js";
 import type { ErrorLevel } from "../exchange/exchange.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
 
-/** What the engine and the master know about each other. */
+/** The interface between the engine and the master. */
 
 export type { KeyType };
 
-/** A certificate that a config wants, with what its authority's files contain. */
+/** A certificate that a config wants, with a hash of its authority's files. */
 export interface OrderedCertificate extends Wanted {
   /** Changes with the contents of those files; absent if the authority names none. */
   readonly files?: string | undefined;
@@ -17,7 +17,7 @@ export interface OrderedCertificate extends Wanted {
 export type KeyPair = Pick<CertificateContents, "key" | "cert">;
 
 export interface AcmeHost {
-  /** Sets the challenges that have to be answered from now on; resolves when every accepting worker answers them. */
+  /** Sets the open challenges; resolves when every accepting worker responds to them. */
   answerChallenges(challenges: readonly Challenge[]): Promise<void>;
   /** Why listeners cannot use a certificate that was issued; undefined if they can. */
   unfit(issued: CertificateContents): Promise<string | undefined>;

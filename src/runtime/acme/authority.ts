@@ -46,7 +46,7 @@ interface Account extends StoredAccount {
 /** An authority and the account there, which is made when it is needed first and kept on disk. */
 export class Authority {
   readonly limits: RateLimits;
-  /** How many certificates are ordered at once; of each authority, so that one that is slow holds up no other. */
+  /** Limits parallel orders, for each authority, so that a slow authority does not delay others. */
   readonly ordering = new Queue(ORDERS_AT_ONCE);
   private readonly path: string;
   /** Whether this host had the address when it was looked at last. */
@@ -84,7 +84,7 @@ export class Authority {
     return (await this.client()).directory();
   }
 
-  /** Without a signature, for what everybody may read. */
+  /** Without a signature, for public resources. */
   async get(url: string): Promise<Resource> {
     return (await this.client()).get(url);
   }
@@ -94,7 +94,7 @@ export class Authority {
     return this.signed((client, signer) => client.post(signer, url, payload));
   }
 
-  /** As `post`, for what is not JSON. */
+  /** As `post`, for a response that is not JSON. */
   download(url: string): Promise<Response> {
     return this.signed((client, signer) => client.postRaw(signer, url));
   }
@@ -120,7 +120,7 @@ export class Authority {
   private async look(holderAddress: string): Promise<boolean> {
     const held = await isOwnAddress(holderAddress);
     if (held && !this.held) {
-      // Another host may have asked meanwhile, and what it left here is newer.
+      // Another host may have sent requests meanwhile, and its files here are newer.
       this.signedUp = undefined;
       this.limits.forget();
     }
@@ -218,16 +218,16 @@ export class Authority {
   }
 }
 
-/** A list of orders is for a certificate whose order was cut off: what is far back is not its own. */
+/** The list is read to find an order whose response was lost. That order is recent, so old ones are not needed. */
 const PAGES_MAX = 100;
 const ORDERS_MAX = 20;
 
-/** An authority answers several at once gladly; all of two hundred would wait for each other. */
+/** An authority serves a few orders at once; two hundred at once would delay each other. */
 const ORDERS_AT_ONCE = 4;
 
 const contactOf = (email: string | undefined): string[] => (email === undefined ? [] : [`mailto:${email}`]);
 
-/** A private key; undefined if the text is none. */
+/** A private key; undefined if the text is not one. */
 export function usableKey(pem: string): KeyObject | undefined {
   try {
     return createPrivateKey(pem);

@@ -13,7 +13,7 @@ export interface Kept extends KeyPair {
   readonly privateKey: KeyObject;
 }
 
-/** A certificate as listeners use it, in the place of the one that is wanted. */
+/** A certificate as listeners use it, under the id of the wanted one. */
 export const contentsOf = (
   { id, names }: OrderedCertificate,
   { key, cert }: KeyPair,
@@ -32,7 +32,7 @@ export async function readCertificate(folder: string): Promise<Kept | undefined>
   return certificateIn((await readState(certificateFile(folder))) ?? "");
 }
 
-/** What such a file says, if it is whole. */
+/** The content of such a file, if it is complete. */
 export function certificateIn(text: string): Kept | undefined {
   const key = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text)?.[0];
   return key === undefined ? undefined : parse(key, text.slice(text.indexOf("-----BEGIN CERTIFICATE-----")));
@@ -48,13 +48,13 @@ export const writeCertificate = (folder: string, { key, cert }: KeyPair): Promis
   writeState(certificateFile(folder), key + cert);
 
 /**
- * Key and chain, if they are whole and belong together. What else is between the certificates is left out: OpenSSL
- * might take more of it for a certificate than was looked at here.
+ * Key and chain, if they are whole and belong together. Other text between the certificates is left out: OpenSSL might
+ * read more of it as a certificate than was checked here.
  */
 export function parse(key: string, text: string): Kept | undefined {
   const [leaf, ...issuers] = certificatesOf(text);
   if (leaf === undefined || issuers.includes(undefined) || issuers.length >= CHAIN_MAX) return undefined;
-  // A time that is none would never come.
+  // An invalid time would never come.
   if ([leaf.validFrom, leaf.validTo].some((time) => Number.isNaN(Date.parse(time)))) return undefined;
   try {
     const privateKey = createPrivateKey(key);

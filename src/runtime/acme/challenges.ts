@@ -9,7 +9,7 @@ import { DnsProofs, proofOf } from "./dnsProofs.js";
 import type { Proof } from "./dnsProvider.js";
 import { addressBytes, tlsAlpnCertificate } from "./x509.js";
 
-/** A challenge as a pending order keeps it: enough to answer it again after a restart. */
+/** A challenge as a pending order stores it: enough to respond to it again after a restart. */
 export interface OpenChallenge {
   readonly type: ChallengeType;
   readonly name: string;
@@ -17,13 +17,13 @@ export interface OpenChallenge {
   readonly keyAuthorization: string;
 }
 
-/** What has to be answered for all orders at once. */
+/** The open challenges of all orders. */
 export class OpenChallenges {
   private readonly byCertificate = new Map<string, readonly Challenge[]>();
-  /** Those that DNS records answer, by certificate. */
+  /** Proofs in DNS records, by certificate. */
   private readonly recorded = new Map<string, readonly Proof[]>();
   private readonly dns: DnsProofs;
-  /** The host has to end with the last state. */
+  /** Keeps the reports to the host in order, so that the last one has the current challenges. */
   private readonly reports = new Queue();
 
   constructor(
@@ -33,7 +33,7 @@ export class OpenChallenges {
     this.dns = new DnsProofs(clock, (level, message) => host.log(level, message));
   }
 
-  /** Resolves when they are answered. @throws AcmeError if they are not */
+  /** Resolves when the challenges can be validated. @throws AcmeError if they cannot */
   async open(
     { id, authority: { dns } }: OrderedCertificate,
     challenges: readonly OpenChallenge[],
@@ -81,7 +81,7 @@ export class OpenChallenges {
   }
 }
 
-/** One that the proxy's own listeners answer. */
+/** A challenge that the proxy's own listeners respond to. */
 type ServedChallenge = OpenChallenge & { readonly type: Challenge["type"] };
 
 const isRecorded = ({ type }: OpenChallenge): boolean => type === "dns-01";
@@ -93,10 +93,7 @@ async function ready({ type, name, token, keyAuthorization }: ServedChallenge): 
   return { type, name: serverNameOf(name), ...(await tlsAlpnCertificate(name, keyAuthorization)) };
 }
 
-/**
- * What an authority sends in SNI: for an address its name in the reverse tree (RFC 8738, 6; RFC 1035, 3.5; RFC
- * 3596, 2.5).
- */
+/** The name in an authority's SNI: for an address, its reverse DNS name (RFC 8738, 6; RFC 1035, 3.5; RFC 3596, 2.5). */
 export function serverNameOf(name: string): string {
   if (isIP(name) === 0) return name;
   const bytes = [...addressBytes(name)].reverse();

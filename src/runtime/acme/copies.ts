@@ -18,21 +18,21 @@ import { rootCertificates } from "node:tls";
 import type { CertificateAuthorityConfig } from "../../model/serving.js";
 import { certificatesOf } from "../load/certificateExpiry.js";
 
-/** What one host of a pair gives to the other, each by its id. */
+/** The copies that one host of a pair sends to the other host, by id. */
 export interface Copies {
-  /** Keys of accounts. All else the authority says again to the owner of the key (RFC 8555, 7.3.1). */
+  /** Account keys. The owner of a key gets all other account data from the authority (RFC 8555, 7.3.1). */
   readonly accounts: Readonly<Record<string, string>>;
-  /** Key and chain, as they are kept. */
+  /** Key and chain, as they are stored. */
   readonly certificates: Readonly<Record<string, string>>;
 }
 
-/** What became of them, a line each; of what was there already, none. */
+/** One line for each copy that was taken or refused. Copies that the host already had are not listed. */
 export interface Outcome {
   readonly taken: readonly string[];
   readonly refused: readonly string[];
 }
 
-/** Files that are copied, whether they are there or not. */
+/** Paths of the files that are copied, whether the files exist or not. */
 export const copiedFiles = (directory: string, wanted: readonly OrderedCertificate[]): readonly string[] => [
   ...new Set(wanted.map(({ authority }) => accountFile(directory, authority))),
   ...wanted.map(({ id }) => certificateFile(folderOf(directory, id))),
@@ -52,10 +52,10 @@ export async function copiesOf(directory: string, wanted: readonly OrderedCertif
 }
 
 /**
- * Takes what the config of this host wants, and nothing else: the other host may have been taken over. It cannot name a
- * file, replace an account or bring back an old certificate.
+ * Takes only copies that the config of this host wants, because an attacker may control the other host. The other host
+ * cannot name a file, replace an account or bring back an old certificate.
  *
- * @param message what the other host sent, whatever it is
+ * @param message from the other host, not validated
  */
 export async function takeCopies(
   directory: string,
@@ -115,7 +115,7 @@ const ownValue = (from: unknown, name: string): unknown =>
     ? (from as Record<string, unknown>)[name]
     : undefined;
 
-/** An account that is there stays: an attacker who has taken over the other host must not replace it. */
+/** An existing account is kept: an attacker who controls the other host must not replace it. */
 async function takeAccount(file: string, sent: string): Promise<boolean> {
   const stored = await readJson<StoredAccount>(file);
   if (stored?.key !== undefined) return false;
@@ -142,7 +142,7 @@ async function takeCertificate(
   // Nothing would ever be newer.
   if (from > now + HOUR_MS) throw new Refusal(`it is not valid before ${new Date(from).toISOString()}`);
   const here = await readCertificate(folder);
-  // The same one, or one that the other host gets in its turn.
+  // The same certificate, or an older one: the other host will get the newer one.
   if (here !== undefined && timesOf(here).to > now && timesOf(here).from >= from) return false;
   if (livesTooLong(found, here))
     throw new Refusal(`it is valid for more than ${LIFE_DAYS_MAX} days, until ${new Date(to).toISOString()}`);
@@ -195,7 +195,7 @@ export async function isOfIssuer(
   if (here === undefined) return true;
   const before = readable(here.cert).slice(1);
   if (leadsTo(sent, before)) return true;
-  // Some authorities send no chain: then it can only be compared whom both name.
+  // Some authorities send no chain: then only the names of the issuers can be compared.
   if (before.length === 0 && !isSelfIssued(sent.leaf) && sent.leaf.issuer === here.leaf.issuer) return true;
   const named = roots === undefined ? rootCertificates.join("\n") : await readState(roots).catch(() => "");
   return leadsTo(sent, readable(named ?? ""));

@@ -23,14 +23,14 @@ const IDENTITY = "portico";
 const LINE_MAX = 16 * 1024 * 1024;
 const CONNECT_MS = 5_000;
 const EXCHANGE_MS = 30_000;
-/** Lists of nothing in a line as long as it may be would take a gigabyte. */
+/** A line of the maximum length that contains only empty lists would need a gigabyte as values. */
 const VALUES_MAX = 10_000;
 
 /**
  * Listens for the other host.
  *
- * @param take what to do with what it sends; whatever that may be
- * @param keysDiffer called when it came with another key
+ * @param take receives each message of the other host, not validated
+ * @param keysDiffer called when the other host connected with another key
  */
 export function listenForCopies(
   { own, peer, port, key }: Link,
@@ -65,7 +65,7 @@ async function answer(socket: TLSSocket, take: (message: unknown) => Promise<Out
   socket.end(lineOf(await take(message)));
 }
 
-/** Sends copies to the other host. @throws if it does not answer, or not as it should */
+/** Sends copies to the other host. @throws if the other host sends no valid reply */
 export async function sendCopies({ own, peer, port, key }: Link, copies: Copies): Promise<Outcome> {
   const connection = createConnection({ host: peer, port, localAddress: own });
   const timer = setTimeout(() => connection.destroy(new Error("nothing answered")), CONNECT_MS);
@@ -74,7 +74,7 @@ export async function sendCopies({ own, peer, port, key }: Link, copies: Copies)
     ...SHARED_KEY_CONTEXT,
     socket: connection,
     pskCallback: () => ({ psk: key, identity: IDENTITY }),
-    // There is none; the key is what the other side proves itself by.
+    // The server has no certificate: the shared key authenticates it.
     checkServerIdentity: () => undefined,
   });
   try {
@@ -87,7 +87,7 @@ export async function sendCopies({ own, peer, port, key }: Link, copies: Copies)
   }
 }
 
-/** Whether that is how a handshake of hosts with different keys fails: on one with an alert, on the other by what it reads. */
+/** Whether an error means different keys: one host receives a TLS alert, the other fails to decrypt. */
 export const isOtherKey = ({ code = "" }: NodeJS.ErrnoException): boolean =>
   code === "EPROTO" || code.startsWith("ERR_SSL_");
 
@@ -98,9 +98,9 @@ const textsIn = (value: unknown): string[] =>
     ? value.flatMap((one) => (typeof one === "string" ? [one.slice(0, 500)] : [])).slice(0, 500)
     : [];
 
-/** JSON on one line, after which nothing may come: one that was cut off has no end. */
+/** Reads JSON on one line and refuses data after it. The newline shows that the message is complete. */
 function readLine(socket: TLSSocket): Promise<unknown> {
-  // Each byte may come in a record of its own; as a list they would be many times as large.
+  // One buffer and not a list of chunks: a peer may send each byte in a separate record, and each chunk has overhead.
   const line = Buffer.allocUnsafe(LINE_MAX);
   let length = 0;
   let isWhole = false;

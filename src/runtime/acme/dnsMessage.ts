@@ -2,8 +2,8 @@ import { createHmac, randomInt, timingSafeEqual } from "node:crypto";
 import { TSIG_ALGORITHMS, type TsigKey } from "../load/dnsFiles.js";
 
 /**
- * Messages of a dynamic update (RFC 2136), signed with TSIG (RFC 8945): one shape that is written, and one that is read.
- * The codecs that there are for Node know neither the class NONE, by which a record is removed, nor TSIG.
+ * Messages of a dynamic update (RFC 2136), signed with TSIG (RFC 8945): one form that is written, and one that is read.
+ * Existing codecs for Node support neither the class NONE, which removes a record, nor TSIG.
  */
 
 export type Change = "present" | "cleanup";

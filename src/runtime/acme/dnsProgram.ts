@@ -54,7 +54,7 @@ export class DnsProgram implements DnsProvider {
   }
 }
 
-/** Others could have this process run what they like; and what changes its user would be root where this is not. */
+/** A user who can write to the program could run any code as this process. A setuid program changes the user. */
 async function refuseUnsafe(command: string): Promise<void> {
   const refused = (why: string): AcmeError => new AcmeError("dnsUpdate", `${command} ${why}`);
   const found = await stat(command).catch((error: Error) => {
@@ -71,7 +71,7 @@ async function refuseUnsafe(command: string): Promise<void> {
 interface Outcome {
   /** What went wrong; undefined if nothing did. */
   readonly why: string | undefined;
-  /** The end of what it has written, on one line. */
+  /** The end of the program's output, on one line. */
   readonly output: string;
 }
 
@@ -84,7 +84,7 @@ function run(
   const { PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" } = process.env;
   const env = { PATH, LANG: "C.UTF-8", ...(secret === undefined ? {} : { PORTICO_CREDENTIAL_FILE: secret }) };
   return new Promise((resolve) => {
-    // A group, so that what it starts ends with it.
+    // A process group, so that a kill also ends the child processes of the program.
     const child = spawn(command, args, { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"], detached: true });
     let killed: string | undefined;
     const kill = (why: string): void => {
@@ -94,7 +94,7 @@ function run(
       } catch {
         // It has ended.
       }
-      // Whoever has left the group may hold the pipes open.
+      // A process that has left the group may hold the pipes open.
       child.stdout.destroy();
       child.stderr.destroy();
     };

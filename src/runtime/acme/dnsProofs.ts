@@ -43,7 +43,7 @@ export class DnsProofs {
     await this.shown(provider.nameServers, records, dns.waitMs, signal);
   }
 
-  /** What stays behind harms nothing but order: the log says so. */
+  /** A record that stays is harmless, so this is only logged. */
   async remove(dns: DnsProofsConfig, proofs: readonly Proof[]): Promise<void> {
     try {
       const provider = providerOf(dns, this.log);
@@ -79,7 +79,7 @@ export class DnsProofs {
 const PAUSE_MS = SECOND_MS;
 const RESPONSE_MS = 5 * SECOND_MS;
 
-/** What a name server does not show yet; undefined if it shows all. */
+/** Describes the first record that a name server does not have yet; undefined if it has all. */
 async function missingAt(server: NameServer, records: readonly TxtRecord[]): Promise<string | undefined> {
   const { address, port } = server;
   const resolver = new Resolver({ timeout: RESPONSE_MS, tries: 1 });

@@ -9,12 +9,12 @@ export interface Proof {
 
 export type NameServer = NonNullable<DnsProofsConfig["nameServers"]>[number];
 
-/** Who writes records. */
+/** Writes the DNS records of proofs. */
 export interface DnsProvider {
   /** Each of them has to show the records. */
   readonly nameServers: readonly NameServer[];
   /** Where the proofs have to be. */
   records(proofs: readonly Proof[]): Promise<TxtRecord[]>;
-  /** To write what is there already, or to remove what is not, is no failure. */
+  /** Writing an existing record, or removing a missing one, is not a failure. */
   write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void>;
 }

@@ -21,12 +21,12 @@ export { temporaryCertificate } from "./x509.js";
  * Gets certificates from authorities by ACME (RFC 8555), keeps them on disk and renews them.
  *
  *     DIRECTORY/AUTHORITY-HASH/account.json     key and URL of the account
- *     DIRECTORY/AUTHORITY-HASH/limits.json      what the authority's limits count
+ *     DIRECTORY/AUTHORITY-HASH/limits.json      counts for the authority's limits
  *     DIRECTORY/certificates/ID/certificate.pem key and chain, as one file
- *     DIRECTORY/certificates/ID/order.json      an order under way, with the key of its certificate
- *     DIRECTORY/certificates/ID/history.json    failures, and what the authority says of the renewal
+ *     DIRECTORY/certificates/ID/order.json      an order in progress, with the key of its certificate
+ *     DIRECTORY/certificates/ID/history.json    failures, and the authority's renewal information
  *
- * One process at a time may look after certificates; another may read them.
+ * Only one process at a time may manage certificates; others may read them.
  */
 export class AcmeEngine {
   private readonly managed = new Map<string, ManagedCertificate>();
@@ -100,7 +100,7 @@ export class AcmeEngine {
     return { ok: true, value: `renewed: ${chosen.flatMap(({ wanted }) => wanted.names).join(", ")}` };
   }
 
-  /** Leaves orders in progress to the next master, and their challenges as they are answered now. */
+  /** Leaves orders in progress to the next master. Workers keep responding to their challenges. */
   async stop(): Promise<void> {
     this.stopping.abort();
     for (const [id, certificate] of this.managed) this.end(id, certificate);
@@ -133,7 +133,7 @@ export class AcmeEngine {
     this.ending.set(id, ended);
   }
 
-  /** Who asked one that ended is answered by the one in its place, if a changed config still wants the certificate. */
+  /** Requests to renew a certificate that was stopped pass to its replacement, if the changed config still wants it. */
   private answer(id: string, asked: readonly Asked[]): void {
     const next = this.managed.get(id);
     for (const response of asked) response(next === undefined ? LEFT : next.renewNow());

@@ -32,16 +32,16 @@ export interface ManagedCertificateOptions {
   readonly challenges: OpenChallenges;
   readonly host: AcmeHost;
   readonly clock: Clock;
-  /** Whether what the config says of it is new: what failed before may work now. */
+  /** Whether the config of the certificate has changed, so that an earlier failure may not happen again. */
   readonly changed: boolean;
 }
 
 /**
- * Looks after one certificate: gets it, renews it in time, and tries again after a failure.
+ * Manages one certificate: gets it, renews it in time, and tries again after a failure.
  *
- * Where an address decides which of several hosts asks, it looks every few seconds whether this one has it. Without it,
- * nothing is asked, and a certificate that another process put into the folder is taken. With it, the files there say
- * how to go on: they may be the other host's.
+ * If an address decides which of several hosts sends requests, it checks every few seconds whether this host has the
+ * address. Without the address, it sends no requests, and uses a certificate that another process puts into the folder.
+ * With the address, it continues from the files there, which may come from the other host.
  */
 export class ManagedCertificate {
   private readonly folder: string;
@@ -56,7 +56,7 @@ export class ManagedCertificate {
   private taken: string | undefined;
   private history: History = NO_HISTORY;
   private ordering = false;
-  /** An order is on disk and goes on at once. */
+  /** An order is on disk and continues at once. */
   private resuming = false;
   private asked: Asked[] = [];
   private awake = new AbortController();
@@ -73,12 +73,12 @@ export class ManagedCertificate {
     return this.options.wanted;
   }
 
-  /** @param after what has to end first */
+  /** @param after resolves when the previous order for this certificate has stopped */
   start(after: Promise<void>): void {
     this.running = after.then(() => this.run());
   }
 
-  /** Leaves everything as it is, for its successor; resolves with those who asked and have no response yet. */
+  /** Leaves everything as it is, for its successor; resolves with the renewal requests that have no response yet. */
   async stop(): Promise<Asked[]> {
     this.stopping.abort();
     this.awake.abort();
@@ -86,7 +86,7 @@ export class ManagedCertificate {
     return this.asked.splice(0);
   }
 
-  /** Tries at once, whatever the times of our own say; resolves with the failure, if it is one. */
+  /** Tries at once, whatever the schedule says; resolves with the failure, if there is one. */
   renewNow(): Promise<Refusal | undefined> {
     return new Promise((resolve) => {
       this.asked.push(resolve);
@@ -124,7 +124,7 @@ export class ManagedCertificate {
       try {
         await this.turn();
       } catch (error) {
-        // A bug of ours, whatever brought it about, costs neither the other certificates nor the process.
+        // A bug, whatever its cause, must affect neither other certificates nor the process.
         this.options.host.log("error", `certificates: ${(error as Error).stack}`);
         await clock.wait(SLEEP_MOST_MS, signal);
       }
@@ -171,7 +171,7 @@ export class ManagedCertificate {
 
   private async resume(): Promise<void> {
     await removeDrafts(this.folder);
-    // Another host has got what this order was for.
+    // Another host has already got the certificate of this order.
     if (this.isShared && this.kept !== undefined && this.due() > this.options.clock.now())
       await this.order.drop();
     this.resuming = await this.order.resume();
@@ -221,7 +221,7 @@ export class ManagedCertificate {
     return nextAttempt(this.options.wanted.id, certificate, this.history);
   }
 
-  /** An order that was cut off goes on at once, unless it was a failure that ended the attempt. */
+  /** An interrupted order continues at once, unless a failure ended the attempt. */
   private isDue(now: number): boolean {
     const cutOff = this.resuming && this.history.failures === 0 && !this.isEarly(now);
     return this.asked.length > 0 || cutOff || this.due() <= now;
@@ -288,8 +288,8 @@ export class ManagedCertificate {
     const { wanted, host, clock } = this.options;
     const known = acmeError(error);
     const lastFailure = failureOf(known, wanted, clock.now());
-    // Somebody asked for more than the authority allows, of a certificate that needs nothing: that is their
-    // response, and no more.
+    // A renewal was requested beyond the authority's limits, and the certificate is not due. The requester gets the
+    // reason; it is not recorded as a failure.
     if (known.more.notAsked === true && this.kept !== undefined && this.due() > clock.now())
       return this.notRenewed(lastFailure);
     const { retryAt, ...before } = this.history;
@@ -299,7 +299,7 @@ export class ManagedCertificate {
     await this.change({ ...before, failures, lastFailure, ...retry });
     const next = new Date(this.due()).toISOString();
     const { code, message, fix } = lastFailure;
-    // Each failure is a line of its own, with what to do: it is read in a log, by somebody in a hurry.
+    // One line for each failure, with its fix, so that an operator can act on the log alone.
     host.log("error", `certificate not issued (${code}): ${message}; next attempt at ${next}; fix: ${fix}`);
     this.answer(lastFailure);
   }
@@ -309,7 +309,7 @@ export class ManagedCertificate {
     this.answer(failure);
   }
 
-  /** When the authority is asked when to renew; without a certificate never. */
+  /** When to ask the authority for renewal information; never without a certificate. */
   private questionAt(): number {
     if (this.kept === undefined) return Infinity;
     const { renewal } = this.history;
@@ -348,7 +348,7 @@ export class ManagedCertificate {
     }
   }
 
-  /** What cannot be written is remembered until the end of this process. */
+  /** If the file cannot be written, the history lasts until the end of this process. */
   private async change(history: History): Promise<void> {
     if (history === this.history) return;
     this.history = history;
@@ -364,7 +364,7 @@ export class ManagedCertificate {
   }
 }
 
-/** Answers somebody who asked for a certificate; `undefined` says that it was issued. */
+/** Completes a request for a renewal; `undefined` means that the certificate was issued. */
 export type Asked = (response: Refusal | undefined | Promise<Refusal | undefined>) => void;
 
 const SLEEP_MOST_MS = 10 * MINUTE_MS;

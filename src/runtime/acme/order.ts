@@ -22,15 +22,15 @@ import {
 import { readJson, removeState, writeJson } from "./stateFiles.js";
 import { certificateRequest, keyPem, newKey } from "./x509.js";
 
-/** An order under way, on disk before the authority hears of it, so that a restart continues it. */
+/** An order in progress, written to disk before the request to the authority, so that a restart continues the order. */
 interface Pending {
-  /** PEM: of the certificate that is to come. */
+  /** PEM of the future certificate's key. */
   readonly key: string;
-  /** URL of the order; absent until the authority has answered. */
+  /** URL of the order; absent until the authority has responded. */
   readonly order?: string;
   /** When it was begun, in milliseconds since 1970. */
   readonly since: number;
-  /** What the authority may be asking for at this moment. */
+  /** Challenges that the authority may be validating now. */
   readonly challenges: readonly OpenChallenge[];
 }
 
@@ -62,7 +62,7 @@ export class Order {
     this.path = join(options.folder, "order.json");
   }
 
-  /** Answers what the authority may be asking for since before a restart, without asking it. */
+  /** Responds again to the challenges from before a restart, without a request to the authority. */
   async resume(): Promise<boolean> {
     const { challenges, wanted, signal } = this.options;
     const pending = await this.read();
@@ -71,7 +71,7 @@ export class Order {
     return true;
   }
 
-  /** Gives up what is under way, without a word to the authority. */
+  /** Drops the order in progress, without a request to the authority. */
   async drop(): Promise<void> {
     const { challenges, wanted } = this.options;
     this.pending = undefined;
@@ -128,12 +128,12 @@ export class Order {
     const now = this.options.clock.now();
     const isOld = Math.abs(now - (before?.since ?? now)) > ORDER_MS;
     if (before?.order !== undefined && !isOld && (await this.isKnown(before.order))) return before.order;
-    // What the response to the last request was, if there was one, only the authority knows.
+    // The response to the last request may have been lost; then only the authority knows the order.
     const lost =
       before === undefined || before.order !== undefined ? undefined : await this.lost().catch(passing);
     const key = before?.key ?? keyPem(await newKey(wanted.keyType));
     const profile = await this.profile();
-    // Before there is an order on disk: what is not allowed must not be continued after a restart.
+    // Checked before the order is on disk: a restart must not continue an order that is not allowed.
     if (lost === undefined) await authority.limits.order(wanted.names, replaced.asked);
     const pending = await this.save({ key, since: now, challenges: [] });
     const order = lost ?? (await this.create(profile, replaced.id));
@@ -141,7 +141,7 @@ export class Order {
     return order;
   }
 
-  /** An authority forgets orders, and answers for them as for those of somebody else. */
+  /** An authority forgets orders, and refuses them like orders of another account. */
   private async isKnown(url: string): Promise<boolean> {
     try {
       return (await this.request(url)).value["status"] !== "invalid";
@@ -179,7 +179,7 @@ export class Order {
     return location;
   }
 
-  /** What the config names; where a name is an address, the one that public authorities issue for addresses by. */
+  /** The profile of the config; default: none, or `shortlived` for addresses, as public authorities require. */
   private async profile(): Promise<{ readonly profile?: string }> {
     const { authority, wanted } = this.options;
     const offered = Object.keys((await authority.directory()).meta?.profiles ?? {});
@@ -247,7 +247,7 @@ export class Order {
     return open;
   }
 
-  /** The name that an authorization is about, as the config writes it. @throws OrderOver if it is none of ours */
+  /** The name of an authorization, as the config writes it. @throws OrderOver if the order does not have it */
   private nameOf({ identifier, wildcard }: Resource["value"]): string {
     const { value } = (identifier ?? {}) as { value?: unknown };
     // RFC 8555, 7.1.4: the identifier of a wildcard's is the domain.
@@ -274,7 +274,7 @@ export class Order {
     if (status === "ready") {
       const csr = await certificateRequest(wanted.names, createPrivateKey(this.pending!.key));
       await this.request(urlOf(order, "finalize"), { csr: csr.toString("base64url") }).catch((error) => {
-        // The authority says so too if it is at work on it already (RFC 8555, 7.4).
+        // Also the response if the authority already processes the order (RFC 8555, 7.4).
         if (!(error instanceof AcmeError)) throw error;
         if (error.code !== "orderNotReady") throw error.afterProof();
       });
@@ -295,7 +295,7 @@ export class Order {
     throw new OrderOver(new AcmeError("unusableCertificate", why!));
   }
 
-  /** Why a certificate cannot take the place of the one that there is; undefined if it can. */
+  /** Why a certificate cannot replace the current one; undefined if it can. */
   async fault(kept: Kept): Promise<string | undefined> {
     const { wanted, clock, unfit } = this.options;
     const missing = wanted.names.filter((name) => !coversName(kept.leaf, name));
@@ -312,7 +312,7 @@ export class Order {
     return this.options.authority.post(url, payload);
   }
 
-  /** Asks until the status is what is waited for, as often as the authority likes to be asked. */
+  /** Polls until the status is the expected one, as often as the authority permits. */
   private async poll(url: string, isDone: (status: unknown) => boolean): Promise<Resource> {
     const { clock, signal } = this.options;
     const end = clock.now() + POLL_MS;
@@ -329,14 +329,14 @@ export class Order {
 }
 
 const SHORT_LIVED = "shortlived";
-/** A wrong time zone is less than a day; beyond it, clients refuse what they are sent. */
+/** A wrong time zone shifts the clock by less than a day. Clients refuse a certificate whose validity begins later. */
 const EARLY_MS = DAY_MS;
 /** An order that an authority neither ends nor forgets would keep every later one from being made. */
 const ORDER_MS = DAY_MS;
 const POLL_MS = 10 * MINUTE_MS;
 const POLL_FIRST_MS = SECOND_MS / 4;
 const POLL_MOST_MS = 5 * SECOND_MS;
-/** How an authority answers for an order that it does not know (RFC 8555 names no type). */
+/** Error types for an order that the authority does not know (RFC 8555 names none). */
 const FORGOTTEN = new Set(["malformed", "unauthorized", "accountDoesNotExist"]);
 const REFUSED_FOR_ANOTHER_REASON = new Set([
   ...["rateLimited", "rejectedIdentifier", "unsupportedIdentifier", "invalidProfile", "userActionRequired"],

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { problemOf, type Resource } from "./acmeClient.js";
 
-/** What an order and its authorizations say, of which nothing is certain but that it is JSON. */
+/** Reads the JSON of an order and its authorizations. Nothing in it can be relied on without a check. */
 
 export interface OfferedChallenge {
   readonly type: string;
@@ -34,7 +34,7 @@ export function urlOf({ value }: Resource, field: "finalize" | "certificate"): s
   throw new AcmeError("badResponse", `the order has no ${field} that is a URL`);
 }
 
-/** Why a name was not proved: the challenge says so. */
+/** Why a name was not proved, from its challenge. */
 export function refusalOf(
   authorization: Resource["value"],
   { name }: { readonly name: string },
@@ -64,7 +64,7 @@ export const identifierOf = (name: string) => ({
 export const canonical = (name: string): string =>
   isIP(name) === 6 ? new URL(`http://[${name}]`).hostname.slice(1, -1) : name;
 
-/** An address with a zone is none that an authority certifies. */
+/** No authority certifies an address with a zone. */
 const textOf = (value: unknown): string =>
   typeof value === "string" && !value.includes("%") ? canonical(value) : "";
 

@@ -5,8 +5,8 @@ import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
 import { readJson, writeJson } from "./stateFiles.js";
 
 /**
- * What an authority's limits count, as far as they are ours to keep (https://letsencrypt.org/docs/rate-limits): we stop before
- * the authority does, because a limit that is reached locks out for hours or days.
+ * The rate limits of authorities that depend on this client (https://letsencrypt.org/docs/rate-limits). We stop a
+ * little below them, because an authority refuses requests for hours or days once a limit is reached.
  */
 const ORDERS = { most: 280, ms: 3 * HOUR_MS };
 const FAILED_VALIDATIONS = { most: 4, ms: HOUR_MS };
@@ -25,7 +25,7 @@ type Limit = typeof ORDERS;
 export class RateLimits {
   private readonly path: string;
   private counted: Promise<Counted> | undefined;
-  /** What two certificates count is counted twice. */
+  /** Writes wait for each other, so that no count of two certificates at once is lost. */
   private readonly writes = new Queue();
 
   constructor(
@@ -111,7 +111,7 @@ const timesOf = (all: Counted["failures"], key: string): readonly number[] =>
 const timesIn = (value: unknown): readonly number[] =>
   Array.isArray(value) ? value.filter((at) => typeof at === "number") : [];
 
-/** When one more is allowed. What lies ahead was noted by a clock that was wrong. */
+/** When one more is allowed. Future times were recorded with a wrong clock. */
 function room(times: readonly number[], { most, ms }: Limit, now: number): number {
   const counted = within(times, ms, now);
   return counted.length < most ? 0 : counted.at(-most)! + ms;
@@ -120,7 +120,7 @@ function room(times: readonly number[], { most, ms }: Limit, now: number): numbe
 const within = (times: readonly number[], ms: number, now: number): number[] =>
   times.filter((at) => at > now - ms && at <= now + MINUTE_MS);
 
-/** Without what no limit counts any more. */
+/** Without entries that no limit counts any more. */
 function current({ orders, failures, issued }: Counted, now: number): Counted {
   const each = (all: Counted["failures"], { ms }: Limit): Counted["failures"] =>
     Object.fromEntries(

@@ -7,7 +7,7 @@ import {
 } from "../../model/serving.js";
 import type { AcmeFailure, OrderedCertificate } from "./acmeHost.js";
 
-/** What an authority refused, in words that say what to do. */
+/** Explains refusals of an authority, each with a fix. */
 
 export function failureOf(error: AcmeError, wanted: OrderedCertificate, at: number): AcmeFailure {
   const { code, detail, more } = error;
@@ -33,7 +33,7 @@ export function failureOf(error: AcmeError, wanted: OrderedCertificate, at: numb
   };
 }
 
-/** What to do about a failure that another process tells of, in words of this one. */
+/** The fix for a failure that another process reports, in this process's own words. */
 export function fixFor({ code, message }: Pick<AcmeFailure, "code" | "message">, wanted: Wanted): string {
   const name = wanted.names.find((one) => message.startsWith(`${one}: `));
   return fixOf({ code, detail: "", name }, wanted);
@@ -61,7 +61,7 @@ const wordsOf = (code: string): Words | undefined => (Object.hasOwn(WORDS, code)
 
 const portOf = ({ challenge }: Wanted): number => (challenge === "http-01" ? 80 : 443);
 
-/** What a fix is about. */
+/** The data that a fix can mention. */
 interface About {
   readonly wanted: Wanted;
   readonly name: string;
@@ -79,7 +79,9 @@ const RETRIED = "Portico tries again later.";
 
 // Refusals where names are proved by DNS records.
 
-/** An authority says of a record what it says of a response: that it is not there, or is another one. */
+/**
+ * An authority uses the same error types for DNS records as for HTTP and TLS responses: the proof is missing or wrong.
+ */
 const NOT_PROVED = new Set(["dns", "unauthorized", "incorrectResponse"]);
 
 const dnsCode = (code: string, { challenge }: Pick<Wanted, "challenge">): string =>

@@ -2,20 +2,20 @@ import { createHash } from "node:crypto";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
 import type { AcmeFailure } from "./acmeHost.js";
 
-/** When an authority is asked: pure functions of what is known, so that a restart comes to the same times. */
+/** When to ask an authority: pure functions of the stored history, so that a restart gets the same times. */
 
-/** What is remembered of a certificate besides itself. */
+/** The history of a certificate: failures, and dates of its renewal. */
 export interface History {
   /** Attempts in a row that failed. */
   readonly failures: number;
   readonly lastFailure?: AcmeFailure;
-  /** Not before that, the authority said. */
+  /** The authority asked for no new attempt before this time. */
   readonly retryAt?: number;
   readonly issuedAt?: number;
   readonly renewal?: RenewalInfo;
 }
 
-/** What the authority says of the renewal (RFC 9773, 4.2). */
+/** The authority's renewal information (RFC 9773, 4.2). */
 export interface RenewalInfo {
   /** The certificate that it is about. */
   readonly certificate: string;
@@ -26,7 +26,7 @@ export interface RenewalInfo {
 }
 
 export interface Validity {
-  /** Something of its own: spreads times evenly. */
+  /** Differs for each certificate, so that the renewal times are spread evenly. */
   readonly fingerprint: string;
   readonly notBefore: number;
   readonly notAfter: number;
@@ -34,7 +34,7 @@ export interface Validity {
 
 export const NO_HISTORY: History = { failures: 0 };
 
-/** When to try next. @param certificate the one that there is; without one, at once */
+/** When to try next. @param certificate the current one; without one, at once */
 export function nextAttempt(id: string, certificate: Validity | undefined, history: History): number {
   const due = certificate === undefined ? 0 : renewalTime(certificate, history);
   return Math.max(due, history.retryAt ?? 0, afterFailure(id, history));
@@ -81,12 +81,11 @@ function afterFailure(id: string, { failures, lastFailure, retryAt }: History): 
 
 const SOON = { first: MINUTE_MS, most: HOUR_MS };
 /**
- * At most three orders in the first hour: an authority counts what it validated in vain (Let's Encrypt: 5 a
- * name and hour).
+ * At most three orders in the first hour, as authorities count failed validations (Let's Encrypt: 5 per name and hour).
  */
 const LATER = { first: 10 * MINUTE_MS, most: 12 * HOUR_MS };
 
-/** What may be over soon, and of which an authority counts nothing. */
+/** Failures that may be over soon, and that no authority counts. */
 const PASSING = new Set([
   "unreachable",
   "untrusted",
@@ -125,12 +124,12 @@ export function nextRenewalQuestion(now: number, retryAt: number | undefined): n
 }
 
 /**
- * After the clock was set back: times that lie ahead of it happened now, and nobody waits for them longer than
- * meant.
+ * After the clock was set back, recorded times may be in the future: they become the present, so that no wait is too
+ * long.
  */
 export function afterClockChange(history: History, now: number): History {
   const { lastFailure, retryAt, issuedAt } = history;
-  // A question that is further away than any was noted by a clock that was wrong.
+  // A later question than any that this module sets was recorded with a wrong clock.
   const tooFar = (history.renewal?.askAgainAt ?? 0) - now > DAY_MS + MINUTE_MS;
   const renewal = history.renewal && { ...history.renewal, askAgainAt: now };
   const ahead = Math.max(lastFailure?.at ?? 0, issuedAt ?? 0, (retryAt ?? 0) - RETRY_MOST_MS) - now;
@@ -144,7 +143,7 @@ export function afterClockChange(history: History, now: number): History {
   };
 }
 
-/** What a file says, without values of another type than they should have: a time that is no number would never come. */
+/** The history from a file, without values of the wrong type: a time that is not a number would never come. */
 export function historyIn(read: Partial<History> | undefined): History | undefined {
   if (!isNumber(read?.failures)) return undefined;
   const { failures, lastFailure, retryAt, issuedAt, renewal } = read as History;

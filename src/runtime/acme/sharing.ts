@@ -11,28 +11,28 @@ export interface SharingOptions {
   readonly link: Link;
   /** Where certificates by ACME are kept. */
   readonly directory: string;
-  /** What the config wants now. */
+  /** The certificates that the current config wants. */
   readonly wanted: () => Promise<readonly WantedCertificate[]>;
   readonly log: (line: string) => void;
   readonly clock?: Clock;
 }
 
 /**
- * One host's side of certificates that two hosts share. Each gives what it has to the other one, which takes what is newer:
- * so it does not matter which of them the authority issued a certificate to, or which of them was away meanwhile.
+ * One host's side of certificates that two hosts share. Each host sends its certificates, and the other host takes
+ * those that are newer. So either host may get a certificate from the authority, and either may be down for a while.
  */
 export class CertificateSharing {
-  /** What the other host has, by the state of the files here. */
+  /** The state of the local files when the other host last accepted them. */
   private sent: { readonly files: string; readonly at: number } | undefined;
   private keysDiffer = false;
-  /** What was said last: the same is not said again. */
+  /** The last log text, which is not logged again. */
   private last = "";
 
   constructor(private readonly options: SharingOptions) {}
 
   /**
-   * Listens and sends until it is stopped, or the other host has another key: its caller starts it again, with
-   * the key that is there then.
+   * Listens and sends until it is stopped, or the other host has another key: its caller starts it again, with the new
+   * key.
    *
    * @throws if it cannot listen
    */
@@ -54,7 +54,7 @@ export class CertificateSharing {
     }
   }
 
-  /** Sends what has changed. Resolves with whether the other host has all of it now. */
+  /** Sends changed files. Resolves with whether the other host now has all of them. */
   private async turn(now: number): Promise<boolean> {
     const { directory, link } = this.options;
     try {
@@ -97,5 +97,5 @@ const reasonOf = (error: Error): string => (error instanceof AcmeError ? error.d
 /** How soon a change is noticed. */
 const TURN_MS = 2 * SECOND_MS;
 const RETRY_MS = 10 * SECOND_MS;
-/** The other host may have lost what it had. */
+/** Files are sent again, because the other host may have lost them. */
 const AGAIN_MS = 5 * MINUTE_MS;

@@ -41,7 +41,7 @@ const drafts = new Set<string>();
 /** @throws AcmeError `file` if there is one that cannot be read */
 export async function readState(path: string): Promise<string | undefined> {
   try {
-    // A pipe is not waited for: other processes write here, which hear from other hosts.
+    // Must not block on a pipe: a process that gets data from another host writes here.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const found = await file.stat();
@@ -60,7 +60,7 @@ export async function readState(path: string): Promise<string | undefined> {
 /** A chain has up to a megabyte, and so have the roots of a system. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** As `readState`; what is not JSON of an object is taken for absent: it is not ours. */
+/** As `readState`. Content that is not a JSON object counts as absent, because this program did not write it. */
 export async function readJson<T extends object>(path: string): Promise<Partial<T> | undefined> {
   const text = await readState(path);
   try {
@@ -86,7 +86,7 @@ export async function removeState(path: string): Promise<void> {
 /** Names in a directory; none if there is none. */
 export const namesIn = (directory: string): Promise<string[]> => readdir(directory).catch(() => []);
 
-/** Removes what a crash left of files that were being written. */
+/** Removes partly written files that a crash left. */
 export async function removeDrafts(directory: string): Promise<void> {
   const found = (await namesIn(directory)).filter((name) => /^\.[0-9a-f]{12}\.tmp$/.test(name));
   const left = found.map((name) => join(directory, name)).filter((path) => !drafts.has(path));

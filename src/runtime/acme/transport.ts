@@ -15,15 +15,15 @@ export interface Response {
 export interface TransportOptions {
   /** PEM of the roots that are trusted; default: those that Node brings along. */
   readonly roots?: string | undefined;
-  /** Fields of every request besides. */
+  /** Further header fields of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whom it asks, for messages. */
+  /** Name of the server in messages. */
   readonly peer?: string;
-  /** Ends it: nothing is sent after it, and what was sent is waited for only a moment. */
+  /** After this signal no request is sent, and the response to one in progress is awaited only briefly. */
   readonly signal: AbortSignal;
 }
 
-/** A chain takes some 10 KiB; what is larger is not from an authority. */
+/** A chain takes about 10 KiB; a much larger body is not from an authority. */
 const BODY_BYTES_MAX = 1024 * 1024;
 const RESPONSE_MS = 30_000;
 const STOPPING_MS = 5_000;
@@ -31,13 +31,15 @@ const STOPPING_MS = 5_000;
 const IDLE_MS = 2_000;
 
 export class Transport {
-  /** A handshake costs more than all else of a request, and an order is a dozen of them in a row. */
+  /**
+   * Keeps connections open: a handshake is the most expensive part of a request, and an order takes a dozen requests.
+   */
   private agent: Agent | undefined;
 
   constructor(private readonly options: TransportOptions) {}
 
   /**
-   * @param makesNothing whether it may be sent again where nobody knows if it was heard
+   * @param makesNothing whether the request may be repeated when it is unknown whether the server received it
    * @throws AcmeError `unreachable` if there is no whole response
    */
   async send(
@@ -80,7 +82,7 @@ export class Transport {
       let answered = false;
       const sent = request(url, { method, headers, agent }, (response) => {
         answered = true;
-        // Each byte may come in a piece of its own, which as a list would be hundreds of megabytes.
+        // One buffer: a list of chunks would take hundreds of megabytes if each byte came in a separate chunk.
         const content = Buffer.allocUnsafe(BODY_BYTES_MAX);
         let bytes = 0;
         response.on("error", reject);
@@ -105,7 +107,7 @@ export class Transport {
       });
       const late = (): void => void sent.destroy(new Error("it did not answer in time"));
       let timer = setTimeout(late, RESPONSE_MS);
-      // The response to a request that made something is worth a moment.
+      // The response to a request that created something is worth a short wait.
       const stop = (): void => {
         clearTimeout(timer);
         timer = setTimeout(late, STOPPING_MS);
@@ -114,7 +116,7 @@ export class Transport {
       sent.on("close", () => {
         clearTimeout(timer);
         signal.removeEventListener("abort", stop);
-        // After 101, which nobody asked for, nothing else is emitted.
+        // After an unrequested 101, no other event is emitted.
         if (!answered) reject(new Error("it closed the connection without a response"));
       });
       sent.on("error", (error: NodeJS.ErrnoException) => {

@@ -58,7 +58,7 @@ export async function temporaryCertificate(names: readonly string[], keyType: Ke
   return selfSigned(await newKey(keyType), names, [purpose]);
 }
 
-/** What an authority wants to see when it connects with `acme-tls/1` (RFC 8737, 3; for an address RFC 8738, 6). */
+/** The certificate that an authority expects with `acme-tls/1` (RFC 8737, 3; for an address RFC 8738, 6). */
 export async function tlsAlpnCertificate(name: string, keyAuthorization: string): Promise<KeyPair> {
   const digest = createHash("sha256").update(keyAuthorization).digest();
   const proof = extension(OID.acmeIdentifier, der.octets(digest), true);
@@ -66,8 +66,8 @@ export async function tlsAlpnCertificate(name: string, keyAuthorization: string)
 }
 
 /**
- * What RFC 9773, 4.1 calls a certificate: the key identifier of its issuer and its serial number; undefined if it does
- * not say, or not as RFC 5280 has it.
+ * The identifier of a certificate by RFC 9773, 4.1: the key identifier of its issuer and its serial number; undefined
+ * if the certificate lacks them, or differs from RFC 5280.
  */
 export function renewalId(certificate: X509Certificate): string | undefined {
   try {
@@ -106,7 +106,8 @@ async function selfSigned(key: KeyObject, names: readonly string[], more: Buffer
   const now = Date.now();
   // A client's clock may be behind.
   const validity = [now - DAY_MS, now + SELF_SIGNED_DAYS * DAY_MS].map((at) => der.time(new Date(at)));
-  // Without a key usage: by one that does not sign certificates, OpenSSL would not take it for its own issuer.
+  // Without a key usage: with one that does not include signing certificates, OpenSSL would not accept it as its own
+  // issuer.
   const extensions = [subjectAltName(names), extension(OID.basicConstraints, der.sequence(), true), ...more];
   const tbs = der.sequence(
     der.explicit(0, der.integer(Buffer.from([2]))),

@@ -11,7 +11,7 @@ import { asksForTunnel, ProxiedExchange, RETRY_LATER } from "./proxy.js";
 /** Passes requests to one of several servers of an upstream. */
 export class BalancedProxyAction implements Action {
   private readonly webSocket: boolean;
-  /** By what servers are taken for, which is a URL of the config. */
+  /** By the URL of the config that names the server. */
   private readonly byUrl = new Map<string, ForwardingRules>();
 
   constructor(
@@ -41,7 +41,7 @@ export class BalancedProxyAction implements Action {
  * repeated until its response begins. So nothing is sent before a connection is established.
  */
 class BalancedExchange extends ProxiedExchange {
-  /** The one that has it; -1 before and after that. */
+  /** The server that has the request; -1 before and after that. */
   private server = -1;
   private passedOver: Set<number> | undefined = undefined;
   /** The server may have got something of it. */

@@ -29,7 +29,7 @@ import { type SeenServers, type ServerOrders, UpstreamServers } from "../upstrea
 export interface CompiledRoutes extends WorkerContext {
   /** Closes idle upstream connections now and the others after their responses. */
   close(): void;
-  /** What all pools hold together. */
+  /** The holdings of all pools together. */
   holdings(): {
     readonly upstreamConnections: number;
     readonly upstreamConnectionsInUse: number;
@@ -37,9 +37,9 @@ export interface CompiledRoutes extends WorkerContext {
   };
   /** All pools that may have connections. */
   pools(): readonly UpstreamPool[];
-  /** What the master says of the servers of upstreams that have several: by upstream, then by URL. */
+  /** Applies the master's orders for servers of upstreams that have several: by upstream, then by URL. */
   orderServers(orders: ServerOrders): void;
-  /** What requests have shown of them, by upstream. */
+  /** The state of these servers as seen by requests, by upstream. */
   seenServers(): SeenServers;
 }
 
@@ -49,7 +49,7 @@ export interface CompiledRoutes extends WorkerContext {
  * @param fieldValues values of request fields that are secrets, by their files
  * @param upstreamTls TLS material of upstreams, by their names
  * @param cookieKey key of the cookies that bind clients to servers
- * @param askStatus asks whoever knows the status, for routes that show it
+ * @param askStatus asks the master for the status, for routes that show it
  */
 export function compileRoutes(
   config: ProxyConfig,

@@ -2,7 +2,7 @@ import type { HeaderList } from "../exchange/exchange.js";
 
 /** Conditional requests (RFC 9110, 13), for a representation that exists. */
 
-/** What identifies the state of a representation. */
+/** The validators of a representation. */
 export interface Validators {
   /** A strong entity tag, quotes included. */
   readonly etag: string;
@@ -74,7 +74,7 @@ export function rangeMaySend(ifRange: string | undefined, current: Validators): 
   return parseHttpDate(ifRange) === current.modifiedSecond;
 }
 
-/** Whether a list of entity tags, or `*`, names the current one. What is not an entity tag matches nothing. */
+/** Whether a list of entity tags, or `*`, names the current one. Text that is not an entity tag matches nothing. */
 function matches(list: string, etag: string, { weakly }: { weakly: boolean }): boolean {
   if (list === "*") return true;
   // An opaque tag may contain commas, so the list is scanned, not split.

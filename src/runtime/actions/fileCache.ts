@@ -4,7 +4,7 @@ import { type ActionOf, CODING_SUFFIXES, type ContentCoding, onePiece } from "..
 import type { HeaderList } from "../exchange/exchange.js";
 import { fsPath } from "./permissions.js";
 
-/** A file as it was when it was last checked: what every response about it needs, and its content if that is small. */
+/** A file as it was when it was last checked: the data for its responses, and its content if that is small. */
 export interface StaticFile {
   /** Where it is, one char a byte. */
   readonly path: string;
@@ -62,7 +62,7 @@ export function describeFile(
   const settled = ticked && (modifiedSecond <= lastFullSecond || Number(stats.mtimeMs) > checkedAt);
   const parts = [stats.ctimeNs, stats.size, stats.ino];
   if (!settled) parts.push(process.hrtime.bigint());
-  // The encoded file may be another name of the same inode; what it says is something else.
+  // The encoded file may be a link to the same inode, but its response has different content.
   const tag = parts.map((part) => part.toString(16)).concat(coding ?? []);
   const etag = `"${tag.join("-")}"`;
   const validators = ["Last-Modified", named, "ETag", etag];
@@ -167,7 +167,7 @@ export class FileCache {
 
 const CACHE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Roughly what headers, stats and map entry take. */
+/** Approximate size of headers, stats and map entry. */
 const ENTRY_BYTES = 2_048;
 
 function weight(key: string, file: StaticFile): number {

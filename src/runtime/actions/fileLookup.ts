@@ -6,7 +6,7 @@ import { systemError, systemReason } from "../load/systemReason.js";
 import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";
 import { explainDenial, fsPath, shown } from "./permissions.js";
 
-/** What a path leads to: a file, a directory that was asked for without its slash, or the reason for neither. */
+/** The target of a path: a file, a directory that was requested without its slash, or the reason for neither. */
 export type Found = FoundFile | { readonly kind: "directory" } | Failure;
 
 export interface FoundFile {
@@ -71,7 +71,7 @@ export class FileLookup {
    * on the path was moved out of reach and replaced with a link that leads to the same file, that is noticed within
    * {@link WAY_CHECK_MS}.
    *
-   * @param key path that it answered for, or what the cache has an encoded one by
+   * @param key path of the request, or the cache key of an encoded file
    */
   isCurrent(file: StaticFile, key: string): boolean {
     const age = Date.now() - file.checkedAt;
@@ -85,7 +85,7 @@ export class FileLookup {
     }
   }
 
-  /** The same, and whether the path to it is still allowed. */
+  /** Like {@link isCurrent}; also checks that the path to the file is still allowed. */
   async isUnchanged(file: StaticFile, key: string): Promise<boolean> {
     if (!file.settled || !this.isFirst(file, key)) return false;
     try {
@@ -126,7 +126,7 @@ export class FileLookup {
     return isSame ? fd : undefined;
   }
 
-  /** The same for a response: the descriptor goes to its owner. @returns why there is none */
+  /** The same for a response: the descriptor goes to its owner. @returns why there is no descriptor */
   async openDescribed(file: StaticFile, owner: DescriptorOwner): Promise<Failure | undefined> {
     try {
       const fd = await this.reopen(file);
@@ -179,7 +179,7 @@ export class FileLookup {
   }
 
   /**
-   * What an open file is answered with; undefined if it was replaced in the meantime by another.
+   * The result for an open file; undefined if another file has replaced it in the meantime.
    *
    * @param root where the directory is; undefined if links may lead anywhere
    */
@@ -199,7 +199,7 @@ export class FileLookup {
       if (refused !== undefined) return refused;
     }
     if (stats.isDirectory()) return { kind: "directory" };
-    // nginx answers 404 for anything else: a device, a FIFO, a socket.
+    // As nginx, which responds with 404 for a device, a FIFO or a socket.
     if (!stats.isFile()) return failure(404, "crit", `"${shown(path)}" is not a regular file`);
     const small = stats.size <= CONTENT_BYTES_MAX;
     const content = small ? await readWhole(fd, Number(stats.size)) : undefined;
@@ -275,12 +275,12 @@ async function readWhole(fd: number, size: number): Promise<Buffer | undefined> 
   return bytesRead === size ? content : undefined;
 }
 
-/** How a file is answered that is another one each time it is looked at: a client may try again. */
+/** The result for a file that is replaced at each attempt: a client may try again. */
 function keepsBeingReplaced(path: string): Failure {
   return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
 }
 
-/** How a file that cannot be opened is answered. */
+/** The result for a file that cannot be opened. */
 export async function openFailure(path: string, error: NodeJS.ErrnoException): Promise<Failure> {
   const message = `open() "${shown(path)}" failed ${systemReason(error)}`;
   switch (error.code) {

@@ -24,7 +24,7 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
   /** Bytes of the longest segment: more is never read at once. */
   private readonly longest: number;
   private reading = false;
-  /** True while the exchange still uses what it was given last. */
+  /** True while the exchange still uses the last buffer. */
   private blocked = false;
   private over = false;
 

@@ -4,7 +4,7 @@ import { respondFailure, sendPage } from "../dispatch/errorPages.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 
-/** Answers every method with a fixed status and body. */
+/** Responds to every method with a fixed status and body. */
 export class RespondAction implements Action {
   private readonly status: number;
   private readonly reason: string;
@@ -24,7 +24,7 @@ export class RespondAction implements Action {
   }
 
   handle(exchange: Exchange): void {
-    // Success would open a tunnel, with nobody at its other end (RFC 8441, 5).
+    // Success would open a tunnel that has no other end (RFC 8441, 5).
     if (exchange.request.method === "CONNECT" && this.status < 300)
       return respondFailure(exchange, "http_request_error", 501);
     exchange.sendHead(this.status, this.reason, this.headers, this.length);

@@ -2,9 +2,9 @@ import fs from "node:fs";
 import { posix } from "node:path";
 
 /**
- * Why a file below a directory cannot be read, and what fixes it (service 2.8): directories need read and execute
- * permission for others, files read permission. The system says only "Permission denied", which may be about any
- * directory on the path.
+ * Why a file below a directory cannot be read, and the fix (service 2.8): directories need read and execute permission
+ * for others, files read permission. The system says only "Permission denied", which may be about any directory on the
+ * path.
  *
  * @param path one char a byte
  */
@@ -43,7 +43,7 @@ export function chmodCommand(grant: "o+r" | "o+rx", path: string): string {
 
 const LINKS_MAX = 8;
 
-/** Walks down from the root. What is in a directory is seen only with execute permission on that directory. */
+/** Walks down from the root. Entries of a directory are reachable only with execute permission on that directory. */
 async function findDenial(path: string, linksLeft: number): Promise<string> {
   let parent = "/";
   for (const segment of path.split("/")) {

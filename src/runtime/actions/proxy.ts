@@ -43,7 +43,7 @@ export const asksForTunnel = ({ request }: Exchange, webSocket: boolean): boolea
 /** Methods that may be sent twice: RFC 9110, 9.2.2, and the safe ones of WebDAV (RFC 4918, 3253, 5323). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"]);
 
-/** What the header rules need to know about a request. */
+/** The data of a request that the header rules use. */
 class Facts implements ForwardedRequest {
   readonly method: string;
   readonly target: string;
@@ -96,7 +96,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   /** Whether body bytes come from the client. */
   private readonly uploading: boolean;
   private tunnel: Tunnel | undefined = undefined;
-  /** It has not got a connection at once: what follows takes time. */
+  /** It did not get a connection at once, so the following steps take time. */
   private waits = false;
   /** It is to end, and may not have begun. */
   private tunnelCloses = false;
@@ -217,7 +217,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   }
 
   onInformational(head: ParsedResponse): void {
-    // A 100 answers an Expect that was never forwarded.
+    // A 100 is the response to an `Expect` field, which is never forwarded.
     if (head.status === 100) return;
     const headers = this.rules.responseHeaders(head.fields.list, this.facts);
     this.exchange.sendInformational(head.status, head.reason, headers);

@@ -20,7 +20,7 @@ export type RangeResponse = readonly ByteRange[] | "whole" | "unsatisfiable";
  */
 export const RANGES_MAX = 100;
 
-/** What a `Range` value asks of a file of `size` bytes. An empty file has no range and is sent whole, as by nginx. */
+/** The parts of a file of `size` bytes that a `Range` value selects. An empty file is sent whole, as by nginx. */
 export function parseRange(value: string, size: number): RangeResponse {
   const unit = UNIT.exec(value);
   if (unit === null || size === 0) return "whole";
@@ -51,7 +51,7 @@ export function contentRange(range: ByteRange, size: number): string {
   return `bytes ${range.start}-${range.end - 1}/${size}`;
 }
 
-/** A part of a response: bytes of the file, or bytes as they are (what is between the parts of a multipart). */
+/** A part of a response: a range of the file, or given bytes (the delimiters of a multipart). */
 export type Segment = ByteRange | Uint8Array;
 
 export function byteLength(segments: readonly Segment[]): number {
@@ -93,7 +93,7 @@ function parseMember(spec: string, size: number): ByteRange | undefined {
     // The last N bytes.
     return last === "" ? undefined : { start: Math.max(0, size - Number(last)), end: size };
   }
-  // Digits beyond the exact integers are far beyond any file, so what they lose in precision does not matter.
+  // Numbers beyond the exact integers are far beyond any file size, so the lost precision does not matter.
   return { start: Number(first), end: last === "" ? size : Math.min(size, Number(last) + 1) };
 }
 

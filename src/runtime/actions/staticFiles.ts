@@ -25,7 +25,7 @@ import { byteLength, contentRange, multipart, parseRange, type Segment } from ".
  *
  * The description of a file, and the content of a small one, is cached; every response checks that it is still current.
  * Length, validators and content of a response always belong together: a small file is read as a whole between two
- * checks with the same result, a large one is opened for the response and compared with what is announced. If a large
+ * checks with the same result, a large one is opened for the response and compared with the announced state. If a large
  * file shrinks while it is sent, the response is aborted. No server can notice in time that a file is overwritten in
  * place while it is sent: replace files by renaming.
  *
@@ -138,7 +138,7 @@ export class StaticFilesAction implements Action {
     this.answerEncoded(exchange, file, acceptedCodings(exchange.request.headers, this.codings), attempts);
   }
 
-  /** Answers with the file of the first coding that there is one of, otherwise with the original. */
+  /** Responds with the first encoded file that exists, otherwise with the original. */
   private answerEncoded(
     exchange: Exchange,
     original: StaticFile,

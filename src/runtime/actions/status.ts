@@ -6,8 +6,8 @@ import { guarded } from "../sockets/guarded.js";
 import { type AskStatus, partOfQuery, STATUS_FIELDS, type StatusResponse } from "../status/asked.js";
 
 /**
- * Shows what goes on, to the clients that may see it. The master knows; a client that asks often gets what was made for the
- * last one (`supervisor/servedOverview.ts`).
+ * Shows the status to clients that may see it. The master makes the response, and repeats a recent one for frequent
+ * requests (`supervisor/servedOverview.ts`).
  */
 export class StatusAction implements Action {
   private readonly isAllowed: (address: string) => boolean;
@@ -22,7 +22,7 @@ export class StatusAction implements Action {
 
   handle(exchange: Exchange): void {
     const { request, client } = exchange;
-    // As nginx's `allow` and `deny` answer.
+    // The same status as nginx's `allow` and `deny`.
     if (!this.isAllowed(client.address)) return respondError(exchange, 403);
     const { method, target } = request;
     if (method !== "GET" && method !== "HEAD")

@@ -1,7 +1,7 @@
 import type { Exchange } from "../exchange/exchange.js";
 import { guarded } from "../sockets/guarded.js";
 
-/** What an upstream sends through a WebSocket, and how that is ended in order: between two frames, by a Close frame. */
+/** The upstream's data in a WebSocket. Ends it in an orderly way: by a Close frame between two frames. */
 export class Tunnel {
   private readonly frames = new WebSocketFrames();
   private state: "open" | "closing" | "closed" = "open";
@@ -12,7 +12,7 @@ export class Tunnel {
 
   /** As `Exchange.sendData`. */
   sendData(chunk: Buffer, transient: boolean): boolean {
-    // What follows a Close frame is discarded (RFC 6455, 5.5.1).
+    // Data after a Close frame is discarded (RFC 6455, 5.5.1).
     if (this.state === "closed") return true;
     if (this.state === "open") this.frames.advance(chunk);
     else {
@@ -33,7 +33,10 @@ export class Tunnel {
     if (this.state === "closing" && this.frames.between) this.sendClose();
   }
 
-  /** Tells the client to connect anew. Its response reaches the upstream, which ends the connection, or a deadline does. */
+  /**
+   * Tells the client to reconnect. The client's Close frame reaches the upstream, which ends the connection, or a
+   * deadline does.
+   */
   close(): void {
     if (this.state !== "open") return;
     this.state = "closing";
@@ -52,10 +55,10 @@ function cut(exchange: Exchange): void {
   if (!exchange.released) exchange.abort();
 }
 
-/** How long a client may take to answer a Close frame. */
+/** How long a client may take to respond to a Close frame. */
 const CLOSE_MS = 5_000;
 
-/** Follows the frames of a WebSocket in one direction (RFC 6455, 5.2), so that it is known where one ends. */
+/** Follows the frames of a WebSocket in one direction (RFC 6455, 5.2), to find where each ends. */
 export class WebSocketFrames {
   /** Bytes of the head of a frame, as far as they have come. */
   private readonly head = Buffer.alloc(HEAD_BYTES_MAX);
@@ -72,7 +75,7 @@ export class WebSocketFrames {
     for (let at = 0; at < chunk.length;) at = this.step(chunk, at);
   }
 
-  /** Takes in what comes next up to the end of a frame. @returns where that is; -1 if it comes later */
+  /** Advances to the end of the current frame. @returns its index; -1 if it is not in this chunk */
   advanceToEnd(chunk: Uint8Array): number {
     let at = 0;
     while (!this.between) {
@@ -115,5 +118,5 @@ const lengthBytes = (short: number): number => (short === 126 ? 2 : short === 12
 
 const HEAD_BYTES_MAX = 14;
 
-/** A Close frame of a server, with the code 1012: it restarts, and clients connect anew (RFC 6455, 5.5.1 and 7.4.1). */
+/** A Close frame of a server, with the code 1012: it restarts, and clients reconnect (RFC 6455, 5.5.1 and 7.4.1). */
 const CLOSE_RESTARTING = Buffer.from([0x88, 0x02, 0x03, 0xf4]);

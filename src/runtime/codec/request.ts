@@ -10,7 +10,7 @@ export interface RequestHead {
   /** Request line for the access log, as the client sent it. */
   readonly requestLine: string;
   readonly headers: HeaderList;
-  /** What the parser already knows about `headers`; only if it read them as lines. */
+  /** Values that the parser found in `headers`; only if it read them as lines. */
   readonly fields?: ReadFields;
   /** Requested host, port included, as the client wrote it; empty if HTTP/1.0 named none. */
   readonly host: string;
@@ -35,7 +35,7 @@ export interface LoggedRequest extends RequestHead {
 export interface ReadFields {
   /** The lines that pass if no rule concerns one of them, and the blank line after them; undefined if one may. */
   readonly plainLines: string | undefined;
-  /** First values of what the access log shows. */
+  /** First values of the fields that the access log shows. */
   readonly referer: string | undefined;
   readonly userAgent: string | undefined;
   readonly authorization: string | undefined;

@@ -1,14 +1,11 @@
 import { FAMILIES, type FamilyKey, familyOf } from "./families.js";
 
-/**
- * What was counted, as JSON: of a worker what is new since it said so last, of a master all of it. A release may know
- * families that another one does not.
- */
+/** Counts as JSON: a worker sends changes, a master has the totals. Another release may have other families. */
 export type Counts = { readonly [family in FamilyKey]?: readonly Series[] };
 
 /** The numbers of one combination of labels. */
 export interface Series {
-  /** Values of the family's labels, in their order; an empty one is none. */
+  /** Values of the family's labels, in their order; an empty value means no label. */
   readonly labels: readonly string[];
   /** One number; of a histogram how many are in each bucket alone, and then the sum of all. */
   readonly values: readonly number[];
@@ -41,7 +38,7 @@ export class Totals {
     }
   }
 
-  /** A copy of what there is by now. */
+  /** A copy of the current counts. */
   get counts(): Counts {
     const copies = [...this.families].map(
       ([key, all]) =>

@@ -1,4 +1,4 @@
-// The part of prom-client that writes: its entry brings packages for what is not used here.
+// The part of prom-client that writes: its main module loads packages for functions that are not used here.
 import AggregatorRegistry from "prom-client/lib/cluster.js";
 import type { Counts, Series } from "./counts.js";
 import { FAMILIES, type Family, type FamilyKey, sizeOf } from "./families.js";
@@ -10,7 +10,7 @@ export interface Exposition {
   readonly body: string;
 }
 
-/** @param accept what the client would like: OpenMetrics 1.0 if it names that, otherwise the text format 0.0.4 */
+/** @param accept the `Accept` field: OpenMetrics 1.0 if it names that format, otherwise the text format 0.0.4 */
 export async function exposition(counts: Counts, accept: string): Promise<Exposition> {
   const open = accept.includes("application/openmetrics-text");
   const type = AggregatorRegistry[open ? "OPENMETRICS_CONTENT_TYPE" : "PROMETHEUS_CONTENT_TYPE"];
@@ -67,7 +67,7 @@ function histogram(
   ];
 }
 
-/** A label without a value is none. */
+/** A label without a value is left out. */
 const namedLabels = (names: readonly string[], { labels }: Series): Readonly<Record<string, string>> =>
   Object.fromEntries(
     names.flatMap((name, i) => {

@@ -1,18 +1,18 @@
 /**
- * Everything that is counted, under the names by which it is asked for. Names of HTTP are those of OpenTelemetry's stable
- * conventions (semantic conventions 1.23, HTTP metrics), written as Prometheus writes them; all others begin with
- * `portico_`. Values of labels are names of the config, or of a list that is written down here: no client can make one.
+ * All metrics. Names of HTTP are those of OpenTelemetry's stable conventions (semantic conventions 1.23, HTTP metrics),
+ * written as Prometheus writes them; all others begin with `portico_`. Values of labels are names of the config, or of
+ * a list that is written down here: no client can make one.
  */
 export interface Family {
-  /** As `/metrics` has it. */
+  /** The name in `/metrics`. */
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram";
-  /** What it counts, in a line. */
+  /** A one-line description. */
   readonly help: string;
   readonly labels: readonly string[];
-  /** How many of what is counted make one of the unit in the name: seconds are counted as milliseconds. Default 1. */
+  /** How many counted units make one unit of the name: seconds are counted as milliseconds. Default 1. */
   readonly scale?: number;
-  /** Of a histogram: the upper bounds of its buckets, in what is counted. The last bucket has none. */
+  /** Of a histogram: the upper bounds of its buckets, in counted units. The last bucket has none. */
   readonly bounds?: readonly number[];
 }
 
@@ -198,7 +198,7 @@ export const FAMILIES = {
   },
 } as const satisfies Readonly<Record<string, Family>>;
 
-/** What a family is called in `Counts`. */
+/** The key of a family in `Counts`. */
 export type FamilyKey = keyof typeof FAMILIES;
 
 export const familyOf = (key: FamilyKey): Family => FAMILIES[key];

@@ -1,15 +1,15 @@
 import { boundsOf, type Slots } from "./slots.js";
 
-/** What is counted of an exchange while it runs. */
+/** The byte counts of an exchange in progress. */
 export interface Transferred {
   readonly bodyBytesSent: number;
   readonly bodyBytesReceived: number;
-  /** How many of both were counted already. */
+  /** How many of these bytes were counted already. */
   countedSent: number;
   countedReceived: number;
 }
 
-/** What is counted of one that is over. */
+/** The counted properties of an exchange that is over. */
 export interface Counted extends Transferred {
   readonly request: { readonly method: string; readonly receivedAt: number };
   readonly client: { readonly scheme: "http" | "https" };
@@ -19,14 +19,14 @@ export interface Counted extends Transferred {
   readonly errorToken: string | undefined;
 }
 
-/** Where requests come to. */
+/** The server and route that requests are counted for. */
 export interface CountedPlace {
   readonly server: string;
-  /** Undefined for what no route matched. */
+  /** Undefined for requests that no route matched. */
   readonly route: { readonly name: string; readonly path: string } | undefined;
 }
 
-/** Counts the requests of one route. Every place is looked up once, and none is made for what was never counted. */
+/** Counts the requests of one route. Every place is looked up once, and made only when it is first needed. */
 export class RequestCounts {
   private readonly requestBytes: number;
   private readonly responseBytes: number;
@@ -65,7 +65,7 @@ export class RequestCounts {
     if (errorToken !== undefined) this.slots.add(this.failures.get(errorToken) ?? this.failureAt(errorToken));
   }
 
-  /** Counts what was transferred since this was called last. */
+  /** Counts bytes transferred since the last call. */
   progress(exchange: Transferred): void {
     const { slots } = this;
     const { bodyBytesSent, bodyBytesReceived } = exchange;
@@ -105,9 +105,9 @@ export class RequestCounts {
 const DURATIONS = boundsOf("requests");
 const FIRST_BYTES = boundsOf("firstByte");
 
-// What clients and upstreams choose freely, folded into lists that they cannot add to.
+// Folds values that clients and upstreams choose into fixed lists.
 
-/** OpenTelemetry's known methods, and those of WebDAV (RFC 4918) and of what is built on it (RFC 3253, 3744, 5323). */
+/** OpenTelemetry's known methods, and those of WebDAV (RFC 4918) and its extensions (RFC 3253, 3744, 5323). */
 const METHODS = [
   ...["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"],
   ...["PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "SEARCH", "ACL"],
@@ -131,9 +131,9 @@ export const methodLabel = (index: number): string => METHODS[index] ?? OTHER_ME
 const CLIENT_GONE = 499;
 
 /**
- * The status that something is counted as. One that is not registered is treated as the x00 of its class (RFC 9110, 15).
+ * The status that a response is counted as. An unregistered status counts as the x00 of its class (RFC 9110, 15).
  *
- * @param status 0 if nothing was answered
+ * @param status 0 if there was no response
  */
 export function foldedStatus(status: number, registered: (status: number) => boolean): number {
   if (status === 0) return CLIENT_GONE;

@@ -2,8 +2,7 @@ import type { Counts, Series } from "./counts.js";
 import { type FamilyKey, familyOf, sizeOf } from "./families.js";
 
 /**
- * Where a worker counts: numbers in one array. Who counts something asks for its place once, and from then on adds to
- * the number there.
+ * A worker's counts: numbers in one array. Code that counts asks for a place once, and then adds to the number there.
  */
 export class Slots {
   /** Its array is replaced as it grows: places stay, so hold a place, and not the array. */
@@ -34,7 +33,7 @@ export class Slots {
     values[at + bounds.length + 1]! += value;
   }
 
-  /** What was counted since this was called last; a series that is new shows itself once, even with nothing in it. */
+  /** Counts since the last call; a new series is included once, even if all its counts are zero. */
   changes(): Counts | undefined {
     const { values, said } = this;
     const changed: { [family in FamilyKey]?: Series[] } = {};
@@ -70,7 +69,7 @@ interface Placed {
   readonly family: FamilyKey;
   readonly labels: readonly string[];
   readonly at: number;
-  /** Nobody was told of it yet. */
+  /** The series was not reported yet. */
   fresh: boolean;
 }
 

@@ -4,14 +4,14 @@ import { RequestCounts } from "./requestCounts.js";
 import type { FamilyKey } from "./families.js";
 import { boundsOf, Slots } from "./slots.js";
 
-/** What a client connection speaks, by its ALPN name (RFC 7301, 6). */
+/** The protocol of a client connection, by its ALPN name (RFC 7301, 6). */
 export type ClientProtocol = "http/1.1" | "h2";
 
-/** Everything that a worker counts; what it holds at a moment is in `worker/holdings.ts`. */
+/** All counts of a worker; the resources that it holds at a moment are in `worker/holdings.ts`. */
 export class WorkerCounts {
   private readonly slots = new Slots();
   private readonly upstreams = new Map<string, UpstreamCounts>();
-  /** Places of what is seldom counted, by family and labels. */
+  /** Places of rare counts, by family and labels. */
   private readonly places = new Map<string, number>();
   private readonly logLinesLost = this.slots.place("logLinesLost", []);
   private readonly loopDelay = this.slots.place("loopDelay", []);
@@ -19,12 +19,12 @@ export class WorkerCounts {
   /** @param isRegistered whether a status has a meaning: all others are counted as their class */
   constructor(private readonly isRegistered: (status: number) => boolean) {}
 
-  /** Who counts the requests of a route, or, without one, those of a virtual server that none of its routes matched. */
+  /** The counts of a route's requests, or, without a route, of a virtual server's requests that no route matched. */
   requestsOf(server: VirtualServerConfig, route?: RouteConfig): RequestCounts {
     return new RequestCounts(this.slots, { server: server.name, route }, this.isRegistered);
   }
 
-  /** Who counts for a server of an upstream: the same as long as there is one, whatever its address is meanwhile. */
+  /** The counts of an upstream's server: the same object even if the address of the server changes. */
   upstream(name: string, server: string): UpstreamCounts {
     const key = `${name} ${server}`;
     let counts = this.upstreams.get(key);
@@ -57,7 +57,7 @@ export class WorkerCounts {
     this.slots.observe(this.loopDelay, DELAYS, ms);
   }
 
-  /** What was counted since this was called last; undefined if it is nothing. */
+  /** Counts since the last call; undefined if there are none. */
   changes(): Counts | undefined {
     return this.slots.changes();
   }
@@ -72,7 +72,7 @@ export class WorkerCounts {
 
 const DELAYS = boundsOf("loopDelay");
 
-/** Counts what happens with one server of an upstream. */
+/** Counts of one server of an upstream. */
 export class UpstreamCounts {
   private readonly connects: number;
   /** Places of failures, by their names. */

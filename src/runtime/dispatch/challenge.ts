@@ -1,8 +1,8 @@
-/** What an authority asks for to see that a name leads here, and the response: the same from the order to the worker. */
+/** An authority's challenge for a name, with the response. The order and the workers use the same type. */
 export type Challenge =
   | {
       readonly type: "http-01";
-      /** What follows `/.well-known/acme-challenge/`. */
+      /** The part after `/.well-known/acme-challenge/`. */
       readonly token: string;
       /** The body of the response. */
       readonly keyAuthorization: string;

@@ -36,7 +36,7 @@ export class Dispatcher {
   private readonly router: Router;
   private readonly clients: RequestClients;
   private readonly ids: RequestIds | undefined;
-  /** Bodies that answer the open challenges of http-01, by path. */
+  /** Response bodies for the open http-01 challenges, by path. */
   private challenges: ReadonlyMap<string, string> = new Map();
   /** Of requests that no route matched. */
   private readonly unrouted: ReadonlyMap<VirtualServerConfig, RequestCounts>;
@@ -54,7 +54,7 @@ export class Dispatcher {
     this.unrouted = new Map(config.virtualServers.map((server) => [server, counts.requestsOf(server)]));
   }
 
-  /** The server that answers for a listener before the host is known (decisions 1.2). */
+  /** The server whose error pages and logs a listener uses before the host is known (decisions 1.2). */
   defaultServer(listener: string): VirtualServerConfig {
     return this.router.defaultServer(listener);
   }
@@ -64,7 +64,7 @@ export class Dispatcher {
     return this.router.virtualServer(listener, serverName);
   }
 
-  /** From now on answers those of http-01 on plain listeners, before routing (RFC 8555, 8.3). */
+  /** From now on plain listeners respond to these http-01 challenges, before routing (RFC 8555, 8.3). */
   setChallenges(challenges: readonly Challenge[]): void {
     this.challenges = new Map(
       challenges.flatMap((one) =>

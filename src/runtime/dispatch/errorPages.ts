@@ -16,14 +16,14 @@ export interface ErrorOptions {
   /** Further fields: `Allow` of a 405, `Content-Range` of a 416. */
   readonly headers?: HeaderList;
   /**
-   * What exactly is wrong, where the status alone says too little (`Request Header Or Cookie Too Large`). It is shown
-   * on the page; the status line keeps its usual words.
+   * A more precise reason than the status (`Request Header Or Cookie Too Large`). It is shown on the page; the status
+   * line keeps its usual words.
    */
   readonly reason?: string;
 }
 
 /**
- * Answers with an error page, or cuts the response short if its head is already sent: an error page in the middle of a
+ * Responds with an error page, or aborts the response if its head is already sent: an error page in the middle of a
  * body would be read as content. After some statuses the connection closes ({@link CLOSING_STATUS}).
  */
 export function respondError(exchange: Exchange, status: number, options: ErrorOptions = {}): void {
@@ -47,7 +47,7 @@ export function respondFailure(
 }
 
 /**
- * Answers with a page of the administrator's where the client asks for HTML, as browsers do. Other clients get the default
+ * Responds with the administrator's page if the client asks for HTML, as browsers do. Other clients get the default
  * page, which is short enough for logs and dialogs.
  */
 export function sendOwnPage(
@@ -63,7 +63,7 @@ export function sendOwnPage(
 }
 
 /**
- * Answers with 503 a request that is refused for now: browsers get a page that asks again, programs a line of text.
+ * Responds with 503 to a request that is refused for now: browsers get a page that reloads, programs a line of text.
  *
  * @param page of the administrator's; without one the virtual server's page for 503, or the proxy's own
  */
@@ -100,7 +100,7 @@ function valuesFor(
   };
 }
 
-/** Answers with the small page for a status, as nginx does for errors and redirects; HEAD gets its length only. */
+/** Responds with the small page for a status, as nginx does for errors and redirects; HEAD gets its length only. */
 export function sendPage(exchange: Exchange, status: number, headers?: HeaderList, detail?: string): void {
   const page = pageFor(exchange.server, status, detail);
   send(exchange, status, headers === undefined ? PAGE_HEADERS : [...PAGE_HEADERS, ...headers], page);
@@ -212,7 +212,7 @@ function html(status: number, by: string, detail?: string): string {
   ].join("\r\n");
 }
 
-/** What browsers get while requests are refused for now: the page asks again, without a script. */
+/** The page for browsers while requests are refused for now: it reloads, without a script. */
 const PAUSE_PAGE = new PageTemplate(`<!doctype html>
 <html lang="en">
 <head>

@@ -2,7 +2,7 @@ import { isWrite, PageTemplate, type ProxyConfig, withinRanges } from "../../mod
 import { respondPaused } from "./errorPages.js";
 import type { Exchange, RouteRuntime, RunningExchange } from "../exchange/exchange.js";
 
-/** What a master orders its workers to refuse for now. All of it is JSON. */
+/** A master's order to its workers to refuse requests for now. All of it is JSON. */
 export interface PauseOrder {
   readonly maintenance: readonly MaintenanceOrder[];
   readonly quiesce?: QuiesceOrder | undefined;
@@ -26,7 +26,7 @@ export interface QuiesceOrder {
   readonly reads: boolean;
 }
 
-/** What a worker sees of an order. */
+/** A worker's report about an order. */
 export interface SeenPauses {
   /** Requests in progress that such an order would refuse now. */
   readonly writes: number;
@@ -55,7 +55,7 @@ export class Pauses {
 
   /** @returns whether it refused the request */
   refuses(exchange: Exchange, { config }: RouteRuntime): boolean {
-    // A redirect leads to what is refused, or to another site.
+    // The target of a redirect is refused itself, or is another site.
     if (config.action.type === "redirect") return false;
     const maintenance = this.maintenanceOf(exchange);
     if (maintenance === undefined && !this.waitsFor(exchange)) return false;

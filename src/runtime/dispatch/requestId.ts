@@ -11,7 +11,7 @@ export function requestIdOf(exchange: Exchange): string {
   return (exchange.requestId ??= madeId(8));
 }
 
-/** Gives each request an id: that of a trusted proxy before this one, if it is sane, or one of its own. */
+/** Gives each request an id: that of a trusted proxy before this one, if that is valid, or a new one. */
 export class RequestIds {
   private readonly field: string;
 
@@ -19,7 +19,7 @@ export class RequestIds {
     this.field = field.toLowerCase();
   }
 
-  /** @param client what is connected */
+  /** @param client the peer of the connection */
   of(client: ClientInfo, request: RequestHead): string {
     // An untrusted client could use the id of another request, and hide among its log lines.
     const given = client.trusted ? headerValue(request.headers, this.field) : undefined;

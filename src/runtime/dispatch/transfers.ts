@@ -10,7 +10,7 @@ export interface Transfer {
   readonly server: string;
   /** Name of the route. */
   readonly route: string;
-  /** The route's path, and what is below it as `…`: `/sync/…/`. */
+  /** The route's path, with `…` for the rest of the request's path: `/sync/…/`. */
   readonly path: string;
   /** Name of the file that the request's path ends with, shortened; absent where it ends with none. */
   readonly file?: string;
@@ -18,7 +18,7 @@ export interface Transfer {
   readonly method: string;
   /** Address of the client. */
   readonly client: string;
-  /** The client's program by its own word, shortened: `Firefox 128`, `rclone/v1.68.1`; empty if it names none. */
+  /** The client's program from its `User-Agent`, shortened: `Firefox 128`, `rclone/v1.68.1`; empty if it names none. */
   readonly program: string;
   /** The direction of most of its bytes: from the client, to the client, or both in a tunnel. */
   readonly kind: "upload" | "download" | "tunnel";
@@ -36,7 +36,7 @@ export interface Transfer {
   readonly bytesPerSecond: number;
 }
 
-/** What a worker has in progress. */
+/** A worker's requests in progress. */
 export interface SeenTransfers {
   /** Those that moved most bytes, the oldest first. */
   readonly transfers: readonly Transfer[];
@@ -51,7 +51,7 @@ interface Looked {
   rate: number;
 }
 
-/** Looks at the requests in progress when somebody wants to see them; a request that nobody looks at costs nothing. */
+/** Lists the requests in progress on demand, so that there is no cost while the list is not wanted. */
 export class Transfers {
   private readonly looked = new WeakMap<RunningExchange, Looked>();
   private lastId = 0;
@@ -60,7 +60,7 @@ export class Transfers {
 
   /**
    * @param running the requests in progress
-   * @param max how many are told of one by one
+   * @param max how many are listed individually
    */
   look(running: Iterable<RunningExchange>, max = TRANSFERS_MAX): SeenTransfers {
     const routed = [...running].filter(
@@ -102,7 +102,7 @@ export class Transfers {
     const began = exchange.request.receivedAt;
     const before = this.looked.get(exchange);
     const looked = before ?? { id: ++this.lastId, at: began, bytes: 0, rate: 0 };
-    // Two who look at the same time get one response.
+    // Readers at the same time get the same rate.
     if (now - looked.at >= PACE_MS) {
       looked.rate = Math.round(((bytes - looked.bytes) * 1_000) / (now - looked.at));
       looked.at = now;
@@ -113,7 +113,7 @@ export class Transfers {
   }
 }
 
-/** How many a worker tells of one by one. */
+/** How many a worker lists individually. */
 export const TRANSFERS_MAX = 100;
 const PACE_MS = 500;
 
@@ -132,8 +132,8 @@ function kindOf({
 }
 
 /**
- * The route's path, which the config says, and of the rest only a last segment that is the name of a file. Everything
- * between may be a secret: share links and upload links have a token there.
+ * The route's path from the config, and of the rest only a last segment that is the name of a file. Everything between
+ * may be a secret: share links and upload links have a token there.
  */
 export function shownPath(
   routePath: string,
@@ -158,7 +158,7 @@ function fileName(rest: string): string | undefined {
 const EXTENSION = /^[A-Za-z0-9]{1,5}$/;
 const LETTER = /[A-Za-z]/;
 
-/** A long name loses its middle, and one that could be a token, most of itself. */
+/** A long name loses its middle, and a possible token most of its characters. */
 function shortStem(stem: string): string {
   const characters = [...stem];
   if (TOKEN.test(stem) && DIGIT.test(stem)) return `${characters.slice(0, 4).join("")}…`;
@@ -167,7 +167,7 @@ function shortStem(stem: string): string {
 }
 
 const STEM_CHARACTERS_MAX = 32;
-/** A run of letters and digits that is no word, the hex of a hash or a UUID, or the alphabet of base64url. */
+/** A long run of letters and digits, the hex of a hash or a UUID, or base64url. */
 const TOKEN = /[A-Za-z0-9]{20}|^[0-9a-fA-F-]{20}|[A-Za-z0-9_-]{32}/;
 const DIGIT = /[0-9]/;
 
@@ -178,8 +178,8 @@ function decoded(name: string): string {
 }
 
 /**
- * A client's program in a few words, by what it says of itself: browsers by name and major version, others by the first
- * word of the field. Whatever a client writes there, only plain ASCII comes out, 40 characters at most.
+ * A client's program in a few words, from its `User-Agent`: browsers by name and major version, others by the first
+ * word of the field. The result is always plain ASCII of 40 characters at most.
  */
 export function plainName(userAgent: string): string {
   const text = userAgent.slice(0, FIELD_CHARACTERS_MAX);

@@ -3,7 +3,7 @@ import type { ErrorLog, Exchange } from "../exchange/exchange.js";
 import type { WorkerCounts } from "../counting/workerCounts.js";
 import type { Dispatcher } from "./dispatch.js";
 
-/** What every connection of a worker shares. */
+/** The data that all connections of a worker share. */
 export interface WorkerContext {
   readonly config: ProxyConfig;
   readonly dispatcher: Dispatcher;

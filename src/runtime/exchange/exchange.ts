@@ -8,7 +8,7 @@ import type { Guarded } from "../sockets/guarded.js";
  * The interface between servers and actions: one request and its response, over HTTP/1.1 or HTTP/2.
  *
  * A server of a protocol (`server/`) makes an exchange for every request that it accepts, and the dispatcher hands the
- * exchange to the route's action. The action reads the request body by attaching a sink, and answers by `sendHead`,
+ * exchange to the route's action. The action reads the request body by attaching a sink, and responds by `sendHead`,
  * `sendData`, `end` or `abort`. Neither side knows the other.
  */
 export interface Exchange extends Guarded, Holdable, UpstreamTrace {
@@ -37,7 +37,7 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
    * head is sent unless that opens a tunnel: a body without a sink by then is dropped, within limits.
    */
   readBody(sink: BodySink): void;
-  /** Stops and restarts delivery to the sink; what was read already may still arrive. */
+  /** Stops and restarts delivery to the sink; data that was already read may still arrive. */
   pauseBody(): void;
   resumeBody(): void;
 
@@ -46,20 +46,20 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
    */
   sendContinue(): void;
   /**
-   * Passes on an informational response (RFC 9110, 15.2), but not 100 and 101. Dropped if the client's version of HTTP has
-   * none, or the client has not read what it was sent before: however many come, they take up no memory.
+   * Passes on an informational response (RFC 9110, 15.2), but not 100 and 101. Dropped if the client's version of HTTP
+   * has none, or the client has not read earlier data: so they take up no memory, however many come.
    */
   sendInformational(status: number, reason: string, headers: HeaderList): void;
   /**
    * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
-   * protocol's own and must not be in `headers`. The protocol also sets and removes what the config says
-   * (`responseFields.ts`), so that it applies to every response, whatever makes it.
+   * protocol's own and must not be in `headers`. The protocol also sets and removes the fields that the config lists
+   * (`responseFields.ts`), so that this applies to every response, whatever makes it.
    *
    * Status 101 grants the requested upgrade, in the form that the protocol has for it, and begins a tunnel: from then
    * on `readBody` delivers and `sendData` sends its bytes.
    *
-   * @param bodyLength bytes that follow; -1 if that is not known; 0 for none. For HEAD, and for 304, it is the length
-   * that is announced (-1: none), and no byte follows.
+   * @param bodyLength bytes that follow; -1 if that is not known; 0 for none. For HEAD and 304 it is the announced
+   * length (-1: none), and no byte follows.
    */
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void;
   /**
@@ -76,17 +76,15 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   /**
    * Sends body bytes.
    *
-   * @param transient true if the buffer is reused as soon as this returns, whatever the result: what cannot be written
-   * at once is then copied. Default false
+   * @param transient true if the buffer is reused as soon as this returns, whatever the result: bytes that cannot be
+   * written at once are then copied. Default false
    * @returns true if the buffer is free again; false if the client is slower than the source: neither send more nor
    * touch the buffer until the holder's `onDrain`
    */
   sendData(chunk: Uint8Array, transient?: boolean): boolean;
-  /** Completes the response. Writes head and data that were held back to go out together. */
+  /** Completes the response. Writes head and data that were held back to be sent together. */
   end(): void;
-  /**
-   * Writes what was held back; called when nothing more is available for now (decisions 4.1: small responses at once).
-   */
+  /** Writes held-back data; called when nothing more is available for now (decisions 4.1: small responses at once). */
   flush(): void;
   /**
    * Gives up in the middle: closes the client's connection or resets the stream, so that a truncated response is never
@@ -110,30 +108,30 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
 }
 
 /**
- * What became of an exchange on its way to an upstream; set by its action. Times are differences: small numbers, which
+ * Data about an exchange's request to an upstream; set by its action. Times are differences: small numbers, which
  * allocate nothing.
  */
 export interface UpstreamTrace {
-  /** URL of the server that was asked last; undefined as long as none was. */
+  /** URL of the server that got the last attempt; undefined before the first attempt. */
   upstreamServer: string | undefined;
-  /** Milliseconds from the complete request head until a connection to that server was at hand; -1 before that. */
+  /** Milliseconds from the complete request head until a connection to that server was available; -1 before that. */
   upstreamBegunMs: number;
   /** Milliseconds that it took to establish; -1 if it was used before, or was never established. */
   upstreamConnectMs: number;
 }
 
-/** What resources may be held for. They are given back when it ends, whichever side ends it. */
+/** The owner of resources, which are given back when it ends, whichever side ends it. */
 export interface Holdable {
-  /** Nothing may be acquired for it any more: it is over, or something other than its action answers. */
+  /** Nothing may be acquired for it any more: it is over, or its response does not come from its action. */
   readonly released: boolean;
   /**
-   * Registers `holder` to be told of the end. Code that hands out a resource calls this first.
+   * Registers `holder`, which is called at the end. Code that hands out a resource calls this first.
    *
    * @returns false if it is released: then nothing may be acquired
    * @throws if another holds for it: an exchange has one holder at a time
    */
   hold(holder: Holder): boolean;
-  /** The holder has given back everything and is told of nothing more. */
+  /** The holder has given back everything and is not called any more. */
   letGo(holder: Holder): void;
 }
 
@@ -143,7 +141,7 @@ export interface Holder {
   onDrain(): void;
   /** The tunnel should be closed in an orderly way. */
   onTunnelClosing?(): void;
-  /** The exchange is over, or will be answered by another: gives back everything, at once. Called once. */
+  /** The exchange is over, or its response comes from elsewhere: gives back everything, at once. Called once. */
   onReleased(): void;
 }
 
@@ -207,7 +205,7 @@ export interface BodySink {
   onEnd(): void;
 }
 
-/** What answers the exchanges of one route. */
+/** Responds to the exchanges of one route. */
 export interface Action {
   handle(exchange: Exchange): void;
 }
@@ -217,7 +215,7 @@ export interface RouteRuntime {
   readonly config: RouteConfig;
   readonly server: VirtualServerConfig;
   readonly action: Action;
-  /** What the config says of the fields of its responses; undefined if it says nothing. */
+  /** Rules of the config for fields of its responses; undefined if there are none. */
   readonly responseFields: ResponseFieldsByScheme | undefined;
   readonly accessLog: AccessLog;
   readonly errorLog: ErrorLog;

@@ -6,7 +6,7 @@ import type { BodySink } from "./exchange.js";
 /** After the response, at most so much of the request body is still read; a client that sends more is told to stop. */
 const DRAINED_BYTES_MAX = 65_536;
 
-/** What a body needs from its exchange, whichever protocol carries it. */
+/** The interface of an exchange for its body, whichever protocol carries it. */
 export interface BodyOwner extends Guarded {
   /** Milliseconds that a client may be silent; in a tunnel it may be for as long as it likes. */
   readonly bodyIdleMs: number;
@@ -34,7 +34,7 @@ export class RequestBody implements Guarded {
   ended = false;
   /** When the client will have been silent for too long, on the coarse clock. */
   private deadline = Infinity;
-  /** Bytes of the body that arrived; for a tunnel, what arrived before it began is added. */
+  /** Bytes of the body that arrived; for a tunnel, including those from before it began. */
   received = 0;
   private waiting: PieceQueue | undefined = undefined;
   private sink: BodySink | undefined = undefined;
@@ -44,7 +44,7 @@ export class RequestBody implements Guarded {
   private settled = false;
   /** Bytes that the sink was given and is still using. */
   private inUse = 0;
-  /** It will not be read: what arrives is counted and dropped. */
+  /** It will not be read: its bytes are counted and dropped. */
   private discarding = false;
   private discarded = 0;
 
@@ -138,7 +138,7 @@ export class RequestBody implements Guarded {
     return true;
   }
 
-  /** Nobody wants it any more: the sink gets nothing more, not even the end. */
+  /** The body is not wanted any more: the sink gets nothing more, not even the end. */
   abandon(): void {
     if (this.discarding) return;
     this.sink = undefined;
@@ -156,7 +156,7 @@ export class RequestBody implements Guarded {
     this.settled = true;
     this.discarding = true;
     this.deadline = this.ended ? Infinity : coarseNow() + ms;
-    // Nobody has to wait for bytes that have arrived: only those that follow are limited, as `drainable` promised.
+    // Bytes that have arrived need no wait: only later bytes are limited, as `drainable` promised.
     const bytes = (this.waiting?.bytes ?? 0) + this.inUse;
     this.waiting = undefined;
     this.inUse = 0;
@@ -174,7 +174,7 @@ export class RequestBody implements Guarded {
 
   sweep(now: number): void {
     if (now < this.deadline) return;
-    // A sink that does not read has deadlines of its own.
+    // A sink that does not read has its own deadlines.
     const heldBack = this.sink === undefined && !this.discarding && this.owner.bodyHeldBack;
     this.deadline = heldBack ? now + this.owner.bodyIdleMs : Infinity;
     if (heldBack) return;

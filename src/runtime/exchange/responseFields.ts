@@ -10,7 +10,7 @@ import {
 export class ResponseFields {
   /** Whether the `Server` field is left out. */
   readonly hidesServer: boolean;
-  /** What is set: as lines of an HTTP/1.1 head, and as names and values in turn. */
+  /** Fields to set: as lines of an HTTP/1.1 head, and as names and values in turn. */
   private readonly lines: string;
   private readonly set: HeaderList = [];
   /** Lines of fields that are removed or replaced. No value contains a line end, so `^` is the start of a field. */
@@ -70,7 +70,7 @@ export function compileResponseFields(
 ): ResponseFieldsByScheme | undefined {
   const compiled = (scheme: "http" | "https"): ResponseFields | undefined => {
     const rules = responseFieldRules(server, route, scheme);
-    // What the administrator says of the field has priority.
+    // A rule of the administrator for this field has priority.
     const id = idField === undefined || rules.has(idField.toLowerCase()) ? undefined : idField;
     return rules.size === 0 && id === undefined ? undefined : new ResponseFields(rules, id);
   };
@@ -78,14 +78,14 @@ export function compileResponseFields(
   return http === undefined && https === undefined ? undefined : { http, https };
 }
 
-/** What decides about the fields of a response. */
+/** The data that selects the rules for the fields of a response. */
 interface Answering {
   readonly server: VirtualServerConfig;
   readonly route: { readonly responseFields: ResponseFieldsByScheme | undefined } | undefined;
   readonly client: { readonly responseRules: "http" | "https" };
 }
 
-/** What applies to the response of an exchange: its route's rules, or its server's if no route matched. */
+/** The rules for the response of an exchange: its route's, or its server's if no route matched. */
 export function responseFieldsFor(exchange: Answering): ResponseFields | undefined {
   const { route, client } = exchange;
   const byScheme = route === undefined ? ofServer(exchange.server) : route.responseFields;

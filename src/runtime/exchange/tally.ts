@@ -1,6 +1,6 @@
 /**
- * What a worker has begun and ended since its start. Both numbers of a pair are the same whenever nothing is under way:
- * who counts something in counts it out, however it ends.
+ * Counts of operations that a worker has begun and ended since its start. Both numbers of a pair are equal whenever
+ * nothing is in progress: code that counts a beginning also counts the end, however it ends.
  */
 export const tally = {
   exchangesBegun: 0,

@@ -12,11 +12,11 @@ export interface Endpoints {
   readonly port: number;
   readonly localAddress: string;
   readonly localPort: number;
-  /** It is the peer that announces clients, and named none. */
+  /** Set if the addresses are those of the announcing proxy itself, because its header named no client. */
   readonly unnamed?: true;
 }
 
-/** What the connection itself shows; parts of it are empty if the peer is already gone. */
+/** The addresses of the connection itself; some are empty if the peer is already gone. */
 export const endpointsOf = (socket: Socket): Endpoints => ({
   address: plainAddress(socket.remoteAddress ?? ""),
   port: socket.remotePort ?? 0,
@@ -25,9 +25,9 @@ export const endpointsOf = (socket: Socket): Endpoints => ({
 });
 
 /**
- * What is known about a client when its connection is accepted.
+ * The properties of a client when its connection is accepted.
  *
- * @param announced what a header said about the connection, which otherwise is its own
+ * @param announced addresses from a PROXY header; without one, those of the connection are used
  */
 export function clientInfo(
   socket: Socket,
@@ -37,7 +37,7 @@ export function clientInfo(
   announced: Endpoints | undefined,
 ): ClientInfo {
   const { address, port, localAddress, localPort } = announced ?? endpointsOf(socket);
-  // A client behind a balancer that names nobody is not believed, even if the balancer is a trusted proxy elsewhere.
+  // A header that names no client makes the connection untrusted, even if the address of the balancer is trusted.
   const trusted = announced?.unnamed !== true && context.trusted(address);
   return {
     address,
@@ -45,7 +45,8 @@ export function clientInfo(
     scheme: listener.protocol,
     // Now, because a client that is gone before its line is written has no session any more.
     tlsGroup: context.showsTlsGroup && socket instanceof TLSSocket ? tlsGroup(socket) : undefined,
-    // A user who gets past a temporary certificate must not lose that way for a year (RFC 6797, 11.3 and 12.1).
+    // No HSTS with a temporary certificate: a user who accepts it must not be locked out for a year (RFC 6797, 11.3 and
+    // 12.1).
     responseRules: secured?.temporary === true ? "http" : listener.protocol,
     listener: listener.name,
     localAddress,

@@ -14,7 +14,7 @@ export class ConnectionGate {
   private waiting: (() => void)[] = [];
 
   /**
-   * @param trusted whether an address belongs to a proxy, which has many clients and no limit of its own
+   * @param trusted whether an address belongs to a trusted proxy, which has many clients and so no limit per client
    * @param warn called at most once a minute for each limit, however many connections are refused
    */
   constructor(
@@ -68,7 +68,7 @@ export class ConnectionGate {
     return this.open === 0 ? Promise.resolve() : new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  /** What a connection counts for; undefined for nobody. */
+  /** The client that a connection is counted for; undefined for a trusted proxy. */
   private clientAt(address: string): string | undefined {
     return this.trusted(address) ? undefined : clientNetwork(address);
   }

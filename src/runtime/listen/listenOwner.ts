@@ -39,7 +39,7 @@ function ownerOf(inodes: ReadonlySet<string>): ListenOwner | undefined {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   for (const pid of pids.slice(0, PROCESSES_MAX)) {
     if (holds(pid, inodes))
-      // A process calls itself what it likes.
+      // A process may choose any name for itself.
       return {
         pid,
         text: `${printableValue(readFileSync(`/proc/${pid}/comm`, "utf8").trim())} (pid ${pid})`,

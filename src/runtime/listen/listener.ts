@@ -61,7 +61,7 @@ export class ListenerServer {
   /** By name, while authorities ask for challenges. */
   private challengeServers: ReadonlyMap<string, TlsServer> = new Map();
   private ticketKeys: string;
-  /** Connections in their handshake; with a deadline of ours if something is read before it. */
+  /** Connections in their handshake; with our own deadline if bytes are read before the handshake. */
   private readonly handshaking = new Map<Socket, NodeJS.Timeout | undefined>();
   /** One function for all sockets; otherwise each of thousands of idle connections would keep its own. */
   private readonly forget: (this: Socket) => void;
@@ -128,7 +128,7 @@ export class ListenerServer {
     }
   }
 
-  /** Uses this for the handshakes that begin from now on. Those under way end with what they began with. */
+  /** Uses the renewed material for later handshakes. Handshakes in progress continue with the old material. */
   renew({ certificates = [], dhparams = {} }: TlsRenewal): void {
     if (this.tlsServers === undefined) return;
     this.tlsServers.renew(certificates);
@@ -143,7 +143,7 @@ export class ListenerServer {
     );
   }
 
-  /** Answers those over TLS, and no others, from now on. */
+  /** From now on responds to these challenges over TLS, and to no others. */
   setChallenges(challenges: readonly Challenge[]): void {
     if (this.tlsServers === undefined) return;
     this.challengeServers = challengeServers(challenges, (error, socket) =>
@@ -182,7 +182,7 @@ export class ListenerServer {
     this.secure(socket, this.tlsServers);
   }
 
-  /** Accepts a connection whose client may be named by what it begins with. */
+  /** Accepts a connection that may begin with a PROXY header, which names the client. */
   private acceptedFrom(address: string | undefined, socket: Socket, announced: AnnouncedClients): void {
     // The peer is already gone: whether it should have sent a header is no longer known.
     if (address === undefined) return void socket.destroy();
@@ -232,7 +232,7 @@ export class ListenerServer {
     }
   }
 
-  /** By what the client says first. */
+  /** Chooses by the ClientHello. */
   private chooseServer(socket: Socket, since: number): void {
     readFirst(socket, {
       parse: clientHelloOf,
@@ -341,8 +341,8 @@ const HANDSHAKE_GRACE_MS = 5_000;
 const COMPLAIN_MS = 60_000;
 
 /**
- * nginx's complete response to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server gives it.
- * The TLS layer has consumed the request, so there is no exchange to answer.
+ * nginx's complete response to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server sends
+ * it. The TLS layer has consumed the request, so there is no exchange.
  */
 function plainHttpResponse(server: VirtualServerConfig): string {
   const by = serverHeader(server);

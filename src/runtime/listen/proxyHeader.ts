@@ -2,13 +2,15 @@ import { isIP, isIPv4 } from "node:net";
 import { canonicalIpv6, ipv6Groups, isPort, type ProxyVersion } from "../../model/serving.js";
 import type { Endpoints } from "./clientInfo.js";
 
-/** The PROXY protocol, versions 1 and 2 (haproxy's proxy-protocol.txt): how a proxy of TCP says whose connection it is. */
+/**
+ * The PROXY protocol, versions 1 and 2 (haproxy's proxy-protocol.txt): a TCP proxy names the client of a connection.
+ */
 
-/** What a connection begins with. */
+/** The parsed header at the beginning of a connection. */
 export type ProxyHeader =
   | {
       readonly length: number;
-      /** Undefined if the connection is the sender's own, or one that it cannot describe. */
+      /** Undefined if the sender names no client, or cannot describe it. */
       readonly endpoints: Endpoints | undefined;
     }
   | {
@@ -23,13 +25,13 @@ export function proxyHeaderOf(bytes: Buffer): ProxyHeader | undefined {
   return { malformed: "begins with other bytes" };
 }
 
-/** A connection that the sender opened for itself: a check of its own (version 2, LOCAL). */
+/** The header of a connection without a client, for instance a health check (version 2, LOCAL). */
 export const LOCAL_HEADER = Buffer.from("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0");
 
 /**
- * What a connection to a server begins with.
+ * The header for a connection to a server.
  *
- * @param endpoints whose connection it is; undefined for one of the sender's own
+ * @param endpoints of the client's connection; undefined for a connection without a client
  */
 export function proxyHeaderFor(version: ProxyVersion, endpoints: Endpoints | undefined): Buffer {
   const ends = endpoints && plainEnds(endpoints);
@@ -100,7 +102,7 @@ function binaryHeader(bytes: Buffer): ProxyHeader | undefined {
   if (length > HEADER_BYTES_MAX)
     return { malformed: `says that it has ${length} bytes, of at most ${HEADER_BYTES_MAX}` };
   if (bytes.length < length) return undefined;
-  // All that the sender says about it is to be ignored.
+  // The receiver must ignore the addresses of such a header.
   if (command === LOCAL) return { length, endpoints: undefined };
   const addressBytes = ADDRESS_BYTES[family >> 4];
   if (addressBytes === undefined || (family & 15) > DATAGRAM)
@@ -137,7 +139,9 @@ function addressOf(groups: readonly number[]): string {
   return canonicalIpv6(groups.map((group) => group.toString(16)).join(":"))!;
 }
 
-/** What is wrong with the fields after the addresses: a type, two bytes of length, and a value each. */
+/**
+ * The fault in the fields after the addresses, if there is one. Each field is a type, two bytes of length, and a value.
+ */
 function damageOf(header: Buffer, rest: number): string | undefined {
   for (let at = rest; at < header.length;) {
     const value = at + 3;
@@ -167,7 +171,7 @@ const hex = (byte: number): string => `0x${byte.toString(16).padStart(2, "0")}`;
 
 const WORD = Buffer.from("PROXY ");
 const LINE_BYTES_MAX = 107;
-/** A connection of the sender's own, in version 1. */
+/** The header of a connection without a client, in version 1. */
 const UNKNOWN_HEADER = Buffer.from("PROXY UNKNOWN\r\n");
 
 const SIGNATURE = LOCAL_HEADER.subarray(0, 12);

@@ -32,7 +32,7 @@ export class ListenSockets {
   private readonly own = new Map<string, BoundSocket>();
   private readonly inherited: InheritedSocket[] = [];
 
-  /** @param env where systemd says what it passed (sd_listen_fds(3)); the variables are removed */
+  /** @param env has systemd's variables for passed sockets (sd_listen_fds(3)), which are removed */
   constructor(env: NodeJS.ProcessEnv = process.env) {
     this.adopt(passedBySystemd(env));
   }

@@ -24,7 +24,7 @@ export interface CertificateLoad {
   /** Complete only if there are no problems. */
   readonly loaded?: { readonly contents: CertificateContents; readonly keyType: string | undefined };
   readonly problems: readonly Problem[];
-  /** What does not keep a service from running. */
+  /** Warnings, with which the service still runs. */
   readonly warnings: readonly Problem[];
 }
 

@@ -47,7 +47,7 @@ export function expiryWarnings(
   });
 }
 
-/** What to report to an administrator every day about the certificates in service, each file once. */
+/** Daily warnings for the administrator about certificates in service, each file once. */
 export function certificateWarnings(
   config: ProxyConfig,
   tls: Readonly<Record<string, TlsContents>>,

@@ -17,8 +17,8 @@ import { certificatePlaces } from "./wantedCertificates.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
 
 /**
- * What the names of a listener's certificates show: names that clients use there and no certificate covers, which
- * browsers refuse, and names by which a certificate is not chosen.
+ * Warnings about the names of a listener's certificates: names that clients use and no certificate covers, which
+ * browsers refuse, and names for which a certificate is never chosen.
  *
  * @param index of the listener, the first of those with the same TLS section
  */
@@ -84,8 +84,8 @@ function notChosen({ label, names }: Named, earlier: NameTable<Named>): Problem[
 }
 
 /**
- * Names that clients use on a listener. A default server answers for all names; those known then are the ones that
- * other listeners redirect from.
+ * Names that clients use on a listener. Of a default server, which serves all names, only those of servers that
+ * redirect here are known.
  */
 function namesOn(config: ProxyConfig, listener: ListenerConfig): string[] {
   const servers = config.virtualServers.filter(({ listeners, routes }) => {

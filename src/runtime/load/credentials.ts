@@ -2,7 +2,7 @@ import { access, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { baseName, pathName } from "../../model/credentialName.js";
 
-/** Finds the file to read in place of one that a config names, if it was handed over as a credential. */
+/** Finds the credential to read in place of a file that a config names, if there is one. */
 export type FindCredential = (path: string) => Promise<string | undefined>;
 
 /**

@@ -50,7 +50,7 @@ export function dhPrimeBits(pem: string): number | undefined {
   return p.toString(2).length;
 }
 
-/** Content of the DER element at the start of the bytes, and what follows it (X.690, 8.1). */
+/** Content of the DER element at the start of the bytes, and the bytes after it (X.690, 8.1). */
 function derContent(bytes: Buffer, tag: number): { content: Buffer; rest: Buffer } | undefined {
   if (bytes[0] !== tag) return undefined;
   // Beyond the end it is not a number, and taken for a length of no bytes.

@@ -1,7 +1,7 @@
 import { accepting } from "../../model/textRule.js";
 import { isDomainName } from "../../model/serverName.js";
 
-/** Secrets by which DNS records are written, as their files have them. What is wrong is said without the contents. */
+/** Parses the files with secrets for DNS updates. No error message contains a secret. */
 
 export const TSIG_ALGORITHMS = {
   "hmac-sha256": "sha256",
@@ -16,7 +16,7 @@ export interface TsigKey {
   readonly secret: Buffer;
 }
 
-/** A key as `tsig-keygen` writes it; undefined if the text is none. */
+/** A key as `tsig-keygen` writes it; undefined if the text is not one. */
 export function tsigKeyIn(text: string): TsigKey | undefined {
   const [, name = "", body = ""] =
     /^\s*key\s+"?([A-Za-z0-9._-]+)"?\s*\{([^{}]*)\}\s*;\s*$/.exec(text.slice(0, KEY_FILE_MOST)) ?? [];
@@ -33,7 +33,7 @@ export function tsigKeyIn(text: string): TsigKey | undefined {
 
 const KEY_FILE_MOST = 4096;
 
-/** What an acme-dns server answers to a registration. */
+/** The response of an acme-dns server to a registration. */
 export interface AcmeDnsAccount {
   readonly username: string;
   readonly password: string;
@@ -71,6 +71,6 @@ function accountIn(value: unknown): AcmeDnsAccount | undefined {
   return fits ? { username, password, fulldomain, subdomain } : undefined;
 }
 
-/** What may be the value of a request's field. */
+/** Whether a value is valid in a request's field. */
 const isField = (value: unknown): value is string => typeof value === "string" && FIELD(value);
 const FIELD = accepting({ pattern: "^[!-~]+$", lengthMax: 253 });

@@ -9,7 +9,7 @@ export interface FieldValues {
   /** By the path that the config names. Never logged, never part of a message. */
   readonly values: Readonly<Record<string, string>>;
   readonly problems: readonly Problem[];
-  /** What does not keep a service from running. */
+  /** Warnings, with which the service still runs. */
   readonly warnings: readonly Problem[];
 }
 

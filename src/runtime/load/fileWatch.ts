@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 
-/** Files that change together, and what follows. */
+/** Files that change together, and the callback for a change. */
 export interface WatchedFiles {
   readonly paths: readonly string[];
   /**

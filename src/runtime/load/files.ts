@@ -53,7 +53,7 @@ export async function exposure(file: string, label: string): Promise<Problem[]> 
   return [problem("files.key-exposed", label, `can be read or written by ${who} (mode ${shown})`, { fix })];
 }
 
-/** What a file contains, as `parse` reads it; a problem with all of its text is at the file's path. */
+/** The parsed content of a file; a problem with the text as a whole has the file's path. */
 export async function readParsed<T>(file: string, parse: (text: string) => Result<T>): Promise<Result<T>> {
   const read = await readText(file, file);
   if ("problem" in read) return { ok: false, problems: [read.problem] };

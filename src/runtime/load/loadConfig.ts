@@ -60,7 +60,7 @@ export interface LoadOptions {
    * @default "problem"
    */
   readonly logs?: "problem" | "warning";
-  /** @internal What there is of the certificates that authorities are to issue; by default they are left out. */
+  /** @internal Finds issued certificates of authorities; by default they are left out. */
   readonly issued?: FindIssued;
 }
 
@@ -303,11 +303,11 @@ async function logProblems(config: ProxyConfig, recover: boolean): Promise<Probl
   return eachOnce(logsOf(config), logProblem);
 }
 
-/** What a running master has loaded, by hashes, to be compared with what is installed. */
+/** Hashes of the files that a running master has loaded, to be compared with the installed files. */
 export interface LoadedState {
   /** Of the runtime's file, as it was when the master started. */
   readonly runtime: string;
-  /** Of the config: what it says, not how it is written. */
+  /** Of the parsed config, so that formatting makes no difference. */
   readonly config: string;
   /** Of the certificates and Diffie-Hellman parameters by listener, and those of upstreams; no key is a part of it. */
   readonly tls: string;
@@ -321,7 +321,7 @@ export function loadedStateOf({
 }: LoadedConfig): Pick<LoadedState, "config" | "tls"> {
   const shown = Object.entries(tls).map(([listener, { certificates, dhparam }]) => [
     listener,
-    // What authorities issue is not installed by anyone.
+    // Certificates from authorities are not installed files.
     certificates.flatMap(({ source, cert }) => (source === "files" ? [cert] : [])),
     dhparam,
   ]);
@@ -329,13 +329,15 @@ export function loadedStateOf({
   return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };
 }
 
-/** A config whose error pages are all in it, and what is wrong with the files that had them. */
+/** A config with the content of its error pages, and the problems of their files. */
 interface WithErrorPages {
   readonly config: ProxyConfig;
   readonly problems: readonly Problem[];
 }
 
-/** Puts pages that are in files into the config: workers read no files, and a page that changed is a config that did. */
+/**
+ * Puts pages from files into the config, because workers read no files, and a changed page counts as a changed config.
+ */
 async function loadErrorPages(config: ProxyConfig): Promise<WithErrorPages> {
   const files = [...filesOf(config)].map(async ([file, field]) => {
     const label = `${field} (${file})`;

@@ -9,7 +9,7 @@ import { readRoots } from "./authorityFiles.js";
 import type { FindCredential } from "./credentials.js";
 import { exposure, readText } from "./files.js";
 
-/** What the files of notifications say of themselves; their contents are in no message. */
+/** Problems and warnings about the files of notifications. No message contains their contents. */
 export interface NotificationFileFindings {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
@@ -52,7 +52,7 @@ export async function checkNotificationFiles(
   return { problems, warnings };
 }
 
-/** What a target is reached by. Never logged, never part of a message. */
+/** URL and secrets of a target. Never logged, never part of a message. */
 export interface NotificationSecrets {
   readonly url: URL;
   readonly token?: string;

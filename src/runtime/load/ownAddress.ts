@@ -1,7 +1,7 @@
 import { createSocket } from "node:dgram";
 import { canonicalAddress, isIpv6 } from "../../model/address.js";
 
-/** Whether this machine has an address now: what it sends there it sends from there. */
+/** Whether this machine has an address now: only then is it also the source address for packets to itself. */
 export async function isOwnAddress(address: string): Promise<boolean> {
   const source = await sourceTo(address);
   return source !== undefined && canonicalAddress(source) === canonicalAddress(address);

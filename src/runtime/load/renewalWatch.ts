@@ -15,7 +15,7 @@ import { hostPolicy } from "../tls/tlsContexts.js";
 /** The outcome for files that changed. */
 export interface RenewalEvents {
   renewed(renewal: TlsRenewal, message: string, warnings: readonly Problem[]): void;
-  /** What was loaded before stays in service. */
+  /** The material that was loaded before stays in service. */
   refused(message: string, problems: readonly Problem[]): void;
 }
 
@@ -29,7 +29,7 @@ export interface RenewalEvents {
 export class RenewalWatch {
   private readonly watch = new FileWatch();
 
-  /** @param loaded what is in service now */
+  /** @param loaded returns the config in service */
   constructor(
     private readonly loaded: () => LoadedConfig,
     private readonly events: RenewalEvents,
@@ -67,7 +67,7 @@ interface Watched {
   readonly label: string;
   /** Paths that change together. */
   readonly paths: readonly string[];
-  /** What they are now; undefined if that is what is in service. */
+  /** Loads the files; undefined if their content is already in service. */
   load(loaded: LoadedConfig): Promise<Outcome | undefined>;
 }
 

@@ -8,9 +8,7 @@ export function systemReason(error: Error): string {
   return `(${-errno}: ${words.charAt(0).toUpperCase()}${words.slice(1)})`;
 }
 
-/**
- * An error from the system; any other exception is a bug of ours, and is thrown again for the code that counts those.
- */
+/** An error from the system; any other exception is a bug, and is thrown again for the code that counts bugs. */
 export function systemError(error: unknown): NodeJS.ErrnoException {
   if (typeof (error as NodeJS.ErrnoException | undefined)?.errno !== "number") throw error;
   return error as NodeJS.ErrnoException;

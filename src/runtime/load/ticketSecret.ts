@@ -9,7 +9,7 @@ export interface TicketSecretLoad {
   /** In base64. Never logged, never part of a message; undefined if there are problems. */
   readonly secret?: string;
   readonly problems: readonly Problem[];
-  /** What does not keep a service from running. */
+  /** Warnings, with which the service still runs. */
   readonly warnings: readonly Problem[];
 }
 
@@ -33,7 +33,7 @@ export async function loadTicketSecret(
   return { secret, problems: [], warnings: credential === undefined ? await exposure(file, label) : [] };
 }
 
-/** What is wrong with it; says nothing of its content. */
+/** The reason why a secret is refused, without its content. */
 function unfitness(secret: string): string | undefined {
   if (secret === "") return "is empty";
   const bytes = Buffer.from(secret, "base64");
@@ -45,9 +45,9 @@ function unfitness(secret: string): string | undefined {
 const SECRET_BYTES_MIN = 32;
 
 /**
- * The key of the cookies that bind clients to servers, if the config has such: the same after a restart, and on all hosts
- * and pods that share a secret. It is derived, so that what workers have gives nothing else away (machine-id(5) asks for
- * that, too).
+ * The key of the cookies that bind clients to servers, if the config has such: the same after a restart, and on all
+ * hosts and pods that share a secret. It is derived, so that the workers' key reveals no other secret (machine-id(5)
+ * asks for that, too).
  */
 export async function cookieKey({ upstreams }: ProxyConfig, secret?: string): Promise<string | undefined> {
   if (!upstreams.some(({ sticky }) => sticky?.cookie !== undefined)) return undefined;

@@ -12,7 +12,7 @@ export interface TlsLoad {
   /** By listener name; complete only if there are no problems. */
   readonly files: Record<string, TlsContents>;
   readonly problems: Problem[];
-  /** What does not keep a service from running. */
+  /** Warnings, with which the service still runs. */
   readonly warnings: Problem[];
 }
 
@@ -20,7 +20,7 @@ export interface TlsLoad {
  * Reads the TLS files of every https listener and checks that they fit together, each problem on its own.
  *
  * @param expiry whether a certificate outside its time is a problem or a warning
- * @param issued what there is of certificates by ACME; those that are not among them are left out
+ * @param issued the available certificates by ACME; others are left out
  */
 export async function loadTlsFiles(
   config: ProxyConfig,

@@ -17,7 +17,7 @@ export interface UpstreamTlsLoad {
   /** By upstream name; complete only if there are no problems. */
   readonly contents: Readonly<Record<string, UpstreamTlsContents>>;
   readonly problems: readonly Problem[];
-  /** What does not keep a service from running. */
+  /** Warnings, with which the service still runs. */
   readonly warnings: readonly Problem[];
 }
 

@@ -26,8 +26,8 @@ export type LogTarget = { readonly path: string } | { readonly stream: StreamNam
  * is full or slow the lines wait, up to {@link HELD_BYTES_MAX}; more are dropped and counted, and requests are still
  * served. A path that cannot be opened is tried again every {@link REOPEN_MS}.
  *
- * A stream is never reopened. Nobody may read it: then its lines wait in the same way. It gets whole lines that one write
- * can take, so that lines of several workers are not mixed (`standardStreams.ts`).
+ * A stream is never reopened. If no process reads from the stream, lines wait in the same way. Each write has whole
+ * lines that fit into one system call, so that lines of several workers are not mixed (`standardStreams.ts`).
  */
 export class LogFile {
   /** Longest line, its line feed included. */
@@ -48,7 +48,7 @@ export class LogFile {
   private reopenTimer: NodeJS.Timeout | undefined;
 
   /**
-   * @param report says once that lines cannot be written, and once that they can be again
+   * @param report called once when lines cannot be written, and once when they can be again
    * @param instead takes the lines as long as the file cannot be opened; without it they wait
    */
   constructor(
@@ -99,7 +99,7 @@ export class LogFile {
     } catch (error) {
       this.reopenTimer = setTimeout(() => this.tryAgain(), REOPEN_MS).unref();
       if (this.fd === undefined && this.instead !== undefined) {
-        // One by one, because a stream cuts what is too long.
+        // One by one, because a stream cuts lines that are too long.
         for (const line of this.pending.split("\n").slice(0, -1)) this.instead.append(`${line}\n`);
         this.pending = "";
       }
@@ -118,7 +118,7 @@ export class LogFile {
   async flush(): Promise<void> {
     const patientUntil = performance.now() + PATIENCE_MS;
     const isFull = (): boolean => this.fullMs > FULL_MIN_MS && performance.now() < patientUntil;
-    // A write in progress, one that failed and is due again, and what came since.
+    // A write in progress, a failed write that is repeated, and newer lines.
     for (let writes = 0; writes < 3 || isFull(); writes++) {
       if (isFull()) await delay(FULL_MIN_MS);
       this.startWrite();
@@ -127,8 +127,8 @@ export class LogFile {
   }
 
   /**
-   * Writes what waits at once; for the last moment of a process. A write in progress is left to the kernel. So are lines
-   * of a stream whose reader could hold up this process.
+   * Writes waiting lines at once, when the process is about to end. A write in progress is left to the kernel. So are
+   * lines of a stream whose reader could block this process.
    */
   flushSync(): void {
     if (this.mayWait) return;
@@ -149,7 +149,7 @@ export class LogFile {
   async close(): Promise<void> {
     await this.flush();
     this.flushSync();
-    // What could not be written may have been reported to this very stream: that must not open it again.
+    // The failure may have been reported to this same stream, which must not open the stream again.
     clearTimeout(this.timer);
     this.timer = undefined;
     clearTimeout(this.reopenTimer);
@@ -219,7 +219,7 @@ export class LogFile {
   private wrote(error: NodeJS.ErrnoException | null, written: number): void {
     this.writing = false;
     const retryMs = error?.code === "EAGAIN" ? this.fullMs : RETRY_MS;
-    // A reader that is only slow gets the rest soon; one that is stuck costs a try a second.
+    // A slow reader gets the rest soon; a stuck reader costs one attempt per second.
     this.fullMs = error?.code === "EAGAIN" ? Math.min(2 * this.fullMs, RETRY_MS) : FULL_MIN_MS;
     if (error === null) {
       this.batch = written < this.batch!.length ? this.batch!.subarray(written) : undefined;

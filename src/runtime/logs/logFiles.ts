@@ -76,7 +76,7 @@ export class LogFiles {
     return problems;
   }
 
-  /** Opens every path again (SIGUSR1, after a rotation). What cannot be opened keeps its old file. */
+  /** Opens every path again (SIGUSR1, after a rotation). A log that cannot be opened keeps its old file. */
   reopen(): Problem[] {
     return this.each((file) => file.reopen());
   }
@@ -86,13 +86,13 @@ export class LogFiles {
     await this.settle((file) => file.flush());
   }
 
-  /** Writes what waits and closes the files. */
+  /** Writes waiting lines and closes the files. */
   async close(): Promise<void> {
     process.off("exit", this.atExit);
     await this.settle((file) => file.close());
   }
 
-  /** Standard error is the last one: what the others report goes there. */
+  /** Standard error comes last, because the other logs write their errors to it. */
   private async settle(step: (file: LogFile) => Promise<void>): Promise<void> {
     await Promise.all([...this.files.values(), this.stdout].map(step));
     await step(this.stderr);

@@ -31,8 +31,8 @@ export function openStream(name: StreamName): number {
 }
 
 /**
- * Whether a write to what was opened for a stream may wait for its reader: a socket, as systemd passes it, or a pipe of
- * another user, cannot be opened again.
+ * Whether a write to a stream's descriptor may block: a socket, as systemd passes it, or a pipe of another user cannot
+ * be opened again as non-blocking.
  */
 export function writesMayWait(fd: number): boolean {
   try {
@@ -61,7 +61,7 @@ export function cutLine(line: string, bytesMax: number): string {
   return `${bytes.toString("utf8", 0, end)}${CUT}\n`;
 }
 
-/** The line of an exchange. If it is too long, what the client sent is cut, so that the line keeps its format. */
+/** The line of an exchange. If it is too long, values from the client are cut, so that the line keeps its format. */
 export function fittingLine(
   format: (exchange: LoggedExchange) => string,
   exchange: LoggedExchange,

@@ -4,7 +4,7 @@ import type { NotificationSecrets } from "../load/notificationFiles.js";
 import type { NotificationTargetConfig } from "../../model/serving.js";
 import type { Told } from "./notice.js";
 
-/** What is sent to a target. All of a message is in its body, as JSON: no word of it can become a field or a line. */
+/** A request to a target. All text is in the body, as JSON, so that it cannot add a header field or a line. */
 export interface Message {
   readonly method: "GET" | "POST";
   readonly url: URL;
@@ -12,10 +12,10 @@ export interface Message {
   readonly body?: string;
 }
 
-/** What is told at once. */
+/** Notices that are sent in one message. */
 export interface Digest {
   readonly told: readonly Told[];
-  /** Of how many more nobody will hear, since a target was away for too long. */
+  /** Number of further notices that were dropped because a target was unreachable for too long. */
   readonly dropped: number;
   readonly at: number;
 }
@@ -52,7 +52,7 @@ export function messageOf(
   }
 }
 
-/** A ping that says that all is well. */
+/** A ping, which means that there are no problems. */
 export const pingOf = ({ url }: NotificationSecrets): Message => ({ method: "GET", url, headers: {} });
 
 function post(url: URL, more: Record<string, string>, document: unknown): Message {
@@ -116,7 +116,7 @@ function cutTo(text: string, bytes: number): string {
 }
 
 const SHOWN_MAX = 20;
-/** What is longer becomes an attachment there, which not every server takes. */
+/** ntfy turns a longer message into an attachment, which not every server accepts. */
 const NTFY_BYTES_MAX = 4_000;
 /** A field of chat services, which refuse more than 2000 characters. */
 const CONTENT_BYTES_MAX = 1_900;

@@ -1,18 +1,18 @@
 import { printableValue } from "../../model/printable.js";
 
-/** What somebody has to look at, in words. */
+/** A message for the operator. */
 export interface Notice {
-  /** What it is about; notices with the same key are the same thing. Names of the config, never what a client sent. */
+  /** The subject: notices with the same key are about the same thing. Has names of the config, no text of clients. */
   readonly key: string;
   /** One line without a full stop. */
   readonly what: string;
-  /** What to do about it. */
+  /** The fix, as a sentence. */
   readonly fix: string;
 }
 
-/** A notice as targets are told it. */
+/** A notice as it is sent to targets. */
 export interface Told extends Notice {
-  /** `problem`: it goes on. `resolved`: no more. `event`: it happened, and is over. */
+  /** `problem`: it continues. `resolved`: it is over. `event`: it happened once. */
   readonly state: "problem" | "resolved" | "event";
   /** When it began, in milliseconds since 1970. */
   readonly since: number;

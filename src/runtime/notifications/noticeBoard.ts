@@ -9,16 +9,16 @@ const entry = z.object({
   key: z.string().max(400),
   what: z.string().max(700),
   fix: z.string().max(700),
-  /** Whether it goes on. */
+  /** Whether the problem continues. */
   open: z.boolean(),
   since: time,
-  /** Whether it was told since it began. */
+  /** Whether it was sent since it began. */
   told: z.boolean(),
-  /** When it was told last; 0 for never. */
+  /** When it was last sent; 0 for never. */
   toldAt: time,
-  /** How long nothing more is told of it after that. */
+  /** How long it is not sent again after that. */
   quietMs: z.number(),
-  /** Whether the end of what was told is still to be told. */
+  /** Whether the end of a sent problem, or an event, is still to be sent. */
   ended: z.boolean(),
 });
 
@@ -26,20 +26,20 @@ type Entry = z.output<typeof entry>;
 
 const board = z.array(entry).max(1_000);
 
-/** What a board keeps over a restart; no secret is part of it. */
+/** The part of a board that survives a restart; contains no secrets. */
 export type KeptBoard = readonly Entry[];
 
 /**
- * Decides what is told and when: what comes within a minute in one message, nothing twice before `repeatMs`, and the end
- * of what was told.
+ * Decides which notices are sent and when: those of a minute in one message, none twice within `repeatMs`, and the end
+ * of each problem that was sent.
  *
- *     raise ──> open ──a minute──> told ──repeatMs──> told again
+ *     raise ──> open ──a minute──> sent ──repeatMs──> sent again
  *                 │                  └──resolve──> "resolved" ──> quiet: 10 minutes, doubled each time up to repeatMs
  *                 └──resolve──> forgotten
  */
 export class NoticeBoard {
   private readonly entries = new Map<string, Entry>();
-  /** Since when something waits to be told. */
+  /** Since when a notice waits to be sent. */
   private waitingSince: number | undefined;
 
   constructor(
@@ -57,7 +57,7 @@ export class NoticeBoard {
     return ![...this.entries.values()].some(({ open }) => open);
   }
 
-  /** What is wrong of one kind now, all of it: keys of that kind that are not among them are resolved. */
+  /** @param notices all current problems of one kind: open ones of that kind that are not listed are resolved */
   observe(kind: string, notices: readonly Notice[], now: number): void {
     for (const notice of notices) this.raise(notice, now);
     const keys = new Set(notices.map((one) => cleaned(one).key));
@@ -65,13 +65,13 @@ export class NoticeBoard {
       if (open && key.startsWith(`${kind}/`) && !keys.has(key)) this.resolve(key);
   }
 
-  /** It goes on until it is resolved. */
+  /** The problem continues until it is resolved. */
   raise(notice: Notice, now: number): void {
     const known = this.entryOf(notice, now);
     if (known === undefined || known.open) return;
     known.open = true;
     known.since = now;
-    // Its end was not told yet, so for those who are told it never ended.
+    // Its end was not sent yet, so for the targets it never ended.
     known.told = known.ended;
     known.ended = false;
   }
@@ -93,7 +93,7 @@ export class NoticeBoard {
     this.entries.set(known.key, { ...known, since: now, ended: true, toldAt: 0 });
   }
 
-  /** What is to be told now; it counts as told from now on. Empty while more may come. */
+  /** Takes the notices that are due, and counts them as sent. Empty while more may come. */
   due(now: number): readonly Told[] {
     this.tidy(now);
     const waiting = [...this.entries.values()].filter((one) => this.isDue(one, now));
@@ -108,12 +108,12 @@ export class NoticeBoard {
     return waiting.map((one) => this.tell(one, now));
   }
 
-  /** What was told, and may have to be resolved by the next process. */
+  /** Notices that were sent, which the next process may have to resolve. */
   get kept(): KeptBoard {
     return [...this.entries.values()].filter(({ toldAt }) => toldAt !== 0);
   }
 
-  /** Goes on where another process ended; what is no board is nothing. */
+  /** Continues from the stored board of another process; ignores other values. */
   recall(kept: unknown): void {
     const read = board.safeParse(kept);
     if (!read.success) return;
@@ -152,8 +152,8 @@ export class NoticeBoard {
   }
 
   /**
-   * Forgets what is over and was told longest ago, if anything is: telling one thing too early is better than never
-   * telling another.
+   * Forgets the closed entry that was sent longest ago, if there is one: a repeat that comes too early is better than a
+   * notice that is never sent.
    */
   private forgetOldest(): boolean {
     const over = [...this.entries.values()].filter(({ open, ended }) => !open && !ended);

@@ -19,18 +19,15 @@ export interface TestOutcome {
   readonly why?: string;
 }
 
-/**
- * Tells the targets of a config what somebody has to look at. Nothing here is waited for by anything that serves, and what
- * waits is bounded.
- */
+/** Sends notices to the targets of a config. No request waits for this, and its queues are bounded. */
 export class Notifier {
   private readonly board: NoticeBoard;
   private targets: readonly (MessageTarget | PingTarget)[] = [];
   private readonly timer: NodeJS.Timeout;
 
   /**
-   * @param file where it is kept what was told; undefined if there is no place for it
-   * @param digestMs how long more is waited for once there is something to tell
+   * @param file stores the notices that were sent; undefined if there is no place for it
+   * @param digestMs how long to wait for further notices before a message is sent
    */
   constructor(
     config: NotificationsConfig,
@@ -45,7 +42,7 @@ export class Notifier {
     this.timer = setInterval(() => this.look(), Math.min(LOOK_MS, digestMs ?? LOOK_MS)).unref();
   }
 
-  /** Goes on with another config; what waits for targets that stay as they are still reaches them. */
+  /** Continues with another config; queued messages for unchanged targets are still sent. */
   use({ targets, repeatMs }: NotificationsConfig): void {
     this.board.repeatAfter(repeatMs);
     const host = { ...this.targetHost() };
@@ -62,7 +59,7 @@ export class Notifier {
     this.targets = next;
   }
 
-  /** What is wrong of one kind now, all of it. */
+  /** @param notices all current problems of one kind */
   observe(kind: string, notices: readonly Notice[]): void {
     this.board.observe(kind, notices, Date.now());
   }
@@ -79,7 +76,7 @@ export class Notifier {
     this.board.happened(notice, Date.now());
   }
 
-  /** Sends each target a message now; resolves when all have answered, or had time to. */
+  /** Sends each target a message now; resolves when all have responded or timed out. */
   test(): Promise<readonly TestOutcome[]> {
     const told = { ...TEST, state: "event", since: Date.now() } as const;
     return Promise.all(
@@ -91,7 +88,7 @@ export class Notifier {
     );
   }
 
-  /** What was not told yet, the next process finds out anew. */
+  /** Notices that were not sent are found again by the next process. */
   stop(): void {
     clearInterval(this.timer);
     for (const one of this.targets) one.stop();
@@ -113,7 +110,7 @@ export class Notifier {
     };
   }
 
-  /** Once one target has it, it is not told anew by the next process, however this one ends. */
+  /** Called when one target has a notice: the next process then does not send it again, however this one ends. */
   private keep(): void {
     const why = this.file === undefined ? undefined : writeBoard(this.file, this.board.kept);
     if (why !== undefined)
@@ -130,7 +127,7 @@ const TEST: Notice = {
 };
 
 /**
- * What was told, in a file: so that a process that is killed does not tell it all again.
+ * Reads the notices that were sent, so that a process does not send them again after a crash.
  *
  * @returns undefined if there is no such file, or none that can be read
  */

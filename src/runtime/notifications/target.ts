@@ -8,12 +8,12 @@ import { clientContext } from "../tls/tlsContexts.js";
 import { type Digest, type Message, messageOf, pingOf } from "./messages.js";
 import type { Told } from "./notice.js";
 
-/** What targets need of whoever has them. */
+/** The interface that targets use. */
 export interface TargetHost {
   log(level: "warn" | "info", message: string): void;
-  /** Finds what was handed over of a file; asked each time, since a reload hands over anew. */
+  /** Finds the systemd credential for a file; called each time, because a reload gets new credentials. */
   find(): Promise<FindCredential>;
-  /** Called when something was taken. */
+  /** Called when a target accepted a message. */
   delivered(): void;
 }
 
@@ -26,7 +26,7 @@ export interface Pace {
 
 export const PACE: Pace = { firstMs: 5_000, mostMs: 600_000, deadlineMs: 10_000 };
 
-/** What every target has. */
+/** The common part of all targets. */
 abstract class AnyTarget {
   protected readonly stopping = new AbortController();
   private failing = false;
@@ -52,7 +52,7 @@ abstract class AnyTarget {
     return send(message, secrets.roots, stopping.signal, pace.deadlineMs);
   }
 
-  /** Says once that it fails, and once that it no longer does. */
+  /** Logs the first failure, and the first success after failures. */
   protected say(taken: Taken): void {
     if (this.stopping.signal.aborted || taken.ok !== this.failing) return;
     this.failing = !taken.ok;
@@ -62,7 +62,7 @@ abstract class AnyTarget {
   }
 }
 
-/** One that is told. What waits for it goes in one message once it takes any. */
+/** A target for messages. Notices that wait for it are sent in one message once it accepts messages. */
 export class MessageTarget extends AnyTarget {
   private waiting: Told[] = [];
   private dropped = 0;
@@ -114,7 +114,7 @@ export class MessageTarget extends AnyTarget {
       this.add([...told, ...later]);
       return;
     }
-    // What came meanwhile.
+    // Notices that arrived meanwhile.
     void this.next();
   }
 
@@ -126,12 +126,12 @@ export class MessageTarget extends AnyTarget {
   }
 }
 
-/** One that is asked for while all is well. */
+/** A target that is pinged while there are no problems. */
 export class PingTarget extends AnyTarget {
   private readonly timer: NodeJS.Timeout;
   private asking = false;
 
-  /** @param isWell whether it is to be asked for now */
+  /** @param isWell whether it should be pinged now */
   constructor(
     config: Extract<NotificationTargetConfig, { readonly type: "healthcheck" }>,
     host: TargetHost,
@@ -165,11 +165,11 @@ const WAITING_MAX = 100;
 /** How a message was taken. */
 export type Taken =
   | { readonly ok: true }
-  /** Why not, without the URL, which may be a secret; and when it may be tried again, if the target says so. */
+  /** The reason without the URL, which may be secret, and when to try again, if the target responded with that. */
   | { readonly ok: false; readonly why: string; readonly retryMs?: number };
 
 /**
- * Sends one message over TLS that is verified. Redirects are not followed: a secret goes to nobody but whom it is for.
+ * Sends one message over TLS that is verified. Redirects are not followed: the secret is only for the configured URL.
  *
  * @param roots PEM of the roots that are trusted; by default those that Node brings
  */
@@ -187,7 +187,7 @@ function send(
         ...headers,
         ...(body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }),
       },
-      // Whatever the environment says.
+      // Overrides `NODE_TLS_REJECT_UNAUTHORIZED`.
       rejectUnauthorized: true,
       agent: false,
       secureContext: clientContext(roots),

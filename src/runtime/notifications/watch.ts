@@ -2,11 +2,11 @@ import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Notice } from "./notice.js";
 
-/** What the master looks at from time to time, as notices. Judging is pure; only `disksOf` touches the host. */
+/** Regular checks of the master, as notices. All functions are pure except `disksOf`, which reads the host's disks. */
 
 const DAY_MS = 86_400_000;
 
-/** What is known of a certificate in service. Times are in milliseconds since 1970. */
+/** A certificate in service. Times are in milliseconds since 1970. */
 export interface WatchedCertificate {
   readonly names: readonly string[];
   readonly source: "files" | "acme" | "temporary";
@@ -50,14 +50,14 @@ function daysText(ms: number): string {
   return days === 0 ? "less than a day" : `${days} day${days === 1 ? "" : "s"}`;
 }
 
-/** A server of an upstream that gets no request, although nobody drained it. */
+/** A server of an upstream that gets no requests, although it is not drained. */
 export interface DownServer {
   readonly upstream: string;
   readonly url: string;
   readonly why?: string | undefined;
 }
 
-/** Since when servers are down, as far as it was seen. One that is up for a moment between two checks is not up again. */
+/** Since when servers are down. A server that is up only for a moment between two checks still counts as down. */
 export class DownTimes {
   private readonly seen = new Map<string, { since: number; last: number }>();
 
@@ -86,7 +86,7 @@ const FORGET_MS = 30_000;
 /** How full the disk of a directory is. */
 export interface WatchedDisk {
   readonly path: string;
-  /** Shares of what an ordinary user can have, from 0 to 1. */
+  /** Free shares of the space for ordinary users, from 0 to 1. */
   readonly freeBytes: number;
   readonly freeInodes: number;
 }
@@ -104,7 +104,9 @@ export function diskNotices(disks: readonly WatchedDisk[], percentMin: number): 
   });
 }
 
-/** The disks of these files and directories, each once; what does not exist is looked up further up. */
+/**
+ * The disks of these files and directories, each once; for a missing path, the disk of the nearest existing directory.
+ */
 export async function disksOf(paths: readonly string[]): Promise<readonly WatchedDisk[]> {
   const found = new Map<number, WatchedDisk>();
   for (const path of paths) {
@@ -129,7 +131,7 @@ async function existing(path: string): Promise<{ path: string; device: number } 
   }
 }
 
-/** Ends of workers that nobody asked for. */
+/** Unexpected ends of workers. */
 export class WorkerEnds {
   private ends: { at: number; how: string }[] = [];
 

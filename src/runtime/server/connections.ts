@@ -12,7 +12,7 @@ import { Http2Connection } from "./http2Connection.js";
 import { WindowLender } from "./flowControl.js";
 import { lentWindowBytes } from "../codec/http2/settings.js";
 
-/** What a worker does with a client connection, whichever protocol it speaks. */
+/** A client connection as a worker manages it, whichever protocol it speaks. */
 interface ClientConnection extends Guarded {
   readonly client: ClientInfo;
   /** Requests whose responses are not over. */
@@ -55,7 +55,7 @@ export abstract class Connections<C extends ClientConnection> {
     for (const connection of this.all) connection.destroy();
   }
 
-  /** Requests on all of them whose responses are not over; what ends meanwhile may be left out or not. */
+  /** Requests on all connections whose responses are not over; requests that end meanwhile may be included or not. */
   running(): readonly RunningExchange[] {
     return [...this.all].flatMap((connection) => [...connection.running()]);
   }
@@ -109,7 +109,7 @@ export class Http1Connections extends Connections<Http1Connection> {
 
 /** All HTTP/2 client connections of a worker. */
 export class Http2Connections extends Connections<Http2Connection> {
-  /** What their windows grow by. */
+  /** Lends the growth of their windows. */
   readonly windows = new WindowLender(lentWindowBytes(this.context.config));
 
   /** Open streams of all of them. */

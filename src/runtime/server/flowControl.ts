@@ -82,10 +82,10 @@ export class WindowLender {
 }
 
 /**
- * The window of a connection. It is small until the client sends a body. Then it is as large as it may be, while there
- * is plenty to lend; with less, four times what it was, whenever the client has sent a quarter of it since. What it grew
- * by is on loan until the connection is closed, as a window cannot be made smaller (RFC 9113, 6.9). When nothing is left
- * to lend, clients go on with what they have.
+ * The window of a connection. It is small until the client sends a body. Then it grows to the maximum, while there is
+ * plenty to lend; with less, it grows fourfold each time the client has sent a quarter of it. The growth is on loan
+ * until the connection is closed, as a window cannot be made smaller (RFC 9113, 6.9). When nothing is left to lend,
+ * windows stay as they are.
  */
 export class ConnectionWindow extends ReceiveWindow {
   private received = 0;
@@ -118,7 +118,7 @@ export class ConnectionWindow extends ReceiveWindow {
   }
 }
 
-/** What most requests send at most; a client that uploads sends it before it has to wait for any window. */
+/** Larger than most request bodies; an uploading client can send this before it waits for any window. */
 const BODY_BYTES = 16_384;
 
 /** The sending half of a stream, as far as the scheduler needs it. */
@@ -136,9 +136,9 @@ export interface SendingStream {
   /** Where the flags of its last frame are in the outbox, and the outbox's generation then. */
   flagsAt: number;
   generation: number;
-  /** Some of what waited went out. */
+  /** Some of the waiting data was sent. */
   onProgress(): void;
-  /** All of what waited went out. */
+  /** All waiting data was sent. */
   onSent(): void;
 }
 
@@ -180,7 +180,7 @@ export class SendScheduler {
     return this.window <= WINDOW_BYTES_MAX;
   }
 
-  /** Sends what waits, as far as windows and outbox allow. */
+  /** Sends waiting data, as far as windows and outbox allow. */
   pump(): void {
     while (this.ready.length > 0 && this.window > 0 && this.outbox.room(FRAME_BYTES_MAX) !== 0) {
       const stream = this.ready.shift()!;

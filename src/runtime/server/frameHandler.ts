@@ -12,7 +12,7 @@ import { headerListBytesMax, readSettings, type SettingsReceiver } from "../code
 import { heeds, Standing, standingOf, type StreamStandings } from "./standing.js";
 import type { HpackEncoder } from "../codec/http2/hpackEncoder.js";
 
-/** What frames change in the connection that they arrive on. */
+/** The interface of a connection for its frames. */
 export interface FramedConnection extends StreamConnection, StreamStandings {
   readonly encoder: HpackEncoder;
   readonly window: ConnectionWindow;
@@ -27,11 +27,11 @@ export interface FramedConnection extends StreamConnection, StreamStandings {
     malformed: boolean,
   ): void;
   resetStream(id: number, code: ErrorCode): void;
-  /** The client answered a PING. */
+  /** The client acknowledged a PING. */
   pinged(high: number, low: number): void;
 }
 
-/** What the frames of a client mean (RFC 9113, 5 and 6), in any state of its streams. */
+/** Handles the frames of a client (RFC 9113, 5 and 6), in any state of its streams. */
 export class FrameHandler implements FrameSink, SettingsReceiver {
   /** When a head that came in part must be complete, on the coarse clock. */
   blockDeadline = Infinity;

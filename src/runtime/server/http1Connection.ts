@@ -14,7 +14,7 @@ import { HeadError } from "../codec/http1/fields.js";
 import { HeadReader } from "../codec/http1/headReader.js";
 import { type ParsedRequest, parseRequestHead, unroutable } from "../codec/http1/requestHead.js";
 
-/** What a connection is doing with the bytes that arrive. */
+/** How a connection handles the bytes that arrive. */
 const enum State {
   /** Between requests, or in the middle of a head. */
   Head,
@@ -24,7 +24,7 @@ const enum State {
   Answering,
   /** After a 101: bytes go to the sink as they are. */
   Tunnel,
-  /** Everything was answered; bytes are discarded, because closing with unread bytes would reset the last response. */
+  /** All responses were sent; bytes are discarded, because closing with unread bytes would reset the last response. */
   Lingering,
 }
 
@@ -39,7 +39,7 @@ const DRAIN_IDLE_MS = 1_000;
  */
 const HALF_CLOSED_MS = 1_000;
 
-/** One client connection speaking HTTP/1.1: reads requests one after the other and answers them in order. */
+/** One client connection speaking HTTP/1.1: reads requests one after the other and sends the responses in order. */
 export class Http1Connection implements ExchangeConnection, WriteListener {
   private state: State = State.Head;
   private readonly socket: Socket;
@@ -140,7 +140,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     this.writer.rest();
     if (!this.keepAlive || !this.writer.framing.atBoundary) return this.linger();
     if (this.state !== State.Body) return this.nextRequest();
-    // What is left of the body is read and dropped; the next request begins after it.
+    // The rest of the body is read and dropped; the next request begins after it.
     exchange.body!.discardRest(exchange.bodyIdleMs);
     this.inputWanted();
   }
@@ -201,7 +201,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
       return;
     }
     if (this.state === State.Lingering && this.writer.pending) {
-      // The time to linger begins when the client has read what it was sent; until then the write deadline runs.
+      // The time to linger begins when the client has read the responses; until then the write deadline runs.
       this.readDeadline = now + LINGER_IDLE_MS;
       this.lingerUntil = now + LINGER_TOTAL_MS;
       return;
@@ -346,10 +346,10 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     if (!this.receiving && (this.stash !== undefined || this.input.paused)) this.resumeInput();
   }
 
-  /** Answers a head that cannot be routed, from the default server (decisions 1.2), and closes. */
+  /** Responds to a head that cannot be routed with an error page (decisions 1.2), and closes. */
   private refuse(error: HeadError, line = this.reader.firstLine()): void {
     const { dispatcher, mainError } = this.context;
-    // If the host could be read, its server answers; otherwise the default server (decisions 1.6).
+    // The page is that of the host's server if the host could be read, otherwise of the default server (decisions 1.6).
     const server = dispatcher.serverFor(this.client.listener, error.serverName);
     const exchange = new Http1Exchange(this, this.writer, unroutable(line), this.client, server, dispatcher);
     this.reader.release();

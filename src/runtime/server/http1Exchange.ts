@@ -14,7 +14,7 @@ import type { ResponseWriter } from "./http1Writer.js";
 import type { ParsedRequest } from "../codec/http1/requestHead.js";
 import { ChunkDecoder, type ChunkSink } from "../codec/http1/chunkDecoder.js";
 
-/** What an exchange needs from the connection that carries it. */
+/** The interface of a connection for its exchange. */
 export interface ExchangeConnection {
   /** Nothing is read from the client for now. */
   readonly inputPaused: boolean;
@@ -43,7 +43,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
   closes = false;
   body: Http1Body | undefined;
   private continued = false;
-  /** `sendData` was told to wait. */
+  /** `sendData` returned false, so its caller waits. */
   private heldBack = false;
 
   constructor(
@@ -200,7 +200,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     if (this.finish()) this.connection.exchangeAborted(this);
   }
 
-  /** What was sent has left: of this response, or still of the one before. */
+  /** All data was written: of this response, or still of the previous one. */
   onWritten(): void {
     if (!this.heldBack) return;
     this.heldBack = false;
@@ -270,8 +270,9 @@ class Http1Body extends RequestBody implements ChunkSink {
   }
 
   onBytes(chunk: Buffer, from: number, to: number): void {
-    // Small pieces wait together to be written: the next read would overwrite them, or, where reads are put one behind
-    // another, one that begins anew. That has room for waiting pieces that are most of what they were read with.
+    // Small pieces wait together to be written, and the next read would overwrite them. Where reads are put one behind
+    // another, only a read from the start of the buffer would, which leaves room for waiting pieces that are at least
+    // half of their read.
     const bytes = to - from;
     const waits = bytes <= SMALL_PIECE_BYTES_MAX;
     const overwritten = this.rereads || bytes * 2 < chunk.length;

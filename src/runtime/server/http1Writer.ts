@@ -19,7 +19,7 @@ const BATCHED_TEXT_MAX = 65_536;
 export interface WriteListener extends Guarded {
   /** Bytes were handed to the socket, which may still hold some. */
   onWrite(): void;
-  /** What did not go out at once has been written, or could not be. */
+  /** Pending data was written, or could not be. */
   onWritten(): void;
 }
 
@@ -28,7 +28,7 @@ export class ResponseWriter implements Guarded {
   readonly framing = new MessageFraming();
   /** Head and small pieces that wait for `flush`, one char a byte. */
   private held = "";
-  /** What was flushed in this turn. */
+  /** Text that was flushed in this turn. */
   private batched = "";
   private readonly text: TextWriter;
   private pace: SendPace | undefined = undefined;
@@ -58,7 +58,7 @@ export class ResponseWriter implements Guarded {
     return this.text.pending;
   }
 
-  /** Holds back a final head, to go out with what follows it. Its framing has begun. */
+  /** Holds back a final head, to be sent with the data after it. Its framing has begun. */
   head(text: string): void {
     this.pace?.begin();
     this.held = text;
@@ -112,7 +112,7 @@ export class ResponseWriter implements Guarded {
     this.pace?.close();
   }
 
-  /** Sends what was held back, at the end of the turn. */
+  /** Sends data that was held back, at the end of the turn. */
   flush(): void {
     if (this.held === "") return;
     const text = this.held;

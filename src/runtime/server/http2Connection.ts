@@ -47,11 +47,11 @@ const enum State {
   Open,
   /** The last GOAWAY named the last stream that is served. */
   Closing,
-  /** What the client sends is dropped; the socket is closed once the client has everything. */
+  /** Input is dropped; the socket is closed once the client has everything. */
   Ended,
 }
 
-/** One client connection speaking HTTP/2: its streams, and what all of them share. */
+/** One client connection speaking HTTP/2: its streams, and their shared state. */
 export class Http2Connection implements FramedConnection {
   readonly streams = new Map<number, Http2Exchange>();
   readonly closedStreams = new ClosedStreams();
@@ -324,7 +324,7 @@ export class Http2Connection implements FramedConnection {
   }
 
   /**
-   * Writes what waits and ends. The client may still be sending: its bytes are read, otherwise a reset would follow.
+   * Writes waiting data and ends. The client may still be sending: its bytes are read, otherwise a reset would follow.
    */
   private finish(): void {
     const unwritten = this.outbox.writing;
@@ -337,8 +337,8 @@ export class Http2Connection implements FramedConnection {
 
   /**
    * Everything is in the kernel, the end included. After a close, the client's next frame (most likely a WINDOW_UPDATE)
-   * would cause a reset, which discards what it has not read. So it gets the time of a send timeout, unless its last
-   * response is older than that.
+   * would cause a reset, which discards data that the client has not read. So the client gets a send timeout to read,
+   * unless the last response is older than that.
    */
   private linger(unwritten: boolean): void {
     if (this.closeDeadline !== Infinity) return;

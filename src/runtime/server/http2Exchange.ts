@@ -20,12 +20,12 @@ import type { ResponseHead } from "../codec/http2/hpackEncoder.js";
 /** How long to wait for the rest of an unread body once its response is complete. */
 const DRAIN_MS = 1_000;
 
-/** What a stream needs from the connection that carries it. */
+/** The interface of a connection for its streams. */
 export interface StreamConnection {
   readonly streams: ReadonlyMap<number, Http2Exchange>;
   readonly outbox: Outbox;
   readonly scheduler: SendScheduler;
-  /** What the client may send on all streams together; larger from the first WINDOW_UPDATE on. */
+  /** Receive window for all streams together; larger from the first WINDOW_UPDATE on. */
   readonly window: ReceiveWindow;
   /** Puts the head of a response into the outbox. @returns why it cannot be sent, if it cannot */
   sendHead(exchange: Http2Exchange, head: ResponseHead): string | undefined;
@@ -62,7 +62,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   flagsAt = 0;
   generation = -1;
   readonly body: RequestBody | undefined;
-  /** What the client may send of it. */
+  /** Receive window of the stream. */
   private readonly window: ReceiveWindow | undefined;
   /** END_STREAM was sent. */
   answered = false;
@@ -110,7 +110,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   get bodyIdleMs(): number {
-    // In a tunnel, and while it is being asked for, silence means nothing.
+    // In a tunnel, and in a request for one, the client may be silent.
     if (this.request.upgrade !== undefined) return Infinity;
     return this.route?.config.requestBodyTimeoutMs ?? UNROUTED_IDLE_MS;
   }
@@ -178,7 +178,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
       length: announced,
     });
     this.noteHead();
-    // An action that answers before it reads does not read at all, unless this opens a tunnel.
+    // An action that responds before it reads does not read at all, unless this opens a tunnel.
     const tunnel = this.request.upgrade !== undefined && status < 300;
     if (this.body !== undefined && !this.body.attached && !tunnel) this.body.discardRest(DRAIN_MS);
   }
@@ -231,7 +231,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     this.connection.reset(this, ErrorCode.InternalError);
   }
 
-  /** Ends an invalid request; it is logged with the status it would have been answered with. */
+  /** Ends an invalid request; it is logged with the status that an HTTP/1.1 response would have. */
   refuse(status: number, code: ErrorCode): void {
     this.status = status;
     this.errorToken = "http_request_error";
@@ -294,7 +294,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     this.leave();
   }
 
-  /** Finds the action that answers. */
+  /** Passes the exchange to its action. */
   dispatch(dispatcher: Dispatcher): void {
     dispatcher.dispatch(this);
   }

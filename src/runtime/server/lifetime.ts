@@ -10,30 +10,30 @@ import type { LoggedRequest } from "../codec/request.js";
 const enum Stage {
   /** Its action works on it, and may acquire something for it. */
   Open,
-  /** What was acquired is given back; the side that ends it may still answer, at once. */
+  /** Resources are given back; the side that ends it may still respond, at once. */
   Released,
   /** Complete or given up, and logged. */
   Over,
 }
 
 /**
- * The end of an exchange, which has one owner. Whichever side ends it (the action, the client, the protocol, an upstream,
- * a deadline, a fault), the same happens once and in this order:
+ * The end of an exchange. Whichever side ends it (the action, the client, the protocol, an upstream, a deadline, a
+ * fault), the same steps run once and in this order:
  *
  *     Open ──release──> Released ──finish──> Over
- *       1. its body goes nowhere any more
- *       2. its holder gives back what it has: a file, a connection, a place in a queue
+ *       1. its body is not delivered any more
+ *       2. its holder gives back its resources: a file, a connection, a place in a queue
  *       3. a response that replaces the action's is sent, if none has begun
  *       4. it is logged
  *
- * Nothing can be acquired once it is released: who hands something out asks {@link hold} first. So whatever an exchange
- * holds needs no deadline but the exchange's own.
+ * Nothing can be acquired once it is released: code that hands out a resource calls {@link hold} first. So resources of
+ * an exchange need no deadlines except the exchange's own.
  */
 export abstract class Lifetime implements Holdable, Guarded {
   /** The request body, and after an upgrade the tunnel's bytes; undefined for a request without one. */
   abstract readonly body: RequestBody | undefined;
   abstract readonly request: LoggedRequest;
-  /** Whether it is another protocol's now: then its end is none of ours to judge. */
+  /** Whether it is a tunnel now: then its end is not classified as a failure of the client. */
   abstract readonly tunnelled: boolean;
   requestId: string | undefined = undefined;
   errorToken: ErrorToken | undefined = undefined;
@@ -46,12 +46,12 @@ export abstract class Lifetime implements Holdable, Guarded {
   private stage = Stage.Open;
   private holder: Holder | undefined = undefined;
 
-  /** @param ends hears when it is over, however it ended */
+  /** @param ends called when it is over, however it ended */
   constructor(private readonly ends: { finished(exchange: LoggedExchange): void }) {
     tally.exchangesBegun++;
   }
 
-  /** Bytes of its body that arrived, and what came through its tunnel. */
+  /** Bytes of its body and of its tunnel that arrived. */
   get bodyBytesReceived(): number {
     return this.body === undefined ? 0 : this.body.received;
   }
@@ -100,14 +100,14 @@ export abstract class Lifetime implements Holdable, Guarded {
     this.finish();
   }
 
-  /** Has its tunnel, if it is one, end in order. */
+  /** Closes its tunnel, if it is one, in an orderly way. */
   closeTunnel(): void {
     if (this.holder !== undefined) guarded(this, endTunnel, this.holder);
   }
 
   abstract onFault(error: unknown): void;
 
-  /** @returns false if it was over before, or became so while its holder gave back what it had */
+  /** @returns false if it was over before, or ended while its holder gave back its resources */
   protected finish(this: Lifetime & LoggedExchange): boolean {
     this.release();
     if (this.stage === Stage.Over) return false;
@@ -119,7 +119,8 @@ export abstract class Lifetime implements Holdable, Guarded {
 
   /** The head of the response is made, with its `Date`. */
   protected noteHead(): void {
-    // A difference, as a small integer: it needs no memory of its own, as a time would. Clocks are set back now and then.
+    // A difference, because small integers are not allocated, as a time would be. Not below 0, as a clock may be set
+    // back.
     this.headMs = Math.max(0, (formattedAt - this.request.receivedAt) | 0);
   }
 

@@ -30,9 +30,9 @@ export class Outbox implements Batched {
   buffer: Buffer = NONE;
   /** Where the next frame begins: how many bytes wait. */
   at = 0;
-  /** Counts writes: a frame may be amended as long as this stays what it was when the frame was put in. */
+  /** Counts writes: a frame may be amended until this changes after the frame was added. */
   generation = 0;
-  /** How fast the client takes what is written; encrypted, it is in memory twice. */
+  /** How fast the client reads. Data is in memory twice, because TLS encrypts it. */
   readonly pace: SendPace;
   /** Whether large writes are allowed: not if only the end of a write shows progress. */
   private readonly large = uses.unsentBytes;
@@ -43,7 +43,7 @@ export class Outbox implements Batched {
 
   /**
    * @param onWritten called when a write is done, before the next
-   * @param onFault called with what a write at the end of the turn threw
+   * @param onFault called with the exception of a write at the end of the turn
    */
   constructor(
     private readonly socket: TLSSocket,
@@ -107,7 +107,7 @@ export class Outbox implements Batched {
     this.at += bytes.copy(this.buffer, this.at, from, to);
   }
 
-  /** A head longer than a frame, put in at `from`, goes on in CONTINUATION frames (RFC 9113, 6.10). */
+  /** Splits a head at `from` that is longer than a frame into CONTINUATION frames (RFC 9113, 6.10). */
   splitHead(stream: number, from: number, length: number): void {
     const start = from + FRAME_HEAD_BYTES;
     const block = Buffer.from(this.buffer.subarray(start, start + length));
@@ -124,7 +124,7 @@ export class Outbox implements Batched {
     this.flush();
   }
 
-  /** Writes what waits, unless a write is in progress: then it is written when that ends. */
+  /** Writes waiting frames; if a write is in progress, after that write. */
   flush(): void {
     if (this.writing || this.at === 0) return;
     const { buffer, at } = this;
@@ -137,7 +137,7 @@ export class Outbox implements Batched {
     this.socket.write(buffer.subarray(0, at), this.written);
   }
 
-  /** Writes what waits at once, as nothing more will follow. */
+  /** Writes waiting frames at once, as nothing more will follow. */
   finish(): void {
     const { buffer, at } = this;
     this.buffer = NONE;

@@ -5,17 +5,17 @@ import { ConnectionError, ErrorCode, FrameType } from "../codec/http2/protocol.j
 export const enum Standing {
   /** The client has not opened it, or never can. */
   Idle,
-  /** The client opened a later one, or this one is closed for so long that nobody knows. */
+  /** The client opened a later one, or this one was closed so long ago that it is no longer recorded. */
   Skipped,
   /** Closed by the client: it ended its request and has the response, or gave it up. */
   Ended,
-  /** Reset by this side: what the client sent before it knew is not its fault. */
+  /** Reset by this side: the client may have sent frames before it received the reset. */
   Reset,
   /** Above the last stream of our GOAWAY. */
   Refused,
 }
 
-/** What decides where a stream stands, and what pays for frames on it. */
+/** The state of a connection that determines the standing of its streams. */
 export interface StreamStandings {
   readonly closedStreams: ClosedStreams;
   readonly guard: FloodGuard;
@@ -50,7 +50,7 @@ export type StreamFrame =
   | FrameType.RstStream
   | FrameType.WindowUpdate;
 
-/** RFC 9113, 5.1 by state, 6 by frame, and 6.8 for what a GOAWAY refused. */
+/** RFC 9113, 5.1 by state, 6 by frame, and 6.8 for streams that a GOAWAY refused. */
 const VERDICTS: Readonly<Record<StreamFrame, Verdicts>> = {
   [FrameType.Data]: {
     [Standing.Idle]: Verdict.Forbidden,
@@ -95,7 +95,7 @@ export function standingOf(
 ): Standing {
   // This side pushes nothing, so no stream with an even number ever exists.
   if ((stream & 1) === 0) return Standing.Idle;
-  // Which of them the client opened nobody knows, nor need they: it may have opened any before it saw the GOAWAY.
+  // Which of these the client opened is not recorded: the client may have opened any before it received the GOAWAY.
   if (stream > lastStream) return closing ? Standing.Refused : Standing.Idle;
   return closedStreams.standing(stream);
 }
@@ -160,7 +160,7 @@ export class ClosedStreams {
     this.resetsAt = (this.resetsAt + 1) % this.resets.length;
   }
 
-  /** Of a stream that is not open, up to the last one that was. */
+  /** The standing of a stream that is not open, up to the last opened one. */
   standing(id: number): Standing.Skipped | Standing.Ended | Standing.Reset {
     if (this.resets.includes(id)) return Standing.Reset;
     if (this.ended.includes(id)) return Standing.Ended;

@@ -18,7 +18,7 @@ export class ClientInput {
   /** Nothing is read for now. */
   paused = false;
   private readonly buffer: ReceiveBuffer;
-  /** Whether reads go into `buffer`, and not into memory of their own. */
+  /** Whether reads go into `buffer`, and not into newly allocated memory. */
   private readonly reused: boolean;
   private lookAt = Infinity;
   private readonly overhead: TlsOverhead | undefined;

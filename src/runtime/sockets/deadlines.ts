@@ -8,7 +8,7 @@ import { guarded, type Guarded } from "./guarded.js";
 /** Milliseconds between two sweeps: how late a deadline may be noticed. */
 export const SWEEP_MS = 250;
 
-/** Something with deadlines of its own. */
+/** An object with deadlines. */
 export interface Swept extends Guarded {
   /** Called every {@link SWEEP_MS} with the coarse clock's time. */
   sweep(now: number): void;
@@ -34,10 +34,10 @@ export function sweepRegularly(item: Swept): () => void {
 }
 
 /**
- * Calls `late` after so many milliseconds, and after what is ready to be read by then, as in a sweep: for the few things
- * whose time is not counted in sweeps.
+ * Calls `late` after so many milliseconds, and after data that is ready to be read by then, as in a sweep: for the few
+ * deadlines that are not swept.
  *
- * @returns what calls it off
+ * @returns a function that cancels it
  */
 export function whenLate(ms: number, late: () => void): () => void {
   let last: NodeJS.Immediate | undefined;
@@ -60,8 +60,8 @@ function start(): NodeJS.Timeout {
   now = performance.now();
   const interval = setInterval(() => {
     now = performance.now();
-    // After what is ready to be read, as nginx expires its timers after its events: Node's timers come before it, and a
-    // process that got no processor for longer than a timeout would end every client, whose data have long arrived.
+    // After reads, as nginx expires its timers after its events. Node's timers run before reads: a process that was
+    // stopped for longer than a timeout would end every client, although their data have arrived.
     sweeping = setImmediate(sweep);
   }, SWEEP_MS);
   // A sweep alone must not keep the process running.

@@ -3,10 +3,10 @@ import { whenLate } from "./deadlines.js";
 
 /** How the first bytes of a connection are read. */
 export interface FirstBytes<T> {
-  /** What they say; undefined while some of them are missing. Must not throw. */
+  /** Parses the bytes; undefined while some are missing. Must not throw. */
   readonly parse: (bytes: Buffer) => T | undefined;
   readonly timeoutMs: number;
-  /** Gets all bytes that arrived, and the socket paused: it puts back what is not its own. */
+  /** Gets all bytes that arrived. The socket is paused; the callback puts back bytes that it does not use. */
   readonly found: (said: T, bytes: Buffer) => void;
   /** They did not come in time, or the connection ended before; it is closed afterwards. */
   readonly failed: (why: "late" | "ended", bytes: Buffer) => void;
@@ -31,7 +31,7 @@ export function readFirst<T>(socket: Socket, { parse, timeoutMs, found, failed }
   };
   // The peer went away; later its TLS socket reports it as well.
   socket.on("error", () => socket.destroy());
-  // Reading on after a pause has to be asked for.
+  // After a pause, reading has to be resumed explicitly.
   socket.on("close", stop).on("end", ended).on("data", take).resume();
 }
 

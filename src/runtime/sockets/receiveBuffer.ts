@@ -1,7 +1,7 @@
 /**
  * Where sockets read into. Node's default allocates 64 KiB for every read and leaves it to the garbage collector, which
  * costs more than the read. Instead all idle and lightly used sockets of a worker read into one shared buffer, whose
- * bytes are valid only during the read callback, and a socket with a bulk transfer gets a large one of its own.
+ * bytes are valid only during the read callback, and a socket with a bulk transfer gets its own large buffer.
  *
  *     read ──> shared (64 KiB): bytes must be copied to outlive the callback ("transient")
  *          └─> own (as large as its receiver's pace allows, `sendPace.ts`): bytes stay until the next read, so
@@ -14,7 +14,7 @@ export class ReceiveBuffer {
    */
   transient = true;
   private own: Buffer | undefined = undefined;
-  /** What the socket reads into now. */
+  /** The buffer that the socket reads into now. */
   private into: Buffer = shared;
   private intoOwn = false;
   /** The shared buffer, or as much of its beginning as one read may fill. */
@@ -43,7 +43,7 @@ export class ReceiveBuffer {
     return (this.into = next);
   }
 
-  /** What a read of that many bytes brought. */
+  /** The bytes of a read of that length. */
   read(bytes: number): Buffer {
     this.transient = !this.intoOwn;
     if (!this.transient) this.at += bytes;

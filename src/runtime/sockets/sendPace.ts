@@ -1,9 +1,9 @@
 import { coarseNow } from "./deadlines.js";
 
 /**
- * How much of a response is sent to a client in one piece. What a client does not read waits in memory, so it starts
- * with small pieces; large ones, which cost less processor time per byte, are for clients that have shown that they
- * read.
+ * How much of a response is sent to a client in one piece. Data that a client does not read waits in memory, so a
+ * client starts with small pieces. Large pieces, which cost less processor time per byte, are for clients that have
+ * shown that they read.
  *
  *     small ──taken: a little──> on trial ──taken: more than kernels hold──> large
  *       └<────────────────a piece waited too long────────────────────────────┘
@@ -15,7 +15,7 @@ import { coarseNow } from "./deadlines.js";
  * for each piece.
  */
 export class SendPace {
-  /** Whether the client reads what it is sent, and has borrowed memory for large pieces. */
+  /** Whether the client keeps reading, and has borrowed memory for large pieces. */
   fast = false;
   /** Whether it has borrowed memory for pieces of the size in between, and has to show that it reads. */
   onTrial = false;
@@ -32,7 +32,7 @@ export class SendPace {
   /**
    * @param small bytes of a small piece
    * @param copies how often a piece is in memory while it is written: twice if TLS encrypts it
-   * @param trialBytes what a trial costs; 0 for none
+   * @param trialBytes memory that a trial borrows; 0 for no trial
    */
   constructor(
     private readonly small: number,
@@ -96,7 +96,7 @@ export class SendPace {
       this.onTrial = this.borrow(TRIAL, this.trialBytes);
   }
 
-  /** @returns false if not enough is left; otherwise what it had before is returned */
+  /** @returns false if not enough is left; otherwise the previous loan is given back */
   private borrow(from: Lender, bytes: number): boolean {
     if (from.left < bytes) return false;
     this.giveBack();

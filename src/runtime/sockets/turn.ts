@@ -7,9 +7,9 @@ import type { Socket } from "node:net";
  * and the bytes of framing around them; when a turn has had enough of both, no socket is read a second time in it.
  */
 const TURN_MAX = 262_144;
-/** The unit is what a byte of framing costs, some nanoseconds. A piece costs a microsecond or so. */
+/** The unit is the cost of a byte of framing, some nanoseconds. A piece costs about a microsecond. */
 const PIECE_COST = 128;
-/** Less than this is noted together with what follows, so that a few small requests cost nothing. */
+/** Less than this is added up first, so that a few small requests cost nothing. */
 const GRAIN = 8_192;
 
 let spent = 0;
@@ -33,7 +33,7 @@ export function turnIsFull(): boolean {
 /**
  * Reads the socket no more in this turn.
  *
- * @param wanted whether it is to be read in the next one; its owner may have paused it in the meantime
+ * @param wanted whether to read it in the next turn; its owner may have paused it in the meantime
  */
 export function rest(socket: Socket, wanted: () => boolean): void {
   if (socket.isPaused()) return;

@@ -2,18 +2,18 @@ import { guarded, type Guarded } from "./guarded.js";
 
 /**
  * Small writes of one turn of the event loop, postponed to its end. A turn handles the reads of many connections;
- * written one after the other, responses wake each peer once instead of between every two reads, and what one connection
- * wrote in pieces goes out in one.
+ * written one after the other, responses wake each peer once instead of between every two reads, and the pieces of one
+ * connection are written together.
  */
 export interface Batched extends Guarded {
-  /** Writes what was postponed. */
+  /** Writes the postponed data. */
   writeBatched(): void;
 }
 
 /**
- * Pieces of a body up to this size may wait for the end of the turn in the memory that they were read into. Both sides
- * need the same limit: who reads again before that passes such a piece as memory that changes
- * (`server/http1Exchange.ts`), and who writes lets no larger one wait (`upstream/requestWriter.ts`).
+ * Pieces of a body up to this size may wait for the end of the turn in the memory that they were read into. Reader and
+ * writer need the same limit: a reader that reuses the memory before that marks such a piece as transient
+ * (`server/http1Exchange.ts`), and a writer lets no larger piece wait (`upstream/requestWriter.ts`).
  */
 export const SMALL_PIECE_BYTES_MAX = 16_384;
 

@@ -3,21 +3,21 @@ import type { Shown } from "./overview.js";
 /** Parts of the status that a client may ask for: the page, its data, and the two files of the page. */
 export type StatusPart = "page" | "json" | "script" | "style";
 
-/** What a worker asks its master for, on behalf of a client. */
+/** A worker's request to its master, on behalf of a client. */
 export interface AskedStatus extends Shown {
   readonly part: StatusPart;
 }
 
-/** What the client gets. */
+/** The response for the client. */
 export interface StatusResponse {
   readonly contentType: string;
   readonly body: string;
 }
 
-/** Who answers. */
+/** Asks the master for a response. */
 export type AskStatus = (asked: AskedStatus) => Promise<StatusResponse | undefined>;
 
-/** The page loads nothing but its own files, and may be nobody's frame. */
+/** The page loads nothing but its own files, and no page may frame it. */
 export const STATUS_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

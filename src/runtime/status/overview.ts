@@ -3,9 +3,9 @@ import type { GraphEdge, GraphNode } from "../../model/review/routesGraph.js";
 import type { Transfer } from "../dispatch/transfers.js";
 
 /**
- * What goes on, for people: the one document that the status page, `status.json`, the action `status` and `portico status`
- * show. Made by the master when somebody asks. All of it is JSON; all texts are of the config, of Portico itself, or of
- * clients and then short, printable, and without query strings and tokens. Times are milliseconds since 1970.
+ * The current state for people: the one document that the status page, `status.json`, the action `status` and `portico
+ * status` show. The master makes it on request. All of it is JSON. Texts come from the config, from Portico itself, or
+ * from clients; the last are short, printable, and without query strings and tokens. Times are milliseconds since 1970.
  */
 export interface Overview {
   /** Release of the master. */
@@ -16,7 +16,7 @@ export interface Overview {
   readonly since: number;
   /** Counts up with each config that is put into service. */
   readonly generation: number;
-  /** `stopping`: it finishes what is in progress. */
+  /** `stopping`: it finishes requests in progress. */
   readonly state: "serving" | "stopping";
   readonly workers: { readonly running: number; readonly silent: number };
   /** `https 0.0.0.0:443`, in the order of the config. */
@@ -27,7 +27,7 @@ export interface Overview {
   readonly moreTransfers: number;
   readonly upstreams: readonly OverviewUpstream[];
   readonly certificates: readonly OverviewCertificate[];
-  /** What is refused for now: a sentence each. */
+  /** One sentence for each maintenance or quiesce in force. */
   readonly pauses: readonly string[];
   /** Reloads, upgrades, warnings and errors of the master, the newest first. */
   readonly events: readonly OverviewEvent[];
@@ -101,7 +101,7 @@ export interface OverviewEvent {
   }[];
 }
 
-/** What leads where: columns from left to right, and what flows between them. */
+/** The topology: columns from left to right, and the traffic between them. */
 export interface Topology {
   readonly columns: readonly { readonly title: string; readonly nodes: readonly TopologyNode[] }[];
   readonly edges: readonly TopologyEdge[];
@@ -125,7 +125,7 @@ export interface Shown {
   readonly fileNames: boolean;
 }
 
-/** The same with no more of clients than is to be shown. */
+/** The same with no more data of clients than the settings allow. */
 export function limited(overview: Overview, { addresses, fileNames }: Shown): Overview {
   const transfers = overview.transfers.map(({ file, ...one }) => ({
     ...one,

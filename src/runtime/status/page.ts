@@ -123,8 +123,8 @@ interface PlotLine {
 const [WIDTH, HEIGHT] = [600, 96];
 
 /**
- * Lines over time, the area below the first one filled. It takes the width that it gets; what it says in numbers is beside
- * it, and in `label` for those who do not see it.
+ * Lines over time, the area below the first one filled. It fills the available width. The numbers are beside it, and in
+ * `label` for screen readers.
  */
 function plot(lines: readonly PlotLine[], periods: number, top: number, label: string): Markup {
   const step = WIDTH / Math.max(1, periods - 1);
@@ -154,7 +154,7 @@ function roundTop(values: readonly number[]): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= most * 0.999_999)!;
 }
 
-/** What leads where, with what flows on the arrows; in words below it for those who do not see it. */
+/** The topology with the traffic on its arrows, and a text below for screen readers. */
 function topologyPicture(topology: Topology): Markup {
   const { boxes, headings, width, height } = layout(topology);
   const byId = new Map(boxes.map((box) => [box.node.id, box]));
@@ -200,7 +200,7 @@ function topologyWords({ columns, edges }: Topology): readonly string[] {
   );
 }
 
-// The tables of the page. Each has a caption, and says so if it is empty.
+// The tables of the page. Each has a caption, and a text for an empty table.
 
 function transfersTable({ transfers, moreTransfers }: Overview): Markup {
   if (transfers.length === 0) return markup`<p class="none">Nothing is being transferred.</p>`;

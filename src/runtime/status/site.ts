@@ -5,7 +5,7 @@ import { statusPage } from "./page.js";
 /** The page's own files are at its own address, with a query: so they are found at any path. */
 const LINKS = { script: "?script", style: "?style" };
 
-/** The part that somebody asks for. */
+/** The response for the requested part. */
 export async function statusResponse(
   asked: AskedStatus,
   now: () => Promise<Overview>,
@@ -29,9 +29,9 @@ export async function statusResponse(
 }
 
 /**
- * The page's script. It fetches the page again each second, and puts what is new in place of what is there, element by
- * element, so that focus, selection, scrolling and open parts stay. What it inserts was escaped where the page was made;
- * a document that `DOMParser` made runs no script. In plain JavaScript of browsers of the last years.
+ * The page's script. It fetches the page again each second, and replaces changed content element by element, so that
+ * focus, selection, scrolling and open parts stay. Inserted text was escaped when the page was made, and a document
+ * from `DOMParser` runs no script. Plain JavaScript for browsers of the last years.
  */
 export const SCRIPT = `"use strict";
 (() => {
@@ -114,7 +114,7 @@ export const SCRIPT = `"use strict";
 })();
 `;
 
-/** The page's style sheet: one accent, and colours besides it only where something is wrong. */
+/** The page's style sheet: one accent, and other colours only for problems. */
 export const STYLE = `:root{color-scheme:light dark;--ground:#f7f8f9;--card:#fff;--ink:#1b2430;--soft:#566372;--faint:#e4e8ec;--accent:#2563b5;--fill:#2563b51a;--second:#8a5a12;--good:#1f7a45;--warn:#8a5a00;--bad:#b3261e;--warnfill:#fff5de;--badfill:#fdecea;--edge:#b9c3cd}
 @media(prefers-color-scheme:dark){:root{--ground:#0f1419;--card:#171d24;--ink:#e4e9ee;--soft:#9aa8b6;--faint:#28313b;--accent:#74a9ee;--fill:#74a9ee22;--second:#d9a95a;--good:#63c28b;--warn:#e3b35c;--bad:#f2867d;--warnfill:#2e2512;--badfill:#331a19;--edge:#46525f}}
 *{box-sizing:border-box}

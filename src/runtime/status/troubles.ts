@@ -1,14 +1,14 @@
 import type { Overview } from "./overview.js";
 import { daysText, plural } from "./numberTexts.js";
 
-/** Something that somebody should do something about. */
+/** A problem that an operator should act on. */
 export interface Trouble {
   readonly level: "warn" | "error";
   readonly text: string;
   readonly fix?: string;
 }
 
-/** What is not as it should be, the worst first: the first thing that the page and `portico status` say. */
+/** Current problems, the worst first; the page and `portico status` show them first. */
 export function troublesOf(overview: Overview): readonly Trouble[] {
   const all = [...upstreams(overview), ...certificates(overview), ...others(overview)];
   return [...all.filter(({ level }) => level === "error"), ...all.filter(({ level }) => level === "warn")];

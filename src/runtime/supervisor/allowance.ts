@@ -41,7 +41,7 @@ export interface WorkerHeap {
   readonly semiMiB?: number;
 }
 
-/** What was found, and what follows, limits of clients among it; undefined without a limit. */
+/** The limits that were found and the resulting settings, for the log; undefined without a limit. */
 export function allowanceText(
   config: Pick<ProxyConfig, "workers" | "limits">,
   limits = ownLimits(),
@@ -90,7 +90,7 @@ const ALLOWED = "Cpus_allowed_list:";
 
 // Limits of clients that follow from the memory of the control group, as a unit or a container's engine sets it.
 
-/** A config, and what of its limits is in the file. */
+/** A config, and those of its limits that its file sets. */
 export type FromFile = Pick<LoadedConfig, "config" | "givenLimits">;
 
 /** The config that workers serve: limits that the file does not set are those that memory has room for. */

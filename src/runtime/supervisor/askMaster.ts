@@ -6,10 +6,7 @@ import { Untrusted } from "../../model/untrusted.js";
 import type { ControlOutcome, ControlRequest, Done } from "./control.js";
 import { OVERVIEW } from "./overviewSchema.js";
 
-/**
- * Asks a running master, and waits for the outcome. A master that is replaced in the meantime says so, and its
- * successor is asked.
- */
+/** Asks a running master, and waits for the outcome. If the master is replaced in the meantime, asks its successor. */
 export async function askMaster(
   path: string,
   request: ControlRequest,
@@ -77,9 +74,9 @@ const ENDED = "portico ended before it sent a response";
 const RESPONSE_BYTES_MAX = 1_048_576;
 const RESPONSE_VALUES_MAX = 100_000;
 
-/*
- * The response is the service's word, and root asks: what is not in these schemas is no response, and a line of it must
- * not look like one of root's own messages. A newer master may have codes and fields that this release does not know.
+/**
+ * Root reads the response of a less privileged service: these schemas refuse everything unexpected, and its text must
+ * not look like this command's own messages. A newer master may have codes and fields that this release does not know.
  */
 
 const TEXT = z.string().transform(printableValue);

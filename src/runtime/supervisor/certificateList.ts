@@ -11,14 +11,14 @@ export interface ListedCertificate {
   readonly names: readonly string[];
   /** Names of the listeners that have it. */
   readonly listeners: readonly string[];
-  /** `temporary`: in place of one that was not issued yet; self-signed, or issued before for other names. */
+  /** `temporary`: in place of a certificate that was not issued yet; self-signed, or issued earlier for other names. */
   readonly source: CertificateContents["source"];
   /** Of files: the path of the certificate in the config. Of ACME: the name of the authority. */
   readonly from: string;
   readonly issuer: string;
   readonly notBefore: number;
   readonly notAfter: number;
-  /** What the proxy is doing about it; for ACME only. */
+  /** Progress of its renewal; for ACME only. */
   readonly state?: CertificateStatus["state"];
   readonly nextAttempt?: number;
   readonly lastError?: AcmeFailure;

@@ -16,20 +16,20 @@ import type { ControlOutcome, Done } from "./control.js";
 import type { MasterLog } from "./masterLog.js";
 import { problemLine } from "./masterReport.js";
 
-/** What the certificate manager needs of its master. */
+/** The certificate manager's interface to its master. */
 export interface CertificateManagerHost {
-  /** What is in service now. */
+  /** The config in service, with its files. */
   loaded(): LoadedConfig;
-  /** Puts what was renewed into service. */
+  /** Puts renewed material into service. */
   install(renewal: TlsRenewal): Promise<void>;
-  /** Resolves when every worker that accepts answers these challenges. */
+  /** Resolves when every accepting worker responds to these challenges. */
   answerChallenges(challenges: readonly Challenge[]): Promise<void>;
 }
 
 /**
  * Manages the certificates that a master serves: loads renewed files, gets and renews certificates by ACME, and warns
  * of those that expire soon. The engine that asks authorities is loaded only if a config wants such a certificate, and
- * runs only in the main master: if two masters run at once, one must not order what the other already has.
+ * runs only in the main master: if two masters run at once, they must not order the same certificates.
  */
 export class CertificateManager {
   private readonly renewals: RenewalWatch;
@@ -59,7 +59,7 @@ export class CertificateManager {
     this.daily = setInterval(() => this.warnOfExpiry(), DAY_MS).unref();
   }
 
-  /** What listeners can use at once: an issued certificate, or a temporary one. Does not ask an authority. */
+  /** Certificates that listeners can use at once: issued or temporary ones. Sends no request to an authority. */
   async issued(wanted: readonly WantedCertificate[]): Promise<readonly CertificateContents[]> {
     if (wanted.length === 0) return [];
     const { AcmeEngine, temporaryCertificate } = await import("../acme/engine.js");
@@ -176,7 +176,7 @@ export class CertificateManager {
     for (const p of certificateWarnings(config, tls)) this.logs.warn(p);
   }
 
-  /** One after the other, in the order they were asked for. */
+  /** Runs changes one after the other, in the order of the calls. */
   private change(step: () => Promise<void>): Promise<void> {
     return this.changes
       .do(step)
@@ -188,7 +188,7 @@ export class CertificateManager {
 
 const DAY_MS = 24 * 3_600_000;
 
-/** For reading what is stored, without asking an authority. */
+/** For reading stored certificates, without requests to an authority. */
 const IDLE_HOST: AcmeHost = {
   answerChallenges: () => Promise.resolve(),
   unfit: () => Promise.resolve(undefined),

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import { dirname, join } from "node:path";
 
-/** What the control group of this process may use (cgroups(7)), as a container's engine or systemd sets it. */
+/** The limits of this process's control group (cgroups(7)), as a container's engine or systemd sets them. */
 export interface CgroupLimits {
   /** Processors' worth of time, as `1.5`; undefined for no limit. */
   readonly cpus: number | undefined;
-  /** Bytes; undefined for no limit below what the machine has. */
+  /** Bytes; undefined for no limit below the machine's memory. */
   readonly memoryBytes: number | undefined;
 }
 

@@ -35,8 +35,8 @@ export interface Done {
 }
 
 /**
- * The master's control socket: a Unix socket that takes one request per connection, as a line of JSON, and answers with
- * a line when the outcome is known. Only root and the user that the service runs as can open it.
+ * The master's control socket: a Unix socket that takes one request per connection, as a line of JSON, and responds
+ * with a line when the outcome is known. Only root and the user that the service runs as can open it.
  *
  * It is created under another name and renamed, so that a new master replaces the old one's socket in one step.
  */
@@ -65,7 +65,7 @@ export class ControlServer {
     return control;
   }
 
-  /** Takes no more requests; those already taken are still answered. */
+  /** Accepts no more requests; those already accepted still get a response. */
   close(): void {
     this.server.close();
     for (const socket of this.waiting) socket.destroy();
@@ -107,11 +107,11 @@ const REQUEST_CHARACTERS_MAX = 16_384;
 /** A request to a running master. */
 export type ControlRequest =
   | { readonly command: "reload" }
-  /** What it runs and has loaded; changes nothing. */
+  /** Returns the running config and hashes of loaded files; changes nothing. */
   | { readonly command: "status" }
-  /** What its workers hold at the moment (`holdings.ts`); changes nothing. */
+  /** Returns the workers' current holdings (`holdings.ts`); changes nothing. */
   | { readonly command: "holdings" }
-  /** What goes on, for people; changes nothing. */
+  /** Returns the overview for people; changes nothing. */
   | { readonly command: "overview" }
   /** The certificates that it serves; changes nothing. */
   | { readonly command: "certificates" }
@@ -121,7 +121,7 @@ export type ControlRequest =
   | { readonly command: "upstreams" }
   /** A server gets no new request from now on, or some again. */
   | ({ readonly command: "drain" | "undrain" } & NamedServer)
-  /** What requests are refused for; changes nothing. */
+  /** Returns the pauses in force; changes nothing. */
   | { readonly command: "pauses" }
   /** Begins the maintenance of a virtual server, or of all; without `begin` ends it. */
   | { readonly command: "maintenance"; readonly server?: string; readonly begin?: BeginMaintenance }
@@ -137,10 +137,10 @@ const text = z.string().max(4_096);
 /** All that a Date can be (ECMAScript, 21.4.1.1). */
 const time = z.number().min(0).max(8.64e15);
 const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams", "pauses", "overview"]);
-/** Nobody keeps writes back for longer than a day. */
+/** No quiesce may last longer than a day. */
 const limitMs = z.number().min(1).max(86_400_000);
 
-/** One schema a command: what is not in it was sent by another release, or by mistake. */
+/** One schema for each command: other requests come from another release, or from a fault. */
 const REQUEST = z.union([
   z.object({ command: plain }),
   z.object({ command: z.literal("renew"), name: text.optional() }),
@@ -163,7 +163,7 @@ const REQUEST = z.union([
   }),
 ]) as unknown as z.ZodType<ControlRequest>;
 
-/** @returns undefined for what is no request */
+/** @returns undefined if the line is not a request */
 export function parseRequest(line: string): ControlRequest | undefined {
   try {
     const read = REQUEST.safeParse(JSON.parse(line));

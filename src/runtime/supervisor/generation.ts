@@ -18,11 +18,11 @@ export interface GenerationOptions extends WorkerSpec {
   challenges: readonly Challenge[];
   /** One of the workers counted this. */
   count(counts: Counts): void;
-  /** What a client of a worker gets to see of the status. */
+  /** Makes the status response for a client of a worker. */
   readonly answerStatus: AskStatus;
   /** Something an administrator should know about a worker. */
   log(level: "crit" | "info", message: string): void;
-  /** A worker ended that nobody had asked to; `how` completes the sentence "the worker …". */
+  /** A worker ended unexpectedly; `how` completes the sentence "the worker …". */
   onEnd?(how: string): void;
 }
 
@@ -71,7 +71,7 @@ export class Generation implements WorkerEvents {
     return [...this.workers].some((one) => this.isAccepting(one));
   }
 
-  /** Starts the workers; resolves with nothing when all are ready, or with what kept one from it. */
+  /** Starts the workers; resolves when all are ready, or with the problems of one that failed. */
   start(): Promise<readonly Problem[]> {
     return new Promise((resolve) => {
       this.started = resolve;
@@ -110,7 +110,7 @@ export class Generation implements WorkerEvents {
     for (const worker of this.workers) worker.send(message);
   }
 
-  /** Has the workers answer these challenges, and no others; resolves when every one that accepts does. */
+  /** Has the workers respond to these challenges, and to no others; resolves when every accepting worker does. */
   async answerChallenges(challenges: readonly Challenge[]): Promise<void> {
     this.options.challenges = challenges;
     const accepting = this.state === "draining" ? [] : this.workers;
@@ -119,7 +119,7 @@ export class Generation implements WorkerEvents {
     );
   }
 
-  /** What each of the workers holds. */
+  /** The holdings of each worker. */
   async holdings(): Promise<readonly WorkerHoldings[]> {
     const responses = await this.acknowledgements.ask(this.workers, HOLDINGS_MS, (turn) =>
       this.broadcast({ type: "holdings", turn }),
@@ -131,7 +131,7 @@ export class Generation implements WorkerEvents {
     );
   }
 
-  /** Has the workers act on these orders; resolves with what each of them sees of the servers. */
+  /** Has the workers act on these orders; resolves with their reports about the servers. */
   async orderServers(orders: ServerOrders): Promise<readonly SeenServers[]> {
     const responses = await this.seen.ask(this.workers, HOLDINGS_MS, (turn) =>
       this.broadcast({ type: "servers", orders, turn }),
@@ -139,7 +139,7 @@ export class Generation implements WorkerEvents {
     return [...responses.values()];
   }
 
-  /** What each worker has at the moment; what it counted until then is counted when this resolves. */
+  /** The current gauges of each worker; its counts up to then are added before this resolves. */
   async gauges(): Promise<readonly Counts[]> {
     const responses = await this.measured.ask(this.workers, HOLDINGS_MS, (turn) =>
       this.broadcast({ type: "counts", turn }),
@@ -147,17 +147,17 @@ export class Generation implements WorkerEvents {
     return [...responses.values()];
   }
 
-  /** The same of what is refused; undefined for a worker that does not answer. */
+  /** Has the workers act on a pause order; resolves with their reports, undefined for a worker without response. */
   async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
     const asked = [...this.workers];
     const responses = await this.paused.ask(asked, HOLDINGS_MS, (turn) =>
       this.broadcast({ type: "pauses", order, turn }),
     );
-    // One that is gone has no requests.
+    // A worker that is gone has no requests.
     return asked.filter((one) => this.workers.has(one)).map((one) => responses.get(one));
   }
 
-  /** What the workers have in progress, by process; undefined for a worker that does not answer. */
+  /** The workers' requests in progress, by process; undefined for a worker that does not respond. */
   async transfers(): Promise<readonly (readonly [pid: number, seen: SeenTransfers | undefined])[]> {
     const asked = [...this.workers].filter(({ ready }) => ready);
     const responses = await this.transferring.ask(asked, TRANSFERS_MS, (turn) =>
@@ -299,16 +299,16 @@ const BACKOFF_MAX_MS = 5_000;
 const STOP_ACCEPTING_MS = 2_000;
 /** Workers that exceed their own deadline by this much are considered hung. */
 const KILL_AFTER_MS = 5_000;
-/** A worker that does not answer by then is hung, or starts and knows the challenges when it is ready. */
+/** A worker that does not respond by then is hung, or is starting and gets the challenges with its start message. */
 const ANSWERING_MS = 10_000;
-/** A worker that hangs must not keep the responses of the others back. */
+/** A worker that hangs must not delay the responses of the others. */
 const HOLDINGS_MS = 2_000;
-/** Somebody waits for the page. */
+/** Shorter, because a user waits for the page. */
 const TRANSFERS_MS = 1_000;
 /** The longest delay a Node timer can hold. */
 const TIMER_MAX_MS = 2_147_483_647;
 
-/** Waits until each of several peers confirms that it carried out an order, or answered a question, or is gone. */
+/** Waits until each of several peers confirms an order, responds to a question, or is gone. */
 class Acknowledgements<P, A = undefined> {
   private turn = 0;
   private readonly open = new Map<number, Open<P, A>>();

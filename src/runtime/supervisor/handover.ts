@@ -25,15 +25,15 @@ import { nodeOptions } from "./noDebugger.js";
  *     drain workers, exit  ──> (channel closed) predecessor is gone
  *
  * Until `tookOver` the old master serves as before; if the new one fails, it continues as if nothing had happened. The
- * new one does not end before the old one: systemd kills what its main process leaves behind, which would cut requests.
- * Everything passes through the channel between the two, in memory: the TLS ticket keys are on no disk and no command
- * line. The two may be different releases: messages may gain fields, but never change them.
+ * new one does not end before the old one: systemd kills the other processes when its main process ends, which would
+ * cut requests. Everything passes through the channel between the two, in memory: the TLS ticket keys are on no disk
+ * and no command line. The two may be different releases: messages may gain fields, but never change them.
  */
 export interface StartSuccessor extends Handover {
   readonly type: "start";
 }
 
-/** What a new master takes along from the old one. */
+/** The state that a new master gets from the old one. */
 export interface Handover {
   readonly sockets: readonly PassedSocket[];
   readonly ticketKeys: string;
@@ -52,25 +52,25 @@ export interface Handover {
 export type ToSuccessor =
   | StartSuccessor
   | { readonly type: "stop" }
-  /** What the workers of the old master have counted so far. */
+  /** Counts of the old master's workers so far. */
   | { readonly type: "takeOver"; readonly counts: Counts }
-  /** What the workers of the old master counted since then. */
+  /** Counts of the old master's workers since then. */
   | { readonly type: "counts"; readonly counts: Counts }
-  /** What each of them has at the moment; only a new master that asked for it gets it. */
+  /** Their current gauges; only sent to a new master that asked for them. */
   | { readonly type: "gauges"; readonly turn: number; readonly seen: readonly Counts[] }
   | { readonly type: "drain"; readonly delayed: boolean }
-  /** What the workers of the old master see; only a new one that asked for it gets it. */
+  /** Reports of the old master's workers; only sent to a new master that asked for them. */
   | { readonly type: "pauses"; readonly turn: number; readonly seen: readonly (SeenPauses | null)[] };
 
 export type ToPredecessor =
   | { readonly type: "started"; readonly pid: number }
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
   | { readonly type: "ready" | "tookOver" | "drain" | "stop" | "reopenLogs" }
-  /** What the workers of the old master are to refuse. */
+  /** A pause order for the old master's workers. */
   | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number }
-  /** What the workers of the new master counted. */
+  /** Counts of the new master's workers. */
   | { readonly type: "counts"; readonly counts: Counts }
-  /** A question for what the workers of the old master have at the moment. */
+  /** A request for the current gauges of the old master's workers. */
   | { readonly type: "gauges"; readonly turn: number };
 
 /** Why this process cannot be replaced by a new one: the kernel ends a container with its first process. */
@@ -108,17 +108,17 @@ export interface Program {
   readonly runtime?: string | undefined;
 }
 
-/** What a new master asks the old one to do. */
+/** A new master's orders to the old one. */
 export interface SuccessorOrders {
   /** The new master was asked to stop, and the service with it. */
   drain(): void;
   stop(): void;
   reopenLogs(): void;
-  /** Resolves with what each worker of the old master sees. */
+  /** Resolves with the reports of the old master's workers. */
   pauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]>;
-  /** Its workers counted this. */
+  /** Adds counts of the new master's workers. */
   count(counts: Counts): void;
-  /** Resolves with what each worker of the old master has at the moment. */
+  /** Resolves with the current gauges of the old master's workers. */
   gauges(): Promise<readonly Counts[]>;
 }
 
@@ -166,7 +166,7 @@ export class Successor implements Supervised {
     this.send({ type: "start", ...handover, sockets, health, metrics });
   }
 
-  /** Resolves when its workers accept, or with what prevented that. */
+  /** Resolves when its workers accept, or with the problems that prevented that. */
   ready(): Promise<readonly Problem[]> {
     return this.answer(READY_MS);
   }
@@ -180,7 +180,7 @@ export class Successor implements Supervised {
   }
 
   /**
-   * Makes it the master; resolves when it acts as one, or with what prevented that.
+   * Makes it the master; resolves when it acts as one, or with the problems that prevented that.
    *
    * @param counts all that was counted until now
    */
@@ -190,12 +190,12 @@ export class Successor implements Supervised {
     return response;
   }
 
-  /** What was counted since. */
+  /** Sends counts that were made since the takeover. */
   count(counts: Counts): void {
     this.send({ type: "counts", counts });
   }
 
-  /** Resolves when it was sent everything. */
+  /** Resolves when everything was sent to the new master. */
   get told(): Promise<void> {
     return this.sending;
   }
@@ -276,7 +276,7 @@ export class Successor implements Supervised {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         resolve(failure(`did not answer within ${ms / 1000} s`));
-        // Its workers, if it has any, notice and finish what they have.
+        // Its workers, if it has any, notice this and finish their requests.
         this.signal("SIGKILL");
       }, ms);
       this.wake = (problems) => {

@@ -1,4 +1,4 @@
-/** What requests are refused for, as a master reports it. Times are milliseconds since 1970. */
+/** The pauses in force, as a master reports them. Times are milliseconds since 1970. */
 export interface ListedPauses {
   readonly maintenance: readonly ListedMaintenance[];
   /** A command runs under `portico quiesce`, or waits for requests to end. */
@@ -27,13 +27,13 @@ export interface ListedQuiesce {
 export interface BeginMaintenance {
   /** Milliseconds since 1970; default: until it is ended by command. */
   readonly until?: number | undefined;
-  /** For those who are refused. */
+  /** Shown to clients that are refused. */
   readonly message?: string | undefined;
 }
 
-/** Begins a quiesce, or renews it: what is not renewed ends soon. */
+/** Begins a quiesce, or renews it: without renewal it ends soon. */
 export interface QuiesceRequest {
-  /** Chosen at random, so that nobody ends what somebody else began. */
+  /** Random, so that a command ends only the quiesce that it began. */
   readonly id: string;
   /** Without it, the request only renews. */
   readonly begin?: { readonly reads: boolean; readonly limitMs: number };

@@ -13,7 +13,7 @@ export interface ListedServer {
   readonly drained: boolean;
   /** Its checks fail: it gets no request. */
   readonly down: boolean;
-  /** How many of the workers leave it out because of what requests met. */
+  /** How many workers leave it out because of failed requests. */
   readonly outIn: number;
   /** Why it is down or left out, where that is known. */
   readonly why?: string;

@@ -28,14 +28,14 @@ import { Queue } from "../queue.js";
 import { VERSION } from "../../model/version.js";
 
 /**
- * Holds the listening sockets and looks after the workers, which accept connections and serve them.
+ * Holds the listening sockets and supervises the workers, which accept connections and serve them.
  *
  *     start ──> serving ──reload──> serving (new generation; the old one drains)
  *                  ├──upgrade──> replaced by a new master (`handover.ts`), draining ──> gone
  *                  └──shutDown──> draining ──shutDown again──> gone
  *
- * Owns all live state of the master: the sockets, what runs for it, and the TLS ticket keys. Operations that change
- * them run one at a time.
+ * Owns all live state of the master: the sockets, its processes, and the TLS ticket keys. Operations that change them
+ * run one at a time.
  */
 export class Master implements ReplaceableMaster {
   private readonly sockets: MasterSockets;
@@ -63,7 +63,7 @@ export class Master implements ReplaceableMaster {
   private nextReload: Promise<ControlOutcome> | undefined;
   private readonly succession: Succession;
   private stopping = false;
-  /** Set while it accepts for the last time, and says that it is not ready. */
+  /** Set while it still accepts but already reports that it is not ready. */
   private leaving: NodeJS.Timeout | undefined;
   private stop: () => void = () => undefined;
   private readonly ending = new Promise<void>((resolve) => (this.stop = resolve));
@@ -190,7 +190,7 @@ export class Master implements ReplaceableMaster {
    * certificates that the running config does not have are passed over.
    */
   private install(renewal: TlsRenewal): Promise<void> {
-    // A reload that is under way may have read what was there before.
+    // A reload in progress may have read the material from before the renewal.
     return this.changes.do(async () => {
       const loaded = this.loaded!;
       this.loaded = { ...loaded, tls: withRenewed(loaded.tls, renewal) };
@@ -244,7 +244,7 @@ export class Master implements ReplaceableMaster {
     this.lookAfter();
   }
 
-  /** What a main master does besides serving, by the config that is in force. */
+  /** Starts the tasks of a main master besides serving, for the config in force. */
   private lookAfter(): void {
     this.certificates.lookAfter();
     void this.upstreams.lookAfter();
@@ -278,7 +278,7 @@ export class Master implements ReplaceableMaster {
     return { ok: true, value: { message, warnings } };
   }
 
-  /** This master, as one that somebody wants to hear of. */
+  /** This master as the source of notifications. */
   private watched(): NotifyingMaster {
     const { upstreams, certificates } = this;
     const isServing = (): boolean => this.notReady() === undefined;
@@ -345,7 +345,7 @@ export class Master implements ReplaceableMaster {
     this.generation += 1;
     await this.upstreams.keepOnly(config);
     await this.sockets.keepOnly(config, this.service.isMain);
-    // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
+    // A user may connect as soon as the reload is confirmed, and expects the new config.
     await previous?.drain();
     await Promise.all([this.certificates.begin(), this.ticketKeys.begin(all)]);
     await this.logs.use(config);
@@ -383,7 +383,7 @@ export class Master implements ReplaceableMaster {
   }
 
   private notReady(): NotReady | undefined {
-    // Once replaced, it answers probes that came before: the service goes on.
+    // Once replaced, it still responds to probes that it already has: the service continues.
     if (this.isStopping) return this.succession.replacedBy === undefined ? "stopping" : undefined;
     return this.current?.accepts === true ? undefined : "no worker accepts connections";
   }

@@ -5,9 +5,9 @@ import { LogFiles } from "../logs/logFiles.js";
 import { problemCount, problemLine, problemsText, write } from "./masterReport.js";
 import type { OverviewEvent } from "../status/overview.js";
 
-/** Where the master says what it does: standard error, and the main error log if that is a file. */
+/** The master's log: standard error, and the main error log if that is a file. */
 export class MasterLog {
-  /** What it said last, for those who look at the status. */
+  /** The last lines, for the status. */
   readonly recent = new RecentEvents();
   private file: LogFiles | undefined;
 
@@ -22,7 +22,7 @@ export class MasterLog {
     const toFile = error !== "off" && "path" in error && this.filesToo;
     const options = { errorsToStderr: false };
     this.file = toFile ? new LogFiles({ ...config, virtualServers: [] }, options) : undefined;
-    // If it cannot be opened, a warning of the config says why.
+    // If it cannot be opened, a warning about the config has the reason.
     this.file?.open();
     await previous?.close();
   }

@@ -11,7 +11,7 @@ export interface MasterOptions {
   readonly onReady?: () => void;
   /** Path of the control socket (`control.ts`); default: none. */
   readonly control?: string | undefined;
-  /** Where certificates by ACME are kept; default: none is asked for. */
+  /** Directory for certificates by ACME; default: none is requested. */
   readonly acmeDirectory?: string | undefined;
   /** The master that this one takes over from. */
   readonly predecessor?: Predecessor | undefined;

@@ -2,7 +2,7 @@ import { formatProblem, type Problem, problemTitle, type ProxyConfig } from "../
 import { workerCount } from "./allowance.js";
 import { keyOf } from "../listen/sockets.js";
 
-/** What the master says about itself, in words. */
+/** Texts of the master about its own state. */
 
 /** `http://0.0.0.0:80 https://0.0.0.0:443, 2 workers` */
 export function servingText(config: ProxyConfig): string {
@@ -15,7 +15,7 @@ export interface Status {
   readonly generation: number;
   /** How many older generations and masters are still finishing requests. */
   readonly finishing: number;
-  /** What went wrong last. */
+  /** The last failure. */
   readonly lastFailure: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export function statusText({ config, generation, finishing, lastFailure }: Statu
   return `Serving ${servingText(config)}, generation ${generation}${older}${last}`;
 }
 
-/** Every problem with what was received, allowed and how to fix it. */
+/** Every problem with its received and allowed values and its fix. */
 export function problemsText(problems: readonly Problem[]): string {
   return problems.map((p) => `${formatProblem(p)}\n`).join("");
 }
@@ -40,7 +40,7 @@ export function problemCount(problems: readonly Problem[]): string {
   return problems.length === 1 ? "1 problem" : `${problems.length} problems`;
 }
 
-/** Output may be closed, as when a terminal goes away, or read by nobody; serving does not depend on it. */
+/** Output may be closed, as when a terminal goes away, or have no reader; serving does not depend on it. */
 export function write(stream: NodeJS.WriteStream, text: string): void {
   if (stream.writableLength < UNREAD_BYTES_MAX) stream.write(text, () => undefined);
 }

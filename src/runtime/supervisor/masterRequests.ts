@@ -9,7 +9,7 @@ import type { ServedPauses } from "./servedPauses.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
 
-/** What a master can be asked for. */
+/** The functions of a master that control requests use. */
 export interface AskedMaster {
   reload(): Promise<ControlOutcome>;
   upgrade(program: Program): Promise<ControlOutcome>;

@@ -34,7 +34,7 @@ export class MasterSockets {
   }
 
   /**
-   * Opens what a config needs besides what another one has; on failure nothing has changed.
+   * Opens the sockets that a config needs in addition to those of another config; on failure nothing has changed.
    *
    * @param isMain as of {@link keepOnly}
    */
@@ -53,14 +53,14 @@ export class MasterSockets {
   /**
    * Closes everything that this config does not need.
    *
-   * @param isMain whether this is the main process: before that the previous master answers on its own listeners
+   * @param isMain whether this is the main process: until then the previous master serves its own listeners
    */
   async keepOnly(config: ProxyConfig | undefined, isMain: boolean): Promise<void> {
     this.listeners.keepOnly(config?.listeners ?? []);
     if (isMain) await this.answerOwn(config);
   }
 
-  /** From now on the master answers where this config says, and nowhere else. */
+  /** From now on the master serves the health and metrics listeners of this config, and no others. */
   async answerOwn(config: ProxyConfig | undefined): Promise<void> {
     await this.health.settle(config?.healthListener);
     await this.metrics.settle(config?.metricsListener);

@@ -6,7 +6,10 @@ import type { MasterLog } from "./masterLog.js";
 import { OwnListener } from "./ownListener.js";
 import { type Response, type Asked, textResponse } from "./ownServer.js";
 
-/** What answers a path of the metrics listener. @param bySocket whether a directory decides who gets there */
+/**
+ * The handler of a path of the metrics listener. @param bySocket whether the request came by a Unix socket, where the
+ * permissions of its directory limit access
+ */
 export type MetricsPage = (asked: Asked, bySocket: boolean) => Response | Promise<Response>;
 
 /** The metrics listener: a table of paths. */
@@ -25,7 +28,7 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
     this.add("/metrics", ({ accept }) => (accept.includes(OPEN_METRICS) ? open() : text()));
   }
 
-  /** Answers a path by this. */
+  /** Adds the handler of a path. */
   add(path: string, page: MetricsPage): void {
     this.pages.set(path, page);
   }
@@ -52,8 +55,8 @@ const OPEN_METRICS = "application/openmetrics-text";
 type Asks = () => Promise<Response>;
 
 /**
- * One at a time, and one more for all who ask meanwhile: workers are asked as well, and whoever scrapes in a loop must not
- * keep them busy.
+ * One run at a time, and one more for all requests that arrive meanwhile: each run asks the workers, and a client that
+ * scrapes in a loop must not keep them busy.
  */
 function together(make: Asks): Asks {
   let [running, next]: (Promise<Response> | undefined)[] = [];
@@ -71,8 +74,8 @@ function together(make: Asks): Asks {
 const isLoopback = (address: string): boolean => (ipv4Scope(address) ?? ipv6Scope(address)) === "loopback";
 
 /**
- * Whether no stranger can own a name. A page of his in a browser of this host could have his name lead to loopback once
- * it is loaded (DNS rebinding), and would read what answers there.
+ * Whether no other party can own a name. An attacker's page in a browser on this host could point its own name to
+ * loopback once it is loaded (DNS rebinding), and then read responses from loopback.
  */
 function isLocalName(host: string): boolean {
   const name = host.replace(/:\d{1,5}$/, "").toLowerCase();

@@ -8,7 +8,7 @@ import { writeSync } from "node:fs";
 
 /**
  * Keeps Node from opening its debugger on SIGUSR1, and ends the process if it was opened before: by an option, by
- * `NODE_OPTIONS`, or by a signal while Node started. Closing it would not do: Node waits for those who are connected.
+ * `NODE_OPTIONS`, or by a signal while Node started. Closing it is not enough: Node waits for connected debuggers.
  */
 export function refuseDebugger(): void {
   // Node opens it unless there is a listener. This one stays while others come and go.
@@ -29,7 +29,7 @@ export const isWithoutDebugger = (): boolean => process.listeners("SIGUSR1").inc
 
 const LATE_MS = 1_000;
 
-/** An exit would wait for those who are connected, and run what they have put in its way. */
+/** A normal exit would wait for connected debuggers, and run exit handlers that they may have added. */
 function endAtOnce(): void {
   writeSync(
     2,
@@ -45,7 +45,7 @@ function ignore(): void {
 /** Node's own options for processes that this one starts (loaders, memory limits): none that opens a debugger. */
 export function nodeOptions(): string[] {
   const { execArgv } = process;
-  // A value may follow as an argument of its own.
+  // The value of an option may be a separate argument.
   return execArgv.filter((arg, i) => !opensDebugger(arg) && !PORT.has(dashed(execArgv[i - 1] ?? "")));
 }
 

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { printableValue } from "../../model/printable.js";
 
-/*
- * An overview as a master that nobody has to believe sends it to root's terminal: texts are made printable, and what is
- * longer than a master makes it is no response.
+/**
+ * The schema of an overview that root's terminal shows. The master is not trusted: texts are made printable, and an
+ * overview that is longer than a master makes it is refused.
  */
 
 const TEXT = z.string().max(4_096).transform(printableValue);

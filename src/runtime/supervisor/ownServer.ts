@@ -4,14 +4,14 @@ import { httpDate } from "../dispatch/httpDate.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import { readFirst } from "../sockets/firstBytes.js";
 
-/** What a request asks for. */
+/** The parts of a request that the master uses. */
 export interface Asked {
   /** Without the query. */
   readonly path: string;
   readonly query: string;
   /** Host and port as the client wrote them; empty if it names none. */
   readonly host: string;
-  /** What the client would like to get; empty if it does not say. */
+  /** The `Accept` field; empty if there is none. */
   readonly accept: string;
 }
 
@@ -36,11 +36,11 @@ export const textResponse = (status: number, line: string, fields = ""): Respons
 type Responses = (asked: Asked) => Response | undefined | Promise<Response | undefined>;
 
 /**
- * The HTTP server of the master's own listeners. Who asks are probes, monitoring and now and then a person: a short head,
- * no body, one request for each connection. Anything else is closed soon. If there are more connections than a few, the
- * oldest is closed: a client that holds many of them must not keep probes out.
+ * The HTTP server of the master's own listeners. Its clients are probes, monitoring and sometimes a person: a short
+ * head, no body, one request for each connection. Anything else is closed soon. If there are more than a few
+ * connections, the oldest is closed: a client that holds many of them must not keep probes out.
  *
- * Not Node's own: that reads all requests that come together, thousands of them, before anything else can happen.
+ * Not Node's HTTP server, which reads all pipelined requests, possibly thousands, before other events are handled.
  */
 export class OwnServer {
   private readonly open = new Set<Socket>();
@@ -55,7 +55,7 @@ export class OwnServer {
   }
 
   /**
-   * Opens a socket, or goes on with one that is open.
+   * Opens a socket, or takes over an open one.
    *
    * @returns the server, or why it cannot listen
    */
@@ -66,7 +66,7 @@ export class OwnServer {
   ): Promise<OwnServer | NodeJS.ErrnoException> {
     const own = new OwnServer(responses, admits);
     return new Promise((resolve) => {
-      // Also what accept() reports later, for instance without descriptors: the next probe may succeed.
+      // Also ignores later errors of accept(), for instance without descriptors: the next probe may succeed.
       own.server.on("error", resolve).listen(where, () => resolve(own));
     });
   }
@@ -75,7 +75,7 @@ export class OwnServer {
     return this.server.address() as AddressInfo;
   }
 
-  /** Accepts no more; what it has is answered, or cut after a moment. */
+  /** Accepts no more; open requests get a response, or are cut after a moment. */
   close(): void {
     this.server.close();
     const cut = (): void => this.open.forEach((socket) => socket.destroy());

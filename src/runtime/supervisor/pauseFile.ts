@@ -44,8 +44,8 @@ export const hostUptime = (): number => uptime() * 1_000;
 export const LEASE_MS = 30_000;
 
 /**
- * @param onUnreadable is told why there is nothing although there is a file
- * @returns what still holds; nothing if there is no such file, or none of ours
+ * @param onUnreadable called with the reason if the file cannot be read
+ * @returns the pauses that still hold; none if there is no valid file
  */
 export function readPauses(file: string, onUnreadable: (why: string) => void): PauseState {
   try {
@@ -70,7 +70,7 @@ export function writePauses(file: string, pauses: PauseState): void {
   }
 }
 
-/** Without what is over by now. */
+/** The pauses that are not over yet. */
 export function stillHolds({ maintenance: all, quiesce: one }: PauseState): PauseState {
   const [now, up] = [Date.now(), hostUptime()];
   const kept = all.filter(({ until = Infinity }) => until > now);

@@ -10,25 +10,25 @@ import {
   type ToSuccessor,
 } from "./handover.js";
 
-/** What the old master may order a new one to do. */
+/** The old master's orders to a new one. */
 export interface PredecessorOrders {
   drain(delayed: boolean): void;
   stop(): void;
   /** This is the master from now on. @param counts all that was counted before, if the old one counts */
   takeOver(counts: Counts | undefined): void;
-  /** Its workers counted this. */
+  /** Adds counts of the old master's workers. */
   count(counts: Counts): void;
 }
 
 /** The old master, seen from the new one. */
 export class Predecessor implements Supervised {
-  /** What it passes on; undefined if it ended before. */
+  /** The state that it passes on; undefined if it ended before. */
   readonly handover: Promise<Handover | undefined>;
-  /** Resolves when this process is to be the master: because the old one says so, or because it died. */
+  /** Resolves when this process becomes the master: by an order of the old one, or because that died. */
   readonly takeOver: Promise<void>;
   readonly gone: Promise<void>;
   orders: PredecessorOrders | undefined;
-  /** Who waits for what the workers of the old master see, by the turn. */
+  /** Callbacks that wait for reports of the old master's workers, by turn. */
   private readonly asked = new Map<number, (seen: readonly unknown[]) => void>();
   private turn = 0;
 
@@ -95,7 +95,7 @@ export class Predecessor implements Supervised {
     if (message.type === "reopenLogs") this.send({ type: "reopenLogs" });
   }
 
-  /** Resolves with what each of its workers sees, or with one that is silent. */
+  /** Resolves with the reports of its workers, or with one missing report if it does not respond. */
   async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
     const seen = await this.ask<SeenPauses | null>([null], (turn) => ({ type: "pauses", order, turn }));
     return seen.map((one) => one ?? undefined);

@@ -62,7 +62,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   } finally {
     for (const [signal, listener] of entries) process.off(signal, listener);
     for (const stream of streams) stream.off("error", ignore);
-    // What nobody reads would keep the process forever.
+    // Output without a reader would keep the process running forever.
     if (streams.some(({ writableLength }) => writableLength > 0))
       setTimeout(() => process.exit(), UNREAD_MS).unref();
   }
@@ -72,8 +72,8 @@ export async function serve(options: ServeOptions): Promise<number> {
 const UNREAD_MS = 1_000;
 
 /**
- * A container engine that starts anew no longer knows which containers it has asked to stop, and asks them again. It means
- * no haste by that: when the time of a container is over, it kills it.
+ * A restarted container engine no longer knows which containers it has asked to stop, and asks again. That is not a
+ * request for a faster stop: the engine kills a container whose time is over.
  */
 function terminate(master: Master): () => void {
   let asked = false;

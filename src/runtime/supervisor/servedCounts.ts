@@ -11,8 +11,8 @@ import type { ListedUpstream } from "./listedUpstreams.js";
 const none = (...labels: readonly string[]): Series => ({ labels, values: [0] });
 
 /**
- * What happens seldom is there from the beginning: of a counter that comes with its first event, Prometheus sees no
- * increase.
+ * Rare events have a counter from the beginning: Prometheus sees no increase in a counter that appears with its first
+ * event.
  */
 const NONE_YET: Counts = {
   reloads: [none("done"), none("refused")],
@@ -21,22 +21,22 @@ const NONE_YET: Counts = {
   logLinesLost: [none()],
 };
 
-/** What the counts of a master need from it. */
+/** The interface of a master for its counts. */
 export interface CountsHost {
   readonly supervised: Pick<Supervision, "gauges">;
   readonly certificates: Pick<CertificateManager, "list">;
   readonly upstreams: Pick<ServedUpstreams, "listed">;
-  /** What is in service now. */
+  /** The config in service, with its files. */
   loaded(): LoadedConfig;
 }
 
 /**
- * Everything that was counted since the service began: by the workers that serve, and by those that were drained,
- * replaced or killed. A worker says four times a second what it counted since, so that a kill loses no more than that.
+ * All counts since the service began: of the workers that serve, and of those that were drained, replaced or killed. A
+ * worker sends its counts four times a second, so that a kill loses no more than that.
  *
- * In an upgrade two masters have workers, and each passes on to the main one what its own count: the new one to the old
- * one until it takes over, with which it gets the totals of all, and from then on the other way round. Counts that are on
- * their way meanwhile are sent back. So each is counted once, whenever it comes.
+ * In an upgrade two masters have workers, and the other master passes its workers' counts on to the main one: the new
+ * master to the old one until it takes over, when it gets the totals, and from then on the other way round. Counts in
+ * transit at that moment are sent back, so that each is counted once.
  */
 export class ServedCounts {
   private totals = new Totals();
@@ -54,24 +54,24 @@ export class ServedCounts {
     this.add({ [family]: [{ labels, values: [1] }] });
   }
 
-  /** Another master is the main one: it gets what comes from now on. @returns all that was counted before */
+  /** Another master becomes the main one and gets all later counts. @returns the totals so far */
   passOn(main: (counts: Counts) => void): Counts {
     this.main = main;
     return this.totals.counts;
   }
 
-  /** The other one is not. */
+  /** The other master is not the main one after all. */
   keep(): void {
     this.main = undefined;
   }
 
-  /** This is the main master now. @param before all that was counted; undefined from a release that does not count */
+  /** This is the main master now. @param before the totals; undefined from a release that does not count */
   takeOver(before: Counts | undefined): void {
     this.main = undefined;
     if (before !== undefined) this.totals = new Totals(before);
   }
 
-  /** All of it, asked of all workers; one that hangs keeps the response back for two seconds. */
+  /** All counts and gauges; a worker that hangs delays the result by two seconds. */
   async now(): Promise<Counts> {
     const ofWorkers = new Totals(...(await this.host.supervised.gauges())).counts;
     const { certificates, upstreams } = this.host;
@@ -86,7 +86,7 @@ export class ServedCounts {
   }
 }
 
-/** What a master knows of the moment. @param ofWorkers what all workers have together */
+/** The gauges of a master. @param ofWorkers gauges of all workers together */
 export function masterGauges(
   certificates: readonly ListedCertificate[],
   listed: readonly ListedUpstream[],

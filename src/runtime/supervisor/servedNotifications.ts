@@ -11,9 +11,9 @@ import { problemLine } from "./masterReport.js";
 import type { CertificateManager } from "./certificateManager.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 
-/** What notifications need to know of their master. */
+/** The interface of a master for its notifications. */
 export interface NotifyingMaster {
-  /** What is in service now. */
+  /** The config in service, with its files. */
   loaded(): LoadedConfig;
   /** Whether workers accept, and it is not about to end. */
   isServing(): boolean;
@@ -22,8 +22,8 @@ export interface NotifyingMaster {
 }
 
 /**
- * Tells somebody what has to be looked after, if the config says whom. The code for it is loaded only then, and runs only
- * in the main master: two would tell everything twice.
+ * Sends notifications if the config has targets. The code is loaded only then, and runs only in the main master,
+ * because two masters would send everything twice.
  */
 export class ServedNotifications {
   private notifier: Notifier | undefined;
@@ -34,7 +34,7 @@ export class ServedNotifications {
   private readonly file: string | undefined;
 
   /**
-   * @param control path of the control socket, beside which it is kept what was told
+   * @param control path of the control socket; sent notices are stored beside it
    * @param stateDirectory where certificates by ACME are kept, if there is one
    */
   constructor(
@@ -46,7 +46,7 @@ export class ServedNotifications {
     this.file = control === undefined ? undefined : join(dirname(control), "notified.json");
   }
 
-  /** From now on does what the current config says. Only a main master does. */
+  /** From now on follows the current config. Only a main master calls this. */
   async lookAfter(): Promise<void> {
     const { notifications } = this.master.loaded().config;
     if (notifications === undefined) return this.rest();
@@ -86,13 +86,13 @@ export class ServedNotifications {
     this.notifier?.resolve("reload/refused");
   }
 
-  /** A worker ended that nobody had asked to. */
+  /** A worker ended unexpectedly. */
   workerEnded(how: string): void {
     this.workerEnds?.add(how, Date.now());
     void this.watchWorkers();
   }
 
-  /** An activation was rolled back, says the command that did it. */
+  /** Notifies that an activation was rolled back, as its command reports. */
   rolledBack(reason: string, fix: string): ControlOutcome {
     if (this.notifier === undefined) return { ok: false, problems: [nobody()] };
     const what = `an activation was rolled back, and the host is as it was before: ${reason}`;
@@ -100,7 +100,7 @@ export class ServedNotifications {
     return { ok: true, value: { message: "it will be told", warnings: [] } };
   }
 
-  /** Sends every target a message, and says how each took it. */
+  /** Sends every target a message; resolves with the outcome of each. */
   async test(): Promise<ControlOutcome> {
     if (this.notifier === undefined) return { ok: false, problems: [nobody()] };
     const notified = await this.notifier.test();
@@ -115,7 +115,7 @@ export class ServedNotifications {
     this.notifier = undefined;
   }
 
-  /** Looks at once, and then from time to time; what fails is looked at again. */
+  /** Runs a check at once, and then regularly, even after a failure. */
   private every(ms: number, look: () => Promise<void>): void {
     let busy = false;
     const turn = (): void => {
@@ -155,7 +155,7 @@ export class ServedNotifications {
     this.notifier?.observe("worker", notices);
   }
 
-  /** What the proxy writes to. */
+  /** The files and directories that the proxy writes to. */
   private places(config: ProxyConfig): readonly string[] {
     const { file, stateDirectory } = this;
     return [...logPaths(config), ...[file, stateDirectory].filter((path) => path !== undefined)];

@@ -23,7 +23,7 @@ import { type Response, textResponse } from "./ownServer.js";
 import type { ServedCounts } from "./servedCounts.js";
 import { EVERY_MS, routeKey, TrafficSamples, trafficTotals } from "./trafficHistory.js";
 
-/** Those of a master who know what goes on. */
+/** The parts of a master that the overview is made from. */
 export interface OverviewSources {
   readonly supervised: Pick<Supervision, "transfers">;
   readonly upstreams: Pick<ServedUpstreams, "list">;
@@ -32,17 +32,17 @@ export interface OverviewSources {
   readonly counts: Pick<ServedCounts, "now">;
 }
 
-/** What a master serves now. */
+/** The state of a master. */
 export interface OverviewState {
   readonly config: ProxyConfig;
   readonly generation: number;
-  /** Whether it finishes what is in progress. */
+  /** Whether it only finishes requests in progress. */
   readonly isStopping: boolean;
 }
 
 /**
- * The overview of a master: takes samples of the traffic while it serves, and puts the rest together when somebody asks. One
- * who asks soon after another gets the same, so that many who look cost no more than one.
+ * The overview of a master: takes samples of the traffic while it serves, and makes the rest on request. Requests soon
+ * after each other get the same result, so that many readers cost no more than one.
  */
 export class ServedOverview {
   private readonly samples = new TrafficSamples();
@@ -61,7 +61,7 @@ export class ServedOverview {
     const sample = async (): Promise<void> => {
       this.samples.add(trafficTotals(await this.sources.counts.now()), performance.now());
     };
-    // A sample that fails is missing, and no more.
+    // A sample that fails is left out.
     const take = (): void => void sample().catch(() => undefined);
     this.timer ??= setInterval(take, EVERY_MS).unref();
     take();
@@ -71,18 +71,18 @@ export class ServedOverview {
     clearInterval(this.timer);
   }
 
-  /** What goes on, as of now or a moment ago. */
+  /** The overview as of now or a moment ago. */
   now(): Promise<Overview> {
     return this.fresh().overview;
   }
 
-  /** What a client gets to see. */
+  /** The response for a client. */
   answer(asked: AskedStatus): Promise<StatusResponse> {
     const { overview, responses } = this.fresh();
     const key = `${asked.part} ${asked.addresses} ${asked.fileNames}`;
     const known = responses.get(key);
     if (known !== undefined) return known;
-    // Only where somebody looks.
+    // Loaded only when the status is requested.
     const response = import("../status/site.js").then(({ statusResponse }) =>
       statusResponse(asked, () => overview),
     );
@@ -94,7 +94,8 @@ export class ServedOverview {
     const now = performance.now();
     if (this.made === undefined || now - this.made.at > FRESH_MS) {
       const overview = this.make();
-      // Who asked is told; one who wanted only another part is not waiting for it.
+      // A caller that waits gets the error. A request for a static part does not wait for the overview, so the
+      // rejection would be unhandled.
       overview.catch(() => undefined);
       this.made = { at: now, overview, responses: new Map() };
     }
@@ -167,11 +168,11 @@ export class ServedOverview {
 interface Made {
   readonly at: number;
   readonly overview: Promise<Overview>;
-  /** What was made of it, by what was asked for. */
+  /** Responses made from the overview, by request. */
   readonly responses: Map<string, Promise<StatusResponse>>;
 }
 
-/** Nobody sees more often what goes on. */
+/** The overview is made no more often than this. */
 const FRESH_MS = 500;
 
 /** One of several: the workers and the checks of the master judge it. */

@@ -8,20 +8,20 @@ import type { OrderingMaster } from "./supervision.js";
 import * as kept from "./pauseFile.js";
 
 /**
- * Maintenance and quiesce: what the master has its workers refuse by command, and until when. A file holds it, which every
- * change goes to first and every master begins with. So it outlasts a worker, a reload, an upgrade and a crash, and ends
- * with the service.
+ * Maintenance and quiesce: requests that workers refuse by command, and until when. Every change is written to a file
+ * first, and every master begins with that file. So a pause outlasts a worker, a reload, an upgrade and a crash, and
+ * ends with the service.
  */
 export class ServedPauses {
   private state = kept.NOTHING;
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
-  /** Whether the file has what is in force. */
+  /** Whether the file has the current state. */
   private isKept = true;
 
   private readonly file: string | undefined;
 
-  /** @param control path of the control socket; without it no command reaches this master, and there is nothing to keep */
+  /** @param control path of the control socket; without it no command reaches this master, and nothing is stored */
   constructor(
     control: string | undefined,
     private readonly host: OrderingMaster,
@@ -44,7 +44,7 @@ export class ServedPauses {
     };
   }
 
-  /** Reads what the last master left. */
+  /** Reads the pauses that the last master left. */
   recall(): void {
     if (this.file === undefined) return;
     this.state = kept.readPauses(this.file, (why) =>
@@ -71,7 +71,7 @@ export class ServedPauses {
     return this.inTurn(() => this.ended(server));
   }
 
-  /** Begins or renews it; the response says how many requests it still waits for. */
+  /** Begins or renews it; the response has the number of requests that it still waits for. */
   quiesce(request: QuiesceRequest): Promise<ControlOutcome> {
     // A renewal must not wait for a reload that takes its time.
     if (request.begin === undefined) return this.host.notNow() ?? this.quiesced(request);
@@ -214,7 +214,7 @@ export class ServedPauses {
       ]),
       ...(quiesce === undefined ? [] : [quiesce.leaseUntil - up, quiesce.limitUntil - up]),
     ];
-    // What is over by now, and was not looked at yet, is below 0.
+    // Below 0 for a pause that is over and was not handled yet.
     const ms = Math.max(0, Math.min(LOOK_MS, ...left)) + 1;
     this.timer = setTimeout(() => void this.look(), ms).unref();
   }
@@ -247,7 +247,7 @@ export class ServedPauses {
 }
 
 const WRITES_AGAIN = "requests that write are served again";
-/** A timer does not notice that the clock is set. */
+/** Checked this often, because a timer does not notice a change of the clock. */
 const LOOK_MS = 30_000;
 
 interface Changed {
@@ -255,7 +255,7 @@ interface Changed {
   readonly warnings: readonly Problem[];
 }
 
-/** What is to be said of workers that may be hung: what they serve meanwhile nobody knows. */
+/** A note about workers that did not respond: they may be hung, and may still serve refused requests. */
 function silence(seen: readonly (SeenPauses | undefined)[]): string {
   const silent = seen.filter((one) => one === undefined).length;
   return silent === 0 ? "" : `, workers that do not answer: ${silent}`;

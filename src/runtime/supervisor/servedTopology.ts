@@ -3,7 +3,7 @@ import { type EdgeOf, type GraphNode, routesGraph } from "../../model/review/rou
 import type { OverviewUpstream, Topology, TopologyNode } from "../status/overview.js";
 import { type Rates, routeKey, serverKey } from "./trafficHistory.js";
 
-/** What leads where, with what flows there now. */
+/** The topology with its current traffic. */
 export function topologyOf(
   config: ProxyConfig,
   rates: Rates,

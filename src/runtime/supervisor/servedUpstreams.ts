@@ -21,7 +21,7 @@ import type { MasterLog } from "./masterLog.js";
 import type { OrderingMaster } from "./supervision.js";
 import { type SpreadName, SpreadNames } from "./spreadNames.js";
 
-/** What a master knows of a server that gets less than others. */
+/** The state of a server that gets fewer requests than others. */
 interface ServerState {
   drained: boolean;
   down: boolean;
@@ -34,8 +34,8 @@ interface ServerState {
 }
 
 /**
- * The servers of upstreams that have several: what a master orders its workers about them, and what these see. Orders
- * outlast a worker, a reload as far as the server stays, and an upgrade.
+ * The servers of upstreams that have several: the master's orders to its workers about them, and the workers' reports.
+ * Orders outlast a worker, an upgrade, and a reload that keeps the server.
  */
 export class ServedUpstreams {
   /** By the upstream's name, then by URL. */
@@ -50,7 +50,7 @@ export class ServedUpstreams {
     private readonly logs: Pick<MasterLog, "write">,
   ) {}
 
-  /** As of now, since they say how long ago a server came back; what the next master goes on with, too. */
+  /** As of now, because they include how long ago a server came back. The next master continues with them. */
   get orders(): ServerOrders {
     const now = performance.now();
     const order = ({ drained, down, backAt, of, why }: ServerState): ServerOrder => ({
@@ -68,7 +68,7 @@ export class ServedUpstreams {
     );
   }
 
-  /** Goes on with the orders of the master before this one. */
+  /** Continues with the orders of the previous master. */
   adopt(orders: ServerOrders): void {
     const now = performance.now();
     for (const [name, servers] of Object.entries(orders)) {
@@ -85,7 +85,8 @@ export class ServedUpstreams {
 
   /** Forgets servers that the config no longer has, and findings of checks that it no longer has. */
   async keepOnly(config: ProxyConfig): Promise<void> {
-    // Those of the config before would bring back what is forgotten here; `lookAfter` begins those of this one.
+    // Checks of the previous config would restore the states that are forgotten here; `lookAfter` begins those of this
+    // config.
     this.stopLooking();
     const unchecked = config.upstreams.filter(({ health }) => health === undefined);
     const states = unchecked.flatMap(({ name }) => [...(this.states.get(name)?.values() ?? [])]);
@@ -116,7 +117,7 @@ export class ServedUpstreams {
     names.stop();
   }
 
-  /** Looks up names and checks servers of the current config, as it says. Only a main master does. */
+  /** Begins to look up names and check servers of the current config. Only a main master calls this. */
   async lookAfter(): Promise<void> {
     const wanted = this.host.loaded().config.upstreams.some(({ health }) => health !== undefined);
     const made = wanted ? await import("./serverChecks.js") : undefined;
@@ -182,7 +183,7 @@ export class ServedUpstreams {
     return knownServers(upstream, known);
   }
 
-  /** Servers that get no request at the moment, although nobody drained them. */
+  /** Servers that get no requests now, although they are not drained. */
   async down(): Promise<readonly DownServer[]> {
     const { upstreams } = this.host.loaded().config;
     // A single server is never left out (model/config/upstreamChecks.ts).

@@ -18,7 +18,7 @@ import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { tlsFailure } from "../upstream/failures.js";
 import { openLink, UpstreamTls } from "../upstream/upstreamTls.js";
 
-/** Gets what checks find. */
+/** Receives the results of checks. */
 export interface CheckedServers {
   isDown(name: string, url: string): boolean;
   /** Enough checks in a row say the other thing now. */
@@ -35,7 +35,7 @@ export class ServerChecks {
     private readonly servers: CheckedServers,
   ) {}
 
-  /** From now on these are the servers of an upstream; checks of those that stay go on. */
+  /** Replaces the servers of an upstream; checks of servers that stay continue. */
   use(upstream: UpstreamConfig, servers: readonly KnownServer[]): void {
     const { name, health } = upstream;
     if (health === undefined) return;
@@ -108,12 +108,12 @@ export class ServerCheck {
     const secure = inNet && upstreamScheme(url) === "https";
     this.tls = secure ? new UpstreamTls(address.host, config.tls, tlsContents) : undefined;
     const named = upstreamAddress(config.namedBy ?? url);
-    // As a client has it that asks this port (RFC 9110, 7.2).
+    // The `Host` that a client of this port would send (RFC 9110, 7.2).
     const host =
       "host" in named
         ? urlAuthority(secure ? "https" : "http", named.host, health.port ?? named.port)
         : "localhost";
-    // A port of its own is for checks alone, as haproxy takes it.
+    // A separate port is for checks only and gets no PROXY header, as in haproxy.
     const { proxyProtocol } = health.port === undefined ? config : {};
     this.header = proxyProtocol && proxyHeaderFor(proxyProtocol, undefined);
     const fields = `Host: ${host}\r\nUser-Agent: portico\r\nAccept: */*\r\nConnection: close`;
@@ -170,5 +170,5 @@ export class ServerCheck {
 }
 
 const FIELDS_MAX = 500;
-/** Nobody has that much to say before a word on its health. */
+/** No real server sends more before its final response. */
 const INFORMATIONAL_MAX = 10;

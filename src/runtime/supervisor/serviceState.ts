@@ -5,7 +5,7 @@ import type { MasterLog } from "./masterLog.js";
 import { problemLine, statusText } from "./masterReport.js";
 import { Queue } from "../queue.js";
 
-/** What the service's state is made of. */
+/** The data of the service's state. */
 export interface Serving {
   readonly config: ProxyConfig;
   readonly generation: number;
@@ -13,7 +13,7 @@ export interface Serving {
   readonly finishing: number;
 }
 
-/** The state of the service, as systemd and people are told: by the main process, and by no other. */
+/** Reports the state of the service to systemd and people. Only the main process does so. */
 export class ServiceState {
   /** Whether this is the service's main process. */
   isMain = false;
@@ -22,8 +22,8 @@ export class ServiceState {
   private readonly systemd: SystemdNotify;
 
   /**
-   * @param serving what is said of the service now; undefined if another process speaks for it
-   * @param onRefused is told of what was refused
+   * @param serving the current state; undefined if another process reports it
+   * @param onRefused called with each refused reload or upgrade
    */
   constructor(
     private readonly logs: Pick<MasterLog, "write" | "refuse">,
@@ -33,7 +33,7 @@ export class ServiceState {
     this.systemd = new SystemdNotify(process.env, (message) => logs.write("warn", message));
   }
 
-  /** What another master needs in its environment to speak for the same service. */
+  /** Environment variables with which another master can report the same service's state. */
   get environment(): NodeJS.ProcessEnv {
     return this.systemd.environment;
   }
@@ -45,7 +45,7 @@ export class ServiceState {
     return this.systemd.notify({ STATUS, ...state });
   }
 
-  /** A reload or an upgrade was asked for and is refused. */
+  /** A requested reload or upgrade is refused. */
   refuse(verdict: string, problems: readonly Problem[]): ControlOutcome {
     const [first] = problems;
     this.lastFailure = `${verdict.split(",")[0]}: ${problemLine(first!)}`;
@@ -65,7 +65,7 @@ export function stopped(what: string): Problem {
   return problem("serve.stopping", "", `cannot ${what}: portico is stopping`);
 }
 
-/** What a service reports about itself, by the names of sd_notify(3). */
+/** The state that a service reports, by the names of sd_notify(3). */
 interface SystemdState {
   /** The start, or a reload, is over. */
   readonly READY?: 1;
@@ -89,7 +89,7 @@ class SystemdNotify {
   private complained = false;
 
   /**
-   * @param env where systemd says that it listens; the variable is removed, as workers have nothing to report
+   * @param env has systemd's variable for its socket, which is removed, as workers have nothing to report
    * @param complain is called once if nothing can be sent
    */
   constructor(
@@ -100,7 +100,7 @@ class SystemdNotify {
     delete env["NOTIFY_SOCKET"];
   }
 
-  /** What another master needs in its environment to speak to the same service manager. */
+  /** Environment variables with which another master can reach the same service manager. */
   get environment(): NodeJS.ProcessEnv {
     return this.socket === undefined ? {} : { NOTIFY_SOCKET: this.socket };
   }
@@ -128,7 +128,7 @@ class SystemdNotify {
   }
 }
 
-/** systemd answers within milliseconds, unless it is in trouble itself. */
+/** `systemd-notify` takes milliseconds, unless systemd itself has a problem. */
 const SEND_MS = 10_000;
 
 const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f]+/g, " ");

@@ -8,9 +8,9 @@ export interface SpreadName {
   readonly url: string;
 }
 
-/** Gets what is found. */
+/** Receives the results of lookups. */
 export interface NameUser {
-  /** It has these addresses, at least one, in an order that does not change. */
+  /** The name has these addresses, at least one, in a stable order. */
   found(name: SpreadName, addresses: readonly string[]): void;
   /** It could not be looked up, after it could, or for the first time. */
   failed(name: SpreadName, why: string): void;
@@ -80,5 +80,5 @@ export class SpreadNames {
 
 const LOOKUP_MS = 5_000;
 const FIRST_MS = 2_000;
-/** Each has connections of its own. */
+/** Limited, because each address has its own connections. */
 const ADDRESSES_MAX = 256;

@@ -4,7 +4,7 @@ import { allowanceText, type FromFile, memoryWarning, withinMemory } from "./all
 import { readFileSync } from "node:fs";
 import type { ProxyConfig } from "../../model/index.js";
 
-/** What an administrator should know about the process and the machine when a config begins to serve. */
+/** Log lines for the administrator about the process and the machine when a config begins to serve. */
 export function startNotes(loaded: FromFile, isFirst: boolean): [ErrorLevel, string][] {
   const config = withinMemory(loaded);
   const warnings = [descriptorWarning(config), memoryWarning(loaded)].filter((one) => one !== undefined);
@@ -31,7 +31,7 @@ export function descriptorWarning(config: ProxyConfig): string | undefined {
   );
 }
 
-/** What a worker opens besides client connections; upstream connections come on top. */
+/** Descriptors of a worker besides those of client and upstream connections. */
 const OTHER_DESCRIPTORS = 64;
 
 /** The hard limit: Node raises its soft one to it when it starts. */

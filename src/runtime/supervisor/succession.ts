@@ -9,14 +9,14 @@ import type { CertificateManager } from "./certificateManager.js";
 import { type ServiceState, stopped } from "./serviceState.js";
 import type { Supervision } from "./supervision.js";
 
-/** What an upgrade needs of the master that is to be replaced. */
+/** The interface of the master that an upgrade replaces. */
 export interface ReplaceableMaster {
   readonly supervised: Pick<Supervision, "add" | "release" | "orderPauses" | "gauges">;
   readonly counts: Pick<ServedCounts, "add" | "count" | "passOn" | "keep">;
   readonly certificates: Pick<CertificateManager, "leave" | "lookAfter">;
   readonly service: ServiceState;
   readonly logs: Pick<MasterLog, "write">;
-  /** What the new master takes along. */
+  /** The state for the new master. */
   handover(): Handover;
   /** Whether it was asked to stop: perhaps it accepts for a moment more, or it already stops accepting. */
   stops(): "no" | "soon" | "now";
@@ -66,7 +66,7 @@ export class Succession {
     const notReady = await successor.ready();
     if (notReady.length > 0) return notReady;
     if (master.stops() !== "no") return [stopped("upgrade")];
-    // Of two masters, one must not order what the other has.
+    // Two masters must not order the same certificates.
     await master.certificates.leave();
     await successor.detach();
     // Before the new master reports anything, and before the end of this one could look like the end of the service.

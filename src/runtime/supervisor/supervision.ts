@@ -12,7 +12,7 @@ import type { Queue } from "../queue.js";
 
 /** Everything that runs for a master: generations that have workers, the previous master, the next master. */
 export class Supervision {
-  /** What authorities ask for at present: workers that start answer it too. */
+  /** The open challenges, also for workers that start later. */
   challenges: readonly Challenge[] = [];
   private readonly all = new Set<Supervised>();
 
@@ -33,7 +33,7 @@ export class Supervision {
     });
   }
 
-  /** It goes on without this master. */
+  /** It continues without this master. */
   release(each: Supervised): void {
     this.all.delete(each);
   }
@@ -47,33 +47,33 @@ export class Supervision {
     for (const each of this.all) each.broadcast(message);
   }
 
-  /** Resolves when every worker that accepts answers these challenges, those of a reload under way among them. */
+  /** Resolves when every accepting worker responds to these challenges, including workers of a reload in progress. */
   async answerChallenges(challenges: readonly Challenge[]): Promise<void> {
     this.challenges = challenges;
     await Promise.all([...this.all].map((each) => each.answerChallenges?.(challenges)));
   }
 
-  /** What the workers of this master hold, draining ones among them. */
+  /** The holdings of this master's workers, including draining ones. */
   async holdings(): Promise<readonly WorkerHoldings[]> {
     return (await Promise.all([...this.all].map((each) => each.holdings?.() ?? []))).flat();
   }
 
-  /** Has the workers of this master act on these orders; resolves with what each of them sees of the servers. */
+  /** Has the workers of this master act on these orders; resolves with their reports about the servers. */
   async orderServers(orders: ServerOrders): Promise<readonly SeenServers[]> {
     return (await Promise.all([...this.all].map((each) => each.orderServers?.(orders) ?? []))).flat();
   }
 
-  /** The same of what is refused; also of the workers of a master before this one. Undefined for one that is silent. */
+  /** The same for a pause order; includes workers of the previous master. Undefined for a worker without response. */
   async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
     return (await Promise.all([...this.all].map((each) => each.orderPauses?.(order) ?? []))).flat();
   }
 
-  /** What all workers have at the moment; what they counted until then is counted when this resolves. */
+  /** The current gauges of all workers; their counts up to then are added before this resolves. */
   async gauges(): Promise<readonly Counts[]> {
     return (await Promise.all([...this.all].map((each) => each.gauges?.() ?? []))).flat();
   }
 
-  /** What the workers of this master have in progress, by process; undefined for one that is silent. */
+  /** Requests in progress of this master's workers, by process; undefined for a worker that does not respond. */
   async transfers(): Promise<readonly (readonly [pid: number, seen: SeenTransfers | undefined])[]> {
     return (await Promise.all([...this.all].map((each) => each.transfers?.() ?? []))).flat();
   }
@@ -87,9 +87,9 @@ export class Supervision {
   }
 }
 
-/** What those need of a master who give its workers orders by command. */
+/** The interface of a master for commands that give its workers orders. */
 export interface OrderingMaster {
-  /** What is in service now. */
+  /** The config in service, with its files. */
   loaded(): LoadedConfig;
   readonly supervised: Pick<Supervision, "orderServers" | "orderPauses">;
   /** Operations of the master that must not overlap. */

@@ -11,8 +11,8 @@ import { problemLine } from "./masterReport.js";
 /**
  * The keys of the workers' session tickets: this master's own, or those that it shares with other hosts or pods.
  *
- * Shared ones are derived from a secret and the number of the period that the clock is in, so all who have the secret
- * change keys at the same moment without a word between them. Workers get the key of the period alone.
+ * Shared ones are derived from a secret and the number of the period that the clock is in, so all hosts with the secret
+ * change keys at the same moment without any communication. Workers get the key of the period alone.
  */
 export class TicketKeys {
   /** Made here, or by the master before this one. */
@@ -30,12 +30,12 @@ export class TicketKeys {
     private readonly logs: Pick<MasterLog, "write">,
   ) {}
 
-  /** What the next master goes on with; it reads the shared secret itself. */
+  /** The keys for the next master, which reads the shared secret itself. */
   get passable(): Pick<Handover, "ticketKeys" | "ticketKeysUntil"> {
     return { ticketKeys: this.own, ticketKeysUntil: this.ownUntil };
   }
 
-  /** Goes on with those of the master before this one. */
+  /** Continues with the keys of the previous master. */
   adopt({ ticketKeys, ticketKeysUntil }: Handover): void {
     this.own = ticketKeys;
     this.ownUntil = ticketKeysUntil;

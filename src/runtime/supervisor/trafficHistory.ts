@@ -1,7 +1,7 @@
 import { type Counts, numberOf, totalOf } from "../counting/counts.js";
 import type { TrafficHistory } from "../status/overview.js";
 
-/** What grows while a proxy serves: never falls, since what ended workers counted stays. */
+/** Totals since the start: they never fall, since counts of ended workers are kept. */
 export interface TrafficTotals {
   /** Requests that are over. */
   readonly requests: number;
@@ -13,7 +13,7 @@ export interface TrafficTotals {
   readonly failures: ReadonlyMap<string, number>;
 }
 
-/** What was counted, as far as people are shown it. */
+/** The totals that the overview shows. */
 export function trafficTotals(counts: Counts): TrafficTotals {
   const byPlace = new Map<string, number>();
   const add = (map: Map<string, number>, key: string, n: number): void =>
@@ -57,7 +57,7 @@ export class TrafficSamples {
   /** Of the last minute, the oldest first. */
   private readonly samples: Sample[] = [];
 
-  /** @param at on a clock that nobody sets, in milliseconds */
+  /** @param at on a monotonic clock, in milliseconds */
   add(totals: TrafficTotals, at: number): void {
     const before = this.samples.at(-1);
     if (before !== undefined && at > before.at) {
@@ -87,7 +87,7 @@ export class TrafficSamples {
     return { everyMs: EVERY_MS, periods: PERIODS, requests, bytesIn, bytesOut };
   }
 
-  /** What was counted in the last seconds, by the second. @param now newer totals, and when they were counted */
+  /** Rates per second over the last seconds. @param now newer totals, counted at `at` */
   recent(now: TrafficTotals, at: number): Rates {
     // The last sample alone may be a moment old: too short for a mean.
     const before = this.samples.findLast((sample) => at - sample.at >= RECENT_MS) ?? this.samples[0];

@@ -16,22 +16,22 @@ import { refusedOptions, workerOptions } from "../sockets/node/workerOptions.js"
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { ListenSocket } from "../listen/sockets.js";
 
-/** What a generation wants to know about a worker. */
+/** Events of a worker, for its generation. */
 export interface WorkerEvents {
   onReady(worker: WorkerHandle): void;
   onFailed(worker: WorkerHandle, problems: readonly Problem[]): void;
   onDraining(worker: WorkerHandle): void;
-  /** It did what it was asked for at that turn; with what it holds, if that was the question. */
+  /** The worker has carried out the request of that turn; with its holdings, if these were requested. */
   onAnswering(worker: WorkerHandle, turn: number, holdings?: Holdings): void;
-  /** It acts on the orders of that turn, and sees this of the servers. */
+  /** The worker acts on the orders of that turn, and reports the state of servers. */
   onServers(worker: WorkerHandle, turn: number, seen: SeenServers): void;
-  /** It acts on the order of that turn, and sees this of the requests in progress. */
+  /** The worker acts on the order of that turn, and reports about requests in progress. */
   onPauses(worker: WorkerHandle, turn: number, seen: SeenPauses): void;
-  /** It counted this since it said so last; perhaps it was asked. */
+  /** The worker's counts since its last message; it may have been asked for them. */
   onCounts(worker: WorkerHandle, message: CountsMessage): void;
   /** It has these requests in progress. */
   onTransfers(worker: WorkerHandle, turn: number, seen: SeenTransfers): void;
-  /** A client of it wants to see the status. */
+  /** A client of the worker requests the status. */
   onStatus(worker: WorkerHandle, turn: number, asked: AskedStatus): void;
   /** It is gone, for whatever reason; called once. `how` completes the sentence "worker 123 …". */
   onGone(worker: WorkerHandle, how: string): void;
@@ -52,7 +52,7 @@ export interface WorkerSpec {
   readonly challenges: readonly Challenge[];
   /** About servers of upstreams, as of now. */
   readonly serverOrders: () => ServerOrders;
-  /** What is refused, as of now. */
+  /** The current pause order. */
   readonly pauses: () => PauseOrder;
 }
 

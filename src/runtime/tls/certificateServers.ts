@@ -3,10 +3,10 @@ import type { Server as TlsServer } from "node:tls";
 import { NameTable, sniNames } from "../../model/serving.js";
 import type { CertificateContents } from "./tlsContents.js";
 
-/** Whether a request for a host name may not be answered on a connection; see {@link CertificateServers}. */
+/** Whether a request for a host name is not allowed on a connection; see {@link CertificateServers}. */
 export type Misdirected = (serverName: string) => boolean;
 
-/** What a connection's handshake means for the requests on it. */
+/** Consequences of a connection's handshake for the requests on it. */
 export interface Secured {
   readonly misdirected: Misdirected | undefined;
   /** Whether one of its certificate's names, or a name below it, has a temporary certificate. */
@@ -26,8 +26,8 @@ export class CertificateServers {
   private byName = new NameTable<TlsServer>();
 
   /**
-   * @param create makes the server of a certificate. What its handshakes mean comes along, with a check of the host
-   * names that must not be requested there, undefined if there is only one certificate
+   * @param create makes the server of a certificate. `secured` has a check for host names that must not be requested
+   * there, undefined if there is only one certificate
    */
   constructor(
     certificates: readonly CertificateContents[],
@@ -37,7 +37,7 @@ export class CertificateServers {
     this.index();
   }
 
-  /** Uses these, by their ids, from now on. The servers of all others are kept: there may be hundreds. */
+  /** Replaces the certificates with the same ids. The servers of all others are kept: there may be hundreds. */
   renew(renewed: readonly CertificateContents[]): void {
     const byId = new Map(renewed.map((one) => [one.id, one]));
     if (!this.all.some(({ certificate }) => byId.has(certificate.id))) return;
@@ -48,7 +48,7 @@ export class CertificateServers {
     this.index();
   }
 
-  /** Answers clients that name no server, or one that no certificate covers. */
+  /** For clients that name no server, or a name that no certificate covers. */
   get default(): TlsServer {
     return this.all[0]!.server;
   }
@@ -100,7 +100,7 @@ function withNamesAbove({ names: covered, certificate }: CertificateServer): str
   });
 }
 
-/** What a name and all below it end with; for a wildcard what all that it covers end with. */
+/** The common suffix of a name and all names below it; for a wildcard, of all names that it covers. */
 const endOf = (name: string): string => (name.startsWith("*.") ? name.slice(1) : `.${name}`);
 
 interface CertificateServer {

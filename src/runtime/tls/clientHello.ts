@@ -1,6 +1,6 @@
 import { isDomainName } from "../../model/serving.js";
 
-/** What the first message of a TLS client asks for. */
+/** The fields of a TLS client's first message that this proxy uses. */
 export interface ClientHello {
   /** In lower case, without a dot at its end; empty if the client names none. */
   readonly serverName: string;
@@ -55,7 +55,7 @@ function serverNameOf(hello: Buffer): string {
 
 /** The content of an extension of a ClientHello (RFC 8446, 4.1.2); undefined if there is none, or it is malformed. */
 function extensionOf(hello: Buffer, type: number): Buffer | undefined {
-  // Beyond the end it is not a number, and what is counted from it is nowhere.
+  // Undefined beyond the end: positions computed from it are NaN, which ends the search.
   const byte = (at: number): number => hello[at]!;
   const number = (at: number): number => byte(at) * 256 + byte(at + 1);
   // Version and random bytes; session, ciphers and compressions are lists.

@@ -25,8 +25,9 @@ export function policyProblems(policy: TlsPolicySettings, path: string, named: b
 }
 
 /**
- * One handshake in memory with a client that offers everything the policy allows. It finds what no single field shows:
- * an ECDSA key where the ciphers exclude ECDSA, a key too small for OpenSSL's security level, no cipher for a version.
+ * One handshake in memory with a client that offers everything the policy allows. It finds faults that no single field
+ * shows: an ECDSA key where the ciphers exclude ECDSA, a key too small for OpenSSL's security level, no cipher for a
+ * version.
  */
 export async function handshakeProblem(
   policy: TlsPolicySettings,

@@ -7,10 +7,10 @@ import { type ListenerConfig, tlsPolicySettings } from "../../model/serving.js";
 import type { Challenge } from "../dispatch/challenge.js";
 
 /**
- * What a listener's TLS sessions belong to: its name, its policy and its certificate. A ticket proves the handshake
- * that issued it, so it may not replace a handshake of another listener, which has other rules or another key, nor one
- * of the same listener after these changed. Computed, not random: every worker, every generation and the next master
- * get the same result, so a reload that changes none of this keeps the clients' sessions. Groups that not every OpenSSL
+ * The session context of a listener, from its name, its policy and its certificate. A ticket proves the handshake that
+ * issued it, so it may not replace a handshake of another listener, which has other rules or another key, nor one of
+ * the same listener after these changed. Computed, not random: every worker, every generation and the next master get
+ * the same result, so a reload that changes none of this keeps the clients' sessions. Groups that not every OpenSSL
  * knows are part of the policy everywhere, so that hosts with different ones resume each other's sessions.
  *
  * @returns 32 characters, as many as OpenSSL takes (SSL_MAX_SID_CTX_LENGTH)
@@ -24,8 +24,8 @@ export function sessionContext(listener: ListenerConfig, { cert }: CertificateCo
 }
 
 /**
- * The keys of a listener's tickets, from those of the master. OpenSSL compares the context of a ticket only after it
- * has opened it; with keys of its own, a listener cannot even open the ticket of another.
+ * The keys of a listener's tickets, derived from those of the master. OpenSSL compares the context of a ticket only
+ * after decrypting it; with separate keys a listener cannot even decrypt the ticket of another listener.
  *
  * @param ticketKeys 48 bytes in base64
  * @returns 48 bytes, as `tls.Server` takes them

@@ -45,7 +45,7 @@ export interface UpstreamTlsContents {
   readonly key?: string;
 }
 
-/** What was renewed of the material of all listeners, and nothing else: there may be hundreds of certificates. */
+/** Only the renewed part of the material of all listeners, because there may be hundreds of certificates. */
 export interface TlsRenewal {
   /** They take the place of those with their ids; ids that a listener does not have do not concern it. */
   readonly certificates?: readonly CertificateContents[];
@@ -53,7 +53,7 @@ export interface TlsRenewal {
   readonly dhparams?: Readonly<Record<string, string>>;
 }
 
-/** The material with what was renewed. */
+/** The material with the renewed part replaced. */
 export function withRenewed(
   tls: Readonly<Record<string, TlsContents>>,
   { certificates: renewed = [], dhparams = {} }: TlsRenewal,

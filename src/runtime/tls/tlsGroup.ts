@@ -3,10 +3,10 @@ import { values } from "./der.js";
 
 /**
  * The key exchange group of a client's connection, by its OpenSSL name; undefined if there is none, as with
- * Diffie-Hellman parameters. A session of TLS 1.2 that is resumed has the group of the handshake that it began with;
- * TLS 1.3 exchanges keys again.
+ * Diffie-Hellman parameters. A resumed session of TLS 1.2 has the group of its first handshake; TLS 1.3 exchanges keys
+ * again.
  *
- * Node tells a server nothing of it (`getEphemeralKeyInfo` is for clients), but gives OpenSSL's own encoding of the
+ * Node does not report it to servers (`getEphemeralKeyInfo` is for clients), but gives OpenSSL's own encoding of the
  * session (i2d_SSL_SESSION(3)), which has the group in its field 19.
  */
 export function tlsGroup(socket: TLSSocket): string | undefined {
@@ -16,7 +16,7 @@ export function tlsGroup(socket: TLSSocket): string | undefined {
   const field = whole && values(whole.content).find(({ tag }) => tag === GROUP_FIELD);
   const number = field && values(field.content)[0]?.content;
   const group = number === undefined ? 0 : number.readUIntBE(0, number.length);
-  // The rest of it is the secret of the connection.
+  // The session also has the secret of the connection.
   session.fill(0);
   return group === 0 ? undefined : (NAMES[group] ?? `0x${group.toString(16).padStart(4, "0")}`);
 }

@@ -1,6 +1,6 @@
 import { hashOf, scoreOf, serversOf, type UpstreamConfig, type UpstreamServer } from "../../model/serving.js";
 
-/** What matters of a request for the choice of its server. */
+/** The properties of a request that affect the choice of its server. */
 export interface RequestFacts {
   /** The client: IPv4 address or IPv6 /48 network. */
   readonly client: string;
@@ -8,11 +8,11 @@ export interface RequestFacts {
   readonly session?: string | undefined;
   /** The server that the proxy's cookie names. */
   readonly bound?: number | undefined;
-  /** Whether nothing is lost if it is sent to a server in vain. */
+  /** Whether it may be sent again after a server failed. */
   readonly repeatable: boolean;
 }
 
-/** What the master knows of a server. */
+/** The master's order about a server. */
 export interface ServerOrder {
   readonly drained: boolean;
   /** Its checks fail. */
@@ -31,16 +31,16 @@ interface ServerState {
   readonly hash: number;
   weight: number;
   backup: boolean;
-  /** No longer one of the servers: it only has the requests that it had. */
+  /** No longer one of the servers: it only finishes its requests. */
   gone: boolean;
   order: ServerOrder;
   /** Requests that it has, tunnels among them. */
   inProgress: number;
-  /** Requests in a row that it did not answer. */
+  /** Requests in a row without a response. */
   failures: number;
-  /** Left out by what requests met, until one is answered. */
+  /** Left out after failed requests, until one gets a response. */
   suspect: boolean;
-  /** It took the connection of the request that made it suspect: one that tries it may be lost. */
+  /** It accepted the connection of the request that made it suspect: a request that tries it may be lost. */
   silent: boolean;
   /** A request tries whether it is back. */
   tried: boolean;
@@ -55,8 +55,8 @@ interface ServerState {
 }
 
 /**
- * Chooses the server of each request of an upstream that has several, from what the master says of them and what requests
- * have met. Pure: time comes in as a number, and nothing is sent.
+ * Chooses the server of each request of an upstream that has several, from the master's orders and the outcomes of
+ * requests. Pure: time is an argument, and nothing is sent.
  *
  *     up ──a failed connect, or 3 requests without a response──> suspect: out for 1 s, 2 s, … 10 s
  *                                                                  └──one request may try it: answered──> up, slow start
@@ -64,8 +64,8 @@ interface ServerState {
  *                                       may be repeated, or any if none comes
  *     up ──order of the master: down, or drained──> out ──order──> up, slow start
  *
- * A backup is chosen only where no other server can be. A server that failed a request is not chosen for it again. One that
- * is alone is never left out by what requests meet.
+ * A backup is chosen only where no other server can be. A server that failed a request is not chosen for it again. A
+ * single server is never left out because of failed requests.
  */
 export class Balancer {
   /** By their places, which those of a config have in its order. */
@@ -79,8 +79,8 @@ export class Balancer {
   }
 
   /**
-   * From now on these are the servers. Of one that stays, or comes back before its last request ended, everything is
-   * known; a place whose server is gone, and has no request any more, is free for another.
+   * Replaces the list of servers. A server that stays, or comes back before its last request ended, keeps its state;
+   * the place of a removed server without requests is free for another.
    *
    * @returns the place of each
    */
@@ -107,7 +107,7 @@ export class Balancer {
     return this.present === 1;
   }
 
-  /** What the master says, by place. */
+  /** Applies the master's orders, by place. */
   order(orders: readonly ServerOrder[], now: number): void {
     for (const [i, server] of this.servers.entries()) {
       const order = orders[i] ?? UP;
@@ -118,9 +118,9 @@ export class Balancer {
   }
 
   /**
-   * The server of a request; -1 if there is none for it. The caller says `begun`, and `ended` for each that begun.
+   * The server of a request; -1 if there is none for it. The caller calls `begun`, and later `ended`.
    *
-   * @param passedOver those that it was sent to in vain
+   * @param passedOver servers to which the request was sent without success
    */
   choose(facts: RequestFacts, passedOver: ReadonlySet<number> | undefined, now: number): number {
     const { bound } = facts;
@@ -157,7 +157,8 @@ export class Balancer {
   answered(i: number, now: number): boolean {
     const server = this.servers[i]!;
     server.failures = 0;
-    // A response to an older request says nothing of new ones: a server that stops still finishes what it has.
+    // A response to an older request does not show that the server is back: a server that stops still finishes its
+    // requests.
     if (!server.suspect || !server.tried) return false;
     server.suspect = server.tried = false;
     server.outMs = 0;
@@ -166,7 +167,7 @@ export class Balancer {
   }
 
   /**
-   * A request was sent to it in vain.
+   * A request to it failed.
    *
    * @param connected whether a connection was made
    * @returns for how long it is left out now; 0 if nothing changed
@@ -174,7 +175,7 @@ export class Balancer {
   failed(i: number, connected: boolean, now: number): number {
     const server = this.servers[i]!;
     server.failures++;
-    // Requests that were under way when it failed are no further failures.
+    // Requests that were in progress when it failed are not counted as further failures.
     if (this.isAlone || (server.suspect && !server.tried)) return 0;
     if (connected && !server.suspect && server.failures < FAILURES_MAX) return 0;
     server.suspect = true;
@@ -185,7 +186,7 @@ export class Balancer {
     return server.outMs;
   }
 
-  /** What it knows of a server, for people. */
+  /** The state of a server, for people. */
   seen(i: number): { readonly inProgress: number; readonly out: boolean } {
     const { inProgress, suspect } = this.servers[i]!;
     return { inProgress, out: suspect };
@@ -272,7 +273,10 @@ const newState = ({ url, weight, backup }: UpstreamServer): ServerState => ({
 
 const UP: ServerOrder = { drained: false, down: false };
 
-/** In a row; a failed connect is enough, since it costs no request anything: each goes on to the next server. */
+/**
+ * In a row. A single failed connect is enough to leave a server out, because no request is lost: it goes to the next
+ * server.
+ */
 const FAILURES_MAX = 3;
 const OUT_MIN_MS = 1_000;
 const OUT_MAX_MS = 10_000;

@@ -1,6 +1,6 @@
 import { clientNetwork, type UpstreamConfig } from "../../model/serving.js";
 
-/** What a client has of an upstream at present. */
+/** A client's use of an upstream at present. */
 export interface ConnectionUser {
   /** Connections that requests of it use. */
   inUse: number;
@@ -98,13 +98,13 @@ export class ClientShares<T> {
     return undefined;
   }
 
-  /** Whoever waits, whether or not it may have a connection; undefined if nobody does. */
+  /** The first waiting request, whether or not it may have a connection; undefined if there is none. */
   first(): Waiting<T> | undefined {
     for (const user of this.turns) return { user, taker: user.waiting!.keys().next().value as T };
     return undefined;
   }
 
-  /** It gets what it waited for; the next turn is another client's. */
+  /** The request gets a connection; the next turn is another client's. */
   served({ user, taker }: Waiting<T>): void {
     const waiting = user.waiting!;
     waiting.delete(taker);

@@ -17,7 +17,7 @@ export function connectTimedOut(link: Link): Failed {
 }
 
 /**
- * @param writing whether the upstream takes nothing of the request, and not: sends nothing
+ * @param writing whether the upstream stopped reading the request; false if it sends nothing
  * @param answered whether its response has begun
  */
 export function timedOut(writing: boolean, answered: boolean): Failed {
@@ -28,9 +28,9 @@ export function timedOut(writing: boolean, answered: boolean): Failed {
 }
 
 /**
- * The upstream, or what is between, ended the connection.
+ * The upstream, or a device in between, ended the connection.
  *
- * @param doing what was done with it, in nginx's words
+ * @param doing current operation on the connection, in nginx's words
  * @param answered whether its response has begun
  */
 export function closedEarly(what: string, doing: string, answered: boolean): Failed {
@@ -129,14 +129,14 @@ export function tlsFailure(error: Error & { readonly code?: string }, name: stri
     const [says, fix] = [known.says, known.fix].map((text) => text.replaceAll("{name}", name));
     return `TLS to upstream failed (${code}): ${says}; ${fix}`;
   }
-  // OpenSSL's reason is in the code; the rest of its message are file names and numbers.
+  // OpenSSL's reason is in the code; the rest of its message is file names and numbers.
   return /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(code) ? `TLS to upstream failed (${code})` : undefined;
 }
 
-/** What to call it (RFC 9209, 2.3.11 to 2.3.13). @param code of an error while TLS begins */
+/** The token of a failure (RFC 9209, 2.3.11 to 2.3.13). @param code of an error in a TLS handshake */
 export function tlsToken(code: string): ErrorToken {
   if (/_ALERT_|_UNRECOGNIZED_NAME$/.test(code)) return "tls_alert_received";
-  // All that OpenSSL says of a certificate is without these.
+  // OpenSSL's errors about certificates have no such prefix.
   const isProtocol = /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(code) && code !== "ERR_TLS_CERT_ALTNAME_INVALID";
   return isProtocol ? "tls_protocol_error" : "tls_certificate_error";
 }

@@ -13,8 +13,8 @@ export interface Held {
  *     accepts ──refuses one──> requests wait, and it is tried every 100 ms ──holdMs──> each request is tried, and refused
  *        ^──accepts one────────────────────────┴────────────────────────────────────────────────┘
  *
- * So nobody notices a service that restarts, and one that is down for long makes only the requests of the first seconds
- * wait.
+ * So clients do not notice a restart of a service, and a service that is down for long delays only the requests of the
+ * first seconds.
  */
 export class Outage {
   /** Requests wait. */
@@ -55,7 +55,7 @@ export class Outage {
     return true;
   }
 
-  /** What the error log says of a request that gets nothing. */
+  /** The error log's text for a request that gets no connection. */
   refusal({ heldSince = this.began }: Held): string {
     this.inVain++;
     return `${this.reason}; held for ${Math.round(coarseNow() - heldSince)} ms`;
@@ -79,15 +79,17 @@ export class Outage {
   }
 }
 
-/** A connect that is refused costs both sides next to nothing; a request waits half of this too long on average. */
+/**
+ * A refused connect costs almost nothing on both sides; on average a request waits half of this longer than necessary.
+ */
 const TRY_MS = 100;
 
 /**
- * Whether nobody listens there, as while a service restarts. For a port and for a socket that its service left behind it is
- * ECONNREFUSED; many services remove their socket when they end (gunicorn, uvicorn): ENOENT. All else is no sign of a
- * restart, or takes a time of its own: timeouts, hosts without a route, names that cannot be looked up, TLS.
+ * Whether no service listens there, as during a restart: ECONNREFUSED for a port and for a socket file that the service
+ * left; ENOENT for services that remove their socket when they end (gunicorn, uvicorn). Other errors are no sign of a
+ * restart, or have already taken long: timeouts, hosts without a route, failed lookups, TLS.
  *
- * @param error of a connect; for a name with several addresses it has those of all
+ * @param error of a connect; for a name with several addresses it contains the errors of all
  */
 export function isRefusal(error: Error & { readonly code?: string; readonly errors?: unknown }): boolean {
   const each = error instanceof AggregateError ? (error.errors as readonly { code?: string }[]) : [error];

@@ -24,7 +24,7 @@ export interface ConnectionTaker extends Holder, Guarded, Held {
   readonly exchange: Pick<Exchange, "client" | "hold" | "released">;
   /** It has a connection, at once or when its turn has come, and again for a second attempt. */
   onConnection(connection: UpstreamConnection): void;
-  /** There is none for it: it waits no longer. @param reason for the error log */
+  /** There is no connection for it: it waits no longer. @param reason for the error log */
   onBusy(reason: string): void;
   /** The upstream refused connections for all the time that it could wait. @param reason for the error log */
   onRefused(reason: string): void;
@@ -46,7 +46,7 @@ export class UpstreamPool {
   readonly tls: UpstreamTls | undefined;
   private readonly shares: ClientShares<ConnectionTaker>;
   private closing = false;
-  /** A connection became free in this turn: who waits for it comes first. */
+  /** A connection became free in this turn: waiting requests come first. */
   private serving = false;
   /** Until when no connection is used twice, on the coarse clock. */
   private singleUseUntil = -Infinity;
@@ -57,9 +57,9 @@ export class UpstreamPool {
   private readonly retired = new WeakSet<UpstreamConnection>();
 
   /**
-   * @param warn writes to the error log what concerns the upstream as a whole
-   * @param counts counts what happens here
-   * @param tlsContents what its TLS needs besides its config
+   * @param warn writes messages about the upstream as a whole to the error log
+   * @param counts counters of the server
+   * @param tlsContents its TLS material
    */
   constructor(
     readonly config: ServerConfig,
@@ -176,7 +176,7 @@ export class UpstreamPool {
     this.faults.report(error);
   }
 
-  /** Its response is complete. @returns whether it will be used again; if not it is to be closed */
+  /** Its response is complete. @returns whether it will be used again; if not, the caller closes it */
   idle(connection: UpstreamConnection): boolean {
     this.shares.unused(connection);
     const { idleConnectionsMax, proxyProtocol } = this.config;
@@ -193,9 +193,9 @@ export class UpstreamPool {
   }
 
   /**
-   * Bytes came that belong to no response, on a connection that could have been used for another request. Whose they are is
-   * unknown, and what else the upstream still sends: they could have been taken for the response to the next request. So no
-   * connection is used twice for some time.
+   * Bytes came that belong to no response, on a connection that could have been used for another request. Their request
+   * is unknown, and more may follow: they could have been read as the response to the next request. So no connection is
+   * used twice for some time.
    */
   onStrayBytes(): void {
     const now = coarseNow();
@@ -228,7 +228,7 @@ export class UpstreamPool {
     else if (this.holding) this.outage!.admit(taker);
   }
 
-  /** Only requests can tell what fails now if it is no longer refused. */
+  /** If the connect is no longer refused but fails otherwise, only requests can show the cause. */
   private attemptFailed(refused: boolean): void {
     this.attempt = undefined;
     if (this.holding && !refused) this.endOutage(this.outage!);
@@ -316,8 +316,8 @@ type Callback = Parameters<LookupFunction>[2];
 
 /**
  * Looks up the name of one upstream, once at a time for all connections that are being made. Node looks names up in
- * threads that also read files, of which there are four: a resolver that hangs would soon have all of them, and with one
- * lookup for each request a backlog that lasts long after the resolver answers again.
+ * threads that also read files, of which there are four: a resolver that hangs would soon block all four, and one
+ * lookup for each request would leave a backlog long after the resolver works again.
  */
 export class SharedLookup {
   private waiting: Callback[] | undefined = undefined;

@@ -6,9 +6,9 @@ import { TextWriter } from "../sockets/node/textWriter.js";
 import { batch, SMALL_PIECE_BYTES_MAX } from "../sockets/writeBatch.js";
 
 /**
- * Gathered pieces are written before the end of the turn when they reach this size. They stay in the receive buffer, and
- * are at least half of what was read with them (`server/http1Exchange.ts`): twice this, together with two more reads, has to
- * be less than that buffer (`receiveBuffer.ts`), or a read would overwrite them.
+ * Gathered pieces are written before the end of the turn when they reach this size. They stay in the receive buffer,
+ * and are at least half of their read (`server/http1Exchange.ts`): twice this, together with two more reads, has to be
+ * less than that buffer (`receiveBuffer.ts`), or a read would overwrite them.
  */
 const GATHERED_BYTES_MAX = 491_520;
 /** The same for their number: each is up to three buffers of a system call, which takes 1,024 at once (IOV_MAX). */
@@ -20,7 +20,7 @@ export interface WriteListener extends Guarded {
   onWrite(): void;
   /** Everything reached the kernel. */
   onWritten(): void;
-  /** What was gathered could not all be written: send no more until `onWritten`. */
+  /** Not all gathered data could be written: send no more until `onWritten`. */
   onStall(): void;
 }
 
@@ -84,7 +84,7 @@ export class RequestWriter implements Guarded {
   }
 
   /**
-   * Sends a piece of the request's body, or of what follows a granted upgrade.
+   * Sends a piece of the request's body, or of a tunnel.
    *
    * @param transient true if the bytes change as soon as this returns
    * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until `onWritten`
@@ -142,7 +142,7 @@ export class RequestWriter implements Guarded {
     this.listener.onFault(error);
   }
 
-  /** @returns false if what was gathered could not all be written at once */
+  /** @returns false if not all gathered data could be written at once */
   writeGathered(): boolean {
     if (this.failed) return true;
     if (this.joined !== "") {
@@ -159,7 +159,7 @@ export class RequestWriter implements Guarded {
     return taken;
   }
 
-  /** Postpones text to the end of the turn, to go out with what else comes in it. */
+  /** Postpones text to the end of the turn, to be sent together with other data of the turn. */
   private join(text: string): boolean {
     if (this.gathering) this.writeGathered();
     if (this.joined === "") batch(this);

@@ -44,7 +44,7 @@ export interface UpstreamFailure {
   readonly unsent: boolean;
 }
 
-/** What a connection is one of several of. */
+/** The owner of several connections. */
 export interface ConnectionOwner<C> {
   /** Its response is complete. @returns whether it will be used again */
   idle(connection: C): boolean;

@@ -31,7 +31,7 @@ const enum State {
 
 /** One connection to an upstream: sends a request, reads its response strictly, and may then be used again. */
 export class UpstreamConnection implements ChunkSink, WriteListener {
-  /** True if an earlier request was answered on this connection. */
+  /** True if an earlier request got its response on this connection. */
   reused = false;
   /** The upstream refused it. */
   refused = false;
@@ -94,7 +94,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     return !this.link.tcp.destroyed && !this.socket.destroyed && performance.now() < this.readDeadline;
   }
 
-  /** Has it said when it is established, or why it will not be; until then no request begins. */
+  /** Calls `opener` when it is established, or failed; until then no request begins. */
   whenOpen(opener: ConnectionOpener): void {
     this.response = this.opener = opener;
   }
@@ -141,7 +141,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** Gives up the request: an upstream must never treat a truncated one as complete (decisions 4.2). */
   destroy(): void {
     this.response = undefined;
-    // In a tunnel, what was sent may still have to be read.
+    // In a tunnel, the peer may still have to read sent data.
     this.cut(this.opening || this.state === State.Tunnel);
   }
 
@@ -218,7 +218,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private received(chunk: Buffer): void {
     const idle = this.state === State.Idle;
-    // On one that was used before, a response without a request is more of the response before.
+    // On a reused connection, a response without a request belongs to the previous response.
     if (this.reused && (idle || this.request.unsent)) this.owner.onStrayBytes();
     if (idle) return this.destroy();
     // The request has not been sent yet, and goes to another connection.
@@ -330,8 +330,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /**
    * Only the end of the connection ends this response, so it must be a real end: libuv reports a reset as an end if it
    * comes with the last bytes. Writes distinguish them: after a reset in place of an end, the first write fails with
-   * ECONNRESET; after a reset that followed an end, from an upstream that answered and closed before it had read the
-   * whole request, with EPIPE. TLS has an end of its own.
+   * ECONNRESET; after a reset that followed an end, from an upstream that responded and closed before it had read the
+   * whole request, with EPIPE. TLS has its own end.
    */
   private endedWithResponse(): void {
     if (this.link.endedInOrder === true) return this.complete(false);
@@ -347,7 +347,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     else this.complete(false);
   }
 
-  /** The upstream closed a tunnel: what the client has sent so far still goes out. */
+  /** The upstream closed a tunnel: data that the client has sent so far is still written. */
   private endTunnelled(): void {
     const { response } = this;
     this.response = undefined;
@@ -357,7 +357,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private errored(error: failures.SocketError): void {
-    // An upstream may answer and close before it has read the whole request: its response is still to be read.
+    // An upstream may respond and close before it has read the whole request: its response is still read.
     if (error.syscall === "write") {
       this.request.failed = true;
       this.reset ||= error.code === "ECONNRESET";
@@ -384,7 +384,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     return this.state === State.Head ? "reading response header from upstream" : "reading upstream";
   }
 
-  /** Nobody waits for a response on an idle connection, nor on one that was given up: it only ends. */
+  /** An idle connection, or one that was given up, has no request: it only ends. */
   private fail({ status, message, token }: failures.Failed): void {
     const { response, answered } = this;
     const unsent = this.opening || this.request.unsent;

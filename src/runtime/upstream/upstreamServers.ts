@@ -22,21 +22,21 @@ export interface Asking {
   readonly repeatable: boolean;
 }
 
-/** What a worker knows of one server. */
+/** A worker's report about one server. */
 export interface SeenServer {
   readonly url: string;
   /** Requests that it has at the moment, tunnels among them. */
   readonly inProgress: number;
-  /** Whether it gets no request at the moment because of what requests met. */
+  /** Whether it gets no requests at the moment because requests failed. */
   readonly out: boolean;
-  /** What the last of them met, if it is out. */
+  /** Why the last of them failed, if it is out. */
   readonly why?: string;
 }
 
 /** The same of all upstreams that have several servers, by name. */
 export type SeenServers = Readonly<Record<string, readonly SeenServer[]>>;
 
-/** What the master says of them: by the upstream's name, then by the server's URL. */
+/** The master's orders: by the upstream's name, then by the server's URL. */
 export type ServerOrders = Readonly<Record<string, Readonly<Record<string, ServerOrder>>>>;
 
 /** The servers of an upstream that has several, each with the connections to it, by their places. */
@@ -53,8 +53,8 @@ export class UpstreamServers {
   private readonly leaving = new Set<UpstreamPool>();
 
   /**
-   * @param warn writes to the error log what concerns the upstream as a whole
-   * @param key of the proxy's cookies: who does not have it learns no address from them
+   * @param warn writes messages about the upstream as a whole to the error log
+   * @param key of the proxy's cookies: without it no address can be read from them
    */
   constructor(
     readonly config: UpstreamConfig,
@@ -77,7 +77,7 @@ export class UpstreamServers {
     return [...this.places.map((place) => this.byPlace[place]!), ...this.leaving];
   }
 
-  /** Whether there is one server only: what it answers, or does not, is the truth. */
+  /** Whether there is one server only: then its response, or failure, is final. */
   get isSingle(): boolean {
     return this.balancer.isAlone;
   }
@@ -107,7 +107,7 @@ export class UpstreamServers {
     return this.balancer.choose(facts, passedOver, coarseNow());
   }
 
-  /** What binds a client to a server from now on; undefined if nothing has to. */
+  /** The cookie that binds a client to a server; undefined if none is needed. */
   cookieFor(i: number, headers: HeaderList, scheme: "http" | "https"): string | undefined {
     const cookie = this.config.sticky?.cookie;
     if (cookie === undefined || cookieOf(headers, cookie) === this.tokens[i]) return undefined;

@@ -9,7 +9,7 @@ import type { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { upstreamContext } from "../tls/tlsContexts.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 
-/** What all TLS connections to one upstream share: whom to trust, and the session that the next one resumes. */
+/** The state that all TLS connections to one upstream share: trusted roots, and the session to resume. */
 export class UpstreamTls {
   /** The name or address that the certificate has to be for. */
   readonly name: string;
@@ -37,7 +37,7 @@ export class UpstreamTls {
       rejectUnauthorized: this.verify,
       checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
       ALPNProtocols: ["http/1.1"],
-      // Addresses are not asked for (RFC 6066, 3).
+      // SNI has no addresses (RFC 6066, 3).
       ...(isIP(name) === 0 ? { servername: name } : {}),
       ...(resumes && this.session !== undefined ? { session: this.session } : {}),
     });
@@ -64,7 +64,7 @@ const SESSION_MS = 3_600_000;
 
 /** A connection to an upstream. */
 export interface Link {
-  /** What is written and read. */
+  /** The socket to write to and read from. */
   readonly socket: Socket;
   /** The connection below TLS; without TLS the socket itself. */
   readonly tcp: Socket;
@@ -74,14 +74,14 @@ export interface Link {
   readonly endedInOrder?: boolean;
 }
 
-/** What is being done until it is established, as nginx words it. */
+/** The current step until it is established, in nginx's words. */
 export const connectingTo = ({ socket, tcp }: Link): string =>
   tcp.connecting || socket === tcp ? "connecting to" : "TLS handshaking with";
 
 /**
  * Begins a connection, with a handshake if there is TLS.
  *
- * @param first what it sends before anything else, TLS included
+ * @param first bytes to send before anything else, including TLS
  */
 export function openLink(
   to: LinkOptions,
@@ -106,7 +106,7 @@ function noteLookup(link: { tcp: Socket; looksUp: boolean }, { lookup }: LinkOpt
   link.tcp.once("lookup", () => (link.looksUp = false));
 }
 
-/** Where to, and how a name is looked up; without that it is none. */
+/** The target, and the lookup function if it is a name. */
 type LinkOptions = NetConnectOpts & { readonly lookup?: LookupFunction | undefined };
 
 /**
@@ -115,9 +115,9 @@ type LinkOptions = NetConnectOpts & { readonly lookup?: LookupFunction | undefin
 const IN_TURN = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 250 };
 
 /**
- * TLS over a TCP connection. Its bytes pass through here, and not from one handle of Node to the other, because Node reports
- * the end of TLS and the end of TCP alike: only their order shows whether the upstream ended its response (`close_notify`;
- * RFC 8446, 6.1), or somebody cut it off.
+ * TLS over a TCP connection. Its bytes pass through here, and not directly between Node's handles, because Node reports
+ * the end of TLS and the end of TCP alike: only their order shows whether the upstream ended its response
+ * (`close_notify`; RFC 8446, 6.1), or the response was cut off.
  */
 export class TlsConnection implements Link {
   readonly socket: TLSSocket;
@@ -149,7 +149,8 @@ export class TlsConnection implements Link {
     });
     const received = (bytes: number): boolean => {
       const chunk = wire.subarray(0, bytes);
-      // What flows is decrypted at once; what waits is kept, and the buffer is everyone's.
+      // A flowing stream decrypts the bytes at once; a paused stream keeps them, so they are copied out of the shared
+      // buffer.
       const flows = carrier.readableFlowing === true && carrier.readableLength === 0;
       if (!carrier.push(flows ? chunk : Buffer.from(chunk))) tcp.pause();
       return true;
@@ -167,7 +168,7 @@ export class TlsConnection implements Link {
     tcp.on("close", () => this.socket.destroy());
     this.noteEnd();
     if (!readInto(this.socket, buffer, receive)) this.socket.on("data", receive);
-    // Nothing goes to an upstream before it has proved who it is.
+    // Nothing is sent to an upstream before its certificate is verified.
     this.socket.cork();
   }
 
@@ -182,5 +183,5 @@ export class TlsConnection implements Link {
   }
 }
 
-/** What was read of any connection, until it is decrypted. */
+/** Encrypted bytes of the current read, shared by all connections. */
 const wire = Buffer.allocUnsafeSlow(65_536);

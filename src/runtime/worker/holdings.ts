@@ -5,9 +5,9 @@ import type { RunningExchange } from "../exchange/exchange.js";
 import type { Counts, Series } from "../counting/counts.js";
 
 /**
- * What a worker holds for others at a moment, as counts. At rest, with all clients gone and all deadlines passed, it
- * holds what it held before: what stays was forgotten, and each such request takes a little more for ever. Nothing is
- * counted for this while requests are served besides {@link tally}: the rest is looked up when somebody asks.
+ * Counts of the resources that a worker holds at a moment. At rest, with all clients gone and all deadlines passed,
+ * they return to their earlier values; a count that stays higher is a leak, which grows with each such request. Only
+ * {@link tally} is counted while requests are served: the rest is computed on demand.
  */
 export interface Holdings {
   /** Open connections of clients, those in a TLS handshake among them. */
@@ -33,22 +33,22 @@ export interface Holdings {
   readonly lentBytes: number;
   /** How much clients over HTTP/2 may send beyond the first windows of their connections. */
   readonly lentWindowBytes: number;
-  /** What the clock looks after (`sockets/deadlines.ts`): pools, and each protocol that has connections. */
+  /** Items that the clock sweeps (`sockets/deadlines.ts`): pools, and each protocol that has connections. */
   readonly sweptItems: number;
-  /** What keeps Node's event loop alive: sockets, timers, requests to the system. */
+  /** Resources that keep Node's event loop alive: sockets, timers, requests to the system. */
   readonly resources: number;
 }
 
 /** The same of one of a master's workers. */
 export interface WorkerHoldings {
   readonly pid: number;
-  /** False for one that starts, or that only finishes what runs. */
+  /** False for a worker that is starting, or only finishes requests. */
   readonly accepts: boolean;
-  /** Undefined if it did not answer in time: it hangs, starts, or is of a release that cannot say. */
+  /** Undefined if it did not respond in time: it hangs, is starting, or is of a release without this function. */
   readonly holdings: Holdings | undefined;
 }
 
-/** The parts of a worker that know what they hold. */
+/** The parts of a worker that report their holdings. */
 export interface Holders {
   readonly gate: Pick<Holdings, "clientConnections" | "clients">;
   readonly http2: { readonly streams: number; readonly windows: { readonly lent: number } };
@@ -57,7 +57,7 @@ export interface Holders {
 
 type UpstreamHoldings = Pick<Holdings, "upstreamConnections" | "upstreamConnectionsInUse" | "queuedRequests">;
 
-/** What this process holds. */
+/** The holdings of this process. */
 export function holdingsOf({ gate, http2, routes }: Holders): Holdings {
   const { exchangesBegun, exchangesOver, bytesForNobody, filesOpened, filesClosed } = tally;
   return {
@@ -91,7 +91,7 @@ export function holdingsText(workers: readonly WorkerHoldings[]): string {
   ].join(", ");
 }
 
-/** The parts of a worker that know what it has at a moment. */
+/** The parts of a worker that report its gauges. */
 interface Measured {
   readonly http1: MeasuredConnections;
   readonly http2: MeasuredConnections;
@@ -109,7 +109,7 @@ interface MeasuredConnections {
   running(): readonly RunningExchange[];
 }
 
-/** What this process has at the moment; looked up only when somebody asks. */
+/** The current gauges of this process; computed on demand. */
 export function gaugesOf({ http1, http2, routes }: Measured): Counts {
   const pools = routes.pools();
   const ofPools = (value: (pool: MeasuredPool) => number): Series[] =>

@@ -10,7 +10,7 @@ import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { Holdings } from "./holdings.js";
 import type { Piece } from "../sockets/node/pieces.js";
 
-/** What the master sends to a worker. All of it is JSON. */
+/** A message from the master to a worker. All of it is JSON. */
 export type MasterMessage =
   | StartMessage
   /** Stop accepting, let running requests finish, exit. */
@@ -21,17 +21,17 @@ export type MasterMessage =
   | { readonly type: "ticketKeys"; readonly ticketKeys: string }
   /** For the handshakes from now on; connections stay as they are. */
   | { readonly type: "renewed"; readonly renewal: TlsRenewal }
-  /** Answer these challenges of authorities, and no others, from now on; then say `answering`. */
+  /** Respond to these challenges of authorities, and to no others, from now on; then send `answering`. */
   | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number }
-  /** Say what you hold. */
+  /** Send your holdings. */
   | { readonly type: "holdings"; readonly turn: number }
-  /** Say what you counted, and what you have at the moment. */
+  /** Send your counts and your current gauges. */
   | { readonly type: "counts"; readonly turn: number }
-  /** Act on these orders, and no others, from now on; then say what you see of the servers. */
+  /** Act on these orders, and no others, from now on; then report the state of the servers. */
   | { readonly type: "servers"; readonly orders: ServerOrders; readonly turn: number }
-  /** Refuse this, and nothing else, from now on; then say what you see of the requests in progress. */
+  /** Refuse these requests, and no others, from now on; then report about requests in progress. */
   | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number }
-  /** Say what you have in progress. */
+  /** Send your requests in progress. */
   | { readonly type: "transfers"; readonly turn: number }
   /** The response to `status` of that turn; undefined if the master has none. */
   | { readonly type: "status"; readonly turn: number; readonly response: StatusResponse | undefined };
@@ -47,14 +47,14 @@ export interface StartMessage {
   readonly challenges: readonly Challenge[];
   /** About servers of upstreams that have several. */
   readonly serverOrders: ServerOrders;
-  /** What is refused for now. */
+  /** The current pause order. */
   readonly pauses: PauseOrder;
   readonly logToStderr: boolean;
   /** Pieces of Node that the master found missing. */
   readonly without: readonly Piece[];
 }
 
-/** What a worker sends to the master. */
+/** A message from a worker to the master. */
 export type WorkerMessage =
   | { readonly type: "ready" }
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
@@ -66,14 +66,14 @@ export type WorkerMessage =
   | { readonly type: "servers"; readonly turn: number; readonly seen: SeenServers }
   | { readonly type: "pauses"; readonly turn: number; readonly seen: SeenPauses }
   | { readonly type: "transfers"; readonly turn: number; readonly seen: SeenTransfers }
-  /** A client wants to see this of the status. */
+  /** A client requests this part of the status. */
   | { readonly type: "status"; readonly turn: number; readonly asked: AskedStatus };
 
-/** What a worker counted since its last one: several times a second, if it is anything, and when it was asked. */
+/** A worker's counts since its last message: sent several times a second, if there are any, and on request. */
 export interface CountsMessage {
   readonly type: "counts";
   readonly counts: Counts;
-  /** Only for one that was asked for: what it has at the moment. */
+  /** Only in a requested message: the current gauges. */
   readonly asked?: { readonly turn: number; readonly gauges: Counts };
 }
 

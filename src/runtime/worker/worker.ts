@@ -69,7 +69,7 @@ class Worker {
         return send({ type: "servers", turn: message.turn, seen });
       }
       case "pauses": {
-        // One that starts gets the order with its config.
+        // A starting worker gets the order with its config.
         const seen = this.service?.orderPauses(message.order) ?? { writes: 0 };
         return send({ type: "pauses", turn: message.turn, seen });
       }
@@ -86,7 +86,7 @@ class Worker {
     this.service?.reopenLogs();
   }
 
-  /** Finishes what runs, then exits. */
+  /** Finishes requests in progress, then exits. */
   drain(): void {
     if (this.draining) return;
     this.draining = true;
@@ -169,14 +169,14 @@ function sent(message: WorkerMessage): Promise<void> {
   return new Promise((resolve) => process.send!(message, undefined, undefined, () => resolve()));
 }
 
-/** Questions of clients for the status, which the master answers: each with a deadline, and few at a time. */
+/** Status requests of clients, passed to the master: each with a deadline, and few at a time. */
 export class StatusQuestions {
   private readonly open = new Map<number, (response: StatusResponse | undefined) => void>();
   private turn = 0;
 
   constructor(private readonly send: (turn: number, asked: AskedStatus) => void) {}
 
-  /** Resolves with undefined if there are too many, or the master does not answer in time. */
+  /** Resolves with undefined if there are too many, or the master does not respond in time. */
   ask(asked: AskedStatus): Promise<StatusResponse | undefined> {
     if (this.open.size >= OPEN_MAX) return Promise.resolve(undefined);
     const turn = ++this.turn;

@@ -61,7 +61,7 @@ export class WorkerServer {
     this.routes.dispatcher.pauses.set(start.pauses);
   }
 
-  /** Answers these challenges, and no others, from now on. */
+  /** From now on responds to these challenges, and to no others. */
   setChallenges(challenges: readonly Challenge[]): void {
     this.routes.dispatcher.setChallenges(challenges);
     for (const server of this.servers) server.setChallenges(challenges);
@@ -116,20 +116,20 @@ export class WorkerServer {
     return holdingsOf({ gate, http2, routes });
   }
 
-  /** @returns what it sees of the servers */
+  /** @returns a report about the servers */
   orderServers(orders: ServerOrders): SeenServers {
     this.routes.orderServers(orders);
     return this.routes.seenServers();
   }
 
-  /** @returns what it sees of the requests in progress */
+  /** @returns a report about the requests in progress */
   orderPauses(order: PauseOrder): SeenPauses {
     const { pauses } = this.routes.dispatcher;
     pauses.set(order);
     return pauses.carryOut([...this.http1.running(), ...this.http2.running()]);
   }
 
-  /** What it counted since this was called last; undefined if it is nothing. */
+  /** Counts since the last call; undefined if there are none. */
   counted(): Counts | undefined {
     this.routes.counts.lostLines(tally.logLinesLost);
     return this.routes.counts.changes();
@@ -145,7 +145,7 @@ export class WorkerServer {
     this.routes.counts.late(lateMs);
   }
 
-  /** What it has in progress. */
+  /** The requests in progress. */
   transfers(): SeenTransfers {
     return this.inProgress.look([...this.http1.running(), ...this.http2.running()]);
   }

@@ -30,8 +30,8 @@ const TRAILER_BYTES_MAX = 16_384;
 /** Bytes of chunk lines that may exceed the data they frame: a body of 1-byte chunks with extensions is an attack. */
 const OVERHEAD_BYTES_MAX = 16_777_216;
 /**
- * Data of a chunk up to this size is moved next to the data before it. To pass it on alone would cost more: a write,
- * and a chunk of its own on the other side, for every byte of a peer that sends chunks of one byte.
+ * Data of a chunk up to this size is moved next to the data before it. Passing on each chunk separately would cost
+ * more: one write and one outgoing chunk for every byte, if a peer sends chunks of one byte.
  */
 const MOVED_BYTES_MAX = 2_048;
 /** So few bytes are moved faster one by one. */
@@ -48,9 +48,9 @@ export class ChunkDecoder {
   private lineBytes = 0;
   private trailerBytes = 0;
   private extensionBytes = 0;
-  /** Of what was decoded last: bytes that were not data. */
+  /** Bytes of the last decoded input that were framing. */
   framingBytes = 0;
-  /** Data of the current read that was not passed on yet: its small chunks, moved together. */
+  /** Data of the current read that is not passed on yet: its small chunks, moved together. */
   private runFrom = 0;
   private runTo = 0;
 
@@ -60,7 +60,7 @@ export class ChunkDecoder {
 
   /**
    * Decodes `chunk[from..]` up to the end of the message. Data is moved within the chunk, over lines that were read.
-   * What comes before a fault is passed on before that is thrown.
+   * Data before a fault is passed on before the error is thrown.
    * @returns index of the first byte that is not part of the message
    * @throws ChunkError
    */

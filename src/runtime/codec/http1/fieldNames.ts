@@ -13,7 +13,7 @@ import { SINGLE_FIELDS } from "../request.js";
  * number; all others are {@link OTHER}.
  */
 export const OTHER = 0;
-/** What {@link note} and the access log look at. */
+/** Numbers of the names that {@link note} and the access log use. */
 export const HOST = 1;
 export const EXPECT = 2;
 export const UPGRADE = 3;
@@ -42,12 +42,12 @@ export const SINGLE_BITS = Uint32Array.from(NAMES, (field) =>
   SINGLE_FIELDS.includes(field) ? 1 << SINGLE_FIELDS.indexOf(field) : 0,
 );
 
-/** What becomes of the fields of a message, by the numbers of their names. */
+/** How the fields of a message are handled, by the numbers of their names. */
 export interface Fates {
   readonly byNumber: readonly FieldFate[];
   /** For names that have no number. */
   readonly of: (name: string) => FieldFate;
-  /** By {@link beginning}: 1 if a name without a number that begins like this may have a fate of its own. */
+  /** By {@link beginning}: 1 if a name without a number that begins like this may need its own rule. */
   readonly families: Uint8Array;
 }
 

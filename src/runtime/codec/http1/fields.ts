@@ -13,7 +13,7 @@ export interface Head {
   readonly at: number;
 }
 
-/** What the fields of a message say about its framing and its connection; the same for requests and responses. */
+/** The header fields of a message, with those for framing and connection parsed; for requests and responses. */
 export class Fields {
   /** Value of the one `Host` field; undefined without one. */
   host: string | undefined = undefined;
@@ -34,7 +34,7 @@ export class Fields {
   expectsMore = false;
   /** Name of a field that a request may have only once, and this message has twice. */
   repeated: string | undefined = undefined;
-  /** First values of what the access log shows. */
+  /** First values of the fields that the access log shows. */
   referer: string | undefined = undefined;
   userAgent: string | undefined = undefined;
   authorization: string | undefined = undefined;
@@ -62,7 +62,7 @@ export class HeadError extends Error {
   /** Host of the request, normalised; empty if it could not be read. */
   serverName = "";
 
-  /** @param page what the page says beyond the status (decisions 5.3) */
+  /** @param page text on the error page beyond the status (decisions 5.3) */
   constructor(
     readonly status: 400 | 405 | 408 | 413 | 414 | 417 | 501 | 505,
     message: string,
@@ -77,7 +77,7 @@ export class HeadError extends Error {
  * or LF, no control byte in a value.
  *
  * @param from where in the head the first field line begins
- * @param fates what becomes of each field by its name
+ * @param fates how each field is handled, by its name
  * @param list a list that each field is added to as well; for messages that will be wanted as a list
  */
 export function parseFields(
@@ -90,7 +90,7 @@ export function parseFields(
   const { text, bytes, at: base } = head;
   const fields = new Fields(text, from, list);
   const end = base + text.length - 2;
-  // Lines are passed on in runs: where the one that is not yet in `lines` begins.
+  // Lines are passed on in runs: the start of the run that is not yet in `lines`.
   let run = base + from;
   let lines = "";
   let plain = true;
@@ -160,7 +160,7 @@ function listOf(text: string, from: number): HeaderList {
 
 const isBlank = (code: number): boolean => code === SP || code === HTAB;
 
-/** Records what the engine itself needs. */
+/** Records values of fields that the proxy itself uses. */
 function note(fields: Fields, number: number, value: string): void {
   switch (number) {
     case name.HOST:

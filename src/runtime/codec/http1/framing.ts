@@ -49,7 +49,7 @@ export class MessageFraming {
    * @param method of the request; HEAD gets no body
    * @param bodyLength bytes that follow, or would; -1 if that is not known
    * @param chunks whether the client understands the chunked coding
-   * @param upgrade what a 101 switches to
+   * @param upgrade protocol that a 101 switches to
    * @returns the framing fields as whole lines, or nothing
    */
   beginResponse(
@@ -89,12 +89,12 @@ export class MessageFraming {
     return this.kind === Kind.Tunnel;
   }
 
-  /** What stands before a piece of body: the size of a chunk (RFC 9112, 7.1), or nothing. */
+  /** The framing before a piece of body: the size of a chunk (RFC 9112, 7.1), or nothing. */
   pieceStart(bytes: number): string {
     return this.kind === Kind.Chunked ? `${bytes.toString(16)}\r\n` : "";
   }
 
-  /** What stands after a piece of body: the end of a chunk, or nothing. */
+  /** The framing after a piece of body: the end of a chunk, or nothing. */
   get pieceEnd(): string {
     return this.kind === Kind.Chunked ? "\r\n" : "";
   }

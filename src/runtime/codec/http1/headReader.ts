@@ -84,7 +84,7 @@ export class HeadReader implements Head {
     this.bytes = NO_BYTES;
   }
 
-  /** The first line of what is held, for the log of a refused request. */
+  /** The first line of the buffered bytes, for the log of a refused request. */
   firstLine(): string {
     const held = this.partial?.subarray(0, this.length) ?? Buffer.alloc(0);
     const end = held.findIndex((byte) => byte === CR || byte === LF);
@@ -111,7 +111,7 @@ export class HeadReader implements Head {
     return true;
   }
 
-  /** Copies bytes of an unfinished head, at most one byte more than the limit allows plus what was after it. */
+  /** Copies bytes of an unfinished head, but only a few more than the limit allows. */
   private keep(chunk: Buffer, from: number): void {
     if (from >= chunk.length) return;
     const bytes = chunk.subarray(from, from + this.bytesMax + 4);

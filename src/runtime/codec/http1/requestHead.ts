@@ -25,7 +25,7 @@ export interface HeadLimits {
 /**
  * Parses a complete request head (RFC 9112, 3 and 5) by the rules of decisions 3.1.
  *
- * @throws HeadError with the status to answer
+ * @throws HeadError with the status of the response
  */
 export function parseRequestHead(head: Head, limits: HeadLimits, now: number): ParsedRequest {
   const line = parseRequestLine(head, limits.requestLineBytesMax);
@@ -116,7 +116,7 @@ function parseVersion(head: string, at: number): "1.0" | "1.1" {
   return "1.1";
 }
 
-/** Refusals after the host is known are answered by its virtual server. */
+/** Refusals after the host is known get an error page of its virtual server. */
 function checkedLength(line: RequestLine, fields: Fields, serverName: string): number {
   try {
     if (line.method === "TRACE") throw new HeadError(TRACE_REFUSAL.status, TRACE_REFUSAL.reason);

@@ -12,10 +12,10 @@ export interface ParsedResponse {
   /** Announced `Content-Length`; -1 without one. Differs from `bodyLength` for HEAD and 304. */
   readonly contentLength: number;
   /**
-   * Whether the connection may be used again. Not after a response that has no body by its method or status, unless it
-   * says so by `Content-Length: 0`: some servers send a body all the same (gunicorn before 27 with threads or gevent),
-   * in a segment of its own and at any time later, and it would be taken for the response to the next request. Silence for
-   * a while would prove nothing.
+   * Whether the connection may be used again. Not after a response that has no body because of its method or status,
+   * unless it has `Content-Length: 0`: some servers send a body all the same (gunicorn before 27 with threads or
+   * gevent), in a separate segment at any later time, which would be read as the response to the next request. Waiting
+   * for a while would prove nothing.
    */
   readonly keepAlive: boolean;
   readonly upgrade: string | undefined;
@@ -24,7 +24,7 @@ export interface ParsedResponse {
 export const UNTIL_CLOSE = -2;
 
 /**
- * @param method of the request it answers: decides whether a body follows (RFC 9112, 6.3)
+ * @param method of the request: decides whether a body follows (RFC 9112, 6.3)
  * @param listed whether the fields will be wanted as a list
  * @throws HeadError; the client then gets 502
  */

@@ -7,9 +7,9 @@ import {
   FrameType,
 } from "./protocol.js";
 
-/** What a {@link FrameReader} passes on. Any of these may throw a ConnectionError. */
+/** Receives the frames of a {@link FrameReader}. Any method may throw a ConnectionError. */
 export interface FrameSink {
-  /** A DATA frame begins; `length` is what counts for flow control, padding included (RFC 9113, 6.1). */
+  /** A DATA frame begins; `length` counts for flow control, including padding (RFC 9113, 6.1). */
   onDataBegin(stream: number, length: number): void;
   /** A piece of its data, in the buffer that was read. */
   onDataPiece(chunk: Buffer, from: number, to: number): void;
@@ -38,7 +38,7 @@ export class FrameReader {
 
   constructor(private readonly sink: FrameSink) {}
 
-  /** @throws ConnectionError if the bytes are not HTTP/2, or what the sink throws */
+  /** @throws ConnectionError if the bytes are not HTTP/2, and any error of the sink */
   read(chunk: Buffer): void {
     let at = this.prefaceAt < PREFACE.length ? this.readPreface(chunk) : 0;
     while (at < chunk.length && !this.stopped) {

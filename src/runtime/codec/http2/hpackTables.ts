@@ -1,7 +1,7 @@
 import { CONNECTION_FIELDS } from "../../../model/serving.js";
 import { IS_TARGET, IS_TOKEN, IS_VALUE } from "../http1/syntax.js";
 
-/** What a field of a request is to this engine; decided once for a field that stays in a table. */
+/** The kind of a request's field; determined once for a field that stays in a table. */
 export const enum FieldKind {
   Plain,
   /** No request may contain it (RFC 9113, 8.2 and 8.3). */

@@ -3,7 +3,7 @@ import { type HeaderList, CONNECT_REFUSAL, TRACE_REFUSAL } from "../../../model/
 import { address, type LoggedRequest, repeatedField } from "../request.js";
 import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
 
-/** A request head, or what replaces one that is refused. */
+/** A request head, or a replacement for a refused one. */
 export interface ParsedRequest extends LoggedRequest {
   readonly expectContinue: boolean;
 }
@@ -18,13 +18,13 @@ export interface HeadLimits {
 export interface Refusal {
   readonly status: 400 | 405 | 414 | 417;
   readonly reason: string;
-  /** Whether the request is malformed (RFC 9113, 8.1.1): if so, the stream is reset instead of answered. */
+  /** Whether the request is malformed (RFC 9113, 8.1.1): if so, the stream is reset and gets no response. */
   readonly malformed: boolean;
 }
 
 /**
- * Reads a request head. What RFC 9113, 8.2 and 8.3 calls malformed is refused as such; the rest is checked as strictly
- * as for HTTP/1.1 (decisions 3.1).
+ * Reads a request head. A head that is malformed by RFC 9113, 8.2 and 8.3, is refused as such; the rest is checked as
+ * strictly as for HTTP/1.1 (decisions 3.1).
  *
  * @param fields in the order they came
  * @param ended whether END_STREAM came with the head
@@ -89,7 +89,7 @@ interface Head {
   expectContinue: boolean;
   /** An `Expect` that asks for anything else (RFC 9110, 10.1.1). */
   expectsMore: boolean;
-  /** What the fields would take up in an HTTP/1.1 head. */
+  /** Size of the fields in an HTTP/1.1 head. */
   bytes: number;
   /** The first thing that makes the head malformed. */
   fault: string | undefined;

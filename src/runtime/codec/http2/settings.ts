@@ -19,13 +19,13 @@ export const UNREAD_WINDOW_BYTES = INITIAL_WINDOW_BYTES;
 export const STREAM_WINDOW_BYTES = 4 * 1024 * 1024;
 
 /**
- * Receive window of a connection (decisions 4.9). It opens again only as bodies are consumed, so this is also what a
- * client can make a connection keep. What is beyond the first size is on loan (`flowControl.ts`).
+ * Receive window of a connection (decisions 4.9). It opens again only as bodies are consumed, so it also limits how
+ * much a client can make a connection buffer. The part beyond the initial size is on loan (`flowControl.ts`).
  */
 export const CONNECTION_WINDOW_BYTES = 512 * 1024;
 export const CONNECTION_WINDOW_BYTES_MAX = 16 * 1024 * 1024;
 
-/** What all connections of a worker may have beyond {@link CONNECTION_WINDOW_BYTES}: it grows with what memory allows. */
+/** Bytes beyond {@link CONNECTION_WINDOW_BYTES} that all connections of a worker may borrow together. */
 export function lentWindowBytes({ limits }: ProxyConfig): number {
   return limits.connectionsMax * CONNECTION_WINDOW_BYTES;
 }
@@ -49,7 +49,7 @@ export function headerListBytesMax({ limits }: ProxyConfig): number {
   return limits.headBytesMax + limits.headerCountMax * FIELD_OVERHEAD;
 }
 
-/** What this side sends first: its SETTINGS, and its window for the whole connection. */
+/** The first frames of the server: its SETTINGS, and its window for the whole connection. */
 export function serverPreface(config: ProxyConfig): Buffer {
   const settings = [
     [Setting.MaxConcurrentStreams, config.limits.concurrentStreamsMax],
@@ -69,7 +69,7 @@ export function serverPreface(config: ProxyConfig): Buffer {
 
 const SETTING_BYTES = 6;
 
-/** What a client's SETTINGS mean to this side. */
+/** Applies a client's SETTINGS. */
 export interface SettingsReceiver {
   onTableSize(bytes: number): void;
   onInitialWindow(bytes: number): void;

@@ -39,7 +39,7 @@ export function ownSockets(): Map<number, string> {
   return found;
 }
 
-/** What a descriptor's link begins with; its inode and a bracket follow. */
+/** Prefix of a socket descriptor's link; the inode and a bracket follow. */
 const SOCKET = "socket:[";
 
 function listeningRows(file: string): string[] {

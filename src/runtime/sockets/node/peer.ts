@@ -5,7 +5,7 @@ import { handleOf, streams } from "./streamHandles.js";
 import { tcpSocketOf } from "./tcpBelowTls.js";
 import { getSystemErrorName } from "node:util";
 
-/** What a connection shows about its peer. */
+/** Information about the peer of a connection. */
 
 /**
  * Emits `error` on the socket if its peer is known to have reset the connection. A connection that is neither read nor
@@ -59,7 +59,7 @@ export function keepReadableAfterWriteErrors(socket: Socket): void {
   socket._writev = (chunks, done) => _writev!.call(socket, chunks, reporting(done));
 }
 
-/** The error that Node reports for a failed write, for one that bypassed its streams. */
+/** Makes the error that Node reports for a failed write, for a write that bypassed Node's streams. */
 export function writeError(errno: number): Error {
   const code = getSystemErrorName(errno);
   return Object.assign(new Error(`write ${code}`), { errno, code, syscall: "write" });

@@ -1,7 +1,7 @@
 /**
- * What portico uses of Node that has no public name, piece by piece. For each there is a fallback with public names
- * that does the same and costs more. A piece is used unless this Node lacks it, the probe found that it works
- * differently (`probe.ts`), or `PORTICO_NODE_WITHOUT` names it.
+ * The parts of Node without a public name that portico uses. For each there is a fallback with public names that does
+ * the same and costs more. A piece is used unless this Node lacks it, the probe found that it works differently
+ * (`probe.ts`), or `PORTICO_NODE_WITHOUT` names it.
  */
 export const PIECES = {
   boundSockets: "sockets that are bound and not accepted from; without it a sleeping thread holds each",
@@ -23,7 +23,7 @@ export const uses: Readonly<Record<Piece, boolean>> = Object.fromEntries(
   ALL.map((piece) => [piece, true]),
 ) as Record<Piece, boolean>;
 
-/** Does without these pieces from now on; what is already open stays as it is. */
+/** Does without these pieces from now on; open connections stay as they are. */
 export function doWithout(pieces: readonly Piece[]): void {
   for (const piece of pieces) (uses as Record<Piece, boolean>)[piece] = false;
 }
@@ -36,7 +36,7 @@ export function unused(): Piece[] {
 /** The variable that names pieces to do without, separated by commas; `all` for all. */
 export const WITHOUT = "PORTICO_NODE_WITHOUT";
 
-/** What {@link WITHOUT} asks for, and the names in it that are not pieces. */
+/** The pieces that {@link WITHOUT} switches off, and its names that are not pieces. */
 export function switchedOff(env: NodeJS.ProcessEnv = process.env): {
   readonly pieces: readonly Piece[];
   readonly unknown: readonly string[];
@@ -52,7 +52,7 @@ export function switchedOff(env: NodeJS.ProcessEnv = process.env): {
 
 doWithout(switchedOff().pieces);
 
-/** What an administrator should know about the pieces, in one line; undefined if all are used. */
+/** One line for the administrator about pieces that are not used; undefined if all are used. */
 export function piecesText(): string | undefined {
   const { pieces, unknown } = switchedOff();
   const lacking = unused().filter((piece) => !pieces.includes(piece));

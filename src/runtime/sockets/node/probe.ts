@@ -143,13 +143,13 @@ async function onConnection(trial: (connection: Connection) => Promise<void>): P
 
 let connections = 0;
 
-/** What was read, and whether it was in the buffer that all sockets share. */
+/** The bytes that were read, and whether they were in the buffer that all sockets share. */
 class Arrived {
   private text = "";
   private shared = true;
 
   constructor(readonly buffer = new ReceiveBuffer()) {
-    // What a trial before left there would look like what was read.
+    // Clears bytes of an earlier trial, which would look like bytes that were read.
     buffer.first.fill(0);
   }
 

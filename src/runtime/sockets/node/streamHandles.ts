@@ -25,13 +25,13 @@ export interface WriteRequest {
 export interface StreamHandle {
   /** Called for every read; returns the buffer for the next one, or nothing for the same again. */
   onread: (this: StreamHandle, bytes: ArrayBuffer | undefined) => unknown;
-  /** @returns 0, or an error; `streamBaseState` says whether all was written at once */
+  /** @returns 0, or an error; `streamBaseState` shows whether all was written at once */
   writeLatin1String(request: WriteRequest, text: string): number;
 }
 
 export const streams: StreamBinding | undefined = findStreams();
 
-/** The handle of an open socket that is not a TLS socket; undefined if it is not what is expected. */
+/** The handle of an open socket that is not a TLS socket; undefined if it is of an unexpected type. */
 export function handleOf(socket: Socket): StreamHandle | undefined {
   const handle = (socket as unknown as { _handle?: StreamHandle | null })._handle;
   return typeof handle?.writeLatin1String === "function" && typeof handle.onread === "function"

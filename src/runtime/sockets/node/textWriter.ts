@@ -4,18 +4,16 @@ import { handleOf, streams, type StreamHandle, type WriteRequest } from "./strea
 import { writeError } from "./peer.js";
 
 /**
- * Writes text to a socket at once, bypassing Node's stream machinery, if nothing else waits to be written; otherwise
- * after what waits. Most heads and small responses fit into the kernel's buffer, and then nothing is allocated and no
+ * Writes text to a socket at once, bypassing Node's stream machinery, if no other data waits to be written; otherwise
+ * after that data. Most heads and small responses fit into the kernel's buffer, and then nothing is allocated and no
  * callback is needed.
  */
 export class TextWriter {
-  /** A write of ours has not completely reached the kernel. */
+  /** The last write has not completely reached the kernel. */
   private waiting = false;
   private handle: StreamHandle | undefined = undefined;
 
-  /**
-   * @param written called when what did not go out at once has been written, or could not be
-   */
+  /** @param written called when pending data was written, or could not be */
   constructor(
     private readonly socket: Socket,
     private readonly written: (error?: Error | null) => void,
