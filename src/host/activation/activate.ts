@@ -50,14 +50,14 @@ export interface ActivationOptions {
   readonly again?: boolean;
   /** Name and SHA-256 of the document among the uploads; without it the document is their `deployment.json`. */
   readonly document?: string;
-  /** Which deployment it is; without one, the one that the host has. */
+  /** The deployment's identity; default: that of the host's deployment. */
   readonly identity?: DeploymentIdentity;
   /** Whether it takes the place of another deployment; default false. */
   readonly takeOver?: boolean;
   readonly dryRun: boolean;
   /** How long to wait for another activation. */
   readonly lockSeconds: number;
-  /** Ends the activation, and rolls back what it did. */
+  /** Ends the activation, and rolls back its changes. */
   readonly signal: AbortSignal;
   readonly report: Report;
 }
@@ -67,7 +67,7 @@ export interface Activated {
   readonly responses: readonly CheckedResponse[];
 }
 
-/** An activation that failed after it had begun: why, and what the roll-back could not restore. */
+/** An activation that failed after it had begun, with the cause and the problems of the roll-back. */
 export class ActivationFailed extends ProblemError {
   constructor(
     readonly reason: readonly Problem[],
@@ -207,7 +207,7 @@ async function carryOutOrRollBack(
   }
 }
 
-/** What follows on success. None of it may turn the success into a failure; the next activation does it again. */
+/** Cleans up after success. A failure here must not make the activation fail; the next activation repeats the steps. */
 async function tidyUp(store: Store, state: GoodState, options: ActivationOptions): Promise<void> {
   const { incoming, report } = options;
   try {
@@ -230,7 +230,7 @@ async function keepContents(store: Store, delivered: Delivered, { files }: Plan)
   for (const [sha256, path] of contentsToKeep(store, delivered, files)) await store.keep(path, sha256);
 }
 
-/** What was at each path before the first deployment: known from earlier, or seen now. */
+/** The state of each path before the first deployment: stored earlier, or observed now. */
 function beforePortico(
   delivered: Delivered,
   last: GoodState | undefined,

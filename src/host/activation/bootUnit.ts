@@ -29,7 +29,7 @@ export async function placeBootUnit(units: readonly string[]): Promise<void> {
   await placeLink(`${WANTS}/${NAME}`, `../${NAME}`);
 }
 
-/** Removes it; one that stays does nothing without a journal, and the next run removes it. */
+/** Removes the unit. A unit that stays does nothing without a journal, and the next run removes it. */
 export async function removeBootUnit(): Promise<void> {
   try {
     await removeFile(`${WANTS}/${NAME}`);

@@ -40,7 +40,8 @@ export async function awaitCertificates(
     const lacking = await notIssued(socket, config);
     if (lacking.length === 0) return;
     const waiting = lacking.filter(({ waitsFor }) => waitsFor === undefined);
-    // A host without the address that decides who asks cannot do anything for its certificate; it may be about to get it.
+    // A host without the address that selects the ordering host cannot get its certificate. The host may be about to
+    // get the address.
     const isOthers = waiting.length === 0 && performance.now() - started > ADDRESS_SECONDS * 1000;
     if (!deployment.requireCertificate || isOthers) return lacking.forEach((one) => report(waitingText(one)));
     if (isFirst)
@@ -57,10 +58,7 @@ export async function awaitCertificates(
   }
 }
 
-/**
- * Removes what the proxy kept of certificates by ACME, under this deployment or an earlier one. @returns what could not
- * be removed
- */
+/** Removes stored certificates by ACME, of this deployment or an earlier one. @returns problems of the removal */
 export async function removeCertificates(store: Store, report: Report): Promise<readonly Problem[]> {
   const problems: Problem[] = [];
   const directory = store.onHost(CERTIFICATE_STORE);
@@ -86,11 +84,11 @@ async function notIssued(socket: string, config: ProxyConfig): Promise<readonly 
   return certificatesWithTrustedFixes(certificates, config).filter(({ source }) => source === "temporary");
 }
 
-/** Whether its last attempt was before this activation, which is a process of its own. */
+/** Whether its last attempt was before this activation, that is, before this process started. */
 const failedBefore = ({ state, lastError }: ListedCertificate): boolean =>
   state === "waiting" && lastError !== undefined && lastError.at < performance.timeOrigin;
 
-/** Who applies again has removed the cause: the proxy's own pause is not waited for, an authority's limits are. */
+/** A new activation suggests that the cause was removed, so the proxy retries at once, within an authority's limits. */
 async function askAgain(socket: string, failed: readonly ListedCertificate[], ms: number): Promise<void> {
   await Promise.all(failed.map(({ names }) => askMaster(socket, { command: "renew", name: names[0]! }, ms)));
 }

@@ -29,16 +29,16 @@ export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "l
 }
 
 export interface Deactivated {
-  /** What was removed: everything, or nothing, for none was there or only the deployment of `construct`. */
+  /** Nothing is removed if there is no deployment, or only the one of the construct in `keptOf`. */
   readonly removed: "all" | "nothing" | { readonly keptOf: string };
-  /** What could not be done. */
+  /** Problems of steps that failed. */
   readonly problems: readonly Problem[];
 }
 
 /**
  * Removes a deployment: its services stop, every file becomes what it was before Portico was deployed, and edits of the
- * application's settings are undone unless the item was changed since. Does as much as possible and returns what could
- * not be done. A deployment that took the place of this one stays.
+ * application's settings are undone unless the item was changed since. Does as much as possible and returns the
+ * problems. A deployment that took the place of this one stays.
  */
 export async function deactivate(options: DeactivationOptions): Promise<Deactivated> {
   const store = openStore(options.root);
@@ -60,7 +60,7 @@ export async function deactivate(options: DeactivationOptions): Promise<Deactiva
     }
     const logs = await logsOf(store, last.deployment);
     const journal = { ...(await takingAway(last, systemd)), logs, purge: options.purge };
-    // What is installed goes away.
+    // The installed programs are removed below.
     if (systemd) await store.writeCommand(runningPrograms());
     await store.writeJournal(journal);
     const problems = await rollBack(store, journal, undefined, systemd, options.report);
@@ -69,7 +69,7 @@ export async function deactivate(options: DeactivationOptions): Promise<Deactiva
   });
 }
 
-/** Removes what is left once all files and units are gone. */
+/** Removes the rest once all files and units are gone. */
 async function removeAll(store: Store): Promise<void> {
   await store.remove();
   // A runtime directory of a dynamic user that stays over restarts has a link, which systemd leaves behind.

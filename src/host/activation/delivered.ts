@@ -20,11 +20,10 @@ export interface Delivered {
   readonly document: string;
   /** Where each content is, by its hash. */
   readonly contents: ReadonlyMap<string, string>;
-  /** What is at each path of the deployment now. */
+  /** The current state of each path of the deployment. */
   readonly now: ReadonlyMap<string, FileState>;
   /**
-   * Whether nothing was uploaded: the delivery may have written files to their places, where nobody saw what was there
-   * before.
+   * Whether nothing was uploaded: the delivery may have overwritten files, so that their earlier content is unknown.
    */
   readonly inPlace: boolean;
 }
@@ -97,7 +96,7 @@ async function findContents(
   return { deployment, document, contents, now, inPlace: incoming === undefined };
 }
 
-/** What is at paths of the host; a directory where a file belongs is a problem. */
+/** The state of paths of the host; a directory where a file belongs is a problem. */
 export async function observeAll(store: Store, paths: readonly string[]): Promise<Map<string, FileState>> {
   const states = new Map<string, FileState>();
   const problems: Problem[] = [];

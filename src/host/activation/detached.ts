@@ -19,14 +19,14 @@ import { nodeOptions } from "../../runtime/supervisor/noDebugger.js";
 import { systemdIsHere } from "./systemctl.js";
 
 /**
- * A command that continues to its end whatever happens to the terminal, the connection and the process that asked for
- * it: it runs as a separate unit (without systemd-run, as a separate session) and writes its output into a record.
- * The process that asked follows the record. If none followed a record to its end, the next run shows it.
+ * A command that continues to its end whatever happens to the terminal, the connection and the calling process: it runs
+ * as a separate unit (without systemd-run, as a separate session) and writes its output into a record. The calling
+ * process follows the record. If none followed a record to its end, the next run shows it.
  */
 
 /**
- * What changes a host is the last that the kernel kills for want of memory: the host would be between two states. (The
- * proxy's workers, the database and the application have 0.)
+ * A process that changes a host is the last that the kernel kills for lack of memory, because a kill would leave the
+ * host between two states. (The proxy's workers, the database and the application have 0.)
  */
 export const OOM_SCORE_ADJUST = -900;
 
@@ -85,7 +85,7 @@ export function canDetach(root: string): boolean {
 
 /**
  * Runs a command of this program detached, and follows it.
- * @param programs what runs it, also after it was killed
+ * @param programs Node and the runtime that run it, also after a kill
  * @param args the arguments of the program; `--record FILE` joins them
  * @returns its exit code
  */
@@ -116,7 +116,7 @@ export async function runDetached(
   }
 }
 
-/** Starts it; the result says whether it still runs. */
+/** Starts it; the result shows whether it still runs. */
 async function start(unit: string, command: readonly string[]): Promise<() => Promise<boolean>> {
   const session = process.env.SSH_CONNECTION;
   const outcome = await run(
@@ -134,13 +134,13 @@ async function start(unit: string, command: readonly string[]): Promise<() => Pr
       "--property=After=sysinit.target",
       "--property=Conflicts=shutdown.target",
       "--property=Before=shutdown.target",
-      // If it is killed, it is started again, and first finishes or undoes what was interrupted.
+      // If it is killed, it is started again, and first finishes or undoes the interrupted run.
       "--property=Restart=on-abnormal",
       "--property=RestartSec=1",
       // However often: if systemd gave up, daemons would stay stopped.
       "--property=StartLimitIntervalSec=0",
       `--property=OOMScoreAdjust=${OOM_SCORE_ADJUST}`,
-      // The caller is told of a deployment that was refused or rolled back. Any other end stays in `systemctl --failed`.
+      // The caller gets the status of a refused or rolled-back deployment. Any other end stays in `systemctl --failed`.
       "--property=SuccessExitStatus=1",
       ...(session === undefined ? [] : [`--setenv=SSH_CONNECTION=${session}`]),
       "--",
@@ -192,7 +192,7 @@ async function showUnwatched(streams: Streams): Promise<void> {
     record.close();
     const begun = entries.find((entry) => "pid" in entry);
     const ended = entries.some((entry) => "exit" in entry);
-    // One that still runs has the lock, which shows it; its record is shown once it has ended.
+    // A run in progress holds the lock, which reports it; its record is shown once it has ended.
     if (begun === undefined || (!ended && isRunning(begun.pid))) continue;
     streams.err(`output of the ${begun.command} of ${begun.since}, which was not shown to its end:\n`);
     const exit = repeat(entries, { out: (text) => streams.err(text), err: (text) => streams.err(text) });

@@ -19,7 +19,7 @@ import { run } from "../diagnosis/command.js";
 import { contentsBefore, type GoodState, goodFiles, keptFiles, Store } from "./store.js";
 import { deliveredUnits, namedUnits } from "./transition.js";
 
-/** How this host differs from what was activated on it, and that deployment. Changes nothing. */
+/** The differences between this host and its activated deployment. Changes nothing. */
 export interface SeenDrift {
   readonly drift: Drift;
   readonly deployment?: Deployment;
@@ -79,7 +79,7 @@ function portico(store: Store, words: string): string {
 
 const byRunning = (words: string): string => `${runningPrograms().map(quote).join(" ")} ${words}`;
 
-/** The command that fixes what was changed by hand. */
+/** The command that undoes manual changes. */
 const again = (store: Store): string => portico(store, "activate --again");
 
 function lostState(store: Store): Finding {
@@ -217,7 +217,9 @@ async function unitFindings(store: Store, deployment: Deployment, { units }: Loa
 const installs = (path: string): boolean =>
   existsSync(path) && /^\[Install\]/m.test(readFileSync(path, "utf8"));
 
-/** Differences of a unit of ours: it should be loaded from its own file, in its current version, with nothing added. */
+/**
+ * Differences of a deployed unit: it should be loaded from its own file, in its current version, with nothing added.
+ */
 function ownFindings(
   store: Store,
   { unit, load, outdated, fragment, dropIns }: ShownUnit,
@@ -245,7 +247,7 @@ function startFindings({ unit, load, startLinks, active }: ShownUnit, starts: bo
       { at: unit, what: "is masked", fix: `systemctl unmask ${unit} && systemctl enable --now ${unit}` },
     ];
   if (load === "not-found") return [{ at: unit, what: "does not exist", fix: `Install ${unit} again` }];
-  // The doctor's own failure is what it found the last time.
+  // The doctor's unit fails if its last run found a problem.
   if (active === "failed" && unit !== DOCTOR_UNIT)
     return [{ at: unit, what: "has failed", fix: `systemctl restart ${unit}; journalctl -u ${unit}` }];
   return !starts || startsWithHost(startLinks)

@@ -19,9 +19,9 @@ import { problem, ProblemError } from "../../model/index.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
 
 /**
- * Changes to the disk that survive a power failure. At every moment a path has either its old state or its complete
- * new one; and once a function has returned, the new one stays. (rename(2) is atomic; a file's bytes and its
- * directory's entry each need an fsync of their own.)
+ * Changes to the disk that survive a power failure. At every moment a path has either its old state or its complete new
+ * one; and once a function has returned, the new one stays. (rename(2) is atomic; a file's bytes and its directory's
+ * entry each need a separate fsync.)
  */
 
 /** Permissions and owner of a file. */
@@ -88,7 +88,7 @@ const TEMPORARY = ".portico-new-";
 async function place(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = temporaryOf(path);
   await explained(path, "cannot be written", async () => {
-    // What an earlier activation may have left behind when it was killed.
+    // A file that an activation may have left when it was killed.
     await rm(temporary, { force: true });
     try {
       await make(temporary);
@@ -105,7 +105,7 @@ async function place(path: string, make: (temporary: string) => Promise<void>): 
 export async function removeFile(path: string): Promise<void> {
   await explained(path, "cannot be removed", async () => {
     try {
-      // A read-only file system refuses to remove even what does not exist.
+      // A read-only file system refuses to remove even a path that does not exist.
       await lstat(path);
       // Not rm(), which turns the EPERM of a file with `chattr +a` or `+i` into ENOTDIR.
       await unlink(path);
@@ -161,8 +161,8 @@ export async function removeIfEmpty(path: string): Promise<boolean> {
 }
 
 /**
- * The same for one that systemd made. With `DynamicUser=` it is in `private/`, with a link to it, which is removed once it
- * leads nowhere.
+ * The same for a directory that systemd made. With `DynamicUser=` it is in `private/`, with a link to it, which is
+ * removed when it is dangling.
  */
 export async function removeLinkedIfEmpty(path: string): Promise<void> {
   const gone = await realpath(path).then(

@@ -20,15 +20,15 @@ export interface FileChange {
   readonly role: FileRole;
   readonly now: FileState;
   readonly to: FileState;
-  /** What differs, in words. */
+  /** The differences, in words. */
   readonly why: string;
 }
 
 /**
- * What differs between host and deployment; changes made on the host by hand count as well. Files of the last
- * deployment that are no longer part of the new one become what they were before Portico was deployed.
+ * The differences between host and deployment; manual changes on the host count as well. Files of the last deployment
+ * that are no longer part of the new one become what they were before Portico was deployed.
  *
- * @param now what is at every path of either deployment
+ * @param now the current state of every path of either deployment
  */
 export function fileChanges(
   delivered: Pick<Delivered, "deployment" | "document" | "inPlace">,
@@ -42,7 +42,7 @@ export function fileChanges(
     const state = now.get(path)!;
     const why = differences(state, to);
     if (why.length > 0) return [{ path, role, now: state, to, why: describe(state, to, why) }];
-    // The services do not know yet what the delivery itself has written.
+    // The services have not yet loaded files that the delivery itself has written.
     const then = good.get(path);
     const isChange = then === undefined ? delivered.inPlace : !sameState(then, to);
     return isChange ? [{ path, role, now: state, to, why: "in place already" }] : [];
@@ -108,12 +108,12 @@ export async function putState(store: Store, path: string, to: FileState): Promi
   }
 }
 
-/** Removes what an interrupted write has left next to a path. */
+/** Removes a temporary file that an interrupted write has left next to a path. */
 export async function removeTemporary(store: Store, path: string): Promise<void> {
   await removeFile(temporaryOf(store.onHost(path)));
 }
 
-/** Only root can change owners; another user who lays out a folder owns all of it. */
+/** Only root can change owners; files that another user makes in a folder belong to that user. */
 function ownedBy(to: FileState & { kind: "file" }) {
   return process.geteuid!() === 0 ? to : { ...currentUser(), mode: to.mode };
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, readlink } from "node:fs/promises";
 
-/** What is at a path, as far as it can be restored. */
+/** The state of a path, as far as it can be restored. */
 export type FileState =
   | { readonly kind: "absent" }
   | { readonly kind: "link"; readonly target: string }
@@ -17,7 +17,7 @@ export type FileState =
 
 export const ABSENT: FileState = { kind: "absent" };
 
-/** What is at a path; `unfit` for anything that is neither file nor link, such as a directory. */
+/** Reads the state of a path; `unfit` for anything that is neither file nor link, such as a directory. */
 export async function observe(path: string): Promise<FileState | "unfit"> {
   try {
     const found = await lstat(path);
@@ -37,7 +37,7 @@ export async function observe(path: string): Promise<FileState | "unfit"> {
 /** SHA-256 of a file's content, without holding it in memory. */
 export async function hashOf(path: string): Promise<string> {
   const hash = createHash("sha256");
-  // What was seen there may have been replaced by a pipe, which nobody writes to.
+  // The file may have been replaced by a pipe without a writer, which would block.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const found = await file.stat();

@@ -12,15 +12,15 @@ import type { Store } from "./store.js";
 import { deliveredUnits } from "./transition.js";
 
 /**
- * What a host has loaded, which its files do not show: rules in the kernel, units in systemd, config, certificates and
- * runtime in the running proxy. A manual change to it leaves every file as it was.
+ * The loaded state of a host, which its files do not show: rules in the kernel, units in systemd, config, certificates
+ * and runtime in the running proxy. A manual change to this state changes no file.
  */
 export interface Loaded {
   /** By path of the rule set. */
   readonly rules: ReadonlyMap<string, LoadedRules>;
-  /** Units that are part of the deployment; undefined if systemd does not answer. */
+  /** Units that are part of the deployment; undefined if systemd does not respond. */
   readonly units: readonly ShownUnit[] | undefined;
-  /** What the proxy runs, and what it would load now; undefined if it could not be queried. */
+  /** The state that the proxy runs, and the state that it would load now; undefined if it could not be queried. */
   readonly proxy: { readonly running: LoadedState; readonly installed: LoadedState } | undefined;
   /** Directories of logs that are gone, or that the running proxy no longer sees. */
   readonly lostLogDirectories: readonly string[];
@@ -84,7 +84,7 @@ export function staleReasons({ rules, units, proxy, lostLogDirectories }: Loaded
   ];
 }
 
-/** How the running proxy differs from what is installed. */
+/** The differences between the running proxy and its installed files. */
 export function proxyReasons(proxy: Loaded["proxy"]): { readonly at: string; readonly what: string }[] {
   if (proxy === undefined) return [];
   const { running, installed } = proxy;
@@ -125,7 +125,7 @@ type LoadedRules =
   | { readonly state: "unknown"; readonly why: string };
 
 /**
- * Compares the rules that the kernel has with those of a file. What nft prints differs from its input, so the file is
+ * Compares the rules that the kernel has with those of a file. The output of nft differs from its input, so the file is
  * loaded into an empty, temporary network namespace, and both are printed by the same nft. Counters are ignored.
  */
 async function loadedRules(file: string, nft = "nft"): Promise<LoadedRules> {

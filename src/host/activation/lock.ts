@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import type { Report } from "./report.js";
 import { problem, ProblemError } from "../../model/index.js";
 
-/** What the lock is held for. */
+/** The operation that holds the lock. */
 export interface Holder {
   readonly what: "activation" | "deactivation" | "recovery" | "edit of settings";
   /** Which deployment it is for, if that is known: the directory of its uploads. */
@@ -13,7 +13,7 @@ export interface Holder {
 }
 
 /**
- * Runs one activation at a time; a second one reports what it waits for, and fails when its time is up.
+ * Runs one activation at a time; a second one reports that it waits, and fails when its time is up.
  *
  * The lock is flock(2) on an open file, so it ends with this process, however that ends. Node cannot lock: a child does
  * it, on a descriptor that it shares with us. The process that holds the lock may remove its file (a deactivation

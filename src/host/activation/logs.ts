@@ -18,8 +18,9 @@ export async function logsOf(store: Store, deployment: Deployment): Promise<read
 }
 
 /**
- * Removes logs, including rotated ones, and their directories if nothing else is in them. Anything at such a path
- * that is not a regular file (`/dev/null`, a FIFO of another daemon) stays. @returns what could not be removed
+ * Removes logs, including rotated ones, and their directories if nothing else is in them. Anything at such a path that
+ * is not a regular file (`/dev/null`, a FIFO of another daemon) stays. @returns problems of logs that could not be
+ * removed
  */
 export async function removeLogs(
   store: Store,
@@ -79,7 +80,7 @@ async function filesIn(directory: string): Promise<string[]> {
   }
 }
 
-/** The log itself, or what rotation made of it: `access.log.1`, `access.log-20260101.gz`. */
+/** Whether a file is the log itself or a rotated one: `access.log.1`, `access.log-20260101.gz`. */
 function isLog(file: string, log: string): boolean {
   return file === log || (file.startsWith(log) && ROTATED.test(file.slice(log.length)));
 }

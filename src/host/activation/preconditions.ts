@@ -95,7 +95,7 @@ export function isOfUnit(pid: string, groups: string, units: readonly string[]):
   return units.some((unit) => groups.includes(`/${unit}\n`) || groups.includes(`/${unit}/`));
 }
 
-/** What the store will keep, and where it is now: the contents that will be replaced, and the new ones. */
+/** The contents that the store will keep, with their current paths: those that will be replaced, and the new ones. */
 export function contentsToKeep(
   store: Store,
   delivered: Delivered,

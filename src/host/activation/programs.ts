@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { type Deployment, DEPLOYMENT_STORE, type FileRole } from "../../model/index.js";
 import { currentUser, makeDirectory, placeCopy } from "./durableFiles.js";
 
-/** What portico runs with: Node, and the runtime. */
+/** The programs that run portico: Node, and the runtime. */
 export type Programs = readonly [node: string, runtime: string];
 
 /** Those of this process. */
@@ -20,8 +20,8 @@ export function programsOf({ files }: Deployment): Programs {
 const LASTING_PROGRAMS = join(DEPLOYMENT_STORE, "run");
 
 /**
- * Those of this process, at paths that a deactivation leaves alone: it removes what was installed, and if it is
- * killed, or cut off by a power failure, it could not be continued without them.
+ * Those of this process, at paths that a deactivation leaves alone: a deactivation removes the installed programs, and
+ * could not be continued without a copy after a kill or a power failure.
  */
 export async function lastingPrograms(): Promise<Programs> {
   const running = runningPrograms();
@@ -32,7 +32,7 @@ export async function lastingPrograms(): Promise<Programs> {
     const [node, runtime] = running;
     return [await keep(node, "node"), await keep(runtime, "portico.mjs")];
   } catch {
-    // For example, there is no space for them: what can be removed is removed anyway.
+    // For example, there is no space for the copies: the deactivation continues without them.
     return running;
   }
 }

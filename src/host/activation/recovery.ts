@@ -5,7 +5,7 @@ import { programsOf } from "./programs.js";
 import { rollBack } from "./rollBack.js";
 import { changesServices, type Journal, openStore, type Store } from "./store.js";
 
-/** What was cut off, and which parts could not be fixed. */
+/** The run that was cut off, and the parts that could not be fixed. */
 export interface Recovered {
   readonly kind: Journal["kind"];
   readonly problems: readonly Problem[];
@@ -15,7 +15,7 @@ export interface RecoveryOptions {
   /** Folder to use as the host's `/`. */
   readonly root: string;
   readonly report: Report;
-  /** Report what would be fixed, and change nothing. */
+  /** Report the planned fixes, and change nothing. */
   readonly dryRun: boolean;
 }
 

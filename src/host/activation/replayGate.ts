@@ -18,8 +18,8 @@ import type { GoodState, Store } from "./store.js";
  * Runs the requests of an access log through the config of the last good state and the one that would replace it, if the
  * deployment asks for it. Changes nothing.
  *
- * @returns why nothing could be replayed, as warnings: a host without a log is no reason to refuse
- * @throws ProblemError if more requests would be treated differently than may be; examples are reported before
+ * @returns why nothing could be replayed, as warnings: a missing log is not a reason to refuse
+ * @throws ProblemError if more requests than allowed would be treated differently; examples are reported before
  */
 export async function replayGate(
   store: Store,
@@ -39,7 +39,7 @@ export async function replayGate(
   const log = replay.accessLog ?? (typeof access === "object" && "path" in access ? access.path : undefined);
   if (log === undefined) return [notReplayed("logs.access", "the config in force logs to no file")];
   const origin = originOf(old, { host: replay.host });
-  // Where each line names its host, nobody has to choose.
+  // Where each line names its host, no choice is needed.
   const assumed = "names" in origin ? { scheme: "https" as const, host: origin.names[0]! } : origin;
   const run = new Replay({ before: old, after: next, origin: assumed, secrets: false });
   const end = { bytesMax: replay.logBytesMax, links: false };

@@ -1,2 +1,2 @@
-/** Reports what is being done, one line at a time. */
+/** Reports progress, one line at a time. */
 export type Report = (line: string) => void;

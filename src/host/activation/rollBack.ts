@@ -16,8 +16,7 @@ import { awaitService } from "./verification.js";
 
 /**
  * Brings a host back from an activation that failed or was cut off: files, settings and services of the last good
- * state, and for everything else what was there before. It does as much as possible and reports what could not be
- * done.
+ * state, and for all other paths their state before Portico. Does as much as possible and returns the problems.
  */
 export async function rollBack(
   store: Store,
@@ -42,9 +41,9 @@ export async function rollBack(
       problems.push(...restored.unwritten, ...restored.lost);
     } else problems.push(...(await tryStep(step)));
   }
-  // The journal stays open until every file is restored, since it says what they have to become.
+  // The journal stays open until every file is restored, since it has the states to restore.
   if (!filesRestored) return problems;
-  // What stays of these does not leave the host between two states: it is only reported.
+  // Remaining files of these do not leave the host between two states, so they are only reported.
   if (journal.purge === true) {
     problems.push(...(await removeLogs(store, journal.logs ?? [], report)));
     problems.push(...(await removeCertificates(store, report)));
@@ -135,9 +134,9 @@ async function verify(
 }
 
 /**
- * Has the proxy of the last good state, which serves again, tell the targets of its notifications that an activation
- * was rolled back. It knows them and their secrets; this process, which is root, sends nothing anywhere. Never fails:
- * who ran the activation is told anyway.
+ * Has the proxy of the last good state, which serves again, notify its targets that an activation was rolled back. The
+ * proxy has the targets and their secrets; this process, which is root, sends nothing itself. Never fails: the
+ * activation reports its failure anyway.
  */
 export async function tellOfRollBack(
   { services }: Deployment,

@@ -11,7 +11,7 @@ import { sameState } from "./fileState.js";
 import { contentsToKeep } from "./preconditions.js";
 import { changesServices, type Store } from "./store.js";
 
-/** What is written to one file system. */
+/** The space that is needed on one file system. */
 interface Need {
   readonly at: string;
   readonly bytes: number;
@@ -19,9 +19,8 @@ interface Need {
 }
 
 /**
- * File systems without enough space, or without enough files to be made, for what will be written: contents to keep,
- * new files next to those they replace, the application's settings, the records of this run, what a reload hands to the
- * proxy, and logs.
+ * File systems without enough space or inodes for the files that will be written: contents to keep, new files next to
+ * those they replace, the application's settings, the records of this run, credentials for a reload, and logs.
  */
 export async function missingRoom(
   store: Store,
@@ -45,7 +44,7 @@ export async function missingRoom(
   }
   const written = files.filter(({ to }) => to.kind !== "absent").map(({ path }) => path);
   for (const directory of missingDirectories(store, written)) await need(store.onHost(directory), 0, 1);
-  // Only asked for how much room there is: whatever its owner has made of the path, that changes nothing.
+  // Only the free space of the file system is read, so a path that its owner has replaced does no harm.
   for (const { file, changed, content } of settings.files)
     if (changed) await need(dirname(file.path), content.length, 0);
   for (const log of await deliveredLogs(store, delivered)) await need(dirname(log), 0, 0);
@@ -56,7 +55,7 @@ export async function missingRoom(
   return (await Promise.all([...needs.values()].map(lacking))).flat();
 }
 
-/** Why a run could not record what it does: nobody would see how it ends. */
+/** Why a run could not record its progress: without records its outcome would be lost. */
 export const missingRecordRoom = async (): Promise<Problem[]> =>
   lacking({ at: await existing(RECORDS), ...MARGIN });
 

@@ -9,17 +9,17 @@ export type Step =
   | { readonly do: "upgrade"; readonly unit: string }
   | { readonly do: UnitAction; readonly unit: string };
 
-/** What has to be done because what is loaded differs from what is installed. */
+/** Reloads and restarts that are needed because the loaded state differs from the installed files. */
 export interface Stale {
   /** Our units that systemd has to read again, and those that have to restart with it. */
   readonly units: ReadonlySet<string>;
   /** Whether systemd has to read units again. */
   readonly manager: boolean;
-  /** What the running proxy has to load. */
+  /** The operation with which the running proxy loads its installed files. */
   readonly proxy: "nothing" | "reload" | "upgrade";
 }
 
-/** What the steps depend on. */
+/** The input from which the steps are computed. */
 export interface Situation {
   readonly services: DeploymentServices;
   /** Files that change; for removed files, the role they had. */
@@ -32,7 +32,7 @@ export interface Situation {
   readonly now: ReadonlyMap<string, UnitStatus>;
   /** Units as they should be; all others stay as they are. */
   readonly wanted: ReadonlyMap<string, WantedUnit>;
-  /** What is loaded differs from what is installed. */
+  /** Set if the loaded state differs from the installed files. */
   readonly stale?: Stale;
 }
 
@@ -44,7 +44,7 @@ export interface WantedUnit {
 
 /**
  * The steps from here to there, in the order of service 2.6: daemons down, the last one first; edits; daemon-reload;
- * daemons up, the first one first; the proxy last. Only what a change concerns (service 2.5) is touched.
+ * daemons up, the first one first; the proxy last. Only services that a change affects (service 2.5) are touched.
  */
 export function serviceSteps(given: Situation): Step[] {
   const { changed, settings } = given;
@@ -183,7 +183,7 @@ function enabling({ now, wanted }: Situation, affected: ReadonlySet<string>): St
   });
 }
 
-/** Units of what must not stop while it changes: during a restart there would be no rules, or no address. */
+/** Units that must reload, not restart: during a restart there would be no rules, or no address. */
 function reloadSteps(
   situation: Situation,
   unit: string | undefined,

@@ -14,7 +14,7 @@ import {
 import { withLock } from "./lock.js";
 import { type GoodState, Store } from "./store.js";
 
-/** What has to be edited in the application's files. */
+/** The planned edits of the application's files. */
 export interface PlannedEdits {
   readonly edits: readonly SettingsEditRecord[];
   readonly plan: SettingsPlan;
@@ -25,8 +25,8 @@ export interface PlannedEdits {
 const NONE: PlannedEdits = { edits: [], plan: { files: [], problems: [] }, unreached: [] };
 
 /**
- * Plans the edits that a deployment asks for; changes nothing. A user who stops the processes that work in his files does
- * not keep a deployment from the host that changes nothing in them.
+ * Plans the edits that a deployment asks for; changes nothing. A user who suspends our child process cannot block a
+ * deployment that changes nothing in these files.
  */
 export async function planEdits(
   store: Store,
@@ -84,7 +84,7 @@ export function mergeEdits(
 
 const keyOf = (edit: SettingsEditRecord): string => `${edit.kind} ${edit.path} ${itemLabel(edit)}`;
 
-/** What was there before the first edit, and what was added with the item. */
+/** The state before the first edit, and the lines that were added with the item. */
 function originOf({ from, header, lineEndAdded, encoding }: SettingsEditRecord): Partial<SettingsEditRecord> {
   return { from, header, lineEndAdded, encoding };
 }

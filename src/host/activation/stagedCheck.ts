@@ -18,8 +18,8 @@ export interface Checked {
 }
 
 /**
- * Checks a deployment as it will be on the host: config and TLS files, and with systemd the units and what nft and
- * keepalived get.
+ * Checks a deployment as it will be on the host: config and TLS files, and with systemd the units and the files for nft
+ * and keepalived.
  */
 export async function checkStaged(
   store: Store,
@@ -55,7 +55,7 @@ async function checkConfig(
   const files = deployment.files.filter(({ role }) => READ_BY_PROXY.includes(role));
   const tree = new Map(files.map((file) => [file.path, file]));
   await layOut(tree, "/", store.root, root, contents);
-  // systemd decides who may write the logs (LogsDirectory=), and this process may write anything.
+  // Checked without log permissions: systemd sets these (LogsDirectory=), and this process may write anything.
   const loaded = await loadConfig({ file: join(root, deployment.config), root, logToStderr: true });
   const withHostPaths = <T>(value: T): T =>
     JSON.parse(JSON.stringify(value).replaceAll(JSON.stringify(root).slice(1, -1), ""));
@@ -142,7 +142,7 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
   return found;
 }
 
-/** Units that systemd would not find when one of ours fails: nobody would hear of it. */
+/** Units of `OnFailure=` that systemd would not find, so that a failure would go unnoticed. */
 async function missingOnFailure(
   units: readonly DeployedFile[],
   contents: Delivered["contents"],

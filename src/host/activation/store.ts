@@ -41,13 +41,13 @@ export interface GoodState {
   readonly deployment: Deployment;
   /** Hash of the deployment document. */
   readonly document: string;
-  /** What was at each path before the first deployment; `unknown` if the delivery had already written there. */
+  /** The state of each path before the first deployment; `unknown` if the delivery had already written there. */
   readonly before: Readonly<Record<string, FileState | "unknown">>;
   /** Directories that were made. */
   readonly directories: readonly string[];
-  /** Edits of the application's own files: one of each item, with what it was before the first deployment. */
+  /** Edits of the application's own files: one for each item, with its state before the first deployment. */
   readonly settings: readonly SettingsEditRecord[];
-  /** Permissions of trees that were set, and what they were before the first deployment. */
+  /** Permissions of trees that were set, with the permissions before the first deployment. */
   readonly modes?: readonly ModeChange[];
 }
 
@@ -57,11 +57,11 @@ export interface Journal {
   readonly kind: "activation" | "deactivation";
   readonly id: string;
   readonly startedAt: string;
-  /** Every path that changes, and what a roll-back restores there. */
+  /** Every path that changes, with the state that a roll-back restores. */
   readonly files: readonly JournaledFile[];
   /** Directories that it makes. */
   readonly directories: readonly string[];
-  /** Logs of what a deactivation removes; their names are in a config that is removed first. */
+  /** Logs that a deactivation removes; their names are in a config that is removed first. */
   readonly logs?: readonly string[];
   /** Whether logs and certificates by ACME are removed as well. */
   readonly purge?: boolean;
@@ -78,16 +78,16 @@ export interface Journal {
 export interface JournaledFile {
   readonly path: string;
   readonly role: FileRole;
-  /** What a roll-back restores there. */
+  /** The state that a roll-back restores. */
   readonly restore: FileState;
 }
 
 /**
- * What activation remembers on a host, below `/var/lib/portico/deployment`, for root only:
+ * The files that activation stores on a host, below `/var/lib/portico/deployment`, for root only:
  *
  *     state.json     the last good state
  *     journal.json   the activation in progress; exists only while the host is between two states
- *     blobs/         contents by their SHA-256: the last good state's, and what was there before Portico
+ *     blobs/         contents by their SHA-256: of the last good state, and of the state before Portico
  *     staging/       the new files as they will be, to be checked
  *     command        runs portico with the programs that `programs` names
  *     run/           programs of a deactivation, which removes the installed ones
@@ -193,7 +193,7 @@ export class Store {
     throw new ProblemError([problem("activation.file-failed", source, message, { fix: "Try again." })]);
   }
 
-  /** Removes contents that no state refers to, and what the delivery uploaded. */
+  /** Removes contents that no state refers to, and the uploads of the delivery. */
   async collectGarbage(state: GoodState, incoming: string | undefined): Promise<void> {
     const wanted = new Set([
       ...keptFiles(state).map(({ sha256 }) => sha256),
@@ -209,7 +209,7 @@ export class Store {
     await this.sweepUploads(basename(incoming));
   }
 
-  /** Uploads of other deployments that nobody has touched for long: the state that knows their names was lost. */
+  /** Removes old uploads of other deployments, whose names are in no state any more. */
   private async sweepUploads(own: string): Promise<void> {
     const all = this.onHost(INCOMING_DIRECTORY);
     for (const name of await readdir(all).catch(() => [])) {
@@ -306,7 +306,7 @@ export function stateOf(file: DeployedFile): FileState {
   return { kind: "file", sha256: file.sha256, mode: file.mode, ...OWNER };
 }
 
-/** Deployed files belong to root; below a folder, to the user who lays them out. */
+/** Deployed files belong to root; below a folder, to the user who runs the activation. */
 const OWNER = currentUser();
 
 type Owned = Pick<GoodState, "identity">;
@@ -323,7 +323,7 @@ export function refuseOther(
   throw new ProblemError([otherDeployment(identity, last!.identity!.construct)]);
 }
 
-/** Whether a host has another deployment; one that has none, or none with an identity, is free to take. */
+/** Whether a host has another deployment; not if it has none, or one without an identity. */
 export function isOther(last: Owned | undefined, id: string): boolean {
   return last?.identity !== undefined && last.identity.id !== id;
 }

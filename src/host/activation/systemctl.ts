@@ -3,7 +3,7 @@ import { type Outcome, run } from "../diagnosis/command.js";
 import { hasStartLinks, showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";
 import { type Problem, problem, ProblemError } from "../../model/index.js";
 
-/** What systemd says about a unit. */
+/** The state of a unit in systemd. */
 export interface UnitStatus {
   /** Whether there is such a unit. */
   readonly known: boolean;
@@ -40,8 +40,8 @@ export async function unitStatus(units: readonly string[]): Promise<Map<string, 
 }
 
 export function statusOf({ type, load, active, sub, startLinks }: ShownUnit): UnitStatus {
-  // A service that has died and will be started again is `activating` too, but can be neither reloaded nor used; and one
-  // that does a single thing is at work, and has nothing that would run on.
+  // A service that waits for a restart is `activating` too, but can be neither reloaded nor used; and an `activating`
+  // oneshot service has no process that would continue.
   const starts = active === "activating" && !sub.startsWith("auto-restart") && type !== "oneshot";
   return {
     known: load !== "not-found",

@@ -19,7 +19,7 @@ import type { PlannedEdits } from "./settingsEdits.js";
 import { goodFiles, type GoodState, type Journal, type Store } from "./store.js";
 import type { SettingsEditRecord } from "../applicationSettings/index.js";
 
-/** What will be done to a host. */
+/** The planned changes of a host. */
 export interface Plan {
   readonly files: readonly FileChange[];
   /** Directories that have to be made for them. */
@@ -28,12 +28,12 @@ export interface Plan {
   /** Permissions of trees that are set. */
   readonly modes: readonly ModeChange[];
   readonly steps: readonly Step[];
-  /** What they will do to services, and why, as text. */
+  /** Their effects on services, with the reasons, as text. */
   readonly preview: readonly string[];
   /** Units in question, as they are. */
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly warnings: readonly Problem[];
-  /** How the loaded state differs from what is installed, as text. */
+  /** The differences between the loaded state and the installed files, as text. */
   readonly drift: readonly string[];
 }
 
@@ -129,7 +129,7 @@ export function isDomainOnly(
   );
 }
 
-/** The steps of a plan, and what they do to services; without systemd, only the files. */
+/** The steps of a plan, with their effects on services; without systemd, only the files. */
 export function stepsTo(
   given: Omit<Situation, "changed" | "settings"> & {
     readonly files: readonly { readonly path: string; readonly role: FileRole }[];
@@ -156,7 +156,7 @@ export async function statusOf(
   return withSystemd ? unitStatus(units) : new Map();
 }
 
-/** What has to be recorded before a plan is carried out. */
+/** The journal that has to be written before a plan is carried out. */
 export async function journalOf(
   store: Store,
   plan: Plan,
@@ -187,7 +187,7 @@ export async function journalOf(
   };
 }
 
-/** What users notice of a unit's steps. */
+/** The effects of a unit's steps for users. */
 const NOTICED = {
   stop: (unit: string) => `will stop ${unit}`,
   restart: (unit: string) => `will restart ${unit}, which interrupts its work`,
@@ -196,7 +196,9 @@ const NOTICED = {
   start: (unit: string) => `will start ${unit}`,
 };
 
-/** What steps will do to services, and why: a line for each unit, in the order in which they are first touched. */
+/**
+ * The effects of steps on services, with reasons: a line for each unit, in the order in which they are first touched.
+ */
 export function previewOf(steps: readonly Step[], situation: Situation): string[] {
   const done = new Map<string, Set<Step["do"]>>();
   for (const step of steps) {

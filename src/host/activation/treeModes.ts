@@ -4,7 +4,7 @@ import { type Deployment, type Problem, problem, type ProxyConfig } from "../../
 import { DIRECTORIES } from "../../model/rows.js";
 import { shown } from "../../runtime/actions/permissions.js";
 
-/** What is to be done about permissions, and where nothing could be found out. */
+/** The planned changes of permissions, and the places that could not be checked. */
 export interface PlannedModes {
   readonly changes: readonly ModeChange[];
   readonly unreached: readonly Problem[];
@@ -24,7 +24,7 @@ export async function unreadable(deployment: Deployment, config: ProxyConfig): P
   );
 }
 
-/** Sets permissions; the expected responses show what could not be set. */
+/** Sets permissions; a failure shows in the expected responses. */
 export async function makeModes(changes: readonly ModeChange[], report: Report): Promise<void> {
   for (const { why, ...change } of await changeModes(changes)) {
     report(`  ${formatMode(change)}${why === undefined ? "" : `: not changed, ${why}`}`);

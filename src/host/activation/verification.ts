@@ -28,11 +28,12 @@ export async function awaitService(
   for (;;) {
     const stopped = await stoppedUnits(units);
     const rows = enabled ? await responses(store, deployment) : [];
-    // What a user keeps from being looked at, nobody knows to be wrong: no user has a veto of that kind.
+    // A file that a user hides from the check is not a failure: otherwise that user could block every deployment.
     const failed = rows.filter((row) => !row.pass && row.unseen !== true && !isNotYetSet(row, deployment));
     const isLast = performance.now() > deadline;
     const later = rows.some((row) => isNotYetSet(row, deployment));
-    // A missing setting will not appear while we wait; but a daemon that starts may answer as if it were missing.
+    // A missing setting will not appear while we wait, but a starting daemon may respond as if the setting were
+    // missing.
     if (stopped.length + failed.length === 0 && (!later || isLast || attempts++ > 4)) return rows;
     refuseInterrupted(signal);
     if (isLast) throw new ProblemError([...stopped, ...failed.map(unexpected)]);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readStoredValue, type StoredValue } from "./storedValue.js";
 
-/** Where the application's database is and who may read it. */
+/** Address and credentials of the application's database. */
 export interface DatabaseAccess {
   readonly host: string;
   readonly port: number;
@@ -28,7 +28,7 @@ export interface Override {
   readonly stored: StoredValue;
 }
 
-/** What the database contains, or why it was not queried. */
+/** The overrides in the database, or why it was not queried. */
 export type Overrides =
   | { readonly looked: true; readonly overrides: readonly Override[] }
   | { readonly looked: false; readonly why: string };

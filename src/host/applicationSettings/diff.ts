@@ -1,6 +1,6 @@
 import { applySplices, lineNumbers, lineStarts, type Splice, splitLines } from "./textEdit.js";
 
-/** What a diff shows instead of a line that may contain a secret. */
+/** The text that a diff shows instead of a line that may contain a secret. */
 export const HIDDEN = "(not shown: may hold a secret)";
 
 /** Unchanged lines shown around a change. */
@@ -14,7 +14,8 @@ interface Change {
 }
 
 /**
- * What users see before they agree to an edit: a unified diff in which lines that may contain a secret are not shown.
+ * The text for users before they confirm an edit: a unified diff in which lines that may contain a secret are not
+ * shown.
  *
  * @param hidden numbers of such lines before the edit, from 1
  */

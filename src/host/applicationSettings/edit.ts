@@ -10,11 +10,13 @@ export interface ItemFinding {
   readonly found?: string;
   /** Line of the value in force. */
   readonly line?: number;
-  /** `refused`: it cannot be read, or not be set safely; a problem says why. */
+  /** `refused`: it cannot be read, or not be set safely; a problem has the reason. */
   readonly state: "same" | "different" | "missing" | "refused";
 }
 
-/** What an edit does to one item; enough to undo it, whatever else happens to the file in the meantime. */
+/**
+ * The change of one item by an edit, with enough data to undo it, however the rest of the file changes in the meantime.
+ */
 export interface ItemChange {
   /** In an INI file. */
   readonly section?: string;
@@ -23,7 +25,7 @@ export interface ItemChange {
   readonly from: string | null;
   /** Source text of the value after. */
   readonly to: string;
-  /** Of a list: elements that were added to it, and earlier additions of ours that were removed. */
+  /** Of a list: elements that were added to it, and earlier additions by portico that were removed. */
   readonly added?: readonly string[];
   readonly removed?: readonly string[];
   /** Of an added item: whether the header of its section was added too, and whether an empty line is above that. */
@@ -34,7 +36,7 @@ export interface ItemChange {
   readonly lineEndAdded?: boolean;
 }
 
-/** What an edit of lines finds of one item, and would do. */
+/** The state of one item, and the planned edit of its lines. */
 export interface ItemPlan {
   readonly finding: ItemFinding;
   readonly splice?: Splice;
@@ -64,11 +66,11 @@ export interface Reverted {
   readonly line?: number;
 }
 
-/** What is in a file, and how it has to change. If there are problems, nothing may be changed. */
+/** The items of a file, and their planned changes. If there are problems, nothing may be changed. */
 export interface SettingsEdit {
   readonly findings: readonly ItemFinding[];
   readonly splices: readonly Splice[];
-  /** What the splices do, by items. */
+  /** The changes of the splices, by items. */
   readonly changes: readonly ItemChange[];
   readonly problems: readonly Problem[];
   /** Notes that users should know and that need no action. */

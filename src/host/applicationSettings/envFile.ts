@@ -6,8 +6,8 @@ import { strayProblem } from "./iniFile.js";
 import { applySplices, cut, insertLines, isUnended, lineNumbers, lineOf } from "./textEdit.js";
 
 /**
- * Edits a file of environment variables. Docker Compose may read it, `docker run` and systemd: what they would read
- * differently of an item is refused, with its line number. Quotes around a value count as none, though `docker run`
+ * Edits a file of environment variables. Docker Compose, `docker run` and systemd may read the file: an item that they
+ * would read differently is refused, with its line number. Quotes around a value count as none, though `docker run`
  * takes them as a part of it.
  *
  * An item is set where it is already set (at the last place if there are several, because that one counts); others are
@@ -76,7 +76,7 @@ const FIX = {
   fix: "Write every item as `NAME=value` on a separate line, and close the quotes in the lines above it; no line above it may end in a backslash.",
 };
 
-/** Where readers begin to disagree about a place, or about what would be added at the end, and why. */
+/** The first line where readers disagree about a place, or about an addition at the end, with the reason. */
 function disagreement({ agreed, end }: EnvText, at: number | undefined): [at: number, why: string] {
   const before = [...agreed].findLast((start) => start < (at ?? end));
   if (before === undefined) {
@@ -87,7 +87,7 @@ function disagreement({ agreed, end }: EnvText, at: number | undefined): [at: nu
     : [at, "is a part of the value above for some readers"];
 }
 
-/** Undoes what an edit did to one item of a file of environment variables; a value that was changed since stays. */
+/** Undoes the edit of one item of a file of environment variables; a value that was changed since stays. */
 export function revertEnv(text: string, { name, from, to, lineEndAdded }: ItemChange): Reverted {
   const env = readEnv(text);
   const places = env.placesOf(name);

@@ -22,7 +22,7 @@ const systemd = (comment: string): RegExp => {
 
 /** One statement, as each reader delimits it; the group is the name. */
 const READERS: readonly RegExp[] = [
-  // Docker Compose: a value in quotes may have several lines, and what follows it is another statement.
+  // Docker Compose: a value in quotes may have several lines, and text after it is another statement.
   statement(
     `#${LINE}`,
     String.raw`[^=:\n]`,
@@ -111,7 +111,7 @@ const ODD: readonly [RegExp, string][] = [
   ],
 ];
 
-/** The value that is set there, or what its readers would read differently, as a message. */
+/** The value that is set there, or a message about how its readers differ. */
 export function valueAt({ whole, agreed }: EnvText, line: number): EnvValue | string {
   const next = whole.indexOf("\n", line) + 1;
   if (!agreed.has(next)) return "has a value that goes on in the next line, at least for some readers";

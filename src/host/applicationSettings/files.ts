@@ -17,11 +17,11 @@ export interface FoundFile {
   readonly links: number;
   /** Why it could not be replaced, if that is already known. */
   readonly notReplaceable?: Problem;
-  /** The user to act as: the one who can change the path. */
+  /** The user to act as: the user who can change the path. */
   readonly acting: Acting;
 }
 
-/** Reads a file that is to be edited. */
+/** Reads a file for an edit. */
 export async function readFound(path: string): Promise<Result<FoundFile>> {
   return settled(path, async () => {
     const acting = await actingOn(Buffer.from(path).toString("latin1"));
@@ -43,7 +43,7 @@ export async function readFound(path: string): Promise<Result<FoundFile>> {
   });
 }
 
-/** Removes what a replacement that was killed may have left next to a file: it would contain what the file contains. */
+/** Removes a copy, perhaps with secrets, that an interrupted replacement may have left next to a file. */
 export async function sweepBeside(path: string): Promise<void> {
   await settled(path, async () => {
     const acting = await actingOn(Buffer.from(path).toString("latin1"));

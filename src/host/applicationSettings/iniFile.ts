@@ -160,7 +160,7 @@ const FIX = {
   fix: "Write every item of the section as `key = value` on a separate line that is not indented.",
 };
 
-/** What the two readers would read differently, as a message. */
+/** A message about a difference between the two readers. */
 function whyUnsafe(lines: readonly IniLine[], line: IniLine, item: IniItem): string | undefined {
   if (line.key !== item.name)
     return `is written \`${line.key}\`, which not every program reads as the same key`;
@@ -218,7 +218,7 @@ function addToSection(
   return { splice: insertLines(text, last.to, added), changes: changesOf({}, last.to) };
 }
 
-/** Undoes what an edit did to one item of an ini file; a value that was changed since stays. */
+/** Undoes the edit of one item of an ini file; a value that was changed since stays. */
 export function revertIni(text: string, change: ItemChange): Reverted {
   const { section, name } = change;
   const lines = readLines(text);

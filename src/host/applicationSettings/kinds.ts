@@ -6,14 +6,14 @@ import { editPython } from "./pythonFile.js";
 import { revertPython } from "./pythonRevert.js";
 import { secretEnvLines, secretIniLines, secretPythonLines } from "./secretLines.js";
 
-/** What depends on the kind of a settings file. */
+/** The functions for one kind of settings file. */
 interface SettingsKind<F extends SettingsFile> {
   /** In messages. */
   readonly words: string;
   /** How the names of such files end, and of no other kind. */
   readonly suffix: string;
   /**
-   * Works out what has to change.
+   * Plans the changes.
    *
    * @param ours elements of a list that an earlier edit has added
    * @param elsewhere values of names that other files set for the application

@@ -16,12 +16,12 @@ import { kindOf, kindProblem } from "./kinds.js";
 import { applySplices, type Splice } from "./textEdit.js";
 import { unifiedDiff } from "./diff.js";
 
-/** What is wanted, and where. */
+/** The wanted settings, by file. */
 export type SettingsSource = Pick<DeploymentSettings, "files">;
 
 /** One of the application's files: its content, and the content it should have. */
 export interface PlannedFile {
-  /** What is wanted of it. */
+  /** Its wanted settings. */
   readonly source: SettingsFile;
   readonly path: string;
   /** Of each item, in their order. */
@@ -33,11 +33,11 @@ export interface PlannedFile {
   readonly diff: string;
   readonly file: FoundFile;
   /**
-   * What is replaced in the text, by offsets into the text that the files before it left; in UTF-8, or in bytes if it is
-   * not UTF-8.
+   * Replacements, by offsets into the text after the changes for earlier files; in UTF-8, or in bytes if it is not
+   * UTF-8.
    */
   readonly splices: readonly Splice[];
-  /** What they change, item by item. */
+  /** Their changes, item by item. */
   readonly changes: readonly ItemChange[];
   /** The whole file after the edit. */
   readonly content: Buffer;
@@ -51,7 +51,7 @@ export interface SettingsPlan {
 }
 
 /**
- * Reads the application's files and works out what has to change; writes nothing.
+ * Reads the application's files and plans the changes; writes nothing.
  *
  * @param root folder that stands for the host's `/`
  * @param made earlier edits
@@ -93,11 +93,11 @@ export async function applyEdits(plan: SettingsPlan): Promise<Result<null>> {
   return replaceFiles(last);
 }
 
-/** Where a file really is, is the word of the user who read it: it counts for files of the same user only. */
+/** The real path of a file comes from the user who read it, so it is compared only between files of the same user. */
 const isSameFile = (a: FoundFile, b: FoundFile): boolean =>
   a.target === b.target && a.acting.uid === b.acting.uid;
 
-/** A file after its changes were undone, the last one first; what stays is reported. */
+/** A file after its changes were undone, the last one first; changes that stay are reported. */
 export function revertChanges(
   file: FoundFile,
   changes: readonly (ItemChange & Pick<SettingsFile, "kind">)[],
@@ -158,7 +158,7 @@ function planFile(
   return { planned, problems };
 }
 
-/** What another kind of file says of an item is no finding. */
+/** The values of a file that is of another kind are not findings. */
 function refusedAll({ findings }: SettingsEdit, wrong: Problem): SettingsEdit {
   const refused = findings.map(({ item, wanted }) => ({ item, wanted, state: "refused" as const }));
   return { findings: refused, splices: [], changes: [], problems: [wrong], notes: [] };

@@ -235,7 +235,7 @@ function aboveComments(text: string, units: readonly Unit[], index: number): num
   const previous = units[index - 1];
   // Above the first unit there may be lines that have to stay first: `#!`, the encoding.
   if (previous === undefined) return from;
-  // The first piece ends the line of what is above.
+  // The first piece ends the line of the previous statement.
   const [, ...lines] = text.slice(previous.to - 1, from).split(/(?<=\n|\r(?!\n))/);
   const apart = lines.findLastIndex((line) => !/^[ \t\f]*#/.test(line) || !/[\r\n]$/.test(line));
   return from - lines.slice(apart + 1).join("").length;

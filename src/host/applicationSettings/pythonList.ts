@@ -4,8 +4,8 @@ import type { Token } from "./python/tokens.js";
 import type { Splice } from "./textEdit.js";
 
 /**
- * Removes elements from a list of strings and adds others after the last one that stays; everything between those that
- * stay, comments included, stays as it is.
+ * Removes elements from a list of strings and adds others after the last remaining one; text between remaining
+ * elements, including comments, stays as it is.
  *
  * @param list its tokens, brackets included
  */
@@ -39,8 +39,8 @@ export function editList(
 }
 
 /**
- * What is removed with elements: the comma before them if they begin on the line of the one before, otherwise the comma
- * after them, and their lines if nothing else is on them.
+ * The range to remove with elements: the comma before them if they begin on the line of the previous element, otherwise
+ * the comma after them, and their lines if nothing else is on these.
  */
 function cutOf(
   text: string,

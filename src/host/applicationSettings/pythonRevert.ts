@@ -8,8 +8,8 @@ import { applySplices, cut, lineOf } from "./textEdit.js";
 type Assignment = Binding & { readonly kind: "assignment" };
 
 /**
- * Undoes what an edit did to one item of a Python module: its value is again what it was before, and an item that was
- * added is removed. A value that was changed since stays.
+ * Undoes the edit of one item of a Python module: restores its earlier value, or removes an added item. A value that
+ * was changed since stays.
  */
 export function revertPython(text: string, change: ItemChange): Reverted {
   const parsed = unitsOf(text);

@@ -50,7 +50,7 @@ export function secretIniLines(text: string): ReadonlySet<number> {
   return hidden;
 }
 
-/** The same for a file of environment variables: what any reader takes for a value, however many lines it has. */
+/** The same for a file of environment variables: all lines that any reader takes for a value. */
 export function secretEnvLines(text: string): ReadonlySet<number> {
   const lineAt = lineNumbers(text);
   const { starts, end } = readEnv(text);
@@ -67,7 +67,7 @@ export function secretEnvLines(text: string): ReadonlySet<number> {
 
 function numbers(text: string, { from, to }: LogicalLine, lineAt: (at: number) => number): number[] {
   const first = lineAt(from);
-  // A comment may follow the last token in a line of its own, after a backslash; the line end is no part of it.
+  // A comment may follow the last token on a separate line, after a backslash; the line end is not part of the comment.
   const ended = text.startsWith("\r\n", to - 2) ? 2 : /[\r\n]/.test(text.charAt(to - 1)) ? 1 : 0;
   const last = lineAt(to - ended);
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);

@@ -7,9 +7,9 @@ import { problem, ProblemError } from "../../model/problem.js";
 import { fsPath, shown } from "../../runtime/actions/permissions.js";
 
 /**
- * The user who may change what a path leads to, and who therefore has to act there. Root follows a path only as long as
- * only root can change every directory on it: a user who may change a directory can replace what was just checked with
- * a link, a pipe or another directory, and no check by name helps against that.
+ * The user who may change the target of a path, and as whom this program therefore acts there. Root follows a path only
+ * as long as only root can change every directory on it: a user who may change a directory can replace a checked file
+ * with a link, a pipe or another directory, and no check by name prevents that.
  *
  * Paths have one char a byte, so that every file name can be written.
  */
@@ -78,8 +78,8 @@ async function followAsRoot(path: string): Promise<Acting> {
 }
 
 /**
- * The user whose process makes up what is found, owners and modes included: a user who has a directory may mount a file
- * system of FUSE there, and show it to root too (`allow_other`). For every other file system root.
+ * The user whose process provides a file system's content, including owners and modes: a user may mount a FUSE file
+ * system on an own directory, and show it to root too (`allow_other`). For every other file system root.
  */
 async function mounterOf({ dev }: Stats): Promise<number> {
   const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];

@@ -9,12 +9,12 @@ import { type Response, RESPONSES, REFUSAL } from "./responses.js";
 import { type Operation, OPERATIONS, type Operations } from "./operations.js";
 import { type Refusal, Refused } from "./refused.js";
 
-/*
- * What root has to do in trees that others can change (the application's settings, what the proxy serves) is done by a child
- * process. It takes the identity of the user who can change the tree before it touches anything, so it can do no more
- * than that user can. Requests and responses pass through pipes; root itself opens, changes and starts nothing there. No
- * other code may touch such paths (`proof/asOwner/` traces an activation). The response is the user's word: `responses.ts`
- * says what it may be, and nothing else of it is taken.
+/**
+ * A child process does root's work in trees that other users can change (the application's settings, served files). It
+ * takes the identity of the user who can change the tree before it touches anything, so it can do no more than that
+ * user can. Requests and responses pass through pipes; root itself opens, changes and starts nothing there. No other
+ * code may touch such paths (`proof/asOwner/` traces an activation). The user controls the response: nothing is used
+ * except values that the schemas in `responses.ts` allow.
  */
 
 /** The program that a child runs. Tests, which run from sources, name the bundle. */
@@ -25,7 +25,7 @@ export interface Deadline {
   readonly timeoutMs: number;
 }
 
-/** What a child writes: its response, or why there is none. */
+/** The output of a child: its response, or why there is none. */
 export type Answered = { readonly response: unknown } | { readonly refused: Refusal };
 
 /** Does something as a user. Rejects with a ProblemError. */
@@ -61,7 +61,7 @@ export async function asOwner<K extends Operation>(
   throw new Refused(told.refused, operation === "replace" ? "write" : "read", label ?? shown(path), uid);
 }
 
-/** Users who did not answer in time. They could hold up each of a hundred questions. */
+/** Users whose child did not respond in time. They could delay each of a hundred requests. */
 const silent = new Set<number>();
 /** How long they have the next time. */
 const AGAIN_MS = 5_000;
@@ -85,7 +85,7 @@ type Ran = { readonly told: Untrusted } | { readonly failed: string; readonly is
 function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
   return new Promise((resolve) => {
     // A separate session, so that only this process gets a Ctrl-C. The user gets nothing of our environment. io_uring
-    // would keep root's rights after setuid(2). What it says besides its response is the user's, and of no use to root.
+    // would keep root's rights after setuid(2). Its other output is ignored, because the user controls it.
     const child = spawn(process.execPath, [ownerProgram.path, ...args], {
       cwd: "/",
       env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", UV_USE_IO_URING: "0" },
@@ -104,7 +104,7 @@ function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
     };
     const late = (failed: string): void => end({ failed, isLate: true });
     const timer = setTimeout(() => late(`no response within ${timeoutMs / 1000} s`), timeoutMs);
-    // Nobody else than the user would stop it, and it need not be waited for.
+    // Only the user would suspend the child (SIGSTOP), so there is no need to wait for the timeout.
     const looks = setInterval(() => {
       if (isStopped(child.pid)) late(`the process that works there, process ${child.pid}, was stopped`);
     }, LOOK_MS);

@@ -5,7 +5,9 @@ import type { Answered } from "./asOwner.js";
 import { type Operation, OPERATIONS } from "./operations.js";
 import { Refused } from "./refused.js";
 
-/** A child of `asOwner`: becomes the user that its arguments name, and answers the one request on standard input. */
+/**
+ * A child of `asOwner`: becomes the user that its arguments name, and responds to the one request on standard input.
+ */
 export async function runAsOwner([uid, gid, groups = ""]: readonly string[]): Promise<void> {
   become(
     Number(uid),

@@ -14,7 +14,7 @@ export interface ModeChange {
   readonly uid?: number;
 }
 
-/** Why permissions stay: the number of a system error, or what is different now. */
+/** Why permissions stay: the number of a system error, or the difference that was found. */
 export type Kept = number | "replaced" | "links" | "changed";
 
 export const KEPT_TEXTS = {
@@ -26,7 +26,7 @@ export const KEPT_TEXTS = {
 export const keptText = (kept: Kept): string =>
   typeof kept === "number" ? errnoReason(kept) : KEPT_TEXTS[kept];
 
-/** What a change is about: neither set-user-ID, set-group-ID nor the sticky bit. */
+/** The bits that a change may set: neither set-user-ID, set-group-ID nor the sticky bit. */
 export const PERMISSIONS = 0o777;
 
 export interface ChangeModesRequest {

@@ -88,7 +88,7 @@ export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ versi
     refuseChanged(label, now, version);
     refuseForeign(label, now);
     const temporary = temporaryBeside(target);
-    // Left by a run that was killed: it may contain what the file contained then.
+    // Left by a run that was killed; may contain secrets of the file.
     await rm(temporary, { force: true });
     const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const file = await open(temporary, flags, 0o600);
@@ -109,7 +109,7 @@ export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ versi
   });
 }
 
-/** Removes what a replacement that was killed has left next to a file. */
+/** Removes a copy that an interrupted replacement has left next to a file. */
 export async function sweepBeside({ path }: ReadRequest): Promise<null> {
   const target = await realpath(fsPath(path)).catch(() => fsPath(path).toString());
   await rm(temporaryBeside(target), { force: true });

@@ -12,7 +12,7 @@ export type Refusal =
   | { readonly why: "foreign"; readonly uid: number }
   | { readonly why: "attributes"; readonly uid: number; readonly gid: number };
 
-/** What was to be done with a settings file. */
+/** The operation on a settings file. */
 export type Doing = "read" | "write";
 
 /** A refusal in words, of the file that has this label. */

@@ -3,7 +3,7 @@ import { type Finding, NEEDED, SHOWN_MAX, type Walked } from "./treeWalk.js";
 import { KEPT_TEXTS, type ModeChange, PERMISSIONS } from "./modes.js";
 import { errnoReason } from "./refused.js";
 
-/** What a walk found, in words. All of them are made here, by the process that shows them. */
+/** Texts for the findings of a walk. All text is made here, by the process that shows it. */
 
 /** A finding as it is shown. */
 export interface TreeViolation extends Pick<Finding, "code" | "kind" | "outside"> {

@@ -23,10 +23,10 @@ export interface Finding {
   readonly held?: "links" | number;
 }
 
-/** Where to look: the root of a tree, something below one, or a link in one that leads elsewhere. */
+/** The path to check: the root of a tree, a path below one, or a link in one that leads elsewhere. */
 export interface TreeTask {
   readonly path: string;
-  /** Of the row that tells of what is found. */
+  /** Code of the row that reports the findings. */
   readonly code: string;
   readonly kind: "tree" | "below" | "link";
   readonly outside: boolean;
@@ -44,9 +44,9 @@ export interface Walked {
   readonly findings: readonly Finding[];
   readonly looked: number;
   readonly complete: boolean;
-  /** What could not be checked, and why, as the number of a system error; the first thousand. */
+  /** Paths that could not be checked, with the number of the system error; the first thousand. */
   readonly unseen: readonly { readonly path: string; readonly why: number | "links" }[];
-  /** What another user has to check. */
+  /** Paths that another user has to check. */
   readonly handedOver: readonly TreeTask[];
 }
 
@@ -121,10 +121,10 @@ class Walk {
 
 class TooManyLinks extends Error {}
 
-/** What others need: to read, and to search directories. */
+/** The permissions that other users need: to read, and to search directories. */
 export const NEEDED = { directory: 0o5, file: 0o4 } as const;
 
-/** Checks trees, the paths to them and what links in them lead to; changes nothing. */
+/** Checks trees, the paths to them and the targets of their links; changes nothing. */
 export async function walkTrees({ tasks, roots, entriesMax }: WalkRequest): Promise<Walked> {
   const walk = new Walk(roots, entriesMax);
   const trees: { at: string; task: TreeTask }[] = [];
@@ -134,7 +134,7 @@ export async function walkTrees({ tasks, roots, entriesMax }: WalkRequest): Prom
     trees.push({ at, task });
     walk.roots.push(at);
   }
-  // A tree inside another comes after it, and what is in it has its code.
+  // A tree inside another one comes later and is checked first, so that its files get its code.
   for (const { at, task } of trees.reverse()) await checkTree(walk, at, task);
   for (const task of tasks) {
     if (task.kind === "below") await checkTree(walk, task.path, task);
@@ -153,7 +153,7 @@ export async function realPathOf({ path }: { readonly path: string }): Promise<s
 }
 
 /**
- * Checks every directory on the way to a path, links followed, and what is there. Returns its real path, if it exists.
+ * Checks every directory on the way to a path, following links, and the target. Returns the real path, if it exists.
  */
 async function walkTo(walk: Walk, path: string, { code, outside }: Place): Promise<string | undefined> {
   const place = { code, outside };
@@ -258,7 +258,7 @@ export interface Entry {
   readonly isDirectory: boolean;
 }
 
-/** What is in a directory, in order of names; if there is too much, some of it. */
+/** The entries of a directory, by name; if there are too many, only some. */
 export async function entriesIn(
   directory: string,
   namesMax = NAMES_MAX,

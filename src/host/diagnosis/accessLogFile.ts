@@ -6,12 +6,12 @@ import { type Problem, problem } from "../../model/index.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
 
 /**
- * Reads a log, line by line; one that is compressed by gzip is known by its first bytes. A line that is longer than any
- * line of a log is passed on cut, as soon as it is too long, so memory stays bounded whatever the file is.
+ * Reads a log, line by line; a gzip file is recognised by its first bytes. A line that is longer than any line of a log
+ * is passed on cut, as soon as it is too long, so memory stays bounded whatever the file is.
  *
  * @param file `-` for standard input
  * @param take called for each line, without its line feed, one char a byte
- * @param end how much of which file is read; by default all of any
+ * @param end how much of which file is read; default: all of any file
  * @returns why it was not read to its end
  */
 export async function readLogFile(
@@ -50,11 +50,11 @@ export async function readLogFile(
 }
 
 /**
- * How much is read of a log of another user, who could put anything in its place: a pipe that nobody writes to, a link to a
+ * How much is read of a log of another user, who could put anything in its place: a pipe without a writer, a link to a
  * file of root's, a few kilobytes that unpack to gigabytes. Only a regular file is read.
  */
 export interface LogEnd {
-  /** Bytes at its end; of a compressed one, bytes of what is in it, from its begin. */
+  /** Bytes at its end; of a compressed file, bytes of its content, from the beginning. */
   readonly bytesMax: number;
   /** Whether the file may be a link. */
   readonly links: boolean;
@@ -71,12 +71,12 @@ async function endOf(file: string, { bytesMax, links }: LogEnd, lines: Lines): P
   const { buffer } = await handle.read(Buffer.alloc(2), 0, 2, 0);
   const start = isGzip(buffer) ? 0 : Math.max(0, found.size - bytesMax);
   if (start === 0) return handle.createReadStream({ highWaterMark: PIECE_BYTES });
-  // A line that begins before is not read; of one that begins there, the byte before is the end of another.
+  // Skips the rest of a line that begins earlier. If a line begins exactly there, the byte before it ends another line.
   lines.skip();
   return handle.createReadStream({ start: start - 1, highWaterMark: PIECE_BYTES });
 }
 
-/** The bytes, or what is in them if they are compressed. */
+/** The bytes, uncompressed if they are compressed. */
 async function unpacked(raw: Readable): Promise<Readable> {
   const pieces = raw[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let begin = Buffer.alloc(0);
@@ -122,7 +122,7 @@ class Lines {
     this.skipping = true;
   }
 
-  /** Leaves out what comes before the next line feed. */
+  /** Leaves out the text before the next line feed. */
   skip(): void {
     this.skipping = true;
   }

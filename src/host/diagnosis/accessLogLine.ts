@@ -1,6 +1,6 @@
-/** Lines of access logs, of Portico and of nginx, as the requests that they tell of. */
+/** Parses lines of access logs, of Portico and of nginx, into requests. */
 
-/** What a line says of a request; undefined is what its format does not say. */
+/** The request of a log line; fields that the format does not have are undefined. */
 export interface LoggedRequest {
   /** The method; a token. */
   readonly method: string;
@@ -11,7 +11,7 @@ export interface LoggedRequest {
   readonly scheme: "http" | "https" | undefined;
   /** Name of the listener that it came through. */
   readonly listener: string | undefined;
-  /** Name of the virtual server that answered. */
+  /** Name of the virtual server that responded. */
   readonly server: string | undefined;
   /** Name of the route; null if none matched. */
   readonly route: string | null | undefined;
@@ -25,7 +25,7 @@ export interface LoggedRequest {
 export const NO_REQUEST = "none";
 
 /**
- * What a line says, in `combined` or in our JSON.
+ * Parses a line in `combined` or in our JSON format.
  *
  * @param line without its line feed, one char a byte
  * @returns undefined if it is no line of an access log
@@ -38,7 +38,7 @@ const BRACE = 0x7b;
 const SPACE = 0x20;
 const BACKSLASH = 0x5c;
 
-/** `ADDRESS - USER [TIME] "REQUEST" STATUS BYTES "REFERER" "USER-AGENT"`; what comes after the status may be missing. */
+/** `ADDRESS - USER [TIME] "REQUEST" STATUS BYTES "REFERER" "USER-AGENT"`; the parts after the status may be missing. */
 function combinedRequest(line: string): LoggedRequest | typeof NO_REQUEST | undefined {
   // No field before the request can have a quote: it would be escaped.
   const time = line.indexOf('] "');
@@ -82,7 +82,7 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
 const VERSION = /^HTTP\/[1-3](?:\.\d)?$/;
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Controls and spaces: no request with one is served. And what no byte is. */
+/** Controls and spaces, with which no request is served, and characters that are not a byte. */
 const NOT_IN_TARGET = /[^!-~\u0080-\u00ff]/;
 
 function unescaped(text: string): string {

@@ -35,7 +35,7 @@ function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse)
   if (upstream === undefined || (response.status !== 502 && response.status !== 504))
     return { evidence, says: "the response is not that of the deployed proxy" };
   const says = response.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
-  // Of a port, a refusal says it all.
+  // For a port, the refusal already explains everything.
   const right = upstream.startsWith("unix:")
     ? " If the program runs, let the proxy's user write to the socket: by `service: { groups }`, or by the mode of the socket."
     : upstream.startsWith("https:")
@@ -62,7 +62,7 @@ function shows(
   );
 }
 
-/** What is wrong with a `Location`; undefined if it is as expected, or cannot be compared. */
+/** The wrong part of a `Location`; undefined if it is as expected, or cannot be compared. */
 function wrongPart(
   { expected, request }: ExpectedResponse,
   response: ReceivedResponse,
@@ -97,7 +97,7 @@ function filled(
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }
 
-/** The likely cause if nothing answered. */
+/** The likely cause if there was no response. */
 export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): string {
   const { address, port, scheme } = row.request;
   const at = `${address} port ${port}`;

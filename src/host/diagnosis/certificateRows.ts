@@ -65,7 +65,7 @@ export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
   },
 ];
 
-/** A question that the last failures answer. */
+/** A row that depends on the last failures. */
 function kind(id: EngineRow, title: string, codes: readonly string[], cause: string): Question<EngineRow> {
   const ask = ({ certificates = [] }: Evidence): Verdict => {
     const failures = certificates.flatMap(({ lastError }) => lastError ?? []);
@@ -106,7 +106,7 @@ function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlyS
   return failure("an authority is being asked, and has not issued the certificate yet", seen, WAIT);
 }
 
-/** After several failures the next attempt is hours away, and nobody reports that a cause is gone. */
+/** After several failures the next attempt is hours away, and the proxy does not notice that a cause is gone. */
 function fixText(failures: readonly AcmeFailure[]): string {
   const fixes = new Set(failures.map(({ fix }) => fix));
   return [...fixes, "Then ask again: portico certificates renew"].join(" ");

@@ -1,6 +1,6 @@
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "../../model/index.js";
 
-/** A log file of a config, and what writes into it. */
+/** A log file of a config, and the servers and routes that write to it. */
 export interface ConfigLog {
   readonly kind: "access" | "error";
   readonly path: string;
@@ -15,7 +15,7 @@ export interface LoggedRoute {
   readonly route: RouteConfig;
 }
 
-/** What a config logs elsewhere than to files. */
+/** Logs of a config that are not files. */
 export interface Unfiled {
   readonly streams: readonly string[];
   /** Whether some requests are logged nowhere. */

@@ -8,7 +8,7 @@ import {
 } from "../../model/index.js";
 import { type Decision, decide, type RouteMatch, RequestMatcher } from "../../model/decision.js";
 
-/** One rule of the way of a request, and what came of it. */
+/** One rule for a request, and its result. */
 export interface Step {
   readonly rule: string;
   readonly outcome: string;
@@ -80,7 +80,7 @@ function whyServer({ server, serverName, listener }: RouteMatch): string {
   return `the default server of ${listener.name}, because no virtual server there is named ${serverName}`;
 }
 
-/** Routes that match, the one that is taken first, and how many do not. */
+/** Routes that match, the chosen one first, and how many do not. */
 function routeSteps({ server, route, path }: RouteMatch): Step[] {
   const matching = server.routes.filter(
     (one) => one !== route && new RouteTable([one]).find(path) !== undefined,

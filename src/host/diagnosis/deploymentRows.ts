@@ -21,8 +21,8 @@ import {
 } from "./verdict.js";
 
 /**
- * Rows that the deployment brings. Each tells of what has its code: a tree that others cannot read, a daemon that does
- * not run or has a command that it must not have, settings items that are not as listed, a response with a cause of that
+ * Rows that the deployment defines. Each row reports everything with its code: a tree that others cannot read, a daemon
+ * that does not run or has a forbidden command, settings items that are not as listed, a response with a cause of that
  * code.
  */
 export function deploymentQuestions({ deployment }: Evidence): Question[] {
@@ -66,7 +66,7 @@ export function askDirectories(evidence: Evidence, failed: ReadonlySet<string>):
   const trees = directories(evidence);
   const [fault] = treeFaults(evidence, trees, DIRECTORIES);
   if (fault !== undefined) return failure(fault.cause, fault.evidence, fault.fix);
-  // Of a tree of the application something may be missing; what a route serves is there.
+  // Unlike a tree of the application, a served tree must have been checked completely.
   const unseen =
     evidence.trees?.unseen.filter(({ path }) => trees.some((tree) => isIn(path, tree.path))) ?? [];
   if (unseen.length > 0) return unknown(unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
@@ -171,13 +171,13 @@ function askTrees(
   const paths = trees.map(({ path }) => path);
   if (seen === undefined)
     return outage(evidence, failed) ?? notSeen(evidence, `Whether others can read ${paths.join(" and ")}`);
-  // A directory on the way to several trees is told of once.
+  // A directory on the way to several trees is reported once.
   const above = seen.violations.filter(
     (violation) =>
       violation.code !== code && paths.some((path) => path.startsWith(posix.join(violation.path, "/"))),
   );
   if (above.length > 0) return explained(above[0]!.code, ...listed(above));
-  // A tree whose owner does not answer is not one that is in order.
+  // A tree whose owner's child process does not respond is not in order.
   if (seen.looked === 0 && seen.unseen.length > 0)
     return unknown(seen.unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
   return ok(`${seen.looked} files and directories of all trees were looked at`);

@@ -10,14 +10,14 @@ import type { ProbeOutcome } from "./probe.js";
 import type { Units } from "./hostFacts.js";
 
 /**
- * Everything a diagnosis looks at, gathered once and then only judged. What could not be determined is undefined, and
- * its rows say so; nothing is guessed.
+ * All evidence of a diagnosis, gathered once and then only evaluated. Facts that could not be determined are undefined,
+ * and their rows say so; nothing is guessed.
  */
 export interface Evidence {
   /** Whether this is the host itself, another machine, which sees the network only, or a folder with a host's files. */
   readonly place: "host" | "elsewhere" | "folder";
   readonly config: ProxyConfig;
-  /** What `portico check` reports about the config and the files it names. */
+  /** The problems that `portico check` reports about the config and its files. */
   readonly configProblems?: readonly Problem[];
   readonly configWarnings?: readonly Problem[];
   /** Undefined if none is deployed, or it was not given. */
@@ -32,11 +32,11 @@ export interface Evidence {
   readonly settings?: SettingsSeen;
   readonly trees?: TreePermissions;
   readonly publicAddresses?: readonly PublicAddress[];
-  /** How the host differs from what was deployed; only on the host, and only with a deployment that was activated. */
+  /** The differences between host and deployment; only on the host, and only with a deployment that was activated. */
   readonly drift?: Drift;
   /** Log files of the config. */
   readonly logs?: readonly Finding[];
-  /** What keeps the logs from being rotated; undefined if nothing was deployed that rotates them. */
+  /** Reasons why the logs are not rotated; undefined if no rotation was deployed. */
   readonly rotation?: readonly Finding[];
   /** Addresses of this machine's interfaces, in canonical form. */
   readonly ownAddresses?: ReadonlySet<string>;
@@ -44,17 +44,17 @@ export interface Evidence {
   readonly space?: readonly Finding[];
   /** Certificates that the running proxy serves; undefined where none is by ACME, or it could not be asked. */
   readonly certificates?: readonly ListedCertificate[];
-  /** What the health listener said to `/readyz`; only on the host, and only with one in the config. */
+  /** The health listener's response to `/readyz`; only on the host, and only with a health listener in the config. */
   readonly health?: ProbeOutcome;
   /** Servers of upstreams that have several; undefined where there are none, or the proxy could not be asked. */
   readonly upstreamServers?: readonly SeenUpstreamServer[];
-  /** What the proxy refuses by command; undefined where that is nothing, or it could not be asked. */
+  /** Maintenance and quiesce in force; undefined if there is none, or the proxy could not be asked. */
   readonly pauses?: ListedPauses;
   /** How many of its processes the kernel has killed for want of memory; undefined for none. */
   readonly memoryKills?: number;
   /** The Node that runs this, which is the deployment's; only on the host. */
   readonly node?: NodeSeen;
-  /** What the proxy uses and this Node lacks; undefined if it has everything. */
+  /** Parts of Node that the proxy uses and this Node lacks; undefined if it has all. */
   readonly missingPieces?: string;
 }
 
@@ -66,7 +66,7 @@ export interface NodeSeen {
   readonly fixes?: NodeFixes;
 }
 
-/** Something that is not as it should be, and what to do about it. */
+/** Something that is not as it should be, with a fix. */
 export interface Finding {
   /** Path or name of the thing. */
   readonly at: string;
@@ -75,9 +75,9 @@ export interface Finding {
   readonly fix: string;
 }
 
-/** A deployment as it was activated, compared with what is on the host and with what is loaded. */
+/** An activated deployment, compared with the files on the host and with the loaded state. */
 export interface Drift {
-  /** The store of the activation: what is missing or damaged in it, and an activation that was cut off. */
+  /** Findings in the store of the activation: missing or damaged files, and an activation that was cut off. */
   readonly store: readonly Finding[];
   /** Files that are not as delivered: content, mode, owner. */
   readonly files: readonly Finding[];
@@ -87,11 +87,11 @@ export interface Drift {
   readonly firewall?: readonly Finding[];
   /** Why the loaded rules could not be compared. */
   readonly firewallUnknown?: string;
-  /** What the running proxy has loaded; undefined if it could not be queried. */
+  /** Differences in the state that the running proxy has loaded; undefined if it could not be queried. */
   readonly running?: readonly Finding[];
 }
 
-/** One expected response (service 5.1), what came, and the comparison. */
+/** One expected response (service 5.1), the actual one, and the comparison. */
 export interface SeenResponse {
   readonly row: ExpectedResponse;
   /** Undefined if the request was not made. */
@@ -115,7 +115,7 @@ export interface SettingDeviation {
   readonly found?: string;
   /** File and line, or the database. */
   readonly where: string;
-  /** Row that tells of it; undefined for `settings`. */
+  /** Row that reports it; undefined for `settings`. */
   readonly code?: string;
 }
 
@@ -139,6 +139,6 @@ export interface SeenUpstreamServer {
   readonly backup: boolean;
   /** `refused`: the proxy takes it for up, and a connection from here failed. */
   readonly state: "up" | "drained" | "down" | "out" | "refused";
-  /** The state in words, with what the proxy, or a connection from here, met. */
+  /** The state in words, with the error that the proxy, or a connection from here, got. */
   readonly says: string;
 }

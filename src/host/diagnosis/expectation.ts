@@ -1,14 +1,16 @@
 import type { ExpectedRow } from "../../model/expect.js";
 import { printableValue } from "../../model/printable.js";
 
-/** What came back for a probe. Field names are lower case. */
+/** The response to a probe. Field names are lower case. */
 export interface ReceivedResponse {
   readonly protocol: "HTTP/1.1" | "HTTP/2";
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** That of the connection, over TLS. */
   readonly certificate?: SeenCertificate;
-  /** Beginning of the body; fetched only if the status alone does not show which server answered, or for its members. */
+  /**
+   * Beginning of the body; fetched only if the status alone does not show which server responded, or for its members.
+   */
   readonly body?: string;
 }
 
@@ -20,7 +22,7 @@ export interface SeenCertificate {
   readonly subjectAltName: string;
 }
 
-/** One property a response should have: its description, whether it is met, and what was there instead. */
+/** One expected property of a response: its description, whether it is met, and the actual value. */
 export interface Expectation {
   /** Name of the field that it is about. */
   readonly field?: string;
@@ -177,7 +179,7 @@ export function writtenField(written: NonNullable<ExpectedRow["fields"]>[number]
   return fieldPresent(name);
 }
 
-/** Whether `Server` contains a version: it shows which virtual server answered (service 5.2). */
+/** Whether `Server` contains a version: it shows which virtual server responded (service 5.2). */
 export function serverField(versioned: boolean): Expectation {
   return fieldWhere("Server", versioned ? "with version" : "without version", (received) =>
     versioned ? isVersioned(received) : received !== undefined && !isVersioned(received),

@@ -50,15 +50,15 @@ import { noImage, type NotProbed } from "./imageFile.js";
 export interface ExpectedResponse {
   readonly name: string;
   readonly request: ProbeRequest;
-  /** Name of the virtual server that is asked for something of its own. */
+  /** Name of the virtual server, if the row is about that server itself. */
   readonly server?: string;
   readonly expected: readonly Expectation[];
   readonly causes: readonly ExpectedCause[];
-  /** Whether a `Server` with a version means that another virtual server answered. */
+  /** Whether a `Server` with a version means that another virtual server responded. */
   readonly unversioned: boolean;
   /** Whether it is about the certificate only. */
   readonly certificate?: true;
-  /** Address of the route's upstream, for the advice when it does not answer. */
+  /** Address of the route's upstream, for the advice when it does not respond. */
   readonly upstream?: string;
   /** Why the request cannot be made, if it cannot; the row then fails. */
   readonly notProbed?: NotProbed;
@@ -67,7 +67,7 @@ export interface ExpectedResponse {
 /** A request and where to send it. */
 export interface ProbeRequest {
   readonly scheme: "http" | "https";
-  /** One that changes nothing; `HEAD` unless it is given. */
+  /** A method that changes nothing; default: `HEAD`. */
   readonly method?: "HEAD" | "GET" | "OPTIONS";
   /** Where to connect. */
   readonly address: string;
@@ -77,7 +77,7 @@ export interface ProbeRequest {
   /** Host to request, as it is written in `Host`: in brackets if IPv6, with the port if it is not the scheme's own. */
   readonly host: string;
   readonly path: string;
-  /** How long the proxy may keep it while its upstream refuses connections, before it says so. */
+  /** How long the proxy may hold the request while its upstream refuses connections. */
   readonly holdMs?: number;
 }
 
@@ -92,16 +92,16 @@ export interface ExpectedResponsesOptions {
   readonly asClients?: boolean;
   /** Path of an image below the path of rows that ask for one; without one they are not probed. */
   readonly imagePath?: string;
-  /** Why nobody knows whether there is one. */
+  /** Why it is unknown whether there is one. */
   readonly imageUnseen?: Problem;
 }
 
-/** A name that no virtual server can have (RFC 6761, 6.4), so that the default server answers. */
+/** A name that no virtual server can have (RFC 6761, 6.4), so that the default server responds. */
 export const UNKNOWN_HOST = "default-server.invalid";
 
 /**
- * What a running proxy should answer: the rows of its deployment or, without one, a row for each route, and one for each
- * further name that has a certificate of its own.
+ * The expected responses of a running proxy: the rows of its deployment or, without one, a row for each route, and one
+ * for each further name with a separate certificate.
  */
 export function expectedResponses(
   config: ProxyConfig,
@@ -117,7 +117,7 @@ export function promisedRows({ virtualServers }: Pick<ProxyConfig, "virtualServe
   );
 }
 
-/** The name by which clients ask for what the config serves: its first one. */
+/** The main server name of a config: its first one. */
 export function mainName({ virtualServers }: Pick<ProxyConfig, "virtualServers">): string | undefined {
   return virtualServers.flatMap(namesOf)[0] ?? virtualServers.flatMap(forwardedNames)[0];
 }
@@ -217,7 +217,7 @@ class Site {
     ];
   }
 
-  /** The port is the one that the route's redirect has, which a preview moves. */
+  /** Uses the port of the route's redirect, which a preview changes. */
   private leadsTo(
     target: NonNullable<ExpectedRow["location"]>,
     route: RouteConfig | undefined,
@@ -277,7 +277,7 @@ class Site {
     return this.config.upstreams.find(({ name }) => name === named?.value);
   }
 
-  /** A name by which the listener leads to the server; a catch-all server has none of its own. */
+  /** A name by which the listener selects the server; a catch-all server has no name. */
   private hostOf(row: ExpectedRow, server: VirtualServerConfig, listener: ListenerConfig): string {
     const { host } = row.request;
     if (host === "unknown") return UNKNOWN_HOST;
@@ -320,7 +320,7 @@ class Site {
     };
   }
 
-  /** Fields are as the config sets them, and missing if it removes them, whatever answers. */
+  /** Fields are as the config sets them, and missing if it removes them, whatever makes the response. */
   private configured(
     request: ProbeRequest,
     listener: ListenerConfig,
@@ -341,7 +341,7 @@ class Site {
   }
 }
 
-/** What an action promises for a request, whatever the application is. */
+/** The properties that an action guarantees for a response, whatever the application is. */
 function promised(
   server: VirtualServerConfig,
   route: RouteConfig | undefined,
@@ -357,7 +357,7 @@ function promised(
     case "respond":
       return [status(action.status)];
     case "status":
-      // Who asks need not be one of those who may look.
+      // The address of this check may not be allowed to see the status.
       return [serves()];
     case "redirect": {
       const { scheme, host, path } = action;

@@ -62,9 +62,7 @@ export interface DiagnosisOptions extends ProbeOptions {
   /** Password of the application's database, to read the settings stored in it (service 2.2). */
   readonly databasePassword?: string;
   readonly databaseOptionFile?: string;
-  /**
-   * How the host differs from what was activated on it, and that deployment, even if its document has changed since.
-   */
+  /** The activated deployment, even if its document has changed since, and how the host differs from it. */
   readonly activated?: { readonly drift: Drift; readonly deployment?: Deployment };
 }
 
@@ -135,7 +133,7 @@ interface Target {
   readonly connect?: string;
 }
 
-/** Clients use the name that the expected responses ask for, whatever the proxy's config says. */
+/** Clients use the name of the expected responses, whatever the proxy's config has. */
 function targetOf(
   options: DiagnosisOptions,
   deployment: Deployment | undefined,
@@ -178,7 +176,7 @@ async function askPublicAddresses(
   const records = deployment?.network?.dnsRecords.map(({ value }) => value) ?? [];
   const named = host !== undefined && isIP(host) === 0 ? await resolved(host) : [];
   const own = ownAddresses();
-  // An address that is translated to one of the host's answers too.
+  // An address that is translated to one of the host's also gets a response.
   const translated = (deployment?.network?.addresses ?? [])
     .map(canonicalAddress)
     .filter((address) => !own.has(address));
@@ -270,7 +268,7 @@ function nodeSeen(): NodeSeen {
   return { version, path: process.execPath, ...(fixes === undefined ? {} : { fixes }) };
 }
 
-/** What asks whether it is ready; a wildcard is asked at loopback. */
+/** The request for readiness; for a wildcard address, at loopback. */
 function readyRequest({ address: at, port }: HealthListenerConfig): ProbeRequest {
   const address = reachableAt(at);
   return { scheme: "http", address, port, host: endpoint({ host: address, port }), path: "/readyz" };
@@ -337,7 +335,7 @@ async function seenSettings(
 const NOT_IN_FILES = "The database was not queried: only files are looked at.";
 const NO_DATABASE = "The database was not queried: the deployment does not name one.";
 
-/** What files say where nothing runs by them. */
+/** Evidence from files alone, where no proxy runs with them. */
 async function folderEvidence(
   file: string,
   config: ProxyConfig,

@@ -22,7 +22,7 @@ export interface UnitState {
   readonly command: string;
 }
 
-/** The units of the deployment by what they run; those it does not name are missing. */
+/** The units of the deployment by their program; units that it does not name are missing. */
 export interface Units extends Partial<
   Readonly<Record<"proxy" | "proxySocket" | "firewall" | "keepalived", UnitState>>
 > {
@@ -50,7 +50,7 @@ export async function translatedTo(address: string): Promise<string | undefined>
   return source !== undefined && ipv4Scope(source) === "private" ? source : undefined;
 }
 
-/** The units of a deployment; undefined if systemd does not answer. */
+/** The units of a deployment; undefined if systemd does not respond. */
 export async function unitsOf(services: DeploymentServices): Promise<Units | undefined> {
   const { proxy, daemons = [], ...others } = services;
   const named = Object.entries<string>({ proxy: proxy.service, proxySocket: proxy.socket, ...others });

@@ -149,9 +149,9 @@ function askTls(evidence: Evidence): Verdict {
 }
 
 /**
- * An address that no interface has may be translated to one of the host's. Then the front end answers at it, or, if the
- * router lacks NAT loopback, packets leave from a private address, which shows a provider's NAT. Listeners only take
- * connections to addresses of the host itself.
+ * An address that no interface has may be translated to one of the host's. Then the front end responds at it, or, if
+ * the router lacks NAT loopback, packets leave from a private address, which shows a provider's NAT. Listeners only
+ * take connections to addresses of the host itself.
  */
 function askAddresses(evidence: Evidence): Verdict {
   const { ownAddresses, deployment, config, publicAddresses = [] } = evidence;
@@ -184,7 +184,7 @@ function askAddresses(evidence: Evidence): Verdict {
   );
 }
 
-/** Rows that keep the health listener from answering, or say why it answers something else. */
+/** Rows that explain why the health listener does not respond, or responds with another status. */
 const NOT_READY = ["config", "proxy", "running"];
 
 function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<string>): Verdict {

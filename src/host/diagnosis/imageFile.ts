@@ -18,7 +18,7 @@ const OWNERS_MAX = 20;
 export interface FoundImage {
   /** Its path below the directory, as a URL has it; undefined if there is none, or the directory cannot be read. */
   readonly imagePath?: string;
-  /** Why nobody knows whether there is one: a user who can change the directory keeps it from being looked at. */
+  /** Why it is unknown whether there is one: a user who can change the directory prevents the check. */
   readonly imageUnseen?: Problem;
 }
 
@@ -35,7 +35,7 @@ export async function findImageFile(directory: string): Promise<FoundImage> {
       if (image !== null) return { imagePath: urlPath(path.posix.join(folder, image)) };
       folders.push(...handedOver.map((below) => path.posix.join(folder, below)));
     } catch (error) {
-      // Without an image there is no request, and the row says so.
+      // Without an image there is no request, which the row reports.
       if (error instanceof ProblemError)
         imageUnseen ??= error.problems.find(({ code }) => code === "files.no-response");
     }
@@ -72,11 +72,11 @@ export async function imageFor(
 export interface NotProbed {
   readonly reason: string;
   readonly fix: string;
-  /** A user who can change the files keeps them from being looked at. */
+  /** A user who can change the files prevents the check. */
   readonly unseen?: true;
 }
 
-/** Why no image is asked for. */
+/** Why no image is requested. */
 export const noImage = (directory = "the directory of its route", unseen: Problem | undefined): NotProbed =>
   unseen === undefined
     ? {

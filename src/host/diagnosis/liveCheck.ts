@@ -4,19 +4,19 @@ import { causeOfResponse, causeOfFailure } from "./causes.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 
-/** A row of the table of expected responses with what was seen. */
+/** A row of the table of expected responses with its result. */
 export interface CheckedResponse {
   readonly name: string;
   readonly pass: boolean;
-  /** A user who can change the files to ask for keeps them from being looked at; so there was no request. */
+  /** A user who can change the requested files prevents the search for one, so there was no request. */
   readonly unseen?: true;
   /** `METHOD URL`, and where it was sent if that is not the URL's host. */
   readonly request: string;
   readonly expected: string;
   readonly seen: string;
-  /** Likely cause of a failure, and what to look at. */
+  /** Likely cause of a failure, and where to look. */
   readonly cause?: string;
-  /** What to do about it, where the cause says so. */
+  /** The fix, if the cause has one. */
   readonly fix?: string;
   /** Row of `portico doctor` that the cause makes fail, and those that explain it. */
   readonly code?: string;
@@ -25,7 +25,7 @@ export interface CheckedResponse {
   readonly settings?: readonly string[];
 }
 
-/** Requests that are under way at a time: a deployment may list hundreds. */
+/** Requests in progress at a time: a deployment may list hundreds. */
 const AT_ONCE = 16;
 
 /** Sends every row's request and compares. Rows come back in their order. */
@@ -78,7 +78,7 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
   return { ...base, pass: false, seen, cause, ...more };
 }
 
-/** One line for a person: result, request, what was expected, what was seen, and the cause of a failure. */
+/** One line for a person: result, request, expected and actual response, and the cause of a failure. */
 export function formatChecked(row: CheckedResponse): string {
   const line = `${row.pass ? "PASS" : "FAIL"}  ${row.name}: ${row.request} | expected ${row.expected} | seen ${row.seen}`;
   return row.cause === undefined ? line : `${line} | cause: ${row.cause}`;

@@ -1,6 +1,6 @@
 import { NO_REQUEST, type LoggedRequest, readLogLine } from "./accessLogLine.js";
 
-/** Lines of access and error logs, as what is shown of them. Texts are as they were sent: who shows them escapes them. */
+/** Parsed lines of access and error logs. Texts are not escaped: code that shows them must do so. */
 
 /** A line of an access log. */
 export interface AccessEntry {
@@ -9,7 +9,7 @@ export interface AccessEntry {
   readonly time: number;
   readonly client: string;
   readonly status: number;
-  /** What was asked for; undefined if it was no request that could be read. */
+  /** The request; undefined if it could not be parsed. */
   readonly request: LoggedRequest | undefined;
   /** Body bytes that were sent. */
   readonly bytes: number;
@@ -65,7 +65,7 @@ function combinedEntry(line: string): AccessEntry | undefined {
   const time = open < 1 || close === -1 ? NaN : combinedTime(line.slice(open + 2, close));
   if (Number.isNaN(time)) return undefined;
   const request = requestOf(line);
-  // Of what is no request, its first quote that is not escaped ends it: no field before the status has a space.
+  // The first quote that is not escaped ends an invalid request line: no field before the status has a space.
   const [, status, bytes] = /" (\d{3}) (\d{1,15}|-) "/.exec(line.slice(close + 2)) ?? [];
   if (status === undefined) return undefined;
   const client = line.slice(0, line.indexOf(" "));
@@ -111,8 +111,8 @@ function errorEntry(line: string): ErrorEntry | undefined {
 }
 
 /**
- * The part of a message that names client, server and request id. What comes before may quote a client, who may have written
- * such a part; what comes after are fields in quotes, in which every quote is escaped (`errorLine`).
+ * The part of a message that names client, server and request id. Text before that part may quote a client, which may
+ * have sent such a part; text after that part is fields in quotes, in which every quote is escaped (`errorLine`).
  */
 function concerned(message: string): string {
   let end = message.length;

@@ -4,13 +4,13 @@ import { basename, dirname, join } from "node:path";
 /** Log files, read from their ends: only as much as is wanted, however long they are. */
 
 const PIECE_BYTES = 262_144;
-/** What is longer is no line of a log: it is passed on cut. */
+/** A longer line is not a log line: it is passed on cut. */
 const LINE_BYTES_MAX = 1_048_576;
 
 /**
- * Opens a regular file for reading; the service's user can put a pipe in its place, which must not hold up who reads.
+ * Opens a regular file for reading; the service's user can put a pipe in its place, which must not block the reader.
  *
- * @returns undefined if there is none, or none that may be read
+ * @returns undefined if there is no regular file, or it may not be read
  */
 export function openLog(path: string): number | undefined {
   let fd: number | undefined;
@@ -61,7 +61,7 @@ export interface RotatedLog {
   readonly compressed: boolean;
 }
 
-/** What a log was moved to (`access.log.1`, `access.log-20261126.gz`), the latest first. */
+/** The rotated files of a log (`access.log.1`, `access.log-20261126.gz`), the latest first. */
 export function rotatedLogs(path: string): readonly RotatedLog[] {
   const [folder, name] = [dirname(path), basename(path)];
   let names: readonly string[];
@@ -100,17 +100,17 @@ export class LogTail {
     private readonly take: (line: string) => void,
   ) {}
 
-  /** Begins at the end of what is there now. @returns that end; undefined if there is no file yet */
+  /** Begins at the current end of the file. @returns that end; undefined if there is no file yet */
   begin(): number | undefined {
     this.open(true);
     return this.files[0]?.at;
   }
 
-  /** Takes what was written since. */
+  /** Reads lines that were written since the last call. */
   poll(now = Date.now()): void {
     this.open(!this.opened);
     for (const file of this.files) this.read(file, now);
-    // What was replaced is done when nothing came for some time.
+    // A replaced file is done when nothing was written to it for some time.
     const [current] = this.files;
     this.files = this.files.filter((file) => {
       if (file === current || now - file.grownAt < REPLACED_MS) return true;

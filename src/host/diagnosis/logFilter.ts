@@ -46,7 +46,7 @@ const mayBeOf = ({ routes }: ConfigLog, { route, server }: LogFilter): boolean =
       (server === undefined || one.server.name === server),
   );
 
-/** A JSON line names route and virtual server; of a combined one, the path says which it was, or may have been. */
+/** A JSON line names route and virtual server; for a combined line, they follow from the path, as far as possible. */
 function isOf(entry: AccessEntry, log: ConfigLog, { route, server }: LogFilter, router: Router): boolean {
   const { fields, request } = entry;
   if (fields !== undefined)

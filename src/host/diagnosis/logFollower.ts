@@ -30,7 +30,7 @@ export class LogFollower {
   }
 
   /**
-   * Takes what was written before.
+   * Reads lines that were written before.
    *
    * @param since lines from this time on, in milliseconds since 1970, also of rotated logs
    * @param lines without that, how many of the last lines
@@ -56,7 +56,7 @@ export class LogFollower {
     return unreadable;
   }
 
-  /** Takes what was written since. */
+  /** Reads lines that were written since the last call. */
   poll(): void {
     for (const { tail } of this.tails) tail.poll();
     const { came } = this;
@@ -90,7 +90,7 @@ export class LogFollower {
       if (entry === undefined) return true;
       if (entry.time >= since && found.length < FOUND_MAX && this.matches(entry, log))
         found.push({ entry, log });
-      // Workers write their lines each at its own pace, so they are not quite in order.
+      // Workers write independently, so lines are not strictly in order.
       return entry.time >= since - DISORDER_MS && found.length < FOUND_MAX;
     };
     for (const line of linesBackwards(log.path, end)) if (!add(line)) return found;
@@ -108,5 +108,5 @@ const UNPACKED = { bytesMax: 1_073_741_824, links: true } as const;
 /** Of each log, where few lines are wanted and a filter matches few. */
 const LAST_BYTES_MAX = 67_108_864;
 const DISORDER_MS = 5_000;
-/** Beyond this nobody reads them, and they would fill the memory. */
+/** More lines than anyone reads would fill the memory. */
 const FOUND_MAX = 200_000;

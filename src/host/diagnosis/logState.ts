@@ -20,7 +20,7 @@ export function lostLogDirectories(config: ProxyConfig, pid: number): string[] {
   });
 }
 
-/** The service's user can make of what is in a directory of his what he likes, such as a link to itself. */
+/** The service's user can put anything into the log directory, such as a link to itself. */
 export function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path);
@@ -29,7 +29,7 @@ export function statsOf(path: string): Stats | undefined {
   }
 }
 
-/** What keeps lines from the log files of a config, as root sees it. */
+/** Reasons why lines do not reach the log files of a config, as root sees them. */
 export function logFindings(config: ProxyConfig, pid: number, unit: string): Finding[] {
   const lost = lostLogDirectories(config, pid);
   const restart = `systemctl restart ${unit} (systemd creates the directory again)`;
@@ -70,7 +70,7 @@ function fileFindings(at: string, { pid, user }: LogWriter, unit: string): Findi
 }
 
 /**
- * Whom a file belongs to as a process sees it. From version 257 on, systemd leaves the directories of a service with a
+ * The owner of a file as a process sees it. From version 257 on, systemd leaves the directories of a service with a
  * dynamic user to user 65534, and maps that user to the service's in the mounts of the service alone.
  */
 function ownerSeenBy(pid: number, at: string, otherwise: number): number {
@@ -126,9 +126,9 @@ const PROGRAM = "/usr/sbin/logrotate";
 const TIMER = "logrotate.timer";
 
 /**
- * What keeps the logs of a deployment from being rotated: its file for logrotate does nothing alone.
+ * Reasons why the logs of a deployment are not rotated: its file for logrotate needs the program and a timer.
  *
- * @returns undefined if the deployment has no such file, or systemd does not answer
+ * @returns undefined if the deployment has no such file, or systemd does not respond
  */
 export async function rotationFindings({ files }: Deployment): Promise<Finding[] | undefined> {
   const own = files.find(({ path }) => path.startsWith(READ_FROM));

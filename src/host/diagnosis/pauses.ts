@@ -5,7 +5,7 @@ import type { ListedPauses } from "../../runtime/supervisor/listedPauses.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { type Verdict, warning } from "./verdict.js";
 
-/** What the running proxy refuses by command; undefined if nothing, or if it cannot be asked. */
+/** Maintenance and quiesce in force; undefined if there is none, or the proxy cannot be asked. */
 export async function seePauses(
   control: string | undefined,
   timeoutMs: number,
@@ -17,7 +17,7 @@ export async function seePauses(
   return none ? undefined : pauses;
 }
 
-/** The same rows, but for those that would be refused: such a response says nothing about what was deployed. */
+/** The same rows without those that would be refused now: such a response shows nothing about the deployment. */
 export function withoutPaused(
   rows: readonly ExpectedResponse[],
   { maintenance: { allow } }: ProxyConfig,

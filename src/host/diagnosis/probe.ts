@@ -24,8 +24,8 @@ export interface ProbeFailure {
 export type ProbeOutcome = { readonly response: ReceivedResponse } | { readonly failure: ProbeFailure };
 
 /**
- * Sends a request and returns what came back, or why nothing did. Never throws. After a 404 to a HEAD it sends a GET,
- * because only the body shows which server answered.
+ * Sends a request and returns the response, or why there was none. Never throws. After a 404 to a HEAD it sends a GET,
+ * because only the body shows which server responded.
  */
 export async function probe(request: ProbeRequest, options: ProbeOptions): Promise<ProbeOutcome> {
   const timeoutMs = options.timeoutMs + (request.holdMs ?? 0);

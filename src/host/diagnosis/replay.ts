@@ -17,10 +17,10 @@ import {
 import { outcomeIn, type Outcome, Side } from "./replayOutcome.js";
 import { hiddenQuery, shownText } from "./replayTexts.js";
 
-/** Requests of which a log tells, as two configs treat them, or as the log says and one config does. */
+/** Compares how two configs treat the requests of a log, or one config with the log itself. */
 
 export interface ReplayOptions {
-  /** The config that requests are compared with; undefined to compare with what the log says itself. */
+  /** The config that requests are compared with; undefined to compare with the log itself. */
   readonly before: ProxyConfig | undefined;
   readonly after: ProxyConfig;
   /** Where requests belong whose lines do not say it, as those of `combined`. */
@@ -31,7 +31,7 @@ export interface ReplayOptions {
 
 export interface Origin {
   readonly scheme: Scheme;
-  /** Host as clients write it; empty for one that has no name. */
+  /** Host as clients write it; empty if the server has no name. */
   readonly host: string;
 }
 
@@ -50,7 +50,7 @@ export interface Example {
   readonly line: string;
   /** `GET https://files.example.org/sync/`. */
   readonly request: string;
-  /** Path upstream, file or Location, before and after; absent where there is none, or none is known. */
+  /** Path upstream, file or Location, before and after; absent if there is none, or it is unknown. */
   readonly before?: string;
   readonly after?: string;
 }
@@ -58,7 +58,7 @@ export interface Example {
 const EXAMPLES_MAX = 3;
 /** How many different requests are kept: a log of a month repeats itself, but a scanner does not. */
 const KNOWN_MAX = 20_000;
-/** What is longer is no link of a page, and many of them would fill the memory. */
+/** A longer request is unlikely to repeat, and many of them would fill the memory. */
 const KNOWN_CHARACTERS_MAX = 2_048;
 
 interface Known {
@@ -76,7 +76,7 @@ export class Replay {
   unknownBodies = 0;
   private readonly before: Side | undefined;
   private readonly after: Side;
-  /** Whether any route limits bodies: only then is their length part of what is kept. */
+  /** Whether any route limits bodies: only then is the length of a body part of the key. */
   private readonly limits: boolean;
   private readonly byText = new Map<string, ChangeGroup>();
   private known = new Map<string, Known>();
@@ -174,10 +174,10 @@ const bodyLimitDiffers = ({ bodyBytesMax: before }: Outcome, { bodyBytesMax: aft
   before !== undefined && after !== undefined && before !== after;
 
 /**
- * Where requests belong whose lines do not say it: `https` if the config has a listener for it, and the only
+ * Scheme and host for requests whose log lines have none: `https` if the config has a listener for it, and the only
  * application's name.
  *
- * @returns the names among which somebody has to choose, if there are several applications
+ * @returns the names to choose from, if there are several applications
  */
 export function originOf(
   config: ProxyConfig,

@@ -1,7 +1,7 @@
 import type { LoggedRequest } from "./accessLogLine.js";
 import type { Outcome } from "./replayOutcome.js";
 
-/** What can change about a request. `path` is the one that goes upstream. */
+/** The properties of a request that can change. `path` is the path upstream. */
 export const CHANGES = [
   "virtual server",
   "route",
@@ -15,7 +15,7 @@ export const CHANGES = [
 ] as const;
 export type Change = (typeof CHANGES)[number];
 
-/** What answers a request, without what differs from request to request. */
+/** The handling of a request, without the parts that differ from request to request. */
 export interface Summary {
   readonly virtualServer?: string;
   /** Null if none matches. */
@@ -27,7 +27,7 @@ export interface Summary {
   readonly status?: number;
 }
 
-/** What is different between two configs; empty if nothing is. */
+/** The differences between two configs for a request; empty if there are none. */
 export function changesBetween(before: Outcome, after: Outcome): readonly Change[] {
   if (isSame(before, after)) return NONE;
   const same = before.action === after.action;
@@ -47,7 +47,7 @@ export function changesBetween(before: Outcome, after: Outcome): readonly Change
 
 const NONE: readonly Change[] = [];
 
-/** What most requests are, so that it is decided without a list. */
+/** True for most requests, so that no list is built for them. */
 const isSame = (before: Outcome, after: Outcome): boolean =>
   before.action === after.action &&
   before.to === after.to &&
@@ -58,7 +58,7 @@ const isSame = (before: Outcome, after: Outcome): boolean =>
   before.status === after.status &&
   before.body === after.body;
 
-/** What is different from what a log says. A response of an upstream may have any status. */
+/** The differences from a log line. A response of an upstream may have any status. */
 export function changesFromLog(request: LoggedRequest, after: Outcome): readonly Change[] {
   const { server, route, status } = request;
   const early = BEFORE_ROUTES.has(status);
@@ -69,10 +69,7 @@ export function changesFromLog(request: LoggedRequest, after: Outcome): readonly
   return found;
 }
 
-/**
- * What a request gets for what a log does not show of it: its fields, its time, its certificate, a pause. And 499: its
- * client went away.
- */
+/** Statuses whose cause a log does not show: fields, timeouts, certificates, pauses. And 499: the client left. */
 const BEFORE_ROUTES: ReadonlySet<number> = new Set([
   400, 408, 413, 414, 417, 421, 431, 499, 500, 501, 503, 505,
 ]);

@@ -4,17 +4,17 @@ import { type LogEnd, readLogFile } from "./accessLogFile.js";
 import { NO_REQUEST, readLogLine } from "./accessLogLine.js";
 import type { Replay } from "./replay.js";
 
-/** What was read of one log. */
+/** Counts of the lines of one log. */
 export interface FileCount {
   readonly file: string;
   lines: number;
   requests: number;
-  /** Lines that tell of no request that could be read. */
+  /** Lines without a readable request. */
   noRequest: number;
   /** Lines that are of no access log. */
   noLog: number;
   firstNoLog: number | undefined;
-  /** Whether a line does not say to whom its request was. */
+  /** Whether a line has no host. */
   hostMissing?: boolean;
   readonly failure?: Problem;
 }

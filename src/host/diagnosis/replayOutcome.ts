@@ -8,7 +8,7 @@ import {
 } from "../../model/index.js";
 import { decide, type Decision, type RouteMatch, RequestMatcher } from "../../model/decision.js";
 
-/** What a config does with a request of a log, as far as that is known before an upstream or a disk is asked. */
+/** How a config handles a request of a log, as far as this is known without an upstream or a disk. */
 export interface Outcome {
   /** `none`: it has no listener for the request. */
   readonly action: Decision["kind"] | "none";
@@ -64,7 +64,7 @@ export class Side {
     if (this.listeners.has(key)) return this.listeners.get(key);
     const known = name !== undefined && this.protocols.get(name) === scheme ? name : undefined;
     const found = this.matcher.listener(scheme, host, known);
-    // Hosts are what clients like.
+    // Clients can send any number of hosts.
     if (this.listeners.size >= HOSTS_MAX) this.listeners.clear();
     if (key.length <= HOST_CHARACTERS_MAX) this.listeners.set(key, found);
     return found;

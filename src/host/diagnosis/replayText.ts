@@ -5,7 +5,7 @@ import { formatProblem, type Problem } from "../../model/index.js";
 import { printableValue } from "../../model/printable.js";
 
 export interface Replayed {
-  /** File of the config that is compared with; undefined for what the log says. */
+  /** File of the config to compare with; undefined for the log itself. */
   readonly before: string | undefined;
   readonly after: string;
   readonly files: readonly FileCount[];

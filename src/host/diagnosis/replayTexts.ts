@@ -1,8 +1,8 @@
 import { endOfPath } from "../../model/index.js";
 
-/** What is shown of a log: nothing that acts on a terminal, and no secret unless it is asked for. */
+/** Prepares texts of a log for display: no control characters, and no secrets unless they are requested. */
 
-/** The same target with a query that says nothing; one with a `#`, which is refused, keeps that. */
+/** The same target with its query hidden; a target with a `#`, which is refused, keeps the `#`. */
 export function hiddenQuery(target: string): string {
   const end = endOfPath(target);
   if (end >= target.length - 1) return target;
@@ -30,7 +30,7 @@ export function shownText(text: string, secrets: boolean): string {
 const SHOWN_MAX = 200;
 const NOT_PRINTABLE = /[^ -~]/g;
 
-/** Links that are shared, and downloads, have their secret in the path: whoever knows it may read. */
+/** Share and download links have a secret in the path, which gives access. */
 function hiddenToken(segment: string): string {
   const query = endOfPath(segment);
   const name = segment.slice(0, query);

@@ -32,7 +32,7 @@ import { judgePauses } from "./pauses.js";
 import { judgeUpstreamServers } from "./upstreamServers.js";
 import { isOwnErrorPage, isVersioned } from "./expectation.js";
 
-/** Judges what was seen. Pure: the same evidence gives the same rows, causes before their symptoms. */
+/** Evaluates the evidence. Pure: the same evidence gives the same rows, causes before their symptoms. */
 export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const failed = new Set<string>();
   const rows: DiagnosisRow[] = [];

@@ -1,6 +1,6 @@
 import { type Outcome, run } from "./command.js";
 
-/** What systemd has loaded for a unit, with the values of `systemctl show`. */
+/** The loaded state of a unit, with the values of `systemctl show`. */
 export interface ShownUnit {
   readonly unit: string;
   /** `notify`, `oneshot`, …; empty for a unit that is no service. */
@@ -26,7 +26,7 @@ export interface ShownUnit {
 const PROPERTIES =
   "Type,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,FragmentPath,DropInPaths,MainPID,ExecStart";
 
-/** @returns the units in order, or the outcome of the command if systemd does not answer */
+/** @returns the units in order, or the outcome of the command if systemd does not respond */
 export async function showUnits(units: readonly string[], seconds: number): Promise<ShownUnit[] | Outcome> {
   if (units.length === 0) return [];
   const outcome = await run(["systemctl", "show", `--property=${PROPERTIES}`, "--", ...units], seconds);
@@ -35,7 +35,7 @@ export async function showUnits(units: readonly string[], seconds: number): Prom
   return units.map((unit, i) => shownUnit(unit, blocks[i]!));
 }
 
-/** What `systemctl show` prints about one unit. */
+/** Parses the output of `systemctl show` about one unit. */
 export function shownUnit(unit: string, block: string): ShownUnit {
   const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(block)?.[1] ?? "";
   return {

@@ -14,7 +14,7 @@ export type { TreeViolation } from "../asOwner/treeFindings.js";
 export type { ModeChange } from "../asOwner/modes.js";
 
 /**
- * The permissions of what the proxy serves from disk (service 2.8): every directory on the way, from `/` on, is
+ * The permissions of files that the proxy serves from disk (service 2.8): every directory on the way, from `/` on, is
  * readable and executable for others, every file is readable. The checks and changes run as the user who can change the
  * trees anyway.
  */
@@ -43,7 +43,7 @@ const withSlash = (path: string): string => (path.endsWith("/") ? path : `${path
 
 /** `changes` fix the violations, as far as they can be fixed. */
 export interface TreePermissions extends WalkResponse {
-  /** Users who gave no response about their files. */
+  /** Users whose files could not be checked. */
   readonly unreached: readonly Problem[];
 }
 
@@ -60,7 +60,7 @@ export async function checkTrees(
   const wanted = trees.map(taskOf);
   const ways = await Promise.all(wanted.map(async (task) => ({ task, acting: await seen.acting(task) })));
   const actings = ways.flatMap(({ acting }) => (acting === undefined ? [] : [acting]));
-  // What only root can change on the way is no one else's word.
+  // The part of a path that only root can change is checked here, not by a user's process.
   for (const { task, acting } of ways) {
     if (acting === undefined || acting.uid === process.geteuid!()) continue;
     const request = { tasks: [task], roots: [], entriesMax: seen.left };
@@ -80,13 +80,13 @@ function taskOf({ path, code }: Pick<Tree, "path" | "code">): TreeTask {
   return { path: Buffer.from(path).toString("latin1"), code, kind: "tree", outside: false };
 }
 
-/** A place is believed only of a user who decides about it. */
+/** A reported real path is used only if the reporting user controls that path. */
 async function realPath(acting: Acting): Promise<string | null> {
   const told = await asOwner("realPath", { path: acting.path }, acting).catch(() => null);
   return told !== null && (await new Realm(acting.uid).includes(told)) ? told : null;
 }
 
-/** Checks each tree as its owner. Returns what another user still has to check. */
+/** Checks each tree as its owner. Returns paths that another user still has to check. */
 async function look(
   seen: Seen,
   tasks: readonly TreeTask[],
@@ -102,7 +102,7 @@ async function look(
     group.tasks.push(task);
   }
   const handedOver: TreeTask[] = [];
-  // A tree inside another comes after it, and what is in it has its code.
+  // A tree inside another one comes later and is checked first, so that its files get its code.
   for (const { acting, tasks: theirs } of [...byOwner.values()].reverse()) {
     const request = { tasks: theirs, roots, entriesMax: seen.left };
     try {
@@ -201,8 +201,8 @@ export interface ChangedMode extends ModeChange {
 }
 
 /**
- * Changes permissions, each as the user who reported it, who may have lied: of what this process has seen itself, as the
- * user who can change the path. Permissions that are not as expected stay.
+ * Changes permissions, each as the user who reported the file, because the report may be false; for files that this
+ * process has seen itself, as the user who can change the path. Permissions that are not as expected stay.
  */
 export async function changeModes(changes: readonly ModeChange[]): Promise<ChangedMode[]> {
   const outcomes: ChangedMode[] = [];

@@ -7,10 +7,10 @@ import type { SeenUpstreamServer } from "./evidence.js";
 import { failure, ok, type Verdict, warning } from "./verdict.js";
 
 /**
- * Asks the running proxy for the servers of upstreams that have several, and connects to those that it takes for up: no
- * request may have tried them yet.
+ * Asks the running proxy for the servers of upstreams that have several, and connects to those that it considers up,
+ * because no request may have tried them yet.
  *
- * @returns undefined if there are none; else what was seen, or why nothing was
+ * @returns undefined if there are none; else their states, or why the proxy could not be asked
  */
 export async function seeUpstreamServers(
   config: ProxyConfig,
@@ -65,7 +65,7 @@ const CONNECT_MS = 3_000;
 /** Whether one gets requests, as far as is known. */
 const serves = ({ state }: SeenUpstreamServer): boolean => state === "up";
 
-/** A row of `portico check --live`; one that is drained is as somebody ordered. */
+/** A row of `portico check --live`; a drained server is not a failure. */
 export function checkedServer({ upstream, url, state, says }: SeenUpstreamServer): CheckedResponse {
   const request = `server ${url}`;
   const pass = state === "up" || state === "drained";

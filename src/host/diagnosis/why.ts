@@ -5,14 +5,14 @@ import { linesBackwards, openLog, rotatedLogs } from "./logFiles.js";
 import { type AccessEntry, type ErrorEntry, type LogEntry, readEntry } from "./logEntry.js";
 import { closeSync } from "node:fs";
 
-/** What logs have of one request. */
+/** The log entries of one request. */
 export interface FoundRequest {
   readonly access: AccessEntry | undefined;
   /** In the order in which they were written. */
   readonly errors: readonly ErrorEntry[];
   /** Files that were read, wholly or up to the line. */
   readonly read: readonly string[];
-  /** Whether logs are longer than what was read of them. */
+  /** Whether logs are longer than the part that was read. */
   readonly cut: boolean;
 }
 
@@ -59,7 +59,7 @@ export async function findRequest(
 
 /**
  * @param kind of the log; a file that is given may be of the other one as well
- * @returns lines of a file that are of the request, in the order in which they were written; undefined if it cannot be read
+ * @returns entries of the request in a file, in their order; undefined if the file cannot be read
  */
 async function entriesOf(
   id: string,
@@ -70,7 +70,8 @@ async function entriesOf(
   if (fd === undefined) return undefined;
   closeSync(fd);
   const entryOf = (line: string): LogEntry | undefined => {
-    // Most lines do not have it anywhere; what a client sent may have that of another request.
+    // Checked first, because most lines do not contain the id; then parsed, because a client may have sent another
+    // request's id.
     const entry = line.includes(id) ? (readEntry(kind, line) ?? readEntry("error", line)) : undefined;
     return entry !== undefined && idOf(entry) === id ? entry : undefined;
   };

@@ -26,8 +26,8 @@ export type Binding =
 
 /**
  * Everything in a module that may bind a name, in the order of the text. When in doubt it is a binding: `d[NAME] = 1`
- * counts, although it only reads NAME. What tokens do not show (`sys.modules` under another name, code of other
- * modules) is not found.
+ * counts, although it only reads NAME. Bindings that tokens do not show (`sys.modules` under another name, code of
+ * other modules) are not found.
  */
 export function bindingsOf(units: readonly Unit[], name: string): Binding[] {
   return units.flatMap((unit, index) => {
@@ -56,7 +56,7 @@ function other(found: Found, unit: number, place: { inBlock?: boolean; anytime?:
   return { kind: "other", unit, at: found.at, what, anytime: place.anytime === true, openEnded };
 }
 
-/** A function's names are local, unless it says `global` or accesses the module's names. */
+/** A function's names are local, unless it has `global` or accesses the module's names. */
 function scopeBindings(statements: (readonly Token[])[], name: string, unit: number): Binding[] {
   return statements.flatMap((statement, i) => {
     const [first] = statement;
@@ -73,7 +73,7 @@ function scopeBindings(statements: (readonly Token[])[], name: string, unit: num
 }
 
 function definedName(statement: readonly Token[], name: string): Found | undefined {
-  // A decorator has none, and neither has what follows one after a `;`.
+  // A decorator defines no name, and neither does a statement after a `;`.
   const keyword = statement.findIndex((t) => t.text === "def" || t.text === "class");
   const token = statement[keyword + 1];
   if (keyword === -1 || token?.text !== name) return undefined;
@@ -180,7 +180,7 @@ function openEnded(statement: readonly Token[]): Found | undefined {
   return undefined;
 }
 
-/** Whether a name gives access to the module's names, or becomes another name for what does (`g = globals`). */
+/** Whether a name gives access to the module's names, or becomes an alias that does (`g = globals`). */
 function reachesForNames(text: string, previous?: string, next?: string, closing?: string): boolean {
   if (text === "modules") return previous === "." || previous === "import" || previous === ",";
   // `vars(thing)` is about the thing; without an argument, or without a call, it is not.

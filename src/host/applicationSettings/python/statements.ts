@@ -56,7 +56,7 @@ function kindOf(group: readonly LogicalLine[]): Unit["kind"] {
   return BLOCK.has(first!.text) || group[0]!.tokens.at(-1)!.text === ":" ? "block" : "simple";
 }
 
-/** Whether a decorator is followed by what it decorates; otherwise the next line would be read as a part of it. */
+/** Whether a decorator is followed by its function or class; otherwise the next line would be read as a part of it. */
 function decorates(decorator: LogicalLine, next: LogicalLine | undefined): boolean {
   if (next === undefined || next.indented !== decorator.indented) return false;
   return isDecorator(next) || DEFINITION.has(next.tokens[0]!.text);

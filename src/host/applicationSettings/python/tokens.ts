@@ -13,7 +13,7 @@ export interface Token {
   readonly depth: number;
 }
 
-/** One logical line: what ends at a line end outside brackets and strings. */
+/** One logical line: it ends at a line end outside brackets and strings. */
 export interface LogicalLine {
   readonly tokens: readonly Token[];
   readonly indented: boolean;
@@ -196,7 +196,7 @@ function endOfEscape(text: string, at: number, formatted: boolean): number {
 
 /**
  * Offset after the `}` of a replacement field. Since Python 3.12 it may contain strings in the same quotes as the whole
- * (PEP 701); what older versions accept ends at the same place by this rule.
+ * (PEP 701); a field that older versions accept ends at the same place by this rule.
  */
 function endOfField(text: string, from: number, string: StringBegin, level: number): number {
   if (level > FIELD_LEVELS_MAX) fail(string.from, "a string whose fields are nested too deeply");
