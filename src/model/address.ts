@@ -74,10 +74,10 @@ export function isCidr(value: string): boolean {
   return (isIPv4(address) && Number(length) <= 32) || (isIpv6(address) && Number(length) <= 128);
 }
 
-/** What an address is good for; decides whether DNS records and port forwards make sense (service 1.6). */
+/** The scope of an address; decides whether DNS records and port forwards make sense (service 1.6). */
 export type AddressScope = "public" | "private" | "loopback" | "linkLocal" | "unusable";
 
-/** Ranges whose addresses are not public: first address, length of the prefix, what they are good for. */
+/** Ranges whose addresses are not public: first address, length of the prefix, scope. */
 export const IPV4_SPECIAL_RANGES: readonly (readonly [string, number, AddressScope])[] = [
   ["0.0.0.0", 8, "unusable"],
   ["10.0.0.0", 8, "private"],
@@ -138,8 +138,8 @@ export function isPort(value: unknown): value is number {
 }
 
 /**
- * What counts as one client: an IPv4 address; with IPv6 a /48 network, which is the most that a site is given (RFC 6177).
- * A site with a /48, or a home with a /56, has hundreds of /64 networks to choose from.
+ * The network that counts as one client: an IPv4 address; with IPv6 a /48 network, the largest that a site gets (RFC
+ * 6177). A site with a /48, or a home with a /56, has hundreds of /64 networks to choose from.
  */
 export function clientNetwork(address: string): string {
   const groups = ipv6Groups(address);

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { isDomainName, isWildcardName } from "./serverName.js";
 
-/** What a certificate can be asked (Node's `X509Certificate`). */
+/** The methods of a certificate that are used (Node's `X509Certificate`). */
 export interface NamedCertificate {
   checkHost(name: string, options: typeof AS_BROWSERS): string | undefined;
   checkIP(address: string): string | undefined;

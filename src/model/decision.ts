@@ -26,8 +26,9 @@ import {
 } from "./index.js";
 
 /**
- * What a config does with a request, as far as its request line, host and body length decide it. `resolve` adds what
- * follows from other fields, `why` the rules in their order; `portico replay` has nothing but this, for a log shows no more.
+ * A config's decision about a request, as far as it depends on the request line, host and body length. `resolve` adds
+ * the effects of other fields, `why` the rules in their order; `portico replay` uses only this, because a log shows no
+ * more.
  */
 export type Decision =
   /** @property target path and query that go upstream */
@@ -35,7 +36,7 @@ export type Decision =
   | { readonly kind: "staticFile"; readonly file: string }
   | { readonly kind: "redirect"; readonly status: number; readonly location: string }
   | { readonly kind: "respond"; readonly status: number; readonly body: string }
-  /** @property allow who may see it: all others get 403 */
+  /** @property allow addresses that may see it: all others get 403 */
   | { readonly kind: "status"; readonly allow: readonly string[] }
   | { readonly kind: "error"; readonly status: number };
 
@@ -58,13 +59,13 @@ export class RequestMatcher {
     this.router = new Router(config);
   }
 
-  /** The server that answers what fails before the host is known. */
+  /** The server for requests that fail before the host is known. */
   defaultServer(listener: ListenerConfig): VirtualServerConfig {
     return this.router.defaultServer(listener.name);
   }
 
   /**
-   * Where a request leads; undefined for one that gets 400 for its host or target.
+   * The match of a request; undefined if it gets 400 for its host or target.
    *
    * @param authority host as the client wrote it, with its port; empty if it named none
    * @param target origin-form target, one char a byte
@@ -78,9 +79,8 @@ export class RequestMatcher {
   }
 
   /**
-   * The listener for a scheme and authority: the one with that scheme and port, at the address that is its host, or else
-   * of its family. Undefined if there is none; a port that the authority names and no listener has is one that is not
-   * there.
+   * The listener for a scheme and authority: the one with that scheme and port, at the address that is its host, or
+   * else of its family. Undefined if there is none; also if the authority names a port that no listener has.
    *
    * @param name the listener's name, if that is known
    */
@@ -103,7 +103,7 @@ export class RequestMatcher {
   }
 }
 
-/** What is known of a request that matched a listener and a virtual server. */
+/** A request that matched a listener and a virtual server. */
 export interface MatchedRequest {
   readonly method: string;
   /** Origin-form target, one char a byte. */
@@ -142,7 +142,7 @@ type Decisions = {
   ) => Decision;
 };
 
-/** What each kind of action does with a request. */
+/** The decision of each kind of action. */
 const DECISIONS: Decisions = {
   proxy: ({ path }, { target }, route, action) => ({
     kind: "proxy",

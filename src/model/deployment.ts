@@ -9,8 +9,8 @@ import { commandRule, rowProblems, rows, TOLD_BY, trees } from "./rows.js";
 import { settingsCrossProblems, settingsFields } from "./settings.js";
 
 /**
- * The deployment document, version 1: what one deployment puts on a host, what else is there, and what should answer
- * afterwards. The constructs write it, activation and diagnosis read it. It holds no secret.
+ * The deployment document, version 1: the files of one deployment on a host, other facts about the host, and the
+ * expected responses afterwards. The constructs write it, activation and diagnosis read it. It contains no secret.
  */
 
 /** The only version of the document that this release reads. */
@@ -22,12 +22,12 @@ export const DEPLOYMENT_FILE = "/etc/portico/deployment.json";
 /** Directory of activation: uploads, the last good state, the journal. Only root can enter it. */
 export const DEPLOYMENT_STORE = "/var/lib/portico/deployment";
 
-/** What the proxy keeps of certificates by ACME: accounts, keys, certificates. Only the proxy's user can enter it. */
+/** Directory for ACME: accounts, keys, certificates. Only the proxy's user can enter it. */
 export const CERTIFICATE_STORE = "/var/lib/portico-certificates";
 
 /**
- * Below it each deployment has a directory of its own for what it uploads: files named by their SHA-256, the deployment
- * document among them.
+ * Each deployment has a directory in it for its uploads: files named by their SHA-256, including the deployment
+ * document.
  */
 export const INCOMING_DIRECTORY = "/var/lib/portico/incoming";
 
@@ -44,7 +44,7 @@ const unitName = (suffix: "service" | "socket", description: string) =>
 const service = (description: string) => unitName("service", description);
 
 /**
- * What a file is, and so what has to happen when it changes:
+ * The role of a file determines the reaction to a change:
  *
  * | role                  | on change                                                        |
  * | --------------------- | ---------------------------------------------------------------- |
@@ -306,7 +306,7 @@ export interface DeploymentIdentity {
 /** Where a host keeps the identity of its deployment. */
 export const IDENTITY_FILE = `${DEPLOYMENT_STORE}/state.json`;
 
-/** What one deployment hears on the host of another. */
+/** The problem that one deployment reports on the host of another. */
 export function otherDeployment(own: Pick<DeploymentIdentity, "construct">, there: string): Problem {
   const message = `this host already has another deployment, that of ${there}`;
   return problem("activation.other-deployment", IDENTITY_FILE, message, { received: own.construct });

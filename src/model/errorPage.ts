@@ -9,7 +9,7 @@ export const ERROR_PAGE_STATUSES = [403, 404, 405, 408, 413, 421, 500, 502, 503,
 /** Of one page: each stream of a client that reads nothing holds one, filled in (docs/limits.md). */
 export const ERROR_PAGE_BYTES_MAX = 32_768;
 
-/** What `{{name}}` in a page may name. */
+/** The placeholders `{{name}}` of a page. */
 export const PLACEHOLDERS = [
   "status",
   "reason",
@@ -25,7 +25,7 @@ export type Placeholder = (typeof PLACEHOLDERS)[number];
 /** Each may become as long as a host name: 8 KiB in all. */
 const PLACEHOLDER_COUNT_MAX = 32;
 
-/** What is wrong with a page, to follow its path, and what is allowed; undefined if nothing is. */
+/** The fault of a page, to follow its path, and the allowed values; undefined if there is none. */
 export function errorPageFault(
   html: string,
 ): { readonly message: string; readonly received?: unknown; readonly allowed: string } | undefined {
@@ -36,7 +36,7 @@ export function errorPageFault(
       message: `has ${bytes} bytes`,
       allowed: `up to ${ERROR_PAGE_BYTES_MAX} bytes, including embedded images`,
     };
-  // What is read as UTF-8 has it where that went wrong.
+  // The decoder puts U+FFFD where bytes are not UTF-8.
   if (html.includes("\ufffd")) return { message: "is not in UTF-8", allowed: "UTF-8, without U+FFFD" };
   const names = namesIn(html);
   const unknown = names.find((name) => !PLACEHOLDERS.includes(name as Placeholder));
@@ -50,7 +50,7 @@ export function errorPageFault(
   };
 }
 
-/** Text and names of placeholders in turn: what `split` makes of an expression with a group. */
+/** Has a group, so that `split` returns text and names of placeholders in turn. */
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/;
 
 const namesIn = (html: string): string[] => html.split(PLACEHOLDER).filter((_, i) => i % 2 === 1);
@@ -77,8 +77,8 @@ export function escapeHtml(text: string): string {
 }
 
 /**
- * Whether a client asks for HTML by its name, as browsers do for what they show (RFC 9110, 12.5.1). Programs send any
- * type, or no field, and would have to read a person's page.
+ * Whether a client asks for HTML explicitly, as browsers do for pages (RFC 9110, 12.5.1). Programs accept any type, or
+ * send no field, and get a shorter page.
  */
 export function acceptsHtml(headers: readonly string[]): boolean {
   for (let i = 0; i < headers.length; i += 2) {
@@ -91,5 +91,5 @@ export function acceptsHtml(headers: readonly string[]): boolean {
   return false;
 }
 
-/** The weight of what a client does not accept (RFC 9110, 12.4.2). */
+/** The weight of a type that a client does not accept (RFC 9110, 12.4.2). */
 const NONE = /^q=0(?:\.0{0,3})?$/i;

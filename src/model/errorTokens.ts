@@ -1,17 +1,17 @@
-/** What is known of one way in which a request fails. */
+/** Facts about one way in which a request fails. */
 interface TokenFacts {
-  /** What happened, as a sentence without a full stop. */
+  /** The failure as a sentence without a full stop. */
   readonly says: string;
-  /** What to do about it, or where to look first. */
+  /** The fix, or where to look first. */
   readonly fix: string;
 }
 
 /**
- * Ways in which a request fails, by the names of RFC 9209, 2.3. The list has those that Portico tells apart, and one that
- * the RFC does not need, because nobody is left who could be told: `client_gone`.
+ * Ways in which a request fails, by the names of RFC 9209, 2.3. The list has those that Portico distinguishes, and
+ * `client_gone`, which the RFC does not need, because such a request gets no response.
  *
- * A file that is missing, forbidden or unchanged is no failure of a proxy, and no response of an upstream is, whatever its
- * status: those have no token.
+ * A missing, forbidden or unchanged file is not a failure of the proxy, nor is any response of an upstream, whatever
+ * its status: these have no token.
  */
 export const ERROR_TOKENS = {
   dns_timeout: {

@@ -3,8 +3,8 @@ import type { InputOf, OutputOf } from "./inferred.js";
 import { line, name, text } from "./fields.js";
 
 /**
- * Expected responses, as a deployment lists them. A row without a response stands for what the action of its route
- * promises in the config; the host evaluates all rows without knowing any application.
+ * Expected responses, as a deployment lists them. A row without a response stands for the response that the action of
+ * its route guarantees; the host evaluates all rows without knowing any application.
  */
 
 /** Most rows of a deployment. */
@@ -121,7 +121,7 @@ export const expectedCause = z.strictObject({
 
 const EACH = "Whether to send the request to one listener (`first`, the default) or to all (`each`).";
 
-/** What a route or a virtual server is expected to answer, as users write it. */
+/** The expected response of a route or a virtual server, as users write it. */
 export const expectationFields = {
   name: line(
     "Name in messages, unique in the deployment. Default: the names of the virtual server and the route.",
@@ -182,7 +182,7 @@ interface RoutePlace {
   readonly match?: string | undefined;
 }
 
-/** Rows of one route: those that were written, or else the one that its action promises. */
+/** Rows of one route: the given ones, or else the one that its action guarantees. */
 export function rowsOfRoute(
   server: string,
   route: RoutePlace,
@@ -207,7 +207,7 @@ function rowOf(server: string, given: ExpectationInput, named: string, at: strin
 const defined = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** A directory's path ends in a slash; one that is matched exactly is as it is. */
+/** Adds a slash to a directory's path; a path that is matched exactly stays as it is. */
 function pathIn({ path, match }: Omit<RoutePlace, "name">): string {
   return match === "exact" || path.endsWith("/") ? path : `${path}/`;
 }

@@ -22,7 +22,7 @@ import {
  * the error texts, the JSON Schema and `docs/config.md` all read the same table.
  */
 
-/** A string that must satisfy a rule; the problem carries `code` and says what is `allowed`. */
+/** A string that must satisfy a rule; the problem has `code` and the `allowed` values. */
 export function text(code: ProblemCode, allowed: string, rule: TextRule) {
   const accepts = accepting(rule);
   const { pattern, never, lengthMax, canonicalIpv6 } = rule;
@@ -110,7 +110,7 @@ export const servedName = (description: string, example?: string) =>
     SERVED_NAME,
   ).meta(described(description, example));
 
-/** Whom a certificate is for. */
+/** A name that a certificate is for. */
 export const certifiedName = (description: string, example?: string) =>
   text("config.bad-server-name", PUBLIC_NAME.allowed, PUBLIC_NAME).meta(described(description, example));
 
@@ -142,7 +142,7 @@ export const directoryUrl = (
 
 export const mailAddress = (description: string, example?: string) =>
   text("acme.bad-email", "one mail address, such as admin@example.org", {
-    // In a URL of its own (`mailto:`), which may neither list addresses nor set fields (RFC 8555, 7.3).
+    // Used in a `mailto:` URL, which may neither list addresses nor set fields (RFC 8555, 7.3).
     pattern: "^[A-Za-z0-9!#$&'*+./=^_`{|}~-]+@[A-Za-z0-9.-]+$",
   }).meta(described(description, example));
 
@@ -228,7 +228,7 @@ export const requestFieldName = (description: string, example: string, refused: 
 const anyCase = (name: string): string =>
   name.toLowerCase().replace(/[a-z]/g, (char) => `[${char.toUpperCase()}${char}]`);
 
-/** Nothing, or what a value may be. */
+/** Empty, or an allowed value. */
 export const HEADER_VALUE: TextRule = { pattern: "^(?:[!-~](?:[\\t -~]*[!-~])?)?$" };
 
 export const headerValue = text(

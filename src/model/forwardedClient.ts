@@ -8,13 +8,13 @@ const ELEMENT_LENGTH_MAX = 64;
 
 /**
  * The client that a trusted proxy speaks for (decisions 2.3): the last address that is not a trusted proxy's, in a list
- * that every proxy appends to; if all are trusted, the first. Whatever is in front of that address is the client's own
- * word.
+ * that every proxy appends to; if all are trusted, the first. The entries before that address come from the client and
+ * are not trusted.
  *
  * @param headers names and values in turn; several fields are one list (RFC 9110, 5.3)
  * @param field lower-case name of the field
  * @param trusted whether an address is in `trustedProxies`
- * @returns undefined if the list names nobody, has something else than an address before a client is found, or too many
+ * @returns undefined if the list names no client, has anything but an address before a client is found, or has too many
  * proxies: the peer is then the client
  */
 export function forwardedClient(

@@ -27,7 +27,7 @@ export const NOT_FORWARDED: readonly string[] = [
 /** Statuses whose responses never have a body (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
 export const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** What the fields of an HTTP/1.1 request say about an upgrade. */
+/** The fields of an HTTP/1.1 request that request an upgrade. */
 interface UpgradeFields {
   /** Whether `upgrade` is an option in `Connection`. */
   readonly connectionUpgrade: boolean;
@@ -37,8 +37,8 @@ interface UpgradeFields {
 
 /**
  * The protocol that a request asks for, lower case; undefined if it does not ask for an upgrade. `Upgrade` without
- * `Connection: upgrade`, or in HTTP/1.0, has to be ignored (RFC 9110, 7.8), and a WebSocket is asked for by a GET
- * (RFC 6455, 4.1). After a body, it would not be clear where the tunnel's bytes begin.
+ * `Connection: upgrade`, or in HTTP/1.0, has to be ignored (RFC 9110, 7.8), and a WebSocket is requested by a GET (RFC
+ * 6455, 4.1). After a body, it would not be clear where the tunnel's bytes begin.
  */
 export function requestedUpgrade(
   { method, version }: { readonly method: string; readonly version: "1.0" | "1.1" },

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What a schema describes: types, and names of fields. */
+/** Types and field names that are inferred from a schema. */
 
 /** A type with every property read-only, at every depth. */
 export type DeepReadonly<T> = T extends (infer E)[]

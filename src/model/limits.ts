@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { count, milliseconds, MILLISECONDS_MAX } from "./fields.js";
 
-/** What a worker takes from clients at most. */
+/** Limits of a worker for its clients. */
 export const limits = z
   .strictObject({
     requestLineBytesMax: count(8_192, 256, 65_536, "bytes", "Longest request line; a longer line gets 414."),

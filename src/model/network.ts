@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ipAddress, port, serverName } from "./fields.js";
 
-/** What the network around a host should look like, as a deployment describes it. */
+/** The expected network around a host, as a deployment describes it. */
 
 export const portForward = z.strictObject({
   protocol: z.literal("tcp").describe("Transport protocol."),

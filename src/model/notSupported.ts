@@ -8,7 +8,7 @@ export interface NotSupported {
   readonly instead: string;
   /** Names under which other proxies have it. Case, `-` and `_` make no difference. */
   readonly names: readonly string[];
-  /** Fields one of which is known wherever the names mean this; without it they mean it everywhere. */
+  /** The names have this meaning only where one of these fields is known; default: everywhere. */
   readonly beside?: readonly string[];
   /** Values that ask for it, by the code of their problem. */
   readonly values?: { readonly [code in ProblemCode]?: RegExp };
@@ -145,7 +145,7 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
   },
 ];
 
-/** What to do about a name that is none of the known: what is there instead, or the name that was probably meant. */
+/** The fix for an unknown name: the alternative to an unsupported feature, or the name that was probably meant. */
 export function unknownNameFix(name: string, known: readonly string[]): { readonly fix?: string } {
   const wanted = plain(name);
   const absent = NOT_SUPPORTED.find(
@@ -158,7 +158,7 @@ export function unknownNameFix(name: string, known: readonly string[]): { readon
   return near === undefined ? {} : { fix: `Did you mean \`${near}\`?` };
 }
 
-/** The same for a value that asks for what is not supported. */
+/** The same for a value that requests an unsupported feature. */
 export function badValueFix(code: ProblemCode, value: unknown): { readonly fix?: string } {
   const absent = NOT_SUPPORTED.find(
     ({ values }) => typeof value === "string" && values?.[code]?.test(value) === true,

@@ -1,6 +1,6 @@
 /**
- * A text that can be printed: what controls a terminal, or turns text around on it, is replaced by its code. Values
- * from the application's files, its database and its upstreams may contain anything.
+ * A text that can be printed: characters that control a terminal, or reverse text on it, are replaced by their codes.
+ * Values from the application's files, its database and its upstreams may contain anything.
  */
 export function printable(text: string): string {
   return text.replace(TERMINAL_CONTROLS, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -307,10 +307,10 @@ export function problem(
   };
 }
 
-/** The page of the package that explains every code, each under a heading of its own. */
+/** The page of the package that explains every code, each under its own heading. */
 const ERRORS_PAGE = "cdktf-portico/docs/errors.md";
 
-/** Where a problem is, unless it concerns the whole document, then what is wrong, and its code. */
+/** The path of a problem, unless it concerns the whole document, its message, and its code. */
 export function problemTitle({ path, message, code }: Problem): string {
   return `${path === "" ? "" : `${path}: `}${message} [${code}]`;
 }
@@ -339,14 +339,14 @@ export class ProblemError extends Error {
     const byText = new Map(problems.map((one) => [formatProblem(one), one]));
     super([...byText.keys()].join("\n"));
     this.name = "ProblemError";
-    // Node prints what is enumerable after the message of an uncaught error, which says it all already.
+    // Not enumerable: Node prints enumerable properties of an uncaught error, but the message already has all of it.
     Object.defineProperty(this, "problems", { value: [...byText.values()] });
   }
 }
 
 const SHOWN_MAX = 120;
 
-/** What is not plain data, such as a construct, is named: it would be shown with all that it holds, and may hold itself. */
+/** A value that is not plain data, such as a construct, is shown by name: its content may be large and circular. */
 function plainly(_key: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const prototype = Object.getPrototypeOf(value) as { constructor: { name: string } } | null;

@@ -60,7 +60,7 @@ export type ResolutionOutcome =
   | {
       readonly kind: "proxy";
       readonly upstream: string;
-      /** Where its server listens; of several servers the one that comes first. */
+      /** The URL of its server; of several servers, the first. */
       readonly upstreamUrl: string;
       /** Which of several servers may get it, and why, as long as all are up; only where there are several. */
       readonly servers?: readonly ServerChance[];
@@ -79,7 +79,7 @@ export type ResolutionOutcome =
     }
   | { readonly kind: "redirect"; readonly status: number; readonly location: string }
   | { readonly kind: "respond"; readonly status: number; readonly body: string }
-  /** The page that shows what goes on. */
+  /** The status page. */
   | { readonly kind: "status" }
   | {
       readonly kind: "error";
@@ -110,10 +110,10 @@ export interface ResolutionMatch {
   readonly removedResponseHeaders: readonly string[];
 }
 
-/** Where a request comes from that says nothing of it: an address for documentation (RFC 5737). */
+/** The default client address of a request: an address for documentation (RFC 5737). */
 export const EXAMPLE_CLIENT = "198.51.100.7";
 
-/** What happens to a request, by the rules of the runtime. Nothing is sent and no file is touched. */
+/** The outcome of a request, by the rules of the runtime. Nothing is sent and no file is read. */
 export function resolution(config: ProxyConfig, request: TestRequest | string): Resolution {
   const asked = withDefaults(typeof request === "string" ? { url: request } : request);
   const url = splitUrl(asked.url);
@@ -143,7 +143,7 @@ function withDefaults(request: TestRequest): AskedRequest {
   return { ...request, method, clientAddress };
 }
 
-/** Whose request it is, and what of it the header rules need to know. */
+/** The client of a request, as far as the header rules use it. */
 type Client = Pick<ForwardedRequest, "clientAddress" | "forwardedBy" | "trusted">;
 
 function clientOf({ trustedProxies, clientAddressField }: ProxyConfig, asked: AskedRequest): Client {
@@ -169,7 +169,7 @@ function answer(routed: Routed): Resolution {
   return { ...match, ...found, ...(page === undefined ? {} : { page }) };
 }
 
-/** What answers, whichever page an error has. */
+/** The outcome without the page of an error. */
 function unpaged(routed: Routed): ResolutionOutcome {
   const { asked, route, url } = routed;
   const request = { method: asked.method, target: url.target, bodyBytes: bodyLength(asked) };
@@ -212,7 +212,7 @@ function matchOf(
   };
 }
 
-/** What a decision to proxy leads to, by the fields of the request. */
+/** The outcome of a proxied request, by its fields. */
 function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"proxy">): ResolutionOutcome {
   const { config, asked, client, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;

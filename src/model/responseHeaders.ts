@@ -3,7 +3,7 @@ import { count, flag, text } from "./fields.js";
 import { HOP_BY_HOP } from "./hopByHop.js";
 import type { TextRule } from "./textRule.js";
 
-/** What a virtual server or a route may set for the fields of its responses (decisions 5.5 and 5.6). */
+/** Rules of a virtual server or a route for the fields of its responses (decisions 5.5 and 5.6). */
 
 const NAME: TextRule = { pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", lengthMax: 64 };
 /** Printable, so that no value can end its line (RFC 9110, 5.5; RFC 9112, 5). */

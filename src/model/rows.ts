@@ -5,8 +5,8 @@ import { filePath, flag, line, name } from "./fields.js";
 import { type Problem, problem } from "./problem.js";
 
 /**
- * Rows of `portico doctor` that a deployment brings, and what they tell of. Whatever has the code of a row belongs to
- * it: trees, daemons, causes of expected responses.
+ * Rows of `portico doctor` that a deployment defines. A row reports all trees, daemons and causes of expected responses
+ * with its code.
  */
 
 /** Most rows of a deployment, and most trees. */
@@ -93,7 +93,7 @@ export type DeploymentRow = OutputOf<typeof row>;
 /** A served directory of a deployment: one of `trees`. */
 export type Tree = OutputOf<typeof tree>;
 
-/** What has the code of a row. */
+/** The parts of a deployment that have the code of a row. */
 interface Coded {
   readonly rows?: readonly DeploymentRow[] | undefined;
   readonly trees?: readonly Pick<Tree, "code">[] | undefined;

@@ -36,7 +36,7 @@ export const SERVER_NAME: TextRule = {
   accepts: isServerName,
 };
 
-/** What is allowed in `serverNames`: as {@link isServerName}, or `*.` and a domain name. */
+/** Allowed values of `serverNames`: as {@link isServerName}, or `*.` and a domain name. */
 export const SERVED_NAME: TextRule = {
   ...SERVER_NAME,
   pattern: `^(?:(?:\\*\\.)?${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|${LOWER_IPV6_PATTERN})$`,
@@ -114,7 +114,7 @@ function parseBracketedHost(value: string): HostParts | undefined {
 /** `*.example.org`: its `*` stands for exactly one label, as in a certificate (RFC 9525, 6.3). */
 export const isWildcardName = (name: string): boolean => name.startsWith("*.");
 
-/** A host name that clients could use: for a wildcard, one that it covers. */
+/** A host name that clients could use: for a wildcard, a name that it covers. */
 export const sampleName = (name: string): string => name.replace("*", "portico-check");
 
 /** The names of a list that are no wildcards, then one name for each wildcard. */
@@ -124,7 +124,7 @@ export function sampleNames(names: readonly string[]): string[] {
 }
 
 /**
- * Finds what belongs to a host name: by the name itself, or else by the wildcard that covers it. Virtual servers and
+ * Finds the entry of a host name: by the name itself, or else by the wildcard that covers it. Virtual servers and
  * certificates are chosen by the same rule, so a server with a wildcard is reached by the names that a certificate for
  * the same wildcard covers, and by no others.
  */
@@ -141,7 +141,7 @@ export class NameTable<T> {
     return this.byName.get(name) ?? this.byName.get(wildcardFor(name));
   }
 
-  /** Who has exactly this name, which may be a wildcard. */
+  /** The holder of exactly this name, which may be a wildcard. */
   holder(name: string): T | undefined {
     return this.byName.get(name);
   }

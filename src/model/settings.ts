@@ -8,11 +8,11 @@ import { type Problem, problem } from "./problem.js";
  * them should have. The host edits and compares them without knowing any application.
  */
 
-/** Bounds also of what a query for stored items is made from. */
+/** Bounds that also limit the size of a query for stored items. */
 const FILES_MAX = 10;
 const ITEMS_MAX = 100;
 
-/** The readers of these files differ in what they unquote, expand and take for a comment. */
+/** The readers of these files differ in quoting, expansion and comments. */
 const settingText = (description: string) =>
   text("settings.bad-value", "visible ASCII without spaces, quotes, `\\`, `%`, `#` and `;`", {
     pattern: "^[!$&(-:<-\\[\\]-~]+$",
@@ -39,7 +39,7 @@ const pythonName = text(
   },
 );
 
-/** What a deployment lists is no secret: it is in the state, and in what users are shown. */
+/** The items of a deployment are not secret: they are in Terraform's state and in output for users. */
 const envName = text(
   "config.bad-name",
   "a name of up to 64 ASCII letters, digits and `_` that does not begin with a digit and does not end in a word for " +
@@ -148,11 +148,11 @@ export type EnvItem = Extract<SettingsFile, { kind: "env" }>["items"][number];
 
 export type SettingsItem = IniItem | PythonItem | EnvItem;
 
-/** What messages call an item: `fileserver.port`, `SITE_ROOT`. */
+/** The name of an item in messages: `fileserver.port`, `SITE_ROOT`. */
 export const itemLabel = ({ section: of, name: own }: { readonly section?: string; readonly name: string }) =>
   of === undefined ? own : `${of}.${own}`;
 
-/** An item that a value in the application's database overrides: what it should be, and the row that tells of it. */
+/** An item that a value in the application's database overrides: its wanted value, and the row that reports it. */
 export interface StoredItem {
   readonly wanted: string;
   readonly code?: string;

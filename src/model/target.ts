@@ -11,7 +11,7 @@ const PERCENT = 0x25;
 
 /**
  * Normalises the path part of an origin-form target. Undefined if the target is malformed (no leading `/`, a raw `#`,
- * bad percent-encoding, an encoded NUL) or climbs above the root: the caller answers 400 (decisions 1.3).
+ * bad percent-encoding, an encoded NUL) or climbs above the root: the caller responds with 400 (decisions 1.3).
  *
  * @param target path and optional query, one char a byte (latin1)
  */

@@ -1,10 +1,10 @@
 /**
- * What a text must look like, in patterns that JavaScript and RE2 read alike: no look-around, no back references. So
- * the same rule applies here, in an editor (JSON Schema) and in Terraform, for values that only Terraform knows.
+ * A rule for a text, in patterns that JavaScript and RE2 read alike: no look-around, no back references. So the same
+ * rule applies here, in an editor (JSON Schema) and in Terraform, for values that only Terraform knows.
  */
 export interface TextRule {
   readonly pattern: string;
-  /** What must not be found in it. */
+  /** A pattern that the text must not contain. */
   readonly never?: string;
   readonly lengthMax?: number;
   /** Whether an IPv6 address must be in canonical form (RFC 5952), which no pattern can express. */
@@ -30,7 +30,7 @@ export const IPV4_PATTERN = `(?:${OCTET}(?:\\.${OCTET}){3})`;
 function ipv6Pattern(digits: string): string {
   const group = `[${digits}]{1,4}`;
   const last = `(?:${group}:${group}|${IPV4_PATTERN})`;
-  // Seven groups or fewer are around `::`: `left` at most before it, what is left of eight at most after it.
+  // Seven groups or fewer are around `::`: up to `left` before it, and seven less `left` after it.
   const short = [0, 1, 2, 3, 4, 5].map((left) => {
     const before = left === 0 ? "" : `(?:${group}(?::${group}){0,${left - 1}})?`;
     return `${before}::${5 - left === 0 ? "" : `(?:${group}:){${5 - left}}`}${last}`;

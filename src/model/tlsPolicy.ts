@@ -1,4 +1,4 @@
-/** What a TLS listener negotiates. */
+/** The TLS parameters of a listener. */
 export interface TlsPolicySettings {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
   readonly maxVersion: "TLSv1.2" | "TLSv1.3";
@@ -80,7 +80,7 @@ export const TLS_POLICIES = {
 
 export type TlsPolicyName = keyof typeof TLS_POLICIES;
 
-/** The settings of a named policy, or the settings themselves. What a host makes of them is its `hostPolicy`. */
+/** The settings of a named policy, or the settings themselves. A host adapts them in `hostPolicy`. */
 export function tlsPolicySettings(policy: TlsPolicyName | TlsPolicySettings): NamedTlsPolicySettings {
   return typeof policy === "string" ? TLS_POLICIES[policy] : policy;
 }
@@ -104,7 +104,7 @@ export function takesKeyType(policy: TlsPolicyName | Suites, keyType: KeyType): 
   return keyType === "ecdsa-p256" ? takesEcdsa(settings) : takesRsa(settings);
 }
 
-/** What to do about a key that a policy excludes. */
+/** The fix for a key that a policy excludes. */
 export const EXCLUDED_KEY_FIX =
   "Use `TlsPolicy.mozillaIntermediate()`, in the config `mozilla-intermediate`, which allows ECDSA and RSA keys, or " +
   "use a certificate whose key the policy allows (certbot creates an RSA key with `--key-type rsa`).";
@@ -116,7 +116,7 @@ const takesEcdsa = ({ minVersion, ciphers }: Suites): boolean =>
 const takesRsa = ({ minVersion, ciphers }: Suites): boolean =>
   minVersion === "TLSv1.3" || selects(ciphers, /^[!-]aRSA$/, WITHOUT_RSA);
 
-/** What means only suites of other authentication: by name, by key exchange, or by a cipher without either. */
+/** Words that select only suites with other authentication: by name, by key exchange, or by a cipher without either. */
 const WITHOUT_ECDSA = /RSA|DSS|PSK|NULL|^(?:EDH|k?DHE|ADH|AECDH|(?:AES|ARIA|CAMELLIA)\d+-)/;
 const WITHOUT_RSA = /ECDSA|DSS|PSK|NULL|^(?:ADH|AECDH)/;
 

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 
 /**
- * JSON from hands with fewer rights than this process has. Nothing but a schema opens it, which says all of what is taken:
- * there is no other way to the bytes, for the compiler as at run time.
+ * JSON from a process with fewer rights than this one. Only a schema can open it, so that the schema lists every value
+ * that is used: neither the compiler nor the runtime gives other access to the bytes.
  */
 export class Untrusted {
   readonly #bytes: Buffer;
@@ -12,7 +12,7 @@ export class Untrusted {
   }
 
   /**
-   * What the schema makes of it; undefined if that is not what was sent.
+   * The parsed value; undefined if it does not fit the schema.
    * @param valuesMax how many values there may be: a list of empty lists takes many times its bytes
    */
   opened<T>(schema: z.ZodType<T>, valuesMax: number): T | undefined {

@@ -5,10 +5,10 @@ import type { limits as fields } from "./limits.js";
 
 export const MIB = 1024 * 1024;
 
-/** The master, and what all processes share of Node. */
+/** Memory of the master, and of Node's shared parts. */
 export const SHARED_BYTES = 96 * MIB;
 
-/** What a worker needs under load, with few connections. */
+/** Memory of a worker under load, with few connections. */
 export const WORKER_BYTES = 64 * MIB;
 
 /** How many workers memory has room for. */
@@ -30,8 +30,8 @@ export type LimitsByMemory = Pick<Limits, (typeof LIMITS_BY_MEMORY)[number]>;
 /**
  * Limits of each worker, so that memory suffices whatever clients do.
  *
- * @param limits what they are in any memory
- * @param given those that stay as they are, and that the others have to suit
+ * @param limits the limits without regard to memory
+ * @param given limits that stay as they are, and that the other limits must fit
  */
 export function limitsWithin(
   memoryBytes: number,
@@ -70,7 +70,7 @@ export function connectionsWithin(
   return Math.max(1, Math.floor(roomOf(memoryBytes, workers) / each));
 }
 
-/** What the connections of each worker may take together. */
+/** Memory for all connections of each worker together. */
 function roomOf(memoryBytes: number, workers: number): number {
   return ((memoryBytes - AT_REST_BYTES - (workers - 1) * FURTHER_WORKER_BYTES) * USED_SHARE) / workers;
 }

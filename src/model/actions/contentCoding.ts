@@ -5,8 +5,8 @@ export const CODING_SUFFIXES = { zstd: ".zst", br: ".br", gzip: ".gz" } as const
 export type ContentCoding = keyof typeof CODING_SUFFIXES;
 
 /**
- * Which of the codings a client accepts (RFC 9110, 12.5.3), the one it likes best first; those of one weight stay in
- * their order. One that the client likes less than `identity` is none of them.
+ * The codings that a client accepts (RFC 9110, 12.5.3), by weight; codings with the same weight stay in their order.
+ * Codings with a lower weight than `identity` are left out.
  *
  * A client without the field accepts every coding by the RFC, but often cannot read any: it gets none. So does one whose
  * field is malformed, and one that refuses `identity` where no encoded file is there: a client may still read it.

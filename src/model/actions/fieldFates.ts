@@ -2,24 +2,24 @@ import { HOP_BY_HOP, NOT_FORWARDED } from "../hopByHop.js";
 import { onePiece } from "../onePiece.js";
 
 /**
- * What becomes of a field on its way through, by its name: the one list of the fields that applications take for a
- * client's address, its identity or another URL than the one that was asked for (decisions 2.3).
+ * How the proxy handles a field, by its name: the only list of fields in which applications read a client's address,
+ * its identity or another URL than the requested one (decisions 2.3).
  */
 
 export const enum FieldFate {
-  /** Goes on as it is. */
+  /** Passed on as it is. */
   Pass,
   /** Ends here. */
   Drop,
-  /** Says where the client is, or how it connected: passes from a trusted proxy only. */
+  /** Names the client's address, or how it connected: passes from a trusted proxy only. */
   Claim,
   /** A chain of addresses that our own field continues, from any client. Without our own field: as a claim. */
   Chain,
-  /** Says who the user is, or what else was asked for: passes from a trusted proxy only, and only if a route names it. */
+  /** Names the user, the certificate or the original URL: passes only from a trusted proxy, if a route names it. */
   Named,
   Destination,
   Location,
-  /** Goes on once. */
+  /** Passed on once. */
   Type,
 }
 
@@ -36,7 +36,7 @@ const CLAIMS = [
   ...["x-originating-ip", "proxy-client-ip", "wl-proxy-client-ip", "cloudfront-viewer-address"],
 ];
 
-/** Who the user is, by which certificate, and which other URL was asked for. */
+/** Fields that name the user, the client certificate or the original URL. */
 const NAMED = [
   ...["client-cert", "client-cert-chain"], // RFC 9440, 4: to be dropped from clients
   ...["x-arr-clientcert", "x-client-verify", "x-client-dn"],
@@ -69,10 +69,10 @@ const RESPONSE_FATES = new Map<string, FieldFate>([
   ["refresh", FieldFate.Location],
   ["content-type", FieldFate.Type],
 ]);
-/** What every other name that begins like this ends by: instructions of an upstream to nginx. */
+/** Prefixes of further names that are dropped: instructions of an upstream to nginx. */
 export const RESPONSE_FAMILIES: readonly string[] = ["x-accel-"];
 
-/** Lower-case names that have a fate of their own. */
+/** Lower-case names with their own fate. */
 export const NAMED_FIELDS: readonly string[] = [
   ...new Set([...REQUEST_FATES.keys(), ...RESPONSE_FATES.keys()]),
 ];
@@ -82,7 +82,7 @@ const isOf = (families: readonly string[], name: string): boolean =>
 
 /**
  * Any other byte becomes the same `_` as `-` in the environment variables of one application or another (RFC 3875,
- * 4.1.18), so that the name would be another spelling of one that is dropped. nginx drops these names too.
+ * 4.1.18), so that the name would be another spelling of a dropped one. nginx drops these names too.
  */
 const OTHER_SPELLING = /[^0-9a-z-]/;
 
@@ -107,7 +107,7 @@ function remembered(fateOf: (name: string) => FieldFate): (name: string) => Fiel
     const known = fates.get(name);
     if (known !== undefined) return known;
     const fate = fateOf(name);
-    // As a string of its own: a slice of a head would keep the whole head in memory.
+    // Copied, because a slice of a head would keep the whole head in memory.
     if (fates.size < 1024 && name.length <= 64) fates.set(onePiece(name), fate);
     return fate;
   };

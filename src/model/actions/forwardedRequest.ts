@@ -1,11 +1,11 @@
 import type { ActionOf } from "./table.js";
 
-/** What the rules of `forwarding.ts` need. */
+/** The input of the rules in `forwarding.ts`. */
 
 /** Field names and values in turn, original order and case, duplicates kept. */
 export type HeaderList = string[];
 
-/** What the rules need to know about a request. */
+/** The data of a request that the rules use. */
 export interface ForwardedRequest {
   readonly method: string;
   readonly target: string;
@@ -25,7 +25,7 @@ export interface ForwardedRequest {
   readonly clientAddress: string;
   /** Address of the trusted proxy that named the client; undefined if the client itself is connected. */
   readonly forwardedBy?: string | undefined;
-  /** Whether what is connected is in `trustedProxies`. */
+  /** Whether the peer of the connection is in `trustedProxies`. */
   readonly trusted: boolean;
   /** Whether this is a WebSocket upgrade that the route lets pass. */
   readonly webSocket: boolean;
@@ -33,7 +33,7 @@ export interface ForwardedRequest {
   readonly requestId?: string | undefined;
 }
 
-/** What the rules need to know about a route. */
+/** The data of a route that the rules use. */
 export interface ProxiedRoute {
   readonly path: string;
   readonly match: "prefix" | "segment" | "exact";

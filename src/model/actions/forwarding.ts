@@ -7,13 +7,13 @@ import type { ForwardedRequest, HeaderList, ProxiedRoute } from "./forwardedRequ
 import type { ActionOf } from "./table.js";
 
 /**
- * What a proxied request and its response look like on the other side (decisions 2.1 to 2.6, 5.1 and 5.2). Pure: the
- * runtime and, in unit tests, `resolve()` both use it.
+ * Transforms a proxied request for the upstream, and the response for the client (decisions 2.1 to 2.6, 5.1 and 5.2).
+ * Pure: the runtime and, in unit tests, `resolve()` both use it.
  */
 
 export type { ForwardedRequest, HeaderList, ProxiedRoute };
 
-/** The same action with what its files have as fields that it sets. */
+/** The same action with the contents of its files as values of the fields that it sets. */
 export function withFileValues(
   action: ActionOf<"proxy">,
   valueOf: (file: string) => string,
@@ -33,7 +33,7 @@ export class ForwardingRules {
   /** Path that goes upstream in place of the route's, if that is cut. */
   private readonly into: string;
   private readonly fixed: string;
-  /** What {@link usual} returned last: clients send many requests in a row. */
+  /** The last result of {@link usual}, because clients send many requests in a row. */
   private last: Usual = { host: "", address: "", by: undefined, scheme: "", text: "", again: false };
   /** Lower-case names of fields that are set here, so the client's are dropped. */
   private readonly replaced: ReadonlySet<string>;
@@ -66,7 +66,7 @@ export class ForwardingRules {
       this.replaced.size > 0 ||
       [...this.trustedFields].some((name) => requestFieldFate(name) === FieldFate.Pass);
     const { requestIdField: id } = route;
-    // What the route sets has priority.
+    // A field that the route sets has priority.
     if (id === undefined || replaced.has(id.toLowerCase())) return;
     this.idField = id;
     this.idLines = new RegExp(`^${id}:[^\\n]*\\n`, "gim");
@@ -204,7 +204,7 @@ export class ForwardingRules {
     if (name === "x-forwarded-for") return !forwarded.for;
     if (name === "x-forwarded-host") return forwarded.host === undefined;
     if (name === "x-real-ip") {
-      // Balancers that set the chain pass on what clients say here.
+      // Balancers that set the chain pass on this field of clients unchecked.
       if (request.forwardedBy !== undefined && forwarded.realIp) return false;
       sent.realIp = true;
     }
@@ -216,9 +216,9 @@ export class ForwardingRules {
    * A `Destination` that names this front end, as the upstream expects it (RFC 4918, 10.3). WebDAV servers compare
    * its scheme and host with what they believe their own to be; behind a proxy they guess, and refuse with 502.
    *
-   * One that is not below the route's path passes only where nothing is stripped, so that the upstream sees the paths
-   * that clients see. An upstream whose prefix is stripped would take it for a path of its own: it is in another
-   * namespace, which is 502 (RFC 4918, 9.8.5).
+   * A `Destination` that is not below the route's path passes only where nothing is stripped, so that upstream and
+   * clients see the same paths. With a stripped prefix, the upstream would read it as one of its own paths, although it
+   * is in another namespace, which is 502 (RFC 4918, 9.8.5).
    */
   private destination(value: string, request: ForwardedRequest, host: string): string | ForwardingRefusal {
     if (this.action.destination === "unchanged") return value;
@@ -282,7 +282,7 @@ export class ForwardingRules {
     return `${value.slice(0, at)}${request.scheme}://${request.host}${path}`;
   }
 
-  /** One that is not below {@link into} is not reached through this route. */
+  /** A path that is not below {@link into} is not reached through this route. */
   private publicPath(path: string): string {
     const base = this.into.replace(/\/$/, "");
     if (this.strip === "none" || !path.startsWith(base)) return path;
@@ -298,7 +298,7 @@ function cutOf({ strip, rewrite }: ActionOf<"proxy">): { readonly strip: Strip; 
   return { strip: strip === "none" && rewrite !== undefined ? "raw" : strip, into: rewrite ?? "/" };
 }
 
-/** The target that a request has upstream, for who asks nothing else of {@link ForwardingRules}. */
+/** The target of a request upstream, for callers that need nothing else from {@link ForwardingRules}. */
 export function upstreamTargetOf(
   route: Pick<ProxiedRoute, "path" | "action">,
   target: string,
@@ -320,16 +320,16 @@ const refusal = (status: 400 | 502, destination: string, why: string): Forwardin
   message: `Destination "${destination}" ${why}`,
 });
 
-/** What a client's forwarding fields change about ours. */
+/** The values of a client's forwarding fields that change ours. */
 interface Claims {
-  /** A trusted proxy's own fields pass in place of ours. */
+  /** A trusted proxy's own field passes in place of ours. */
   readonly realIp: boolean;
   readonly proto: boolean;
   /** The forwarding chain it sent, each address followed by `, `. */
   readonly chain: string;
 }
 
-/** What {@link ForwardingRules} keeps of the last usual request. */
+/** The last usual request that {@link ForwardingRules} stores. */
 interface Usual {
   readonly host: string;
   readonly address: string;
@@ -341,7 +341,7 @@ interface Usual {
 
 const NO_CLAIMS: Claims = { realIp: false, proto: false, chain: "" };
 
-/** What is left of a client's fields. */
+/** The remaining fields of a client's request. */
 interface ClientFields extends Claims {
   /** It sent forwarding fields, trusted or not. */
   readonly claimed: boolean;

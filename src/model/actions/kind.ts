@@ -2,15 +2,15 @@ import type { Problem } from "../problem.js";
 import type { RedirectGoal } from "./location.js";
 
 /**
- * What everything but the runtime needs to know about a kind of action. Each kind gives all of it, so that nothing is
- * forgotten.
+ * The properties of a kind of action that all code except the runtime uses. Each kind gives all of it, so that nothing
+ * is forgotten.
  */
 export interface ActionKind<A> {
   /** Fields that name an upstream. */
   readonly upstreams: readonly TextField<A>[];
   /** Fields that name a directory which files are read from. */
   readonly directories: readonly TextField<A>[];
-  /** How it sends clients elsewhere; undefined if it answers them itself. */
+  /** How it redirects clients; undefined if it does not redirect. */
   readonly redirects: Redirects<A> | undefined;
   /**
    * Problems of fields that contradict each other.

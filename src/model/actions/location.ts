@@ -7,9 +7,9 @@ export interface RedirectGoal {
   readonly scheme: Scheme;
   /** Undefined for the scheme's own. */
   readonly port?: number | undefined;
-  /** Undefined for the one that was asked for. */
+  /** Undefined for the requested host. */
   readonly host?: string | undefined;
-  /** Undefined for the path and query that were asked for. */
+  /** Undefined for the requested path and query. */
   readonly path?: string | undefined;
 }
 
@@ -31,11 +31,10 @@ export const leadsTo = (goal: RedirectGoal, listener: Published & { readonly pro
 /**
  * The `Location` of a redirect.
  *
- * Without a path of its own, the target goes out byte for byte: what the client asked for there is what it asks for
- * next (nginx's `return 301 https://$host$request_uri`). It holds no control bytes, or the protocol would have refused
- * it.
+ * If the goal has no path, the target is sent byte for byte, so that the client requests the same target next (nginx's
+ * `return 301 https://$host$request_uri`). The target has no control bytes, or the protocol would have refused it.
  *
- * @param host host that the client asked for, by {@link hostAsked}
+ * @param host requested host, by {@link hostAsked}
  */
 export function redirectLocation(goal: RedirectGoal, host: string, target: string): string {
   return `${goal.scheme}://${urlAuthority(goal.scheme, goal.host ?? host, redirectPort(goal))}${goal.path ?? target}`;
@@ -48,7 +47,7 @@ export function redirectLocation(goal: RedirectGoal, host: string, target: strin
 export function hostAsked(serverName: string, serverNames: readonly string[], localAddress: string): string {
   if (serverName !== "") return serverName;
   const name = serverNames.find((one) => one !== CATCH_ALL && !isWildcardName(one));
-  // A zone id means something on this host only, and an IPv4 client on a mapped address asked for IPv4.
+  // A zone id has a meaning only on this host, and an IPv4 client on a mapped address requested IPv4.
   const address = localAddress.split("%")[0]!;
   const unmapped = address.replace("::ffff:", "");
   return name ?? (isIPv4(unmapped) ? unmapped : address);

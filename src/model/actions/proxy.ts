@@ -99,12 +99,12 @@ export const proxyFields = z
   })
   .describe("Forwards requests to an upstream. Bodies stream both ways, without temporary files.");
 
-/** What `Action.proxy` takes beside the upstream. */
+/** The options of `Action.proxy`. */
 export const proxyOptions = proxyFields.omit({ type: true, upstream: true });
 
 type ProxyActionConfig = OutputOf<typeof proxyFields>;
 
-/** What it makes of a request is in `forwarding.ts`. */
+/** Its request and response are transformed in `forwarding.ts`. */
 export const proxy: ActionKind<ProxyActionConfig> = {
   upstreams: ["upstream"],
   directories: [],

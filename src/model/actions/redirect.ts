@@ -24,7 +24,7 @@ export const redirectFields = z
   })
   .describe("A redirect to another scheme, port, host or path.");
 
-/** What `Action.redirect` takes. */
+/** The options of `Action.redirect`. */
 export const redirectOptions = redirectFields.omit({ type: true });
 
 /** Where it leads a request is in `location.ts`. */

@@ -22,7 +22,7 @@ export const respondFields = z
   })
   .describe("A fixed response.");
 
-/** What `Action.respond` takes beside the status. */
+/** The options of `Action.respond`. */
 export const respondOptions = respondFields.omit({ type: true, status: true });
 
 export const respond: ActionKind<OutputOf<typeof respondFields>> = {

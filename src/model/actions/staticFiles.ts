@@ -46,7 +46,7 @@ export const staticFilesFields = z
   })
   .describe("Serves files from a directory, for GET and HEAD.");
 
-/** What `Action.staticFiles` takes beside the directory. */
+/** The options of `Action.staticFiles`. */
 export const staticFilesOptions = staticFilesFields.omit({ type: true, directory: true });
 
 /** Which file a request names is in `staticPath.ts`. */

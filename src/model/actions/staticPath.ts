@@ -4,8 +4,8 @@ import type { NormalisedPath } from "../target.js";
 export const belowDirectory = (directory: string): string => (directory === "/" ? "" : directory);
 
 /**
- * What a request names below the directory of its route: empty, or with `/` first. Undefined for a path that a route
- * with `match: prefix` takes without a `/` after the prefix: nginx serves it from a sibling of the directory.
+ * The path below the directory of a request's route: empty, or with `/` first. Undefined for a path that a route with
+ * `match: prefix` takes without a `/` after the prefix: nginx serves it from a sibling of the directory.
  */
 export function restBelow(
   route: { readonly path: string; readonly match: "prefix" | "segment" | "exact" },
@@ -17,5 +17,5 @@ export function restBelow(
   return rest === "" || rest.startsWith("/") ? rest : undefined;
 }
 
-/** Methods that files answer. */
+/** Methods that static files support. */
 export const isFileMethod = (method: string): boolean => method === "GET" || method === "HEAD";

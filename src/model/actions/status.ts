@@ -28,7 +28,7 @@ export const statusFields = z
   })
   .describe("A page that shows traffic, transfers, upstream servers, certificates and errors.");
 
-/** What `Action.status` takes. */
+/** The options of `Action.status`. */
 export const statusOptions = statusFields.omit({ type: true });
 
 export const status: ActionKind<OutputOf<typeof statusFields>> = {

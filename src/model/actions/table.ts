@@ -50,11 +50,11 @@ export function withDirectories(action: ActionConfig, moved: (path: string) => s
   return { ...action, ...(Object.fromEntries(there) as object) };
 }
 
-/** Where an action sends clients; undefined if it answers them itself. */
+/** Where an action redirects clients; undefined if it does not redirect. */
 export const redirectGoalOf = (action: ActionConfig): RedirectGoal | undefined =>
   kindOf(action).redirects?.goal(action);
 
-/** The same action with another port; only for one that sends clients somewhere. */
+/** The same action with another port; only for an action that redirects. */
 export const withRedirectPort = (action: ActionConfig, port: number): ActionConfig =>
   kindOf(action).redirects!.withPort(action, port);
 

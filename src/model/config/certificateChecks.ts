@@ -141,7 +141,7 @@ function proofProblems(
 
 const inZone = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`);
 
-/** Proofs by the DNS need somebody who writes the records. */
+/** Proofs by DNS need a provider that writes the records. */
 function dnsProblems({ challenge, dns }: CertificateAuthorityConfig, path: string): Problem[] {
   const chosen = challenge ?? (dns === undefined ? undefined : "dns-01");
   if (chosen === "dns-01" && dns === undefined)

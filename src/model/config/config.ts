@@ -25,14 +25,14 @@ import { upstream } from "./upstream.js";
 
 /**
  * The proxy config, version 1: the one table of fields. Types, checks, defaults, error texts, JSON Schema and
- * `docs/config.md` are derived from it. Actions are in a table of their own (`actions/table.ts`), rules that span fields
- * in `crossChecks.ts`.
+ * `docs/config.md` are derived from it. Actions are in a separate table (`actions/table.ts`), rules that span fields in
+ * `crossChecks.ts`.
  */
 
 /** The only version of the config that this release reads. */
 export const CONFIG_VERSION = 1;
 
-/** Who may name clients. */
+/** Proxies that may name clients. */
 export const proxyProtocol = z.strictObject({
   from: z
     .array(cidr("An address or range.", "10.0.0.0/8"))
@@ -114,7 +114,7 @@ export const route = z.strictObject({
     .describe("Where the route's errors are logged; `off` for no log. Default: the main error log."),
 });
 
-/** Fields with a meaning of their own, which an id must not replace. */
+/** Fields with their own meaning, which an id must not replace. */
 const REFUSED = [
   ...["Authorization", "Cookie", "Destination", "Range", "Referer", "User-Agent"],
   ...["traceparent", "tracestate"],
@@ -298,7 +298,7 @@ export const configSchema = z.strictObject({
   virtualServers: z.array(virtualServer).min(1).describe("Sets of host names with their routes."),
 });
 
-/** What a proxy as a whole is set to: all but the version, and what has constructs of its own. */
+/** Settings of a proxy as a whole: all fields except the version, and those that have their own constructs. */
 export const proxySettings = configSchema.omit({
   $schema: true,
   version: true,
@@ -307,7 +307,7 @@ export const proxySettings = configSchema.omit({
   upstreams: true,
   virtualServers: true,
 });
-/** What a construct takes: the rest follows from its TLS material, and from the routes below it. */
+/** The options of the construct: the other fields follow from its TLS material, and from the routes below it. */
 export const listenerOptions = listener.omit({ protocol: true });
 export const virtualServerOptions = virtualServer.omit({ routes: true });
 

@@ -287,7 +287,7 @@ function redirectLoops(config: ProxyConfig): Problem[] {
   );
 }
 
-/** Follows a request for the route's own path from redirect to redirect until it is answered, leaves or returns. */
+/** Follows a request for the route's own path from redirect to redirect until it gets a response, leaves or returns. */
 function loops(config: ProxyConfig, router: Router, host: string, start: RouteConfig): boolean {
   const seen = new Set<string>();
   let name = host;

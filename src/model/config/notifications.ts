@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { count, directoryUrl, filePath, MILLISECONDS_MAX, name } from "../fields.js";
 
-/** Whom the master tells what has to be looked after. */
+/** The targets of the master's notifications. */
 
 const target = {
   name: name("Name of the target in messages and logs; unique.", "phone"),
@@ -116,7 +116,7 @@ export const notifications = z
       "field, no message is sent.",
   );
 
-/** What methods of `Notification` take: the kind is the method. */
+/** The options of the methods of `Notification`: the kind is the method. */
 export const webhookOptions = webhookTarget.omit({ type: true });
 export const ntfyOptions = ntfyTarget.omit({ type: true });
 export const gotifyOptions = gotifyTarget.omit({ type: true });

@@ -45,14 +45,14 @@ export function parseDocument<T>(input: unknown, kind: DocumentKind<T>): Result<
   return problems.length > 0 ? { ok: false, problems } : { ok: true, value: deepFreeze(parsed.data) };
 }
 
-/** What is wrong with expected responses as users write them: one, or a list. */
+/** Problems of expected responses as users write them: one, or a list. */
 export function expectationProblems(input: unknown): Problem[] {
   const schema = Array.isArray(input) ? expectation.array().min(1).max(20) : expectation;
   const parsed = schema.safeParse(input, { reportInput: true, jitless: true });
   return parsed.success ? [] : parsed.error.issues.flatMap((issue) => toProblems(issue, schema, input));
 }
 
-/** Reads JSON text and parses what it says; a syntax error names line and column. */
+/** Reads JSON text and parses its value; a syntax error names line and column. */
 export function fromJson<T>(text: string, parse: (input: unknown) => Result<T>): Result<T> {
   try {
     return parse(JSON.parse(text));
@@ -102,10 +102,7 @@ function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem
   return [problem(code, path, message, { ...received, ...more })];
 }
 
-/**
- * A union failed: report the branch that was meant, the one with the fewest mistakes, else what the field as a whole
- * accepts.
- */
+/** A union failed: reports the branch with the fewest mistakes, else the values that the whole field accepts. */
 function unionProblems(
   issue: z.core.$ZodIssueInvalidUnion,
   path: string,
@@ -218,7 +215,7 @@ export function formatPath(path: readonly PropertyKey[]): string {
 }
 
 function deepFreeze<T>(value: T): T {
-  // What is not an object counts as frozen.
+  // A value that is not an object counts as frozen.
   if (!Object.isFrozen(value)) {
     Object.values(value as object).forEach(deepFreeze);
     Object.freeze(value);
@@ -227,8 +224,9 @@ function deepFreeze<T>(value: T): T {
 }
 
 /**
- * What is wrong with a text that is no JSON, on one line, with its line and column. Engines say an offset, line and
- * column, or, for an unexpected token, a piece of the text around it, which may be several lines and hold a secret.
+ * The error in a text that is not JSON, on one line, with its line and column. Engines report an offset, line and
+ * column, or, for an unexpected token, a piece of the text around it, which may have several lines and contain a
+ * secret.
  */
 function syntaxErrorIn(text: string, message: string): string {
   if (message.startsWith(TOKEN)) {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ERROR_PAGE_BYTES_MAX } from "../errorPage.js";
 import { cidr, count, MILLISECONDS_MAX } from "../fields.js";
 
-/** What the config says of times at which requests are refused by command: `portico maintenance`, `portico quiesce`. */
+/** The config of pauses by command: `portico maintenance`, `portico quiesce`. */
 
 export const maintenance = z
   .strictObject({

@@ -76,7 +76,7 @@ function cacheControlTwice({ action, responseHeaders }: RouteConfig, at: string)
 
 function tooLong(server: VirtualServerConfig, route: RouteConfig | undefined, path: string): Problem[] {
   const bytes = setBytes(responseFieldRules(server, route, "https"));
-  // What comes only from the virtual server is reported there.
+  // A fault that comes only from the virtual server is reported there.
   if (bytes <= SET_BYTES_MAX || (route !== undefined && Object.keys(route.responseHeaders.set).length === 0))
     return [];
   return [

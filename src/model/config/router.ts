@@ -4,8 +4,8 @@ import { CATCH_ALL, NameTable } from "../serverName.js";
 import type { NormalisedPath } from "../target.js";
 
 /**
- * Which virtual server and which route answer a request. Built once from a config; the same code serves requests
- * and answers `resolve()` in unit tests.
+ * Finds the virtual server and the route of a request. Built once from a config; the proxy and `resolve()` in unit
+ * tests use the same code.
  */
 export class Router {
   private readonly byListener = new Map<
@@ -34,7 +34,7 @@ export class Router {
     return servers.byName.find(serverName) ?? servers.fallback;
   }
 
-  /** The listener's default server, which answers what fails before the host is known. */
+  /** The listener's default server, which also serves requests that fail before the host is known. */
   defaultServer(listener: string): VirtualServerConfig {
     return this.byListener.get(listener)!.fallback;
   }
@@ -90,7 +90,7 @@ function endsSegment(path: string, length: number): boolean {
 /** Safe methods: RFC 9110, 9.2.1; PROPFIND (RFC 4918, 9.1), REPORT (RFC 3253, 3.6), SEARCH (RFC 5323, 2.1). */
 const SAFE = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH"]);
 
-/** Whether a request can change something in what is behind its route; only what is proxied can. */
+/** Whether a request can change something behind its route; only a proxied request can. */
 export function isWrite(route: RouteConfig, method: string, upgrade: boolean): boolean {
   if (route.action.type !== "proxy" || route.writes === "never") return false;
   // Over HTTP/2 a WebSocket is a CONNECT (RFC 8441), over HTTP/1.1 a GET.

@@ -28,14 +28,14 @@ function childrenOf({ properties = {}, items, anyOf = [], oneOf = [] }: SchemaNo
 
 const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input" });
 
-/** What the schema says about a field. */
+/** The JSON Schema of a field. */
 export interface SchemaNode {
   /** Name of one kind of object among several. */
   title?: string;
-  /** What the field means. */
+  /** The description of the field. */
   description?: string;
   default?: unknown;
-  /** What its number counts. */
+  /** The unit of its number. */
   unit?: string;
   /** Values as they may be written. */
   examples?: unknown[];
@@ -56,7 +56,7 @@ export interface SchemaNode {
   pattern?: string;
   not?: { pattern: string };
   canonicalIpv6?: true;
-  /** What a text must be, in words, and the code of the problem if it is not. */
+  /** A description of allowed texts, with the code of the problem for others. */
   patternErrorMessage?: string;
   problemCode?: ProblemCode;
 }
@@ -72,7 +72,7 @@ export function fieldNamesAt(
   return [...new Set(objects.flatMap(({ properties = {} }) => Object.keys(properties)))];
 }
 
-/** What the field at a path accepts, in words; with a document, of the variants that it means. */
+/** A description of the values that the field at a path accepts; with a document, only of the variants that fit. */
 export function allowedAt(schema: z.ZodType, path: readonly PropertyKey[], document?: unknown): string {
   return allowedBy(nodesAt(schema, path, document));
 }
@@ -92,7 +92,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** A type as users say it, to follow "is not". */
 export const typeInWords = (type = "object"): string => TYPES[type] ?? type;
 
-/** What a field accepts, in words. */
+/** A description of the values that a field accepts. */
 export function allowedBy(nodes: readonly SchemaNode[]): string {
   const words = nodes.map((n) => {
     if (n.const !== undefined) return JSON.stringify(n.const);
@@ -107,7 +107,7 @@ export function allowedBy(nodes: readonly SchemaNode[]): string {
   return oneOf([...new Set(words)]);
 }
 
-/** Semicolons part what has commas itself. */
+/** Semicolons separate parts that contain commas. */
 function oneOf(words: readonly string[]): string {
   if (words.some((text) => text.includes(","))) return words.join("; or ");
   const last = words.at(-1) ?? "";
@@ -125,10 +125,10 @@ function rootOf(schema: z.ZodType): SchemaNode {
   return root;
 }
 
-/** What the whole config may be: the field table as a tree. */
+/** The schema of the whole config: the field table as a tree. */
 export const configNode = (): SchemaNode => rootOf(configSchema);
 
-/** The schema nodes at a path, unions spread out; with a document those that fit what is above them. */
+/** The schema nodes at a path, unions spread out; with a document, only those that fit the values above them. */
 export function nodesAt(schema: z.ZodType, path: readonly PropertyKey[], document?: unknown): SchemaNode[] {
   let nodes = variants([rootOf(schema)]);
   let at = document;
@@ -145,7 +145,7 @@ export function nodesAt(schema: z.ZodType, path: readonly PropertyKey[], documen
   return nodes;
 }
 
-/** Of several kinds of objects the one that an object names by its `type` or `kind`; all if it names none of them. */
+/** The kind of object that an object names by its `type` or `kind`; all kinds if it names none of them. */
 export function meant(nodes: SchemaNode[], input: unknown): SchemaNode[] {
   const given = input as Readonly<Record<string, unknown>> | undefined;
   const named = nodes.filter((n) => {
@@ -155,7 +155,7 @@ export function meant(nodes: SchemaNode[], input: unknown): SchemaNode[] {
   return named.length > 0 ? named : nodes;
 }
 
-/** Which field says what kind of object it is. */
+/** The field that names the kind of an object. */
 const discriminatorOf = ({ properties = {} }: SchemaNode): string | undefined =>
   ["type", "kind"].find((name) => properties[name]?.const !== undefined);
 

@@ -16,7 +16,7 @@ import {
 import { dnsProofs } from "./dns.js";
 import { KEY_TYPES, TLS_POLICIES, type TlsPolicyName } from "../tlsPolicy.js";
 
-/** Fields of TLS: what a listener negotiates, and where its certificates come from. */
+/** TLS fields: a listener's policy, and the sources of its certificates. */
 
 /** A policy spelled out. */
 export const tlsPolicyFields = z.strictObject({
@@ -220,5 +220,5 @@ export const certificateAuthority = z.strictObject({
   ).optional(),
 });
 
-/** What `acme` of a stack takes of an authority; the rest follows from the stack. */
+/** The options of an authority in `acme` of a stack; the other fields follow from the stack. */
 export const authorityOptions = certificateAuthority.omit({ name: true, holderAddress: true });

@@ -3,7 +3,7 @@ import { overlap, plainRange } from "../address.js";
 import { type Problem, problem } from "../problem.js";
 import type { ProxyConfig } from "./config.js";
 
-/** Rules about whose word is taken for who a client is. */
+/** Rules about trust in statements about clients. */
 export function trustProblems(config: ProxyConfig): Problem[] {
   return [
     ...unsentFields(config),
@@ -63,7 +63,7 @@ function announcedAndTrusted({ trustedProxies, listeners }: ProxyConfig): Proble
   });
 }
 
-/** A maintenance that everyone passes is none. */
+/** A maintenance with everyone allowed refuses nothing. */
 function everyoneAllowed({ maintenance }: ProxyConfig): Problem[] {
   return maintenance.allow.flatMap((received, i) => {
     if (Number(plainRange(received).split("/")[1]) !== 0) return [];

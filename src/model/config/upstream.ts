@@ -90,7 +90,7 @@ export const upstreamHealth = z
       "a failed server only when a request to the server fails.",
   );
 
-/** How connections are kept where nothing is said. */
+/** Defaults for idle connections. */
 export const KEPT = { idleConnectionsMax: 512, idleTimeoutMs: 1_500 };
 
 export const upstream = z.strictObject({

@@ -8,7 +8,7 @@ export type UpstreamServer = NonNullable<UpstreamConfig["servers"]>[number];
 /** An upstream as connections to one of its servers need it. */
 export type ServerConfig = UpstreamConfig & {
   readonly url: string;
-  /** What answers take it for: the URL of the config, whose name may have several addresses; without it, `url`. */
+  /** The URL that names it in responses: that of the config, whose name may have several addresses; default: `url`. */
   readonly namedBy?: string;
 };
 
@@ -32,7 +32,7 @@ export type ProxyVersion = NonNullable<UpstreamConfig["proxyProtocol"]>;
 export const hasSeveral = (upstream: UpstreamConfig): boolean =>
   upstream.spread || serversOf(upstream).length > 1;
 
-/** URLs of an upstream whose addresses are servers of their own. */
+/** URLs of an upstream whose addresses are separate servers. */
 export const spreadUrls = (upstream: UpstreamConfig): readonly string[] =>
   upstream.spread
     ? serversOf(upstream)
@@ -75,7 +75,7 @@ export function serverConfigsOf(upstream: UpstreamConfig): readonly ServerConfig
 
 /** The config of connections to one of several servers. */
 export function serverConfig(upstream: UpstreamConfig, { url, of }: KnownServer): ServerConfig {
-  // With another server to try, it is not worth while to wait longer, and not at all for one that refuses.
+  // With another server to try, a longer wait is not worthwhile, and a refusal needs no wait at all.
   const connectTimeoutMs = Math.min(upstream.connectTimeoutMs, CONNECT_MS);
   const config = { ...upstream, url, connectTimeoutMs, holdMs: 0 };
   if (of === undefined) return config;

@@ -14,11 +14,12 @@ import { wayChanges } from "./wayChanges.js";
 import { ANY_NAME, OTHER_NAME, Reach } from "./ways.js";
 
 /**
- * What another config opens, closes or leads elsewhere, and what it trusts or allows more than before.
+ * The differences between two configs: paths that are opened, closed or lead elsewhere, and settings that trust or
+ * allow more than before.
  *
- * Requests are divided into classes that both configs treat alike throughout: by address and port, by server name, and by
- * path. One of each class is put to both routers, so nothing is left out, and nothing is said of what only has another
- * name or another place in the document.
+ * Requests are divided into classes within which each config treats all requests alike: by address and port, by server
+ * name, and by path. Both routers get one request of each class, so that no difference is missed, and changes of names
+ * or of the order in the document are not reported.
  */
 export function differences(old: ProxyConfig, now: ProxyConfig): readonly Finding[] {
   const found = new Collected();
@@ -93,9 +94,9 @@ const serversOf = (
 ): readonly VirtualServerConfig[] => virtualServers.filter(({ listeners }) => listeners.includes(name));
 
 interface NameClass {
-  /** As a reader is told. */
+  /** The name for a reader. */
   readonly name: string;
-  /** A name of the class, which is none of another class. */
+  /** A name of this class, which is in no other class. */
   readonly asked: string;
 }
 
@@ -116,7 +117,7 @@ interface PathClass {
 
 /**
  * One path of each class. Which routes match a path depends on the longest of their paths that it begins with, and on
- * whether it ends there, goes on with `/`, or goes on otherwise.
+ * whether it ends there, continues with `/`, or continues otherwise.
  */
 function pathsOf(routes: readonly { readonly path: string }[]): readonly PathClass[] {
   return [...new Set(routes.map(({ path }) => path))].flatMap((path) =>
@@ -133,5 +134,5 @@ function pathsOf(routes: readonly { readonly path: string }[]): readonly PathCla
   );
 }
 
-/** What no name and no path of a config contains. */
+/** A text that no name and no path of a config contains. */
 const NONE = "\0";

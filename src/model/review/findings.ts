@@ -1,9 +1,9 @@
-/** What a difference between two configs is called. An id is never renamed, or given another meaning. */
+/** The ids of differences between two configs. An id is never renamed, or given another meaning. */
 
-/** `error`: something opened. `warning`: something may have. `note`: nothing did; it is said for the reader. */
+/** `error`: something opened. `warning`: something may have opened. `note`: nothing opened; for information. */
 export type FindingLevel = "error" | "warning" | "note";
 
-/** Every kind of difference, with its level and what it means. */
+/** Every kind of difference, with its level and its meaning. */
 export const FINDINGS = {
   "listener.opened": ["error", "a listener accepts connections at a new address or port"],
   "listener.closed": ["note", "no listener accepts connections at this address and port any more"],
@@ -69,13 +69,13 @@ export const FINDINGS = {
 
 export type FindingId = keyof typeof FINDINGS;
 
-/** One difference between two configs, by what it means for clients. */
+/** One difference between two configs, by its effect on clients. */
 export interface Finding {
   readonly id: FindingId;
   readonly level: FindingLevel;
   /** JSON path in the document, such as `virtualServers[0].routes[1]`. */
   readonly place: string;
-  /** The document that has the place: the old one for what is gone. */
+  /** The document that has the place: the old one for removed parts. */
   readonly document: "new" | "old";
   readonly message: string;
   readonly old?: string;
@@ -91,8 +91,8 @@ export interface FoundWay {
   readonly at: string;
   readonly names: readonly string[];
   /**
-   * `*` stands for any text, `[^/]*` for text without `/`; a longer path that the finding does not name may have a
-   * route of its own.
+   * `*` stands for any text, `[^/]*` for text without `/`; a longer path that the finding does not name may have its
+   * own route.
    */
   readonly paths: readonly string[];
 }
@@ -117,7 +117,7 @@ export interface Door {
   readonly path: string;
 }
 
-/** Collects changes: one that many requests meet is one finding. */
+/** Collects changes: a change for many requests is one finding. */
 export class Collected {
   private readonly byKey = new Map<string, { readonly change: Change; readonly doors: Door[] }>();
 
@@ -175,7 +175,7 @@ function merged(paths: readonly string[]): readonly string[] {
     const base = path.replace(/(?:\/\*|\[\^\/\]\*|\*)$/, "");
     const whole = [base, `${base}/*`, `${base}[^/]*`].every((one) => all.has(one));
     if (whole) return path === base ? [`${base}*`] : [];
-    // Below a path that ends in a slash there is nothing but what begins with it.
+    // Every path below a path that ends in a slash begins with that path.
     return path !== base && path === `${base}*` && all.has(base) ? [path] : all.has(`${path}*`) ? [] : [path];
   });
 }

@@ -29,7 +29,7 @@ export interface Layout {
   readonly height: number;
 }
 
-/** Routes stand one below the other; everything else stands beside the middle of what it is connected to. */
+/** Routes stand one below the other; every other box stands beside the middle of the boxes that it is connected to. */
 export function layout({ columns, edges }: Drawable): Layout {
   const centres = new Map<string, number>();
   const tops = new Map<string, number>();
@@ -75,7 +75,7 @@ const mean = (centres: readonly number[]): number =>
 
 const heightOf = ({ lines }: GraphNode): number => lines.length * LINE + PAD;
 
-/** What a text takes; a character beyond Latin, Greek and Cyrillic script is twice as wide. */
+/** The width of a text; a character beyond Latin, Greek and Cyrillic script is twice as wide. */
 const widthOf = (text: string): number =>
   [...cut(text)].reduce(
     (sum, character) => sum + CHARACTER * (character.codePointAt(0)! > 0x2e7f ? 2 : 1),

@@ -2,7 +2,7 @@ import { isIpv6, overlap, plainRange } from "../address.js";
 import { type ListenerConfig, type NamedTlsPolicySettings, tlsPolicySettings } from "../index.js";
 import type { Change } from "./findings.js";
 
-/** What a listener takes that the one before it at the same place did not. */
+/** Connections that a listener accepts and the old listener at the same place did not. */
 export function listenerChanges(was: ListenerConfig, is: ListenerConfig, place: string): readonly Change[] {
   const both = { old: was.protocol, new: is.protocol };
   if (was.protocol !== is.protocol)

@@ -2,7 +2,7 @@ import { type ResponseFieldRules, responseFieldRules } from "../index.js";
 import type { Change } from "./findings.js";
 import type { WayIn } from "./ways.js";
 
-/** Fields by which a response tells browsers what not to do. */
+/** Fields by which a response restricts browsers. */
 const PROTECTIVE = [
   "strict-transport-security",
   "content-security-policy",

@@ -1,7 +1,7 @@
 import { clientPort, endpoint, hasSeveral, type ProxyConfig, serversOf } from "../index.js";
 import { Reach, type WayIn, writesOf } from "./ways.js";
 
-/** A picture of what is reachable, before it is drawn: listeners, virtual servers, routes, and where these lead. */
+/** The data for a picture of reachable paths: listeners, virtual servers, routes, and where these lead. */
 export interface RoutesGraph {
   /** From left to right; each column in the order of the config. */
   readonly columns: readonly { readonly title: string; readonly nodes: readonly GraphNode[] }[];
@@ -11,14 +11,14 @@ export interface RoutesGraph {
 export interface GraphNode {
   readonly id: string;
   readonly kind: "listener" | "server" | "route" | "upstream" | "response";
-  /** What it is, then what else is worth to know of it. */
+  /** The name first, then further facts. */
   readonly lines: readonly string[];
 }
 
 export interface GraphEdge {
   readonly from: string;
   readonly to: string;
-  /** What requests have in common that take it: names of the config. */
+  /** The common parts of the requests that take it: names of the config. */
   readonly of: EdgeOf;
 }
 

@@ -3,7 +3,7 @@ import { endpoint, isLoopback, type ProxyConfig } from "../index.js";
 import type { Change } from "./findings.js";
 import { widened } from "./listenerChanges.js";
 
-/** What the config as a whole trusts or allows more than the one before. */
+/** Settings of the whole config that trust or allow more than the old config. */
 export function settingChanges(old: ProxyConfig, now: ProxyConfig): readonly Change[] {
   const trusts = now.trustedProxies.length > 0;
   return [

@@ -8,7 +8,7 @@ import { leadsInside, type Reach, type WayIn, writesOf } from "./ways.js";
 
 type Way = WayIn | undefined;
 
-/** What changes for requests that took one way and take another one now; either may be none. Each pair is compared once. */
+/** The changes for requests that took one way and now take another; either may be none. Each pair is compared once. */
 export function wayChanges(before: Reach, after: Reach): (was: Way, is: Way) => readonly Change[] {
   const known = new Map<Way, Map<Way, readonly Change[]>>();
   return (was, is) => {
@@ -58,7 +58,7 @@ const said = ({ lead, route }: WayIn, detailed = false): string =>
 function writable(was: WayIn, is: WayIn): readonly Change[] {
   const order = ["nothing", "byMethod", "always"] as const;
   const [from, to] = [writesOf(was.route), writesOf(is.route)];
-  // Of what is opened, the goal says it.
+  // For an opened path, the goal already shows it.
   if (!leadsInside(was) || order.indexOf(to) <= order.indexOf(from)) return [];
   return [{ id: "way.writable", place: `${is.place}.writes`, old: from, new: to }];
 }
@@ -74,7 +74,10 @@ function symlinks(
   return [{ id: "files.symlinks", place: `${place}.action.symlinks`, old: was.symlinks, new: is.symlinks }];
 }
 
-/** Who sees what goes on, and how much of clients: it leads to nothing behind the proxy, and is no fixed response either. */
+/**
+ * Changes of who may see the status, and how much of clients it shows. A status route leads to nothing behind the
+ * proxy, and is not a fixed response either.
+ */
 function statusChanges(was: Way, { route: { action: is }, place }: WayIn): readonly Change[] {
   if (is.type !== "status") return [];
   const before = was?.route.action.type === "status" ? was.route.action : undefined;
@@ -90,7 +93,7 @@ function statusChanges(was: Way, { route: { action: is }, place }: WayIn): reado
   ];
 }
 
-/** What reaches the application of what a client sends. */
+/** Changes of the client's data that reach the application. */
 function proxied(
   { route: { action: was } }: WayIn,
   { route: { action: is }, place }: WayIn,

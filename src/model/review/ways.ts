@@ -15,8 +15,8 @@ import { restBelow } from "../actions/staticPath.js";
 import type { NormalisedPath } from "../target.js";
 
 /**
- * What is reachable: the one source for the table and the graph of a review, and for `portico check --against`. The
- * router decides, so that no other code has its own idea of what takes a request.
+ * All reachable paths: the one source for the table and the graph of a review, and for `portico check --against`. The
+ * router decides, so that no other code duplicates its rules.
  */
 
 /** A route of a virtual server as clients of one listener reach it. */
@@ -26,7 +26,7 @@ export interface WayIn {
   readonly route: RouteConfig;
   /** JSON path of the route: `virtualServers[0].routes[1]`. */
   readonly place: string;
-  /** What clients of the listener ask for, in the order of the config; {@link OTHER_NAME} is for all that nothing else has. */
+  /** Names that clients of the listener use, in the order of the config; {@link OTHER_NAME} stands for all others. */
   readonly names: readonly string[];
   readonly lead: Lead;
 }
@@ -34,9 +34,11 @@ export interface WayIn {
 /** Where a route leads, in words that no name of a listener, virtual server, route or upstream is part of. */
 export interface Lead {
   readonly kind: RouteConfig["action"]["type"];
-  /** What a reader is told: `http://127.0.0.1:8000`, `files of /srv/www`, `301 to https://(same host)(same path)`. */
+  /** Text for a reader: `http://127.0.0.1:8000`, `files of /srv/www`, `301 to https://(same host)(same path)`. */
   readonly text: string;
-  /** What the text leaves out, for a reader of two leads with the same text; with both equal, requests are answered alike. */
+  /**
+   * Details that the text leaves out, for two leads with the same text; if both are equal, requests are handled alike.
+   */
   readonly detail: string;
 }
 
@@ -72,7 +74,7 @@ export class Reach {
     return { upstream: this.config.upstreams[i]!, place: `upstreams[${i}]` };
   }
 
-  /** The virtual server that answers for a name on a listener. */
+  /** The virtual server of a name on a listener. */
   server(listener: ListenerConfig, name: string): VirtualServerConfig {
     return this.router.virtualServer(listener.name, name);
   }
@@ -99,11 +101,11 @@ function namesOn(
   return server.default ? [...names, OTHER_NAME] : names;
 }
 
-/** What a default server answers for besides its own names, and the only server of a listener. */
+/** The names of a default server, or of the only server of a listener, besides its own names. */
 export const OTHER_NAME = "any other name";
 export const ANY_NAME = "any name";
 
-/** How much of what is behind a route can be changed through it. */
+/** How much requests can change behind a route. */
 export type Writes = "nothing" | "byMethod" | "always";
 
 export function writesOf({ action, writes }: RouteConfig): Writes {
@@ -159,5 +161,5 @@ const LEADS: Leads = {
 
 const SAME_HOST = "(same host)";
 
-/** Whether the way leads to what is not part of the config: an application, or files. */
+/** Whether the way leads to something outside the config: an application, or files. */
 export const leadsInside = ({ lead }: WayIn): boolean => lead.kind === "proxy" || lead.kind === "staticFiles";
