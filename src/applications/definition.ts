@@ -10,9 +10,9 @@ import type {
 } from "../model/index.js";
 
 /**
- * What a front end has to know of an application, as data. To add an application is to add a file beside this one and a
- * line to `table.ts`: constructs make upstreams, routes, settings and expected responses of it, and the host evaluates the
- * document that comes of them.
+ * The definition of an application for a front end, as data. To add an application is to add a file beside this one and
+ * a line to `table.ts`: constructs make upstreams, routes, settings and expected responses from it, and the host
+ * evaluates the resulting document.
  */
 
 /** The public address of the application. Each text may be a placeholder for a value that only Terraform knows. */
@@ -31,7 +31,7 @@ export interface PublicPlace {
   readonly origins: readonly string[];
 }
 
-/** For what does not depend on the place, such as the names of routes. */
+/** A place for data that does not depend on it, such as the names of routes. */
 export const ANY_PLACE: PublicPlace = {
   scheme: "https",
   host: "localhost",

@@ -18,7 +18,7 @@ import {
 
 export type FileSyncPart = "web" | "webdav" | "fileServer";
 
-/** What its front end gives. */
+/** The options from its front end. */
 export interface FileSyncOptions {
   readonly paths: FileSyncPaths;
   readonly media: MediaDirectories;
@@ -200,7 +200,7 @@ export interface FileSyncPlace {
 const WEB_DAEMON =
   "the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on {upstream}";
 
-/** What its routes answer. */
+/** The expected responses of its routes. */
 export function fileSyncExpectations(place: FileSyncPlace): FileSyncExpectations {
   const { host } = place;
   return {

@@ -44,7 +44,7 @@ export const fileSyncPaths = (prefix = "sync", given: Partial<FileSyncPaths> = {
   media: given.media ?? `/${prefix}media`,
 });
 
-/** What the application's settings follow from. */
+/** The input of the application's settings. */
 export interface ApplicationSettingsInput {
   /** Origins under which clients reach the application, the main one first. */
   readonly origins: readonly PublicOrigin[];
@@ -203,9 +203,9 @@ export const FILE_SYNC_PATH: Rule = {
 };
 
 /**
- * What is wrong with the input: values that are not what the settings are to hold (nor would quotes carry them safely
- * through an ini file, whose readers differ in what they expand), and a start command other than the start script with
- * the argument `start` (service 2.4).
+ * Problems of the input: values that do not fit the settings (quotes would not protect them in an ini file, whose
+ * readers expand different things), and a start command other than the start script with the argument `start` (service
+ * 2.4).
  */
 export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
   const { startCommand, pathPrefix, routePaths = {}, fileServerHost, fileServerPort } = input;

@@ -1,7 +1,7 @@
 import type { ExpectationInput } from "../model/index.js";
 import { SERVER_NAME, WRONG_NAME } from "../model/rows.js";
 
-/** What the virtual servers answer that every front end has, whatever the application is. */
+/** The expected responses of the virtual servers that every front end has, whatever the application is. */
 
 export const OWN_404 = {
   evidence: { status: [404], page: "proxy" },

@@ -84,8 +84,7 @@ const untrusted = (place: PublicPlace) => ({
 
 /**
  * Its `lib/base.php` leads from `/` to the log-in page by a whole URL, made of `overwriteprotocol` and `overwritehost`,
- * and of forwarding fields only if it trusts the proxy. Nothing that it answers without a log-in shows
- * `overwrite.cli.url`.
+ * and of forwarding fields only if it trusts the proxy. No response without a log-in shows `overwrite.cli.url`.
  */
 const toLogIn = (web: ApplicationPart, { scheme, host }: PublicPlace): ExpectationInput => ({
   name: "Nextcloud's log-in page",

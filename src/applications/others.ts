@@ -14,7 +14,7 @@ function oneServer(
     told,
     ...rest
   }: Pick<OneServer, "settings" | "commands" | "clients"> & {
-    /** A response that shows the public URL that it was told. */
+    /** A response that shows the configured public URL. */
     readonly told?: (web: ApplicationPart, place: PublicPlace) => ExpectationInput;
   },
 ): OneServer {
@@ -53,7 +53,7 @@ export interface ComposeOptions {
   readonly directory: string;
 }
 
-/** What Immich tells every client of its External Domain. Without one, links have the address that the browser has. */
+/** Immich's response with its External Domain. Without one, links have the address that the browser has. */
 const externalDomain = (web: ApplicationPart, { origin, origins }: PublicPlace): ExpectationInput => ({
   name: "Immich's External Domain",
   path: "/api/server/config",
@@ -93,8 +93,8 @@ export const immich = (): OneServer =>
   );
 
 /**
- * Infinite Scale and what came of it, by the vendors' Compose files: these set `PROXY_TLS=false`, with which the server
- * speaks HTTP, and make the public URL of `https://` and the variable.
+ * Infinite Scale and its fork, by the vendors' Compose files: these set `PROXY_TLS=false`, with which the server speaks
+ * HTTP, and make the public URL of `https://` and the variable.
  */
 const scale =
   (name: string, title: string, variable: string) =>
@@ -125,7 +125,7 @@ const scale =
 export const infiniteScale = scale("infiniteScale", "ownCloud Infinite Scale", "OCIS_DOMAIN");
 export const openCloud = scale("openCloud", "OpenCloud", "OC_DOMAIN");
 
-/** Vaultwarden 1.29 and later, where WebSockets have no port of their own. */
+/** Vaultwarden 1.29 and later, where WebSockets use the same port. */
 export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>
   oneServer(
     "vaultwarden",

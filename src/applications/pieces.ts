@@ -2,7 +2,7 @@ import type { ExpectationInput, Tree } from "../model/index.js";
 import type { ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
 import { mediaCauses, OWN_404 } from "./frontEndExpectations.js";
 
-/** What entries of the table are put together from. */
+/** The parts that entries of the table are made from. */
 
 /** A part at its usual address. */
 export const partAt = (
@@ -43,7 +43,7 @@ interface RouteOptions extends Partial<Omit<ApplicationRoute, "path" | "action">
 
 type Causes = NonNullable<ExpectationInput["causes"]>;
 
-/** What a part answers, and why it may not: by causes of the application first. */
+/** The expected response of a part, with causes of failure: no response first, then those of the application. */
 export function alive(part: ApplicationPart, causes: Causes = []): readonly ExpectationInput[] {
   const { title, liveness } = part;
   const name = capital(title);
@@ -76,7 +76,7 @@ export const unanswered = ({ title }: ApplicationPart): Causes => [
 
 const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 
-/** A directory that a static route serves, with the row of `portico doctor` that tells of it. */
+/** A directory that a static route serves, with the row of `portico doctor` that reports it. */
 export const served = (path: string, code: string, fix = false): Tree => ({
   path,
   code,
@@ -84,7 +84,7 @@ export const served = (path: string, code: string, fix = false): Tree => ({
   fix,
 });
 
-/** Files of a directory; an image of it is asked for, where there is one. */
+/** Files of a directory; the check requests one of its images, if there is one. */
 export const filesOf = (path: string, directory: string, code?: string): ApplicationRoute<never> => ({
   path,
   action: { type: "staticFiles", directory },
@@ -132,7 +132,7 @@ export const officePart = (office: Office): ApplicationPart =>
 /** Documents are edited through WebSockets, which end when nothing may be written. */
 const EDITS = { writes: "always" } as const;
 
-/** Collabora's paths stay as they are; OnlyOffice does not know its prefix, and is told of it by X-Forwarded-Host. */
+/** Collabora's paths stay as they are; OnlyOffice does not know its prefix, and gets it in X-Forwarded-Host. */
 export function officeRoutes(
   office: Office,
   { authority }: PublicPlace,

@@ -105,7 +105,7 @@ export type SeafileRoute =
 type Parts = { readonly [part in SeafilePart]?: ApplicationPart };
 type Seafile = ApplicationDefinition<SeafilePart, SeafileRoute>;
 
-/** The options with what follows from them. */
+/** The options with values that follow from them. */
 interface Installation {
   readonly version: SeafileOptions["version"];
   readonly onHost: boolean;
@@ -300,7 +300,7 @@ function settingsAt(
     name: "seafdav.conf",
     path: `${conf}/seafdav.conf`,
     kind: "ini",
-    // Without this, every request of a user who is logged in is 404.
+    // Without this, every request of a logged-in user is 404.
     items: [{ section: "WEBDAV", name: "share_name", value: "/seafdav" }],
   };
   return [version === "11" ? python : env, ...(onHost && webdav === true ? [dav] : [])];

@@ -5,7 +5,7 @@ import { nextcloud } from "./nextcloud.js";
 import { immich, infiniteScale, openCloud, vaultwarden } from "./others.js";
 import { seafile, SEAFILE_VERSIONS } from "./seafile.js";
 
-/** Every entry, each in the forms that differ: what tests and documents go through. */
+/** Every entry, in each of its different forms, for tests and documents. */
 export const APPLICATIONS: readonly ApplicationDefinition[] = [
   fileSyncService({ paths: fileSyncPaths(), media: { directory: "/srv/sync/media" } }),
   ...SEAFILE_VERSIONS.flatMap((version) => {

@@ -39,7 +39,7 @@ const DRAIN_DELAY_MS = 15_000;
 const EXIT_SECONDS = 15;
 const TICKET_DIRECTORY = "/etc/portico/ticket-keys";
 
-/** What the objects are made from. Throws for everything that would not run in pods. */
+/** Makes the input of the objects. Throws for everything that would not run in pods. */
 export function frontEndInput(construct: Construct, props: KubernetesFrontEndProps): FrontEndInput {
   const { proxy, exposure = "loadBalancer", externalTrafficPolicy = "Local" } = props;
   const path = construct.node.path;
@@ -91,7 +91,7 @@ function metricsPort({ metricsListener: metrics }: ProxyConfig): number | undefi
   return metrics !== undefined && "port" in metrics && isWildcard(metrics.address) ? metrics.port : undefined;
 }
 
-/** What a proxy in pods needs, unless it was given settings of its own. */
+/** Default settings of a proxy in pods. */
 function podSettings({ proxy, resources = {}, ticketKeys }: KubernetesFrontEndProps): ProxySettings {
   const { cpu, cpuLimit } = quantities(resources);
   return {

@@ -1,7 +1,7 @@
 import { type Problem, problem } from "../model/index.js";
 
 /**
- * What Kubernetes accepts as names and quantities
+ * Names and quantities that Kubernetes accepts
  * (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/).
  */
 
@@ -11,7 +11,7 @@ export interface NameRule {
   readonly allowed: string;
 }
 
-/** Of what a Service is named after; the Deployment's pods add 17 characters, and a host name has at most 63. */
+/** The rule for the name of a front end. Its pods add 17 characters, and a host name has at most 63. */
 export const FRONT_END_NAME: NameRule = {
   pattern: /^[a-z](?:[a-z0-9-]*[a-z0-9])?$/,
   lengthMax: 46,
@@ -96,7 +96,7 @@ export const DURATION = 'a duration as text, such as "90s", "30m" or "10h"';
 
 const FIXED_IMAGE = /@sha256:[0-9a-f]{64}$|:(?!latest$)[\w.-]+$/;
 
-/** Of an image whose content can change under its name: then nobody knows what runs, and a rollback restores nothing. */
+/** Warns of an image whose content can change under its name, so that a rollback may restore nothing. */
 export function imageWarning(image: string): string | undefined {
   if (FIXED_IMAGE.test(image)) return undefined;
   return (

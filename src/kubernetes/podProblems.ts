@@ -12,7 +12,7 @@ import type { MountedSecret } from "../render/kubernetes/index.js";
 import { LABEL_NAME, nameProblems } from "./names.js";
 import type { KubernetesFrontEndProps } from "./props.js";
 
-/** A config, and what its pods are given. */
+/** A config, and the other input of its pods. */
 export interface PodPlan {
   /** Path of the construct. */
   readonly path: string;
@@ -43,7 +43,7 @@ export function podProblems(plan: PodPlan): Problem[] {
   ];
 }
 
-/** Each pod would have to be told, and one that starts knows nothing of it. */
+/** A pause would have to reach each pod, and a starting pod would not know it. */
 function pauseProblems({ props: { proxy } }: PodPlan): Problem[] {
   if (proxy.config.maintenance === undefined) return [];
   const fix =
@@ -113,7 +113,7 @@ function healthProblems(path: string, health: ProxyConfig["healthListener"]): Pr
   return [problem("kubernetes.bad-address", `${path}.address`, message, more)];
 }
 
-/** Who asks is a pod of its own, or a container of this one. */
+/** Prometheus is a separate pod, or another container of this pod. */
 function metricsProblems(path: string, metrics: ProxyConfig["metricsListener"]): Problem[] {
   if (metrics === undefined || !("port" in metrics)) return [];
   if (isWildcard(metrics.address) || isLoopback(metrics.address)) return [];
@@ -172,7 +172,7 @@ function certificateProblems(plan: PodPlan): Problem[] {
   });
 }
 
-/** Files that routes serve, and log files: pods have a root file system that nobody writes to. */
+/** Files that routes serve, and log files: pods have a read-only root file system. */
 function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
   const { proxy, volumes = [] } = props;
   const servers = proxy.virtualServers;

@@ -18,8 +18,9 @@ export interface CertificateCopiesInput {
 }
 
 /**
- * `portico-copies.service`: gives the other host the certificates that this one got, and takes newer ones. It runs as the user of `portico.service`, whose files it reads and writes, but is a process of its own: what the other
- * host sends is not read where clients' keys and connections are.
+ * `portico-copies.service`: gives the other host the certificates that this one got, and takes newer ones. It runs as
+ * the user of `portico.service`, whose files it reads and writes, but as a separate process: data of the other host is
+ * not read where clients' keys and connections are.
  */
 export function certificateCopiesUnit(input: CertificateCopiesInput): UnitDocument {
   const { nodePath, runtime, config, address, peer, port, keyFile } = input;

@@ -85,7 +85,7 @@ export interface Daemon {
   readonly directives?: UnitSection;
 }
 
-/** What a daemon's unit depends on besides the daemon. */
+/** The input of a daemon's unit besides the daemon. */
 export interface DaemonUnitInput {
   readonly daemon: Daemon;
   readonly description: string;

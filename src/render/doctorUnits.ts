@@ -1,6 +1,6 @@
 import type { UnitDocument, UnitSection } from "./systemdUnit.js";
 
-/** The unit that looks after a host every day; that it failed says what it found, and is no fault of the unit. */
+/** The unit that checks a host every day; it fails if the check finds a problem, which is not a fault of the unit. */
 export const DOCTOR_UNIT = "portico-doctor.service";
 export const DOCTOR_TIMER = "portico-doctor.timer";
 
@@ -12,8 +12,8 @@ export interface DoctorUnitInput {
 }
 
 /**
- * `portico-doctor.service`: what is wrong is in the journal, and the unit in `systemctl --failed` until a run finds the
- * host in order. It runs as root, since it reads keys, rules and the application's files, and can write nowhere.
+ * `portico-doctor.service`: problems are in the journal, and the unit is in `systemctl --failed` until a run finds no
+ * problem. It runs as root, since it reads keys, rules and the application's files, and can write nowhere.
  */
 export function doctorServiceUnit({ nodePath, runtime, onFailure }: DoctorUnitInput): UnitDocument {
   return {
@@ -42,8 +42,8 @@ export function doctorTimerUnit(): UnitDocument {
 }
 
 /**
- * Not here, because it would hide what has to be seen: other users' processes, homes, the kernel's settings and its
- * network.
+ * Left out are options that would hide what the check reads: other users' processes, homes, the kernel's settings and
+ * its network.
  */
 const HARDENING: UnitSection = {
   UMask: "0077",

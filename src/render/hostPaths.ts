@@ -30,7 +30,7 @@ export const DEFAULT_HOST_PATHS: HostPaths = {
   logRotation: "/etc/logrotate.d/portico",
 };
 
-/** Where a container finds what it is given. */
+/** Paths of mounted files in a container. */
 export const CONTAINER_PATHS = {
   config: DEFAULT_HOST_PATHS.config,
   tlsDirectory: DEFAULT_HOST_PATHS.tlsDirectory,

@@ -1,13 +1,13 @@
 /**
- * Shell scripts that a delivery over ssh runs on a host, as root and with `sh -eu`. They use what every Debian has
- * (coreutils), since Node itself may come with the very deployment.
+ * Shell scripts that a delivery over ssh runs on a host, as root and with `sh -eu`. They use only programs of every
+ * Debian (coreutils), since Node itself may come with this deployment.
  */
 
 import { type DeploymentIdentity, IDENTITY_FILE, otherDeployment } from "../model/deployment.js";
 import { formatProblem } from "../model/problem.js";
 import { SHARED_DIRECTORY } from "./secretExchange.js";
 
-/** A program that activation runs with: where it is once it is installed, and what it must contain. */
+/** A program that activation uses: its installed path, and its expected content. */
 export interface HostProgram {
   /** Where the program is on the host: an absolute path. */
   readonly path: string;
@@ -16,14 +16,14 @@ export interface HostProgram {
 }
 
 /**
- * Directory of the user who logs in, below the home directory: no other user can enter it. Terraform's scripts run
- * there, and uploads of a user without root's rights stay there until root takes them.
+ * Directory of the log-in user, below the home directory: no other user can enter it. Terraform's scripts run there,
+ * and uploads of a user without root's rights stay there until root takes them.
  */
 export const LOGIN_DIRECTORY = ".portico/incoming";
 
 /**
- * Where Terraform puts the scripts of a connection. It gives each of them mode 0777, whatever the path: the directory
- * is what protects them.
+ * Where Terraform puts the scripts of a connection. It gives each of them mode 0777, whatever the path: only the
+ * directory protects them.
  */
 export const SCRIPT_PATH = `./${LOGIN_DIRECTORY}/%RAND%.sh`;
 
@@ -35,7 +35,9 @@ export const SCRIPT_PATH = `./${LOGIN_DIRECTORY}/%RAND%.sh`;
  */
 export const LOGIN_DIRECTORY_SCRIPT_PATH = `:|install -d -m 0700 .portico ${LOGIN_DIRECTORY}`;
 
-/** Removes what was uploaded to {@link LOGIN_DIRECTORY_SCRIPT_PATH}, up to whose last `/` is a name of a file. */
+/**
+ * Removes the file that is uploaded for {@link LOGIN_DIRECTORY_SCRIPT_PATH}: its name is the part before the last `/`.
+ */
 export const REMOVE_UPLOAD = `rm -f ${quote(parentOf(LOGIN_DIRECTORY_SCRIPT_PATH))}`;
 
 /**
@@ -45,8 +47,8 @@ export const REMOVE_UPLOAD = `rm -f ${quote(parentOf(LOGIN_DIRECTORY_SCRIPT_PATH
 export const REMOVE_ENDED_SCRIPTS = `find ${LOGIN_DIRECTORY} -maxdepth 1 -name '*.sh' -size 0 -mmin +1 -delete || true`;
 
 /**
- * Removes all that an apply leaves in the home directory of the user who logs in, unless another deployment has its
- * uploads on the host: its scripts run there too.
+ * Removes the files that an apply leaves in the log-in user's home directory, unless another deployment has uploads on
+ * the host: its scripts run there too.
  */
 export function removeLoginDirectory({ incoming }: Pick<HostScriptsInput, "incoming">): string {
   return `${REMOVE_UPLOAD}; [ -d ${quote(parentOf(incoming))} ] || rm -rf .portico`;
@@ -107,7 +109,7 @@ fi
 `;
 }
 
-/** Terraform gives a terminal to what it runs, but shows its output line by line, and in logs. */
+/** Terraform gives its scripts a terminal, but shows their output line by line, and in logs. */
 const WITHOUT_COLOURS = "export NO_COLOR=1";
 
 /**

@@ -2,7 +2,7 @@ import { formatProblem, type Problem, problem } from "../model/index.js";
 import { quote } from "./hostScripts.js";
 
 /**
- * What a host has to be, as shell scripts that a delivery runs before it sends anything. They end with status 1 and a
+ * Requirements of a host, as shell scripts that a delivery runs before it sends anything. They end with status 1 and a
  * problem as text, or do nothing.
  */
 
@@ -12,7 +12,7 @@ export const SYSTEMD_MIN = 249;
 /** Processors by the names that `uname -m` has for them. */
 export type Machine = "x86_64" | "aarch64";
 
-/** Refuses what has no systemd, or an old one. */
+/** Refuses a host without systemd, or with an old one. */
 export function systemdScript(): string {
   const none = problem("host.no-systemd", "host", "does not run systemd", {
     fix: "Deploy to a host that systemd has booted: Debian 12, Ubuntu 22.04 or later.",
@@ -27,7 +27,7 @@ version=$(systemctl --version | sed -n '1s/^systemd \\([0-9]*\\).*/\\1/p')
 `;
 }
 
-/** Refuses another processor than the one that a delivered Node is for. */
+/** Refuses a host whose processor a delivered Node does not support. */
 export function machineScript(machine: Machine): string {
   const other = problem(
     "host.other-processor",
@@ -41,7 +41,7 @@ export function machineScript(machine: Machine): string {
   return `[ "$(uname -m)" = ${machine} ] || ${refusal(other, '"$(uname -m)"')}`;
 }
 
-/** Refuses a user who can do nothing as root. */
+/** Refuses a user without root's rights. */
 export function rootScript(sudo: boolean): string {
   const path = "delivery.user";
   const none = sudo

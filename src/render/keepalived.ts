@@ -1,6 +1,6 @@
 import type { UnitDocument } from "./systemdUnit.js";
 
-/** One host's part in a pair: which address it holds, and with whom. */
+/** One host's part in a pair: the shared address, and the other host. */
 export interface KeepalivedInput {
   /** Interface that gets the virtual address. */
   readonly interface: string;
@@ -21,8 +21,9 @@ export interface KeepalivedInput {
 export const READY_FILE = "/run/portico-ready/state";
 
 /**
- * keepalived.conf(5). A host that is not ready is in state FAULT: it has no address, and says so to the other one. Both
- * begin as BACKUP with `nopreempt`, so an address that has moved stays where it is: each move cuts connections.
+ * keepalived.conf(5). A host that is not ready is in state FAULT: it gives up the address, and reports that to the
+ * other host. Both begin as BACKUP with `nopreempt`, so an address that has moved stays where it is: each move cuts
+ * connections.
  */
 export function renderKeepalived(input: KeepalivedInput): string {
   const { address, peer, virtualAddress, virtualRouterId, priority, advertisementMs } = input;
@@ -98,7 +99,7 @@ export function readinessUnit(health: { readonly address: string; readonly port:
   };
 }
 
-/** Arguments: address, port, file. Only what bash has built in, except for one message to systemd. */
+/** Arguments: address, port, file. Only builtins of bash, except for one message to systemd. */
 const READINESS_SCRIPT = [
   "trap '' PIPE",
   // A pipe that nothing is written to: a read from it waits.
@@ -109,7 +110,7 @@ const READINESS_SCRIPT = [
     " read -r -t 1 -u 3 _ status _;" +
     " exec 3>&-;" +
     ' [ "$status" = 200 ]; }',
-  // After a restart the last state counts until it is known anew: the address must not move for that.
+  // After a restart the last state counts until the first check: a restart must not move the address.
   '[ -e "$3" ] || echo 1 > "$3"',
   "systemd-notify --ready; missed=0 state= written=",
   "while :; do" +
@@ -132,7 +133,7 @@ export function keepalivedUnit(program: string, configuration: string): UnitDocu
     },
     Service: {
       Type: "notify",
-      // Its child says that it is ready as well.
+      // Its child process reports readiness, too.
       NotifyAccess: "all",
       ExecStart: {
         command: [
@@ -147,7 +148,7 @@ export function keepalivedUnit(program: string, configuration: string): UnitDocu
       ExecReload: { command: ["/bin/kill", "-HUP", { variable: "MAINPID" }] },
       RuntimeDirectory: "portico-address",
       Restart: "always",
-      // At its start keepalived removes an address that one that was killed has left.
+      // At its start keepalived removes an address that a killed keepalived has left.
       RestartSec: "200ms",
       // An advertisement that is late moves the address.
       Nice: -15,

@@ -1,4 +1,4 @@
-/** What rotates the logs of a proxy. */
+/** The input for the rotation of a proxy's logs. */
 export interface LogRotationInput {
   /** Log files, absolute paths on the host. */
   readonly logs: readonly string[];

@@ -97,7 +97,7 @@ export function renderResolverFile(input: Pick<NetworkFileInput, "nameservers" |
   return search + input.nameservers.map((server) => `nameserver ${server}\n`).join("");
 }
 
-/** What is missing for a static address. Address, gateway and nameservers are the host's, and checked there. */
+/** Problems of the input for a static address. Address, gateway and nameservers are the host's, and checked there. */
 export function networkFileProblems(input: NetworkFileInput): Problem[] {
   const { ipv6 } = input;
   const problems = interfaceProblems(input.interface);
@@ -131,14 +131,14 @@ export function networkFileProblems(input: NetworkFileInput): Problem[] {
 
 type Rule = TextRule & { readonly allowed: string };
 
-/** What the kernel accepts (IFNAMSIZ), less what networkd reads as a pattern, a list or a negation. */
+/** Names that the kernel accepts (IFNAMSIZ), except those that networkd reads as a pattern, a list or a negation. */
 export const INTERFACE_NAME: Rule = {
   pattern: "^[A-Za-z0-9_.-]{1,15}$",
   never: "^\\.{1,2}$",
   allowed: "a name such as eth0: up to 15 letters, digits, `_`, `.` and `-`",
 };
 
-/** The lowest bit of the first byte marks a group: no interface has such an address of its own. */
+/** The lowest bit of the first byte marks a group: no interface has such an address. */
 export const MAC_ADDRESS: Rule = {
   pattern: "^[0-9A-Fa-f][02468ACEace](?::[0-9A-Fa-f]{2}){5}$",
   never: "^[0:]+$",

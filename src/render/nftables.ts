@@ -2,7 +2,7 @@ import { isIPv4 } from "node:net";
 import { isCidr, isPort, type Problem, problem } from "../model/index.js";
 import type { UnitDocument } from "./systemdUnit.js";
 
-/** What a host lets in. */
+/** The connections that a host accepts. */
 export interface FirewallInput {
   /** TCP ports open to everyone. */
   readonly ports: readonly number[];
@@ -42,8 +42,8 @@ const TABLE = "inet portico";
 
 /**
  * The rule set, to be loaded by `nft -f`, which takes a file as one transaction: the old rules apply until the new ones
- * do. A verdict of another table still counts, so what another table drops stays dropped (fail2ban), and forwarded
- * traffic (containers) does not pass through this one.
+ * do. A verdict of another table still counts, so packets that another table drops stay dropped (fail2ban), and
+ * forwarded traffic (containers) does not pass through this one.
  */
 export function renderFirewall(input: FirewallRules): string {
   const { ports, loopbackPorts, allowed, vrrpPeers = [], dhcpClient } = input;
@@ -96,8 +96,9 @@ function allowedRules({ port, protocol = "tcp", from }: FirewallRules["allowed"]
 const familyOf = (range: string): string => (isIPv4(range.split("/")[0]!) ? "ip" : "ip6");
 
 /**
- * What IP needs: errors, path MTU discovery, and for IPv6 the discovery of neighbours and routers, accepted only from
- * the same link (hop limit 255), and reports about multicast groups (RFC 4890, 4.4). Echo helps to find faults.
+ * Messages that IP needs: errors, path MTU discovery, and for IPv6 the discovery of neighbours and routers, accepted
+ * only from the same link (hop limit 255), and reports about multicast groups (RFC 4890, 4.4). Echo helps to find
+ * faults.
  */
 const ICMP = [
   "icmp type { destination-unreachable, time-exceeded, parameter-problem, echo-request } accept",
@@ -109,7 +110,7 @@ const ICMP = [
 // Responses to a broadcast or multicast are not part of an established connection.
 const DHCP = ["udp sport 67 udp dport 68 accept", "ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept"];
 
-/** Problems of what is let in, by field. */
+/** Problems of the accepted connections, by field. */
 export function firewallProblems(input: FirewallInput): Problem[] {
   const { ports, loopbackPorts, allowed, vrrpPeers = [] } = input;
   const open = [
@@ -173,7 +174,7 @@ export function firewallProblems(input: FirewallInput): Problem[] {
   ];
 }
 
-/** `portico-firewall.service`: loads the rules before the network comes up, and removes only what it loaded. */
+/** `portico-firewall.service`: loads the rules before the network comes up, and removes only its own rules. */
 export function firewallUnit(nft: string, ruleSet: string): UnitDocument {
   const load = { command: [nft, "-f", ruleSet] };
   return {

@@ -26,7 +26,7 @@ function ordered(value: unknown, nodes: readonly SchemaNode[]): unknown {
   if (typeof value !== "object" || value === null) return value;
   const fields = value as Record<string, unknown>;
   const table = kinds.flatMap((node) => Object.keys(node.properties ?? {}));
-  // Fields that the table does not have stay in order at the end: header names, which are data, and mistakes.
+  // Fields that are not in the table stay in order at the end: header names, which are data, and mistakes.
   const names = [...new Set([...table, ...Object.keys(fields)])].filter((name) => fields[name] !== undefined);
   return Object.fromEntries(
     names.map((name) => [

@@ -3,7 +3,7 @@ import { bracketed, CERTIFICATE_STORE, isWildcard, type ListenerInput } from "..
 import type { TextRule } from "../model/textRule.js";
 import type { UnitCommand, UnitDocument, UnitSection } from "./systemdUnit.js";
 
-/** What the units of the proxy depend on. */
+/** The input of the proxy's units. */
 export interface ProxyUnitsInput {
   readonly nodePath: string;
   readonly runtime: string;
@@ -14,7 +14,7 @@ export interface ProxyUnitsInput {
    */
   readonly logDirectory?: string;
   readonly listeners: readonly Pick<ListenerInput, "address" | "port">[];
-  /** Private keys, certificates and Diffie-Hellman parameters, and what the proxy needs to ask an authority. */
+  /** Private keys, certificates and Diffie-Hellman parameters, and the files for requests to an authority. */
   readonly tlsFiles: readonly string[];
   /**
    * Whether the proxy gets certificates by ACME: then it keeps them, and the keys, below /var/lib.
@@ -35,7 +35,7 @@ export interface ProxyUnitsInput {
   readonly servedDirectories: readonly string[];
   /** Groups of the host that its user is in. */
   readonly groups?: readonly string[];
-  /** Time from SIGTERM until what is left is killed. */
+  /** Time from SIGTERM until the remaining processes are killed. */
   readonly stopTimeoutSeconds: number;
   readonly openFilesMax: number;
   /** Most memory of all its processes, as systemd writes it. */
@@ -52,8 +52,8 @@ export interface ProxyUnitsInput {
  * the copies if they are refused. They are in memory (`/run`), readable for the service's user alone, until it stops.
  *
  * A reload ends when the new configuration serves, and fails if it was refused; `Type=notify` does the same for a
- * start. Restarts have no limit: if systemd gave up, the sockets would refuse connections, and a host should recover by
- * itself once the cause is fixed. (systemd counts and delays restarts only from version 254 on.)
+ * start. Restarts have no limit: if systemd gave up, the sockets would refuse connections, and a host should recover
+ * automatically once the cause is fixed. (systemd counts and delays restarts only from version 254 on.)
  */
 export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
   const { nodePath, runtime, config, listeners } = input;
@@ -71,21 +71,21 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
       ...credentials(input),
       ExecStart: { command: [nodePath, runtime, "serve", config] },
       ExecReload: reloadCommand(input),
-      // The master stops its workers itself; only what is left when time is up is killed.
+      // The master stops its workers itself; only processes that remain after the timeout are killed.
       KillMode: "mixed",
       TimeoutStopSec: input.stopTimeoutSeconds,
       Restart: "on-failure",
       RestartSec: 2,
-      // Read by the master, whose limits of clients follow from it. No MemoryHigh=: below the limit the kernel takes back
-      // the page cache of served files, and slowing the processes down would serve nobody.
-      // A percentage is written as it is: systemd expands nothing here.
+      // Read by the master, whose limits of clients follow from it. No MemoryHigh=: below the limit the kernel takes
+      // back the page cache of served files, and throttling the processes would not help. A percentage is written as it
+      // is: systemd expands nothing here.
       MemoryMax: { specifiers: input.memoryMax },
       // A worker that the kernel kills for want of memory is replaced by the master.
       OOMPolicy: "continue",
       LimitNOFILE: input.openFilesMax,
       RuntimeDirectory: "portico",
       RuntimeDirectoryMode: "0700",
-      // What is paused by command stays so when a crash ends the service for a moment.
+      // Keeps pauses by command over a crash and restart of the service.
       RuntimeDirectoryPreserve: "restart",
       ...logs(input.logDirectory),
       ...(input.acme === true ? CERTIFICATE_DIRECTORY : {}),
@@ -132,7 +132,7 @@ export function renewalPathUnit(paths: readonly string[]): UnitDocument {
 }
 
 /**
- * `portico-certificates.service`: has the proxy load them, if it runs; a set that is not in order is refused.
+ * `portico-certificates.service`: has the proxy load them, if it runs; the proxy refuses an invalid set.
  *
  * It does not wait for that. While it runs, systemd forgets further changes; so it ends before the reload has read
  * anything, and whatever changes from then on starts it again.
@@ -168,7 +168,7 @@ function credentials(input: ProxyUnitsInput): UnitSection {
   return {
     LoadCredential: credentialNames(input),
     Environment: `PORTICO_CREDENTIALS=${HANDED_OVER}`,
-    // What systemd read at the start is newer than what an earlier reload handed over.
+    // Credentials that systemd read at the start are newer than those of an earlier reload.
     ExecStartPre: forget,
     ExecStopPost: forget,
   };

@@ -2,8 +2,8 @@ import { type Box, curve, cut, layout, LINE, PAD, TOP } from "../model/review/gr
 import type { RoutesGraph } from "../model/review/routesGraph.js";
 
 /**
- * The graph as a picture of its own: columns from left to right, lines between them, no script and nothing from elsewhere.
- * Colours follow what the reader's system asks for; screen readers get the title and a description in words.
+ * The graph as a standalone picture: columns from left to right, lines between them, no script and no external
+ * resources. Colours follow the reader's system setting; screen readers get the title and a description in words.
  */
 export function routesSvg(graph: RoutesGraph): string {
   const { boxes, headings, width, height } = layout(graph);
@@ -55,7 +55,7 @@ function inWords({ columns, edges }: RoutesGraph): string {
   return edges.map(({ from, to }) => `${names.get(from)} leads to ${names.get(to)}.`).join(" ");
 }
 
-/** XML's own characters by name, and what XML cannot have left out (XML 1.0, 2.2). */
+/** Escapes XML's special characters, and removes characters that XML does not allow (XML 1.0, 2.2). */
 const escaped = (text: string): string =>
   text
     .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "")

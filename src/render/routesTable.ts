@@ -3,7 +3,7 @@ import { printableValue } from "../model/printable.js";
 import { ANY_NAME, OTHER_NAME, Reach, type WayIn, writesOf } from "../model/review/ways.js";
 import type { AllowedPort } from "./nftables.js";
 
-/** What a packet filter lets through to the ports of listeners. */
+/** The clients that a packet filter lets through to the ports of listeners. */
 export interface Openings {
   /** Open TCP ports, without limits on the clients. */
   readonly ports: readonly number[];
@@ -12,10 +12,10 @@ export interface Openings {
 }
 
 /**
- * What is reachable, by whom, to where: a line for each way in, sorted by port. Names that only the config itself uses
- * are not in it, so that it changes when something for clients changes.
+ * All reachable paths, with their clients and targets: a line for each path, sorted by port. Names that only the config
+ * itself uses are left out, so that the table changes only when something changes for clients.
  *
- * @param openings what the firewall lets through; undefined where none is known
+ * @param openings of the firewall; undefined where none is known
  */
 export function routesTable(config: ProxyConfig, openings: Openings | undefined): string {
   const rows = [
@@ -34,11 +34,11 @@ const HEAD = ["SCHEME", "AT", "NAMES", "PATH", "MATCH", "LEADS TO", "WHO", "WRIT
 
 interface Row {
   readonly cells: readonly string[];
-  /** What it is sorted by: numbers by value, texts by code unit, so that no locale changes the order. */
+  /** The sort key: numbers by value, texts by code unit, so that no locale changes the order. */
   readonly sorted: readonly (number | string)[];
 }
 
-/** What is true of every line. */
+/** Facts that apply to every line. */
 function facts({ trustedProxies, clientAddressField, maintenance }: ProxyConfig): string[] {
   const trusted = trustedProxies.length === 0 ? "none" : `${list(trustedProxies)} (${clientAddressField})`;
   return [

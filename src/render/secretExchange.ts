@@ -1,9 +1,9 @@
 /**
- * A secret that two hosts share: whichever of them has it gives it to the other one, through the machine that runs
- * Terraform. It is in no file there, in no plan and in no state.
+ * A secret that two hosts share: the host that has it gives it to the other one, through the machine that runs
+ * Terraform. There it is in no file, plan or state.
  */
 
-/** Directory on a host of what it shares with another one; a destroy removes it. Only root can enter it. */
+/** Directory on a host for secrets that it shares with another host; a destroy removes it. Only root can enter it. */
 export const SHARED_DIRECTORY = "/var/lib/portico/shared";
 
 /** On a host; prints the secret if it is there. */
@@ -69,10 +69,10 @@ login() {
 `;
 
 /**
- * For `/bin/sh` on the machine that runs Terraform, which needs OpenSSH's client. The script itself is in `EXCHANGE`, and
- * the logins are in the environment: `FIRST_HOST`, `SECOND_BASTION_USER` and so on, so that nothing of them is read by a
- * shell. Keys are in no file but their own: an agent has them, which ends with the script, however that ends. (A trap
- * would not do: Terraform kills what it interrupts.)
+ * For `/bin/sh` on the machine that runs Terraform, which needs OpenSSH's client. The script itself is in `EXCHANGE`,
+ * and the logins are in the environment: `FIRST_HOST`, `SECOND_BASTION_USER` and so on, so that nothing of them is read
+ * by a shell. Keys are never written to another file: an agent has them, which ends with the script, however that ends.
+ * (A trap is not enough: Terraform kills the script that it interrupts.)
  */
 export function secretExchangeScript(
   file: string,

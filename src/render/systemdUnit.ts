@@ -51,7 +51,7 @@ function renderSection(section: UnitSection): string {
     .join("");
 }
 
-/** What is undefined is left out, as everywhere else. */
+/** Undefined values are left out, as everywhere else. */
 const valuesOf = (value: UnitSection[string]): readonly UnitValue[] =>
   ((Array.isArray(value) ? value : [value]) as readonly UnitValue[]).filter((one) => one !== undefined);
 
@@ -80,8 +80,8 @@ function quoteArgument(argument: string): string {
 }
 
 /**
- * What is wrong with a unit: values that would end or continue a line, commands that cannot be started, and the FastCGI
- * variant of an application, to which the proxy cannot speak (service 2.4). Paths are those of the document.
+ * Problems of a unit: values that would end or continue a line, commands that cannot be started, and the FastCGI
+ * variant of an application, which the proxy does not support (service 2.4). Paths are those of the document.
  */
 export function unitProblems(document: UnitDocument): Problem[] {
   const strange = shapeProblems(document);

@@ -58,7 +58,9 @@ function reviewed(helper: string, target: ProxyConfig | IConstruct): Reviewed {
   return { config, openings: proxy instanceof ReverseProxy ? openingsOf(proxy) : undefined };
 }
 
-/** What the firewall of the proxy's host lets through; undefined if there is none, or its ports are known at apply only. */
+/**
+ * The openings of the firewall of the proxy's host; undefined if there is none, or its ports are known at apply only.
+ */
 function openingsOf({ host, node }: ReverseProxy): Openings | undefined {
   const firewalls = node.root.node.findAll().filter((one) => one instanceof Firewall);
   const input = firewalls.map(({ opened }) => opened()).find((one) => one.host === host)?.input;

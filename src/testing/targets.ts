@@ -3,7 +3,7 @@ import { type PropTable, record, refuseOptions, required, text } from "../constr
 import { ProblemError, problem, type ProxyConfig } from "../model/index.js";
 import type { TestRequest } from "../model/resolution.js";
 
-/** What a helper is called with, if it is what it takes; in JavaScript no compiler says otherwise. */
+/** The argument of a helper, if it has the right type; in JavaScript no compiler checks that. */
 export function constructGiven(helper: string, target: unknown): IConstruct {
   if (Construct.isConstruct(target)) return target;
   return refuse(`${helper}(target)`, target, "a construct: a stack, a front end or a proxy");

@@ -8,7 +8,7 @@ export interface ConfigFile {
   readonly content: string;
 }
 
-/** The config and the small files, each with a key of its own. */
+/** The config and the small files, each under its own key. */
 export function configFiles({ config, files }: FrontEndInput): readonly ConfigFile[] {
   const all = [[CONTAINER_PATHS.config, config] as const, ...files];
   const names = all.map(([path]) => path.slice(path.lastIndexOf("/") + 1));

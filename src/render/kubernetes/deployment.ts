@@ -64,7 +64,7 @@ function podSpec(input: FrontEndInput): object {
       runAsNonRoot: true,
       runAsUser: USER,
       runAsGroup: USER,
-      // Secrets belong to root; a group that nobody else is in may read them.
+      // Secrets belong to root; a group without other members may read them.
       fsGroup: USER,
       fsGroupChangePolicy: "OnRootMismatch",
       seccompProfile: { type: "RuntimeDefault" },
@@ -107,7 +107,7 @@ function proxyContainer(input: FrontEndInput): object {
     },
     securityContext: SECURITY,
     volumeMounts: [
-      // Single files: what else the image has in their directories stays there. The ConfigMap never changes.
+      // Single files, so that other files of the image in these directories stay. The ConfigMap never changes.
       ...configFiles(input).map(({ key, path }) => ({
         name: "config",
         mountPath: path,
@@ -180,7 +180,7 @@ function volumes(input: FrontEndInput): object[] {
 
 const volumeName = (i: number): string => `files-${i + 1}`;
 
-/** What a pod may use, defaults included. */
+/** The resources of a pod, including defaults. */
 export const quantities = ({ cpu = "500m", cpuLimit, memory = "512Mi" }: PodResources) => ({
   cpu,
   cpuLimit,

@@ -2,7 +2,7 @@ import { type FrontEndInput, type Manifest, metadata, selectorLabels } from "./o
 
 const TYPES = { loadBalancer: "LoadBalancer", nodePort: "NodePort", clusterIP: "ClusterIP" } as const;
 
-/** What clients connect to. */
+/** The Service that clients connect to. */
 export function service(input: FrontEndInput): Manifest {
   const { exposure, externalTrafficPolicy, ports } = input;
   return {

@@ -23,7 +23,7 @@ export interface ManifestMetadata {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** What the objects of a front end are made from: everything is checked, and known. */
+/** The input of a front end's objects; all values are checked and known. */
 export interface FrontEndInput {
   readonly name: string;
   readonly namespace: string;

@@ -1,4 +1,4 @@
-/** Alerts on what a proxy counts, as rules of Prometheus. */
+/** Alerts on a proxy's metrics, as rules of Prometheus. */
 
 /** Input of the alert rules. */
 export interface AlertRulesInput extends ScrapeJob {
@@ -38,7 +38,7 @@ export interface Alert {
   readonly lasts: string;
   /** One line; labels as `{{ $labels.NAME }}`. */
   readonly summary: string;
-  /** What the alert means, and what to do. */
+  /** The meaning of the alert, and its fix. */
   readonly description: string;
 }
 
@@ -48,7 +48,7 @@ export const alertsOf = (input: AlertRulesInput): readonly Alert[] => [
   ...ownAlerts(input),
 ];
 
-/** What clients notice, or will. */
+/** Alerts on faults that clients notice, or soon will. */
 function serviceAlerts({
   job = "portico",
   errorPercentMax = 5,
@@ -70,7 +70,7 @@ function serviceAlerts({
     {
       name: "PorticoServerErrors",
       severity: "critical",
-      // A single error of a route that is hardly used wakes nobody.
+      // A single error of a rarely used route raises no alert.
       when:
         `${by} (rate(${requests}{${of}, http_response_status_code=~"5.."}[5m])) * 100 ` +
         `/ ${by} (rate(${requests}{${of}}[5m])) > ${errorPercentMax} ` +
@@ -104,7 +104,7 @@ function serviceAlerts({
   ];
 }
 
-/** What goes wrong in a proxy that serves. */
+/** Alerts on faults of a proxy that still serves. */
 function ownAlerts({ job = "portico" }: AlertRulesInput): Alert[] {
   const of = `job=${JSON.stringify(job)}`;
   return [
@@ -139,8 +139,8 @@ function ownAlerts({ job = "portico" }: AlertRulesInput): Alert[] {
 }
 
 /**
- * What a counter gained in a time. One that has its first value only now was not there to be subtracted from; but with
- * a target that is new to Prometheus, nobody knows when that value came about.
+ * The increase of a counter in a time. A counter that is new in that time has no earlier value to subtract, so all of
+ * it counts; not if the target is new to Prometheus, because its counts may be older.
  */
 const grown = (counter: string, time: string, by: string): string =>
   `increase(${counter}[${time}]) ${by} ` +

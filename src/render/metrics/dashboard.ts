@@ -33,7 +33,7 @@ const COLUMNS = 24;
 /** Quantiles that are plotted of a histogram. */
 const QUANTILES = [0.5, 0.95, 0.99];
 
-/** Panels from left to right, top to bottom. `$of` stands for the labels that choose what is shown. */
+/** Panels from left to right, top to bottom. `$of` stands for the labels that select the shown series. */
 const PANELS: readonly Panel[] = [
   {
     title: "Requests",
