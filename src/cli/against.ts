@@ -14,7 +14,7 @@ export interface AgainstOptions {
   readonly sarif: boolean;
 }
 
-/** `portico check --against OLD`: what the config opens that the old one does not, by the documents alone. */
+/** `portico check --against OLD`: paths that the config opens and the old one does not, by the documents alone. */
 export async function checkAgainst(source: Source, options: AgainstOptions, output: Output): Promise<number> {
   const { file } = source;
   const { file: against } = sourceOf(options.against, undefined);
@@ -23,7 +23,7 @@ export async function checkAgainst(source: Source, options: AgainstOptions, outp
     return EXIT.usage;
   }
   const [old, now] = await Promise.all([readText(against), readText(file)]);
-  // A gate has to tell a mistake of its own from a change that opens something.
+  // A separate exit code, because a CI gate has to distinguish a wrong argument from a change that opens something.
   if (!old.ok) return refused(against, old.problems, options, output, EXIT.usage);
   if (!now.ok) return refused(file, now.problems, options, output, EXIT.failed);
   const findings = differences(old.value.config, now.value.config);

@@ -56,7 +56,7 @@ Examples:
       const outcome = await askMaster(control, request, timeout * 1000);
       done(printOutcome(outcome, "renewal", output, asJson));
     });
-  // What portico-copies.service of a pair runs; nobody else needs it.
+  // Hidden, because only portico-copies.service of a pair runs it.
   certificates
     .command("share", { hidden: true })
     .argument("[FILE]", "the config", DEFAULT_FILE)
@@ -82,7 +82,7 @@ async function list({ control, timeout, json: asJson }: ListFlags, output: Outpu
   return ok ? EXIT.ok : EXIT.failed;
 }
 
-/** A row for each, and below it what users need to know about a failure. */
+/** A row for each, and below it the details of a failure. */
 function listText(certificates: readonly ListedCertificate[], now: number): string {
   if (certificates.length === 0) return "no certificates: there is no https listener\n";
   const rows = certificates.map((one) => [

@@ -44,7 +44,7 @@ const SHELLS: Readonly<Record<"bash" | "zsh" | "fish", Shell>> = {
 const withValue = ({ options }: CommandUsage): OptionUsage[] =>
   options.filter(({ value }) => value !== undefined);
 
-/** What may follow: files, folders, words, or nothing that is known. */
+/** The completions of an argument: files, folders, words, or none. */
 function kindOf(name: string | undefined, words: Words): string {
   if (name === "FILE") return "files";
   if (name === "DIR") return "folders";
@@ -53,7 +53,7 @@ function kindOf(name: string | undefined, words: Words): string {
 
 const key = ({ words }: CommandUsage): string => words.join(" ");
 
-/** Lines of a `case` that say what can be the value of an option. */
+/** Lines of a `case` with the values of options. */
 function valueCases(commands: readonly CommandUsage[], words: Words): string {
   const lines = commands.flatMap((command) =>
     withValue(command).map(
@@ -64,7 +64,7 @@ function valueCases(commands: readonly CommandUsage[], words: Words): string {
   return `${lines.join("\n")}\n    *) takes= ;;`;
 }
 
-/** Lines of a `case` that say which words a command goes on with. */
+/** Lines of a `case` with the words that may follow a command. */
 function commandCases(commands: readonly CommandUsage[]): string {
   return commands
     .filter(({ words }) => words.length > 0)
@@ -121,7 +121,7 @@ complete -F _portico portico
 `;
 }
 
-/** In single quotes of a shell, and without what \`_describe\` takes for the end of a name. */
+/** In single quotes of a shell, with the characters escaped that end a name for \`_describe\`. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const described = (name: string, description: string): string =>
   quoted(`${name.replaceAll(":", "\\:")}:${description.replaceAll(":", "\\:")}`);
@@ -208,7 +208,7 @@ function fish(commands: readonly CommandUsage[], words: Words): string {
   return `# Completion of portico for fish.\ncomplete -c portico -f\n${lines.join("\n")}\n`;
 }
 
-/** When a line has this command, and none of its own ones. */
+/** True if a line has this command, and none of its subcommands. */
 function condition({ words, commands }: CommandUsage): string {
   if (words.length === 0) return "__fish_use_subcommand";
   const seen = words.map((word) => `__fish_seen_subcommand_from ${word}`);

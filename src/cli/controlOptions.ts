@@ -24,7 +24,7 @@ export function withSocket(command: Command): Command {
     );
 }
 
-/** Prints what a running portico answered, and returns the exit code. */
+/** Prints the response of a running portico, and returns the exit code. */
 export function printOutcome(
   outcome: ControlOutcome,
   what: string,
@@ -42,7 +42,7 @@ export function printOutcome(
     return EXIT.ok;
   }
   const problems = outcome.problems.map((p) => `${formatProblem(p)}\n`);
-  // What `control.` names could not be asked, or did not answer: nothing is known of it.
+  // A code `control.…` means that there was no connection or no response, so the state is unknown.
   const asked = outcome.problems.every(({ code }) => !code.startsWith("control."));
   const rest = asked ? afterRefusal : "";
   output.err(`${problems.join("")}${what} failed: ${problemCount(outcome.problems)}${rest}\n`);

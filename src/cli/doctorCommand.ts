@@ -125,12 +125,14 @@ const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
   unknown: "?      ",
 };
 
-/** One line for a row that is in order. Any other row has its id, by which other rows and docs/breakages.md name it. */
+/**
+ * One line for a row without a problem. Any other row has its id, by which other rows and docs/breakages.md name it.
+ */
 function formatRow(row: DiagnosisRow): string {
   // The title of an expected response is its id.
   const id = row.status === "ok" || row.id.startsWith("response: ") ? "" : ` [${row.id}]`;
   const lines = [`${LABELS[row.status]}${row.title}${id}`];
-  // Some of it is what a file or a process of another user is called: it must not look like a row.
+  // Some of it is the name of a file or a process of another user, which must not look like a row.
   const more = (label: string, text: string): number =>
     lines.push(`         ${label.padEnd(9)}${printableValue(text)}`);
   if (row.status === "ok") return `${lines[0]}\n`;

@@ -126,7 +126,7 @@ function unknownName(
   return undefined;
 }
 
-/** Until Ctrl-C, or until nobody reads what is printed. */
+/** Resolves at Ctrl-C, or when the reader closes the output. */
 async function interrupted(follower: LogFollower): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => follower.poll(), POLL_MS);

@@ -82,7 +82,7 @@ function accessText(entry: AccessEntry, secrets: boolean): string {
 const errorText = ({ level, message }: ErrorEntry, secrets: boolean): string =>
   `${level.padEnd(5)} ${shownMessage(message, secrets)}`;
 
-/** Of what is quoted in a message, which are request lines and URLs, no query is shown. */
+/** Removes the query from request lines and URLs that a message quotes. */
 function shownMessage(message: string, secrets: boolean): string {
   if (secrets) return longText(message, true);
   return longText(message.replace(QUOTED_QUERY, "?..."), false);
@@ -90,7 +90,7 @@ function shownMessage(message: string, secrets: boolean): string {
 
 const QUOTED_QUERY = /\?[^ "]+/g;
 
-/** Messages may be longer than what a line shows of a path. */
+/** Messages may be longer than the part of a path that a line shows. */
 function longText(text: string, secrets: boolean): string {
   return text
     .slice(0, 2_000)

@@ -1,6 +1,6 @@
 import { refuseDebugger } from "../runtime/supervisor/noDebugger.js";
 
-// Every process of ours starts here, and this comes first.
+// Every process of Portico starts here, and this comes first.
 refuseDebugger();
 
 /*

@@ -7,9 +7,7 @@ export interface Output {
   err(text: string): void;
 }
 
-/**
- * A reader that closes the pipe early, such as `head`, has what it wanted; a terminal that is gone (EIO) reads no more.
- */
+/** A reader that closes the pipe early, such as `head`, needs no more output, nor does a closed terminal (EIO). */
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
@@ -50,7 +48,7 @@ export function escapingControls(output: Output): Output {
 /** Every exit code of the command. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
-/** What a command says that cannot go on, in the form that was asked for. */
+/** The output of a command that cannot continue, in the requested form. */
 export const refusal = (file: string, problems: readonly Problem[], inJson: boolean | undefined): string =>
   inJson === true ? json({ file, ok: false, problems }) : problemsText(file, problems);
 

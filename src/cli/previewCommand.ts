@@ -36,7 +36,7 @@ export async function preview(
   });
 }
 
-/** Where a preview serves what. */
+/** The addresses of a preview. */
 export function readyPreview(file: string, original: ProxyConfig, moved: ProxyConfig) {
   const listeners = moved.listeners.map(({ name, address: host, port, protocol }, i) => ({
     name,

@@ -12,13 +12,13 @@ import {
   withRedirectPort,
 } from "../model/index.js";
 
-/** What `portico preview` changes. */
+/** The changes of `portico preview`. */
 export interface PreviewOptions {
   /** Added to every listener's port (80 → 10080). */
   readonly portOffset: number;
   /** Other addresses for upstreams, by the upstream's name. */
   readonly upstreams?: Readonly<Record<string, string>>;
-  /** Port on loopback that shows what goes on; default: none. */
+  /** Port on loopback for the status page; default: none. */
   readonly statusPort?: number | undefined;
 }
 
@@ -40,7 +40,7 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     // A secret of the hosts that share it.
     ticketKeys: undefined,
     healthListener: undefined,
-    // Nobody has to be woken by a preview.
+    // A preview must not send notifications.
     notifications: undefined,
     metricsListener: statusPort === undefined ? undefined : { address: "127.0.0.1", port: statusPort },
     listeners,

@@ -46,7 +46,7 @@ Examples:
     });
 }
 
-/** What `--upstream` says, given several times. */
+/** Collects the values of `--upstream`, which may be repeated. */
 export function collectUpstream(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf("=");
   if (at < 1 || at === text.length - 1)

@@ -19,7 +19,7 @@ interface Flags {
 }
 
 export function addQuiesce(program: Command, output: Output, done: (code: number) => void): void {
-  // What follows the command's name is the command's, even without `--`.
+  // Arguments after the command's name belong to that command, even without `--`.
   program.enablePositionalOptions();
   withSocket(program.command("quiesce"))
     .passThroughOptions()
@@ -67,7 +67,7 @@ async function quiesce([program, ...args]: readonly string[], flags: Flags, outp
   try {
     const begun = await held.begin();
     if (!begun.ok) {
-      // Nobody knows whether it began.
+      // The quiesce may have begun.
       if (begun.problems[0]!.code === "control.no-response") await held.end();
       return notDone(begun, output);
     }
@@ -104,7 +104,7 @@ class Held {
     return this.ask({ begin: { reads: reads === true, limitMs: limit } });
   }
 
-  /** As long as portico is not reached, it goes on until its lease is over. */
+  /** If portico cannot be reached, the quiesce continues until its lease is over. */
   async renew(): Promise<ControlOutcome> {
     const outcome = await this.ask({});
     if (!isUnreached(outcome) && !outcome.ok) this.lost ??= outcome;
@@ -149,7 +149,7 @@ const POLL_MS = 250;
 
 const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits for what is in progress. @returns why the command must not run; undefined if it may */
+/** Waits for requests in progress. @returns why the command must not run; undefined if it may */
 async function untilQuiet(
   held: Held,
   begun: ControlOutcome,
@@ -172,7 +172,7 @@ async function untilQuiet(
   }
 }
 
-/** Passes on what asks this process to end, and stays until the command has ended. */
+/** Passes on signals that would end this process, which stays until the command has ended. */
 class Signals {
   received: NodeJS.Signals | undefined;
   child: ChildProcess | undefined;

@@ -90,7 +90,7 @@ Examples:
   });
 }
 
-/** What `--credential` says, given several times. */
+/** Collects the values of `--credential`, which may be repeated. */
 export function collectCredential(
   text: string,
   before: readonly CredentialSource[] = [],

@@ -89,7 +89,7 @@ async function replay(logs: readonly string[], flags: ReplayFlags, output: Outpu
     flags.againstLog === true ? undefined : await configOf(sourceOf(flags.against, flags.root).file);
   if (before !== undefined && "problems" in before) return refused(before.file, before.problems);
   const origin = originOf(before?.config ?? after.config, flags);
-  // Where each line names its host, nobody has to choose.
+  // Where each line names its host, no choice is needed.
   const assumed = "names" in origin ? { scheme: "https" as const, host: origin.names[0]! } : origin;
   const run = new Replay({
     before: before?.config,

@@ -130,7 +130,7 @@ function pageNamed({ page }: Resolution & { readonly kind: "error" }): string {
   return "file" in page ? `the error page ${page.file}` : "an error page of the config";
 }
 
-/** What `--header` says, given several times. */
+/** Collects the values of `--header`, which may be repeated. */
 function collectField(given: string, before: Record<string, string[]> = {}): Record<string, string[]> {
   const at = given.indexOf(":");
   if (at < 1) throw new InvalidArgumentError("Give NAME:VALUE, such as Destination:/dav/b.");

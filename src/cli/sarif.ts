@@ -60,7 +60,7 @@ const said = (label: string, text: string | undefined): string[] =>
 function location(file: string, place: string, startLine: number): object {
   const uri = path.isAbsolute(file) ? pathToFileURL(file).href : encodeURI(file.split(path.sep).join("/"));
   return {
-    // What came from standard input has no place that could be shown.
+    // Standard input has no location that could be shown.
     ...(file === STANDARD_INPUT
       ? {}
       : { physicalLocation: { artifactLocation: { uri }, region: { startLine } } }),
@@ -77,8 +77,8 @@ function sarif(rules: readonly object[], results: readonly object[]): object {
 }
 
 /**
- * Lines of a JSON document, which is valid: a function that gives the line of a path such as `listeners[0].port`, counted
- * from 1. For a field that is left out, it is the line of what would contain it.
+ * Lines of a JSON document, which is valid: a function that gives the line of a path such as `listeners[0].port`,
+ * counted from 1. For a missing field, it is the line of the object that would contain it.
  */
 export function linesOfJson(text: string): (place: string) => number {
   const lines = new Map<string, number>();

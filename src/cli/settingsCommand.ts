@@ -120,7 +120,7 @@ async function planOf(flags: SettingsFlags): Promise<PlannedEdits> {
 
 const rootOf = ({ root = "/" }: SettingsFlags): string => path.resolve(root);
 
-/** What the deployment wants; files that are given are used as they are. */
+/** The wanted settings of the deployment; given files are used as they are. */
 async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
   const root = rootOf(flags);
   const file = flags.deployment ?? path.join(root, DEPLOYMENT_FILE);

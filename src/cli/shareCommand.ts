@@ -46,7 +46,7 @@ export async function share(
 
 const PROGRAMS = [process.execPath, process.argv[1]!];
 
-/** The config as it is now; one that cannot be used changes nothing. */
+/** The current config; an unusable config changes nothing. */
 class Config {
   private state = "";
   private last: readonly WantedCertificate[] = [];

@@ -41,7 +41,7 @@ function parseDatabase(text: string): NonNullable<DatabaseFlags["database"]> {
   return { user: user!, host: host!.replace(/[[\]]/g, ""), port: Number(port), name: name! };
 }
 
-/** What the database contains for items of the settings (service 2.2), or why it was not queried. */
+/** The values in the database for items of the settings (service 2.2), or why it was not queried. */
 export type StoredSettings =
   | { readonly looked: true; readonly rows: readonly CheckedResponse[] }
   | { readonly looked: false; readonly why: string };

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** What a command is called with, as commander's definition says it: for completions and the man page. */
+/** The arguments and options of a command, from commander's definition: for completions and the man page. */
 export interface CommandUsage {
   /** Words after `portico`: `certificates renew`. */
   readonly words: readonly string[];

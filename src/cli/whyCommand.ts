@@ -181,7 +181,7 @@ function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly St
       ];
 }
 
-/** What is known of how it failed. */
+/** The failure of the request, as far as it is known. */
 function failureOf({ access }: FoundRequest): { token: string; says: string; fix: string } | undefined {
   const token = textOf(access?.fields?.["error"]);
   if (token === undefined) return undefined;
@@ -193,7 +193,7 @@ function failureOf({ access }: FoundRequest): { token: string; says: string; fix
   };
 }
 
-/** Milliseconds, by what they were for; those that are not known are left out. */
+/** Milliseconds of each step; unknown ones are left out. */
 function timesOf({ access }: FoundRequest): readonly (readonly [what: string, ms: number])[] {
   const of = (name: string): number | undefined => numberOf(access?.fields?.[name]);
   const [all, head, connect, wait] = [
@@ -292,7 +292,7 @@ function foundText(
   ].join("");
 }
 
-/** Paths and what is made of them can have tokens and queries, as the request's line has. */
+/** Paths and results can contain tokens and queries, as the request line does. */
 const hidden = ({ rule, outcome }: Step, secrets: boolean): Step => ({
   rule,
   outcome: outcome
@@ -301,6 +301,6 @@ const hidden = ({ rule, outcome }: Step, secrets: boolean): Step => ({
     .join(" "),
 });
 
-/** A path is decoded here: a client could write a line of its own with `%0A`. */
+/** Made printable, because paths are decoded here: a client could add a line with `%0A`. */
 const stepsText = (steps: readonly Step[]): string =>
   steps.map(({ rule, outcome }) => `  ${`${rule} `.padEnd(18)}${printableValue(outcome)}\n`).join("");

@@ -46,7 +46,7 @@ export class Activation extends Construct {
     this.host = props.service.host;
     noteDescription(this.host);
     refuseSecond(this);
-    // What a front end without an activation left there.
+    // Descriptions that a front end without an activation left there.
     for (const { node } of filesOf(this, this.host).filter(isDescription)) {
       node.scope!.node.tryRemoveChild(node.id);
     }
@@ -61,8 +61,8 @@ export class Activation extends Construct {
   }
 
   /**
-   * @internal Makes another resource that activates the same, but only while the host does not have an address. What it
-   * has done, the activation's own resource finds done.
+   * @internal Makes another resource with the same activation, but only while the host does not have an address. The
+   * activation's own resource then has nothing left to do.
    */
   aheadWithout(address: string, scope: Construct, after: TerraformResource[]): TerraformResource {
     return this.activateBy(scope, () => after, address);
@@ -113,7 +113,7 @@ export class Activation extends Construct {
   }
 }
 
-/** Files with error pages that come with the deployment, and of which the proxy would hear nothing when they change. */
+/** Files with error pages in the deployment whose changes the proxy would not notice. */
 function unreadPageProblems(servers: readonly VirtualServer[], files: readonly HostFile[]): Problem[] {
   const pages = new Set(servers.flatMap(({ errorPageFiles }) => errorPageFiles.map(([, file]) => file)));
   return files
@@ -130,7 +130,7 @@ function unreadPageProblems(servers: readonly VirtualServer[], files: readonly H
 /** Activations of an app by the place they activate. */
 const placed = new WeakMap<IConstruct, Map<string, Activation>>();
 
-/** Each would stop what only the other one knows. */
+/** Each activation would stop units that only the other one has. */
 function refuseSecond(activation: Activation): void {
   const { host, node } = activation;
   const activations = placed.get(node.root) ?? new Map<string, Activation>();
@@ -166,7 +166,7 @@ export interface ActivationProps extends DoctorProps {
 /** @internal */
 export const DAEMON_UNITS = listOf(fields<DaemonUnit>(kindsOf(daemon)));
 
-/** @internal The rest is the document's to judge. */
+/** @internal The document's schema checks the other fields. */
 export const DESCRIBED_SETTINGS = fields<DescribedSettings>({
   ...kindsOf(settingsFields),
   files: required(listOf(record)),

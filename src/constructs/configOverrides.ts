@@ -13,7 +13,7 @@ const FOLLOWED_SECRET = /^(?:ticketKeys(?:\.file)?|notifications(?:\.targets.*)?
 /** Sockets, credentials and the firewall are made from the listeners themselves. */
 const FOLLOWED = /^listeners(?:\[[\w.-]+\](?:\.(?:address|port|protocol|tls(?!\.policy)).*)?)?$/;
 
-/** What is wrong with the path of an override, whatever the config. */
+/** Problems of the path of an override, whatever the config. */
 export function overridePathProblems(at: string, path: string): Problem[] {
   if (!/^\w+(?:\.[\w$-]+|\[[\w.-]+\])*$/.test(path)) {
     const allowed =

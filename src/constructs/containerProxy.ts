@@ -42,7 +42,7 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
   /**
    * @internal Settings that follow from how its containers are run; its own take priority.
    *
-   * @returns whether it has them now: it runs in one way, and what was given before stays
+   * @returns whether it has them now: only the first settings are used, because it runs in one way
    */
   give(settings: ProxySettings): boolean {
     refuse(settingsProblems(this.node.path, settings));

@@ -41,7 +41,7 @@ const ACTION: PropKind = {
   accepts: (value) => record.accepts(value) && ACTIONS.includes((value as { type?: string }).type!),
 };
 
-// The model judges what these leave open.
+// The model checks the other fields.
 const ROUTE = fields<ApplicationRoute>({
   ...without<RouteInput, "name">(fieldsOf(route), "name"),
   path: required(text),
@@ -58,7 +58,7 @@ const PART = fields<ApplicationPart>({
 
 const ofPlace = (kind: PropKind): PropKind => functionOf("(place) => …", kind, ANY_PLACE);
 
-/** @internal Functions are called once, to see what they give. */
+/** @internal Functions are called once, to check their results. */
 export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
   name: required(text),
   title: required(text),

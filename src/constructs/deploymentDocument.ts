@@ -7,14 +7,14 @@ import { HostFile } from "./hostFile.js";
 import { renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
 import type { IProxyService } from "./proxyInterfaces.js";
 
-/** What a deployment is described by. */
+/** The parts that describe a deployment. */
 export interface DeployedParts {
   readonly service: IProxyService;
   readonly services?: DeploymentUnits;
   readonly describe?: () => HostDescription;
 }
 
-/** @internal What a host gets, and what it should answer. */
+/** @internal The files of a host, and its expected responses. */
 export function deploymentOf(
   scope: IConstruct,
   { service, services = {}, describe }: DeployedParts,

@@ -49,7 +49,7 @@ export function listOfExpected(expect: Expect | undefined): false | readonly Exp
   return Array.isArray(expect) ? (expect as readonly ExpectedResponse[]) : [expect as ExpectedResponse];
 }
 
-/** @internal What a deployment could not say. */
+/** @internal Problems of expectations that a deployment cannot express. */
 export function expectedProblems({ node }: IConstruct, expect: Expect | undefined): Problem[] {
   if (expect === undefined || expect === false) return [];
   const { problems } = checkAroundTokens(expect, expectationProblems);

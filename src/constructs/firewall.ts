@@ -64,7 +64,7 @@ export class Firewall extends Construct {
   readonly unit: SystemdUnit;
   /** Makes systemd load the rules again after the distribution's `nftables.service` flushed the rules. */
   readonly dropIn: HostFile;
-  /** @internal The host, and what is let through to it, as far as it is known by now. */
+  /** @internal The host, and the connections that it accepts, as far as they are known by now. */
   readonly opened: () => { readonly host: IHost; readonly input: FirewallInput };
 
   constructor(scope: Construct, id: string, props: FirewallProps) {

@@ -20,7 +20,7 @@ import { TlsMaterial } from "./tlsMaterial.js";
 import { type UpstreamProps, withChanges } from "./upstream.js";
 import type { VirtualServer } from "./virtualServer.js";
 
-/** What front ends on a host have in common, whatever the application is. */
+/** The common parts of front ends on a host, whatever the application is. */
 
 /** Listeners of a front end. */
 export interface FrontEndListeners {
@@ -133,7 +133,7 @@ export function addListeners(
   return { http, http6, https, https6 };
 }
 
-/** What parts of a front end are made from. */
+/** The input of a front end's parts. */
 interface GivenParts {
   readonly host?: IHost | HostProps;
   readonly proxy?: ProxySettings;
@@ -206,7 +206,7 @@ export function addFirewall(
   });
 }
 
-/** @internal What the network around a front end should look like. */
+/** @internal The expected network around a front end. */
 export const networkOf = (frontEnd: FrontEnd) => {
   const { host } = frontEnd;
   return {

@@ -147,7 +147,7 @@ export class Host extends Construct implements IHost, DeliveryHost {
   }
 }
 
-/** What is not an address stays as it is, so that its check reports it. */
+/** A value that is not an address stays as it is, so that its check reports it. */
 function canonical(address: string): string {
   return hasTokens(address)
     ? (Fn.try([canonicalIpv6Of(address), address]) as string)
@@ -232,7 +232,10 @@ export function dnsRecordsOutput(host: IHost): unknown {
   ]);
 }
 
-/** Whether an address is in the network that begins at `base`. What is none has its check, and is said there alone. */
+/**
+ * Whether an address is in the network that begins at `base`. A value that is not an address is reported only by its
+ * own check.
+ */
 function isInNetwork(address: string, length: number, base: string): unknown {
   return Fn.try([Op.eq(Fn.cidrhost(Fn.join("/", [address, String(length)]), 0), base), false]);
 }

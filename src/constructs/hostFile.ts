@@ -103,7 +103,7 @@ function template(content: string | (() => string)): string {
     : Lazy.stringValue({ produce: () => escapeTemplate(content()) });
 }
 
-/** @param given what was given for `content` and `source`, whether it fits or not */
+/** @param given values of `content` and `source`, valid or not */
 function fileProblems(
   at: string,
   { path, source }: Partial<HostFileProps>,
@@ -163,7 +163,7 @@ function refuseSecond(file: HostFile): void {
   refuse([problem("files.duplicate-path", file.node.path, message, { received: file.path })]);
 }
 
-/** The processor that a program is for, by its ELF header (elf(5)); undefined if it is none that is known. */
+/** The processor that a program is for, by its ELF header (elf(5)); undefined for an unknown processor. */
 function machineOf(program: string): Machine | undefined {
   const header = Buffer.alloc(20);
   const fd = openSync(program, "r");

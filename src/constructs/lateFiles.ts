@@ -20,8 +20,8 @@ type Checks = () => readonly LateCheck[];
 const checked = new WeakMap<TerraformStack, Map<TerraformResource, Checks>>();
 
 /**
- * Has Terraform check what a file is made of before it writes the file. Several files may be made of one value: what is
- * wrong with it is said once, together with all else that is wrong with any of them.
+ * Has Terraform check the values of a file before it writes the file. Several files may be made of one value: its
+ * problems are reported once, together with all other problems of these files.
  */
 export function checkBefore(file: TerraformResource, checks: Checks): void {
   const stack = TerraformStack.of(file);
@@ -58,7 +58,7 @@ const keyOf = (scope: TerraformStack, check: LateCheck): string =>
     Tokenization.resolve(check, { scope, resolver: new DefaultTokenResolver(new StringConcat()) }),
   );
 
-/** Conditions of which the same is said are one. */
+/** Conditions with the same message are combined. */
 function byMessage(checks: readonly LateCheck[]): LateCheck[] {
   return [...new Set(checks.map((check) => check.error_message))].map((message) => {
     const same = checks.filter((check) => check.error_message === message).map(({ condition }) => condition);

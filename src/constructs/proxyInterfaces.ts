@@ -11,7 +11,10 @@ import type { TlsFiles } from "./tlsMaterial.js";
 import type { IUpstream } from "./upstream.js";
 import type { VirtualServer } from "./virtualServer.js";
 
-/** Proxies and what runs them, as props take them: those of this package, or constructs that pass on what one of them has. */
+/**
+ * Proxies and the constructs that run them, as props take them: those of this package, or constructs that delegate to
+ * them.
+ */
 
 /** A proxy on a host: a `ReverseProxy`, or a construct of your own that passes on the members of a `ReverseProxy`. */
 export interface IReverseProxy extends IProxy {

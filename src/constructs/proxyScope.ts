@@ -6,7 +6,7 @@ import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 /** @internal Marks a construct as a proxy, even where two copies of this package are loaded. */
 export const PROXY: unique symbol = Symbol.for("cdktf-portico.ReverseProxy") as never;
 
-/** @internal What the parts of a proxy need from it. */
+/** @internal The interface of a proxy for its parts. */
 export interface ProxyScope extends IConstruct {
   readonly [PROXY]: true;
   tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles;
@@ -27,7 +27,7 @@ export function proxyOf(construct: IConstruct): ProxyScope {
 /** Where a proxy has its parts: a scope for each kind, so that a listener and an upstream may have the same id. */
 type Kind = "Listeners" | "Upstreams" | "VirtualServers";
 
-/** @internal The scope of a part: that of its kind if it is added to a proxy, or else the one that was given. */
+/** @internal The scope of a part: that of its kind if it is added to a proxy, or else the given one. */
 export function scopeOf(scope: Construct, kind: Kind): Construct {
   if (!Construct.isConstruct(scope) || !(PROXY in scope)) return scope;
   return (scope.node.tryFindChild(kind) as Construct | undefined) ?? new Construct(scope, kind);

@@ -223,7 +223,7 @@ export class ProxyService extends Construct implements IProxyService {
     return [...bad, ...this.sameNames(), ...this.problems.map(formatProblem)];
   }
 
-  /** @internal What the unit keeps the proxy from. */
+  /** @internal Problems of files that the unit hides from the proxy. */
   get problems(): readonly Problem[] {
     return unreachable(this.props.proxy, this.logs);
   }

@@ -117,7 +117,7 @@ export interface MetricsAddress extends InputOf<typeof metricsAddress> {}
 /** Unix socket for monitoring over HTTP; `/run/portico` is the service's directory. */
 export interface MetricsSocket extends InputOf<typeof metricsSocket> {}
 
-/** @internal Lists of trusted addresses with everyone in them: whatever a client says about itself is believed then. */
+/** @internal Problems of lists of trusted addresses that include everyone: any client could then claim any address. */
 export function trustedEveryoneProblems(
   proxy: IConstruct & { readonly config: ProxyConfigInput; readonly listeners: readonly IConstruct[] },
 ): Problem[] {
@@ -130,7 +130,9 @@ export function trustedEveryoneProblems(
   ];
 }
 
-/** The same of one list, at the path of its prop; what is no list of texts, the config's own rules refuse. */
+/**
+ * The same for one list, at the path of its prop; the config's own rules refuse a value that is not a list of texts.
+ */
 function everyoneProblems(path: string, ranges: readonly string[] = []): Problem[] {
   const texts = Array.isArray(ranges) ? ranges.filter((range) => typeof range === "string") : [];
   const everyone = texts.filter((range) => isKnown(range) && Number(plainRange(range).split("/")[1]) === 0);

@@ -164,7 +164,7 @@ export abstract class ReverseProxyBase extends Construct implements IProxy, Prox
     return { ...p, message: `${p.message} (set by addConfigOverride(${JSON.stringify(override.path)}, …))` };
   }
 
-  /** @internal Checks of listeners, for what contains them besides the config. */
+  /** @internal Checks of listeners, for files that contain them besides the config. */
   lateListenerChecks(): readonly LateCheck[] {
     return this.lateChecks((path) => path.startsWith("listeners["));
   }
@@ -296,7 +296,7 @@ export abstract class ReverseProxyBase extends Construct implements IProxy, Prox
     return [];
   }
 
-  /** @internal What is wrong with the config just where it runs. */
+  /** @internal Problems of the config in the place where it runs. */
   protected placeProblems(): readonly Problem[] {
     return [];
   }

@@ -94,7 +94,7 @@ export class Route extends Construct {
     this.node.scope?.node.tryRemoveChild(this.node.id);
   }
 
-  /** A removed route answers nothing any more, whatever its action. */
+  /** A removed route gets no requests any more, whatever its action. */
   private removedProblems(): Problem[] {
     const { node } = this;
     if (node.scope?.node.tryFindChild(node.id) === this) return [];
@@ -154,7 +154,7 @@ export type RouteChanges = Omit<RouteProps, "path" | "match" | "action" | "name"
 const ROUTE_PROPS: PropTable<RouteProps> = { ...fieldsOf(route), action: required(ACTION), expect: any };
 const ROUTE_CHANGES: PropTable<RouteChanges> = without(ROUTE_PROPS, "path", "match", "action", "name");
 
-/** A route outside a virtual server would never answer anything. */
+/** A route outside a virtual server would never get a request. */
 function strayProblems(route: Route): Problem[] {
   const isServer = (scope: object): boolean => VIRTUAL_SERVER.accepts(scope);
   if (route.node.scopes.some(isServer)) return [];

@@ -13,7 +13,7 @@ interface Served {
   readonly directory: string;
 }
 
-/** What routes serve from directories. */
+/** The directories that routes serve. */
 export const servedBy = (routes: readonly Route[]): Served[] =>
   routes.flatMap((route) => {
     const { directory } = route.action;
@@ -24,11 +24,11 @@ export const servedBy = (routes: readonly Route[]): Served[] =>
 export const isWithin = (path: string, directory: string): boolean =>
   path === directory || path.startsWith(directory.endsWith("/") ? directory : `${directory}/`);
 
-/** Directories of which everything is private: of the system, and of those who administer it. */
+/** Directories whose whole content is private: of the system, and of its administrators. */
 const PRIVATE = ["/etc", "/root", "/proc", "/sys", "/dev", "/boot", "/run/portico", "/var/lib/portico"];
 
 /**
- * Directories that would be served with what nobody may read.
+ * Problems of directories that would be served with private files.
  *
  * @param files private files on the host: keys, secrets, settings
  */
@@ -51,8 +51,9 @@ interface HostedProxy extends IConstruct {
 }
 
 /**
- * What the unit of a proxy keeps it from: it writes in its log directory only, and has a /tmp of its own. A directory below
- * the log directory is its user's, who could make it a link; logrotate would follow that as root.
+ * Problems of logs that the unit of a proxy hides: the proxy writes in its log directory only, and has a private /tmp.
+ * A directory below the log directory belongs to the proxy's user, who could replace it with a link; logrotate would
+ * follow that as root.
  */
 export function unreachable(proxy: HostedProxy, logs: readonly string[]): Problem[] {
   const { logDirectory } = proxy.paths;

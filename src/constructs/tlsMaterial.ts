@@ -80,7 +80,7 @@ export abstract class TlsMaterial {
     return new AcmeMaterial(options);
   }
 
-  /** @internal Makes what has to be made. */
+  /** @internal Makes the constructs of this material. */
   abstract bind(scope: Construct, context: TlsContext): TlsFiles;
 }
 
@@ -98,7 +98,7 @@ export interface TlsFiles {
   readonly anyKeyType?: boolean;
   /** @internal Those of the files that something on the host may renew. */
   readonly renewedOnHost?: readonly string[];
-  /** @internal What the config says of a certificate by ACME; its names are known when the app is synthesized. */
+  /** @internal The config of a certificate by ACME; its names are known when the app is synthesized. */
   readonly acme?: () => AcmeCertificateInput;
   /** @internal Files that the proxy reads when it asks the authority. */
   readonly authorityFiles?: Readonly<Record<string, string>>;
@@ -127,7 +127,7 @@ export interface TlsPlace {
   readonly dhParameters: () => string;
 }
 
-/** @internal What a material depends on. */
+/** @internal The context of a material. */
 export interface TlsContext extends TlsPlace {
   /** Id of the construct that uses the material first, if any does. */
   readonly user: string | undefined;
@@ -199,7 +199,7 @@ export class SelfSignedTls extends Construct {
 }
 
 /**
- * Subject and alternative names: clients compare only the latter, and addresses need a kind of their own (RFC 6125).
+ * Subject and alternative names: clients compare only the latter, and addresses need a separate kind (RFC 6125).
  * Virtual servers are added after their listener, so the names are collected when the app is synthesized.
  */
 function subject({ host, serverNames, forHost }: HostContext, options: SelfSignedOptions) {

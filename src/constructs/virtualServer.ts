@@ -144,7 +144,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
   }
 }
 
-/** What a virtual server would be on listeners; without any, those that do not depend on them. */
+/** Problems of a virtual server on its listeners; without any, those that do not depend on listeners. */
 function problemsOn(
   path: string,
   props: VirtualServerProps & { readonly name: string },

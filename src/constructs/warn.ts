@@ -3,8 +3,8 @@ import { addCustomSynthesis } from "cdktf/lib/synthesize/synthesizer";
 import type { IConstruct } from "constructs";
 
 /**
- * Warns of what works and is probably not intended. cdktf keeps a warning in the manifest of the app, which only its own
- * command line reads; where another program synthesizes, it is written to standard error then, once.
+ * Warns of something that works but is probably not intended. cdktf keeps a warning in the manifest of the app, which
+ * only its own command line reads; if another program synthesizes, the warning is written to standard error, once.
  */
 export function warn(construct: IConstruct, message: string): void {
   Annotations.of(construct).addWarning(message);

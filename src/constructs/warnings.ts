@@ -45,7 +45,9 @@ export function warnOf(proxy: WarnedProxy): void {
   });
 }
 
-/** @internal Routes of an application's data, which says what it means: Seafile has `/:dir_browser`. */
+/**
+ * @internal Routes of an application's definition, where such a path is meant literally: Seafile has `/:dir_browser`.
+ */
 export const literalPaths = new WeakSet<Route>();
 
 function warnOfParts(proxy: WarnedProxy): void {

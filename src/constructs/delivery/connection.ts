@@ -122,7 +122,7 @@ export interface SshDeliveryOptions extends SshLogin, DeliveryOptions {
 /** Every field of a connection; `undefined` if it is not set. */
 export type SshFields = Readonly<Record<string, string | number | undefined>>;
 
-/** The options as plain values: what a resource's `input` keeps for its own destroy. Key files stay paths. */
+/** The options as plain values, which a resource's `input` keeps for its own destroy. Key files stay paths. */
 export function sshFields(options: SshDeliveryOptions, host: DeliveryHost): SshFields {
   const { user = "root", bastion, connectTimeoutSeconds = 300 } = options;
   const hasKey = options.privateKey !== undefined || options.privateKeyFile !== undefined;

@@ -52,7 +52,7 @@ export class Delivery {
     return this.way.place(host);
   }
 
-  /** @internal What would keep the files of a host from taking effect; once everything is made. */
+  /** @internal Problems that keep the files of a host from taking effect; called once everything is made. */
   problemsOf(host: DeliveryHost): readonly Problem[] {
     return this.way.problemsOf(host);
   }

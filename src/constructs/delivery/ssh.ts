@@ -67,10 +67,10 @@ const placesOf = (id: string) => ({
  *     Deployment   one per host; its id is the deployment's identity, and its destroy removes everything
  *     Staging      one per machine; makes the directories for scripts and uploads, which no other user can enter
  *     file …       one each; uploads the content, under its hash, when it changes
- *     activation   uploads the document that says what goes where, and runs `portico activate`
+ *     activation   uploads the deployment document, and runs `portico activate`
  *
- * Everything depends on the first, so it is the last to be destroyed. Replacing the second delivers everything again, and
- * removes nothing. To a host that is left out nothing connects: its resources are there, and do nothing.
+ * Everything depends on the first, so it is the last to be destroyed. Replacing the second delivers everything again,
+ * and removes nothing. Nothing connects to a host that is left out: its resources exist, and do nothing.
  */
 export class SshDelivery implements DeliveryWay {
   readonly needsActivation = true;
@@ -127,7 +127,7 @@ export class SshDelivery implements DeliveryWay {
         ...this.upload(scope, deployment, { content: document.asString }, sha256),
         // A separate script: Terraform prints all of an inline one when it fails.
         ...this.upload(scope, deployment, { content: script }, "activate.sh"),
-        // sudo keeps no variable that says where the session comes from.
+        // sudo drops the variable with the address of the session.
         this.asRoot(`/bin/sh -eu ${places.incoming}/activate.sh "$SSH_CONNECTION"`, [REMOVE_ENDED_SCRIPTS]),
       ]),
     });
@@ -174,14 +174,14 @@ export class SshDelivery implements DeliveryWay {
     return resource;
   }
 
-  /** Uploads take effect by an activation only, and nothing else would say that there is none. */
+  /** Uploads take effect only by an activation, and nothing else would report a missing one. */
   problemsOf(host: DeliveryHost): Problem[] {
     if (!isDelivered(host) || this.activated.has(host)) return [];
     const message = "gets files over ssh, but no `Activation` installs them";
     return [problem("delivery.no-activation", host.node.path, message)];
   }
 
-  /** What is run on destroy. */
+  /** Provisioners that run on destroy. */
   private restoring(own: SshFields): RemoteExecProvisioner[] {
     const purge = this.options.whenDestroyed === "purge";
     const places = placesOf(TerraformSelf.getString("id"));
@@ -277,7 +277,7 @@ function heredoc(script: string): string {
 }
 
 /**
- * What the file provisioner uploads, and its hash. A text becomes a local value, so that Terraform both hashes and
+ * The content for the file provisioner, and its hash. A text becomes a local value, so that Terraform both hashes and
  * sends it, whatever references it holds; a sensitive one makes its hash sensitive too.
  */
 function contentOf(

@@ -20,9 +20,9 @@ export interface TerraformDataConfig extends TerraformMetaArguments {
 }
 
 /**
- * A `terraform_data`, for which no provider is needed. The class of the library (`DataResource`) runs `terraform version` at
- * each synth, for each resource again, which takes most of its time, and refuses where only OpenTofu is installed.
- * Terraform before 1.4 does not know the resource, and says so when it plans.
+ * A `terraform_data`, for which no provider is needed. The class of the library (`DataResource`) runs `terraform
+ * version` at each synth, for each resource again, which takes most of the synth's time, and fails where only OpenTofu
+ * is installed. Terraform before 1.4 does not know the resource, and reports that in the plan.
  */
 export class TerraformData extends TerraformResource {
   constructor(
@@ -56,7 +56,7 @@ export class TerraformData extends TerraformResource {
   }
 }
 
-/** What stands for all that a host gets. Its id is the deployment's identity, in Terraform's state and on the host. */
+/** Represents the deployment of a host. Its id is the deployment's identity, in Terraform's state and on the host. */
 export type DeploymentResource = TerraformResource & { readonly id: string };
 
 const NAME = "Deployment";
@@ -82,8 +82,8 @@ export function dependOn(resource: TerraformResource, on: () => readonly ITerraf
 }
 
 /**
- * A provisioner that runs when the resource is destroyed. It may refer to nothing but `self`, so what it needs has to
- * be in the resource's `input`. (The types of cdktf know `when` for one kind of provisioner only.)
+ * A provisioner that runs when the resource is destroyed. It may refer to nothing but `self`, so all of its values have
+ * to be in the resource's `input`. (The types of cdktf know `when` for one kind of provisioner only.)
  */
 export function onDestroy<P>(provisioner: P): P {
   return { ...provisioner, when: "destroy" };

@@ -32,7 +32,7 @@ export interface DeliveryWay {
   onThisMachine(host: DeliveryHost, path: string): string | undefined;
   /** Names the machine or the folder that files of a host land on. */
   place(host: DeliveryHost): string;
-  /** What would keep the files of a host from taking effect; once everything is made. */
+  /** Problems that keep the files of a host from taking effect; called once everything is made. */
   problemsOf(host: DeliveryHost): readonly Problem[];
   /** Makes the resource that brings a file. */
   deliver(scope: Construct, id: string, file: DeliveredFile): FileResource;
@@ -48,7 +48,7 @@ export interface DeliveryWay {
 export interface Login {
   /** Variables for {@link secretExchangeScript}, by the prefix of their names. */
   readonly variables: (prefix: string) => Readonly<Record<string, string>>;
-  /** What is made when a machine is first connected to; another one means another machine, or one that was away. */
+  /** Created at the first connection to a machine; a new one means another machine, or one that was away. */
   readonly machine: TerraformResource & { readonly id: string };
 }
 
@@ -82,7 +82,7 @@ export interface DeliveredActivation {
   readonly host: DeliveryHost;
   /** The deployment document, as a Terraform template. */
   readonly document: string;
-  /** What has to be there first. */
+  /** Dependencies of the delivery. */
   readonly dependsOn: () => readonly ITerraformDependable[];
   readonly node: ActivationProgram;
   readonly runtime: ActivationProgram;

@@ -12,7 +12,7 @@ import type { ProxyService } from "../proxyService.js";
 import type { ReverseProxy } from "../reverseProxy.js";
 import type { FileSyncActivationProps } from "./activationProps.js";
 
-/** What an activation takes from its front end. */
+/** The parts of a front end that its activation uses. */
 interface ActivatedFrontEnd extends Construct {
   readonly host: IHost;
   readonly service: ProxyService;

@@ -9,7 +9,7 @@ import type { AnyFrontEndProps } from "./frontEndProps.js";
 
 type At = (name: string) => string;
 
-/** Props that say what an application is, or take it whole. */
+/** Props that define an application, or take one as a whole. */
 interface WithApplication {
   readonly application?: Application;
   readonly upstreams?: object;
@@ -34,7 +34,7 @@ export function propsFor<P extends WithApplication>(
   };
 }
 
-/** @internal What the application needs that is given, or what another one has already. */
+/** @internal Problems of the application's props: missing ones, or those that another application does not take. */
 export const applicationProblems = (fit: Partial<AnyFrontEndProps>, at: At): Problem[] =>
   fit.application === undefined ? ownProblems(fit, at) : foreignProblems(fit, at);
 
@@ -66,7 +66,7 @@ export function foreignProblems(props: GivenProps, at: At): Problem[] {
   });
 }
 
-/** What the default application needs. */
+/** Problems of the default application's props. */
 function ownProblems(props: Partial<AnyFrontEndProps>, at: At): Problem[] {
   const { files } = props.activation?.settings ?? { files: {} };
   const noFile = props.activation?.settings !== undefined && Object.keys(files ?? {}).length === 0;

@@ -4,7 +4,7 @@ import { isKnown } from "../props/tokens.js";
 import type { VirtualServer } from "../virtualServer.js";
 import type { AnyFrontEndProps } from "./frontEndProps.js";
 
-/** What belongs to the application, and what nothing else of the stack may take. */
+/** Names and paths of the application that nothing else in the stack may take. */
 
 /** @internal Virtual servers with a name of the application, which would get its requests. */
 export function takenNameProblems(frontEnd: {

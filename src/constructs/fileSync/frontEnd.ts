@@ -223,7 +223,7 @@ export class FileSyncFrontEnd<
     });
   }
 
-  /** The file server listens where its upstream says. */
+  /** The file server listens at the address of its upstream. */
   private fileServerAddress({ url }: IUpstream): { host: string; port: number } {
     const leads = hasTokens(url) ? undefined : upstreamAddress(url);
     if (leads !== undefined && "port" in leads) {

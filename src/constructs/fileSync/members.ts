@@ -5,7 +5,7 @@ import type { Listener } from "../listener.js";
 import type { Route } from "../route.js";
 import type { VirtualServer } from "../virtualServer.js";
 
-/** What a front end of the file-sync service has, by name. */
+/** The members of a front end of the file-sync service, by name. */
 
 /** Upstreams of the application's daemons. */
 export interface FileSyncUpstreams {

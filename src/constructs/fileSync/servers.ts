@@ -41,7 +41,7 @@ export function httpsOf({
   return listeners.https!;
 }
 
-/** @internal What upstreams, virtual servers and routes depend on. */
+/** @internal The input of upstreams, virtual servers and routes. */
 export interface SiteInput {
   readonly application: ApplicationDefinition;
   readonly listeners: FrontEndListeners;
@@ -60,7 +60,7 @@ export interface SiteInput {
   readonly logs?: ProxyLogs;
 }
 
-/** @internal What was made. */
+/** @internal The constructs that were made. */
 export interface Site extends Servers {
   readonly place: PublicPlace;
   readonly upstreams: Readonly<Record<string, Upstream>>;
@@ -171,7 +171,7 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   return { defaultServer, redirect, application };
 }
 
-/** What the main route's path does not cover, as a text, needs a route besides. */
+/** Adds a route for each path that the main route's path, as a text, does not cover. */
 function addRedirects(
   redirect: VirtualServer,
   { application, place, mode, root, expect }: ServersInput,
@@ -194,7 +194,7 @@ function addRedirects(
 interface RoutesInput extends Omit<SiteInput, "upstreams"> {
   readonly upstreams: Readonly<Record<string, Upstream>>;
   readonly place: PublicPlace;
-  /** What answers `/` where the application has no route for it. */
+  /** The action for `/` where the application has no route for it. */
   readonly page: Action;
   readonly expect: FrontEndExpectations;
 }

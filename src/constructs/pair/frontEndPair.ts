@@ -120,9 +120,10 @@ export class FrontEndPair extends Construct {
   }
 
   /**
-   * One host after the other, so that a deployment that fails on one does not reach the other; and the one that has the
-   * address last, so that it loses the address once at most. Which one that is, only the hosts know: the first comes
-   * before the second unless it has the address, and in any case after it, when there may be nothing left to do.
+   * One host after the other, so that a deployment that fails on one host does not reach the other; the host with the
+   * address comes last, so that the address moves once at most. Only the hosts know which one has it: the first host is
+   * activated before the second unless it has the address, and again after the second, when there may be nothing left
+   * to do.
    */
   private order(before: TerraformResource[]): void {
     const [first, second] = this.frontEnds.map(({ activation }) => activation!);
@@ -182,7 +183,7 @@ type CommonProps = Omit<
   | "copyPort"
 >;
 
-/** Without TLS there are no tickets, and a user who names a file has brought it to both hosts. */
+/** The shared key file for tickets. Without TLS there are no tickets; a file that the user names is on both hosts. */
 function ticketKeysOf({
   mode,
   proxy,
@@ -193,7 +194,7 @@ function ticketKeysOf({
 
 const placeOf = ({ address, interface: name }: PairHostProps) => ({ address, interface: name });
 
-/** keepalived and what tells it whether the host is ready. */
+/** keepalived and the unit that reports readiness to it. */
 function addKeepalived(frontEnd: FileSyncFrontEnd, program: string, input: KeepalivedInput): HostFile {
   const { host, proxy, activation } = frontEnd;
   const scope = new Construct(frontEnd, "Keepalived");
@@ -225,7 +226,7 @@ function addKeepalived(frontEnd: FileSyncFrontEnd, program: string, input: Keepa
   return file;
 }
 
-/** What gives the other host the certificates that this one gets, and takes those that the other one gets. */
+/** The unit that sends this host's certificates to the other host, and takes those of the other host. */
 function addCopies(frontEnd: FileSyncFrontEnd, address: string, peer: string, port: number): void {
   const { host, proxy, service } = frontEnd;
   const { runtime, config, unitDirectory } = proxy.paths;

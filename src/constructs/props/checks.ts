@@ -95,7 +95,7 @@ function problemsAt(path: string, config: ProxyConfigInput, at: string): Problem
 }
 
 export function routeProblems(path: string, part: Route): Problem[] {
-  // What it takes for given is not checked here: the upstreams that it names, and somebody whose fields are believed.
+  // Checked alone, with stand-ins for its context: the upstreams that it names, and a trusted proxy.
   const upstreams = upstreamsOf(part.action).map(({ value }) => ({ name: value, url: "http://localhost:2" }));
   const virtualServers = [{ ...SERVER, routes: [part] }];
   const trustedProxies = ["192.0.2.2"];

@@ -1,6 +1,6 @@
 import { implementing, instance } from "./propTable.js";
 
-/** The classes of this package as kinds of props: what a wrong value should have been, and how one is made. */
+/** The classes of this package as kinds of props, with the expected value in words and how to make one. */
 export const ACTION = instance(
   "Action",
   "an Action",

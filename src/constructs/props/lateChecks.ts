@@ -46,7 +46,7 @@ export function lateConfigChecks(
   });
 }
 
-/** The check of one value against what its field may be; none if it is known. */
+/** The check of one value against its field's schema; none if the value is known. */
 export function lateCheck(what: Problem, nodes: readonly SchemaNode[], value: unknown): LateCheck[] {
   if (value === undefined || !hasTokens(value)) return [];
   const conditions = nodes.map((node) => fits(node, value as TokenLeaf));
@@ -67,7 +67,7 @@ export function textNode({ pattern, never, lengthMax, canonicalIpv6 }: TextRule)
   };
 }
 
-/** The check of a text, in the words of what is allowed. */
+/** The check of a text, with its allowed values in words. */
 export function lateText(
   code: ProblemCode,
   path: string,
@@ -113,11 +113,13 @@ const limit = (number: number): unknown => Fn.tonumber(String(number));
 
 /** Makes Terraform check before it makes a resource, after the preconditions that the user of the construct added. */
 export function addPreconditions(resource: TerraformResource, checks: readonly LateCheck[]): void {
-  // cdktf adds a list to the one that is there.
+  // cdktf appends a list to the existing one.
   if (checks.length > 0) resource.addOverride("lifecycle.precondition", checks);
 }
 
-/** The condition that a value fits a field; undefined if anything does. What cannot be evaluated does not fit. */
+/**
+ * The condition that a value fits a field; undefined if anything does. A value that cannot be evaluated does not fit.
+ */
 function fits(node: SchemaNode, leaf: TokenLeaf): string | undefined {
   const value = argument(leaf);
   // JSON shows the type; without it, a text would pass for a number.

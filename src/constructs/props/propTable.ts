@@ -5,19 +5,19 @@ import { type Problem, problem } from "../../model/index.js";
 import { libraryProblems, refuse } from "./checks.js";
 
 /**
- * What props and options are made of. TypeScript reports a name that does not exist or is missing. For JavaScript,
- * spread objects and objects read from a file these tables do, before anything is made from them.
+ * The tables of props and options. TypeScript reports an unknown or missing name. These tables do so for JavaScript,
+ * spread objects and objects read from a file, before anything is made from them.
  *
  * Only names and kinds are checked here. The model decides whether a value is allowed.
  */
 
 /** The kind of value that a prop takes. */
 export interface PropKind {
-  /** What is accepted, in words. */
+  /** The accepted values in words. */
   readonly allowed: string;
-  /** The same without what is inside, where that is long: what another value is not. */
+  /** The same without its parts, where these are long, for the message about another value. */
   readonly called?: string;
-  /** What to do if it is something else. */
+  /** The fix for another value. */
   readonly fix?: string;
   readonly accepts: (value: unknown) => boolean;
   /** Problems inside the value. */
@@ -36,17 +36,17 @@ export interface RequiredPropKind extends PropKind {
   readonly required: true | "model";
 }
 
-/** One entry for each prop: the compiler reports one that is left out here, and one that must be given. */
+/** One entry for each prop: the compiler reports a missing entry, and a required prop without `required`. */
 export type PropTable<P> = {
   readonly [K in keyof P]-?: object extends Pick<P, K> ? PropKind : RequiredPropKind;
 };
 
-/** Further problems of the props that fit their table: their values, and what they are together. */
+/** Further problems of props that fit their table: of their values, and of combinations. */
 type Judge<P> = (fit: Partial<P>) => readonly Problem[];
 
 /**
- * Refuses props that do not fit the table, and what `judge` finds of the others, all at once; problems are at the
- * construct's path.
+ * Refuses props that do not fit the table, and problems that `judge` finds in the others, all at once; problems are at
+ * the construct's path.
  */
 export function refuseProps<P extends object>(
   construct: IConstruct,
@@ -91,7 +91,7 @@ function allProblems<P extends object>(
   const unfit = Object.keys(table).filter((name) => misfits.some((p) => isAt(name, p)));
   const fit = Object.keys(table).filter((name) => !unfit.includes(name) && name in props);
   const others = Object.fromEntries(fit.map((name) => [name, props[name as keyof P]])) as Partial<P>;
-  // What is missing for the judge was given, and is among the misfits.
+  // A prop that is missing for the judge may have been given, and is then among the misfits.
   const judged = judge(others).filter((p) => !unfit.some((name) => isAt(name, p)));
   return [...misfits, ...judged];
 }
@@ -184,7 +184,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 /** Any value, since the model judges it. */
 export const any: PropKind = { allowed: "a value", accepts: () => true, inside: constructsInside };
 
-/** A construct, such as a variable, in the place of a value of its own. */
+/** Problems of a construct, such as a variable, in the place of its value. */
 function constructsInside(value: unknown, path: string): Problem[] {
   if (Array.isArray(value)) return value.flatMap((item, i) => constructsInside(item, `${path}[${i}]`));
   if (Construct.isConstruct(value)) {
@@ -202,7 +202,7 @@ function isPlainObject(value: unknown): value is Readonly<Record<string, unknown
   return isObject(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value) as object);
 }
 
-/** What a function makes when the app is synthesized, or the value itself. */
+/** The result of a function when the app is synthesized, or the value itself. */
 export function produced(kind: PropKind): PropKind {
   const { allowed, called = allowed, accepts } = kind;
   const orFunction = (words: string): string => `${words}, or a function that returns it`;
@@ -222,7 +222,7 @@ export const number: PropKind = {
   accepts: (value) => typeof value === "number" || isReference(value),
 };
 
-/** Tokens are not accepted as booleans: what is created depends on them. */
+/** Tokens are not accepted as booleans, because these decide which constructs are created. */
 export const flag: PropKind = { allowed: "true or false", accepts: (value) => typeof value === "boolean" };
 
 const isReference = (value: unknown): boolean => !Construct.isConstruct(value) && Token.isUnresolved(value);
@@ -283,7 +283,7 @@ export function choice(...values: readonly (string | boolean)[]): PropKind {
   };
 }
 
-/** An object with props of its own. */
+/** An object with its own props. */
 export function fields<P extends object>(table: PropTable<P>): PropKind {
   return {
     allowed: `an object with ${Object.keys(table).join(", ")}`,

@@ -66,8 +66,8 @@ export function escapeTemplate(text: string): string {
 
 /**
  * Checks a value that may contain tokens: each is replaced by values of several kinds until the check accepts one, so
- * that everything else is judged as if all were known. What remains against a token itself is dropped: only Terraform
- * can tell.
+ * that everything else is judged as if all were known. Remaining problems of a token itself are dropped: only Terraform
+ * knows its value.
  */
 export function checkAroundTokens<T>(
   value: T,
@@ -115,7 +115,7 @@ function placeholderFor(leaf: TokenLeaf, kind: number, names: Markers): unknown 
   if (parts.length === 1) return known((parts[0] as TokenPart).token);
   return parts.reduce<string>((text, part) => {
     if (typeof part === "string") return text + part;
-    // What follows a colon inside a URL is a port, other than those of listeners.
+    // Text after a colon inside a URL is a port, other than those of listeners.
     return text + String(text.endsWith(":") ? 30_000 + names.index(part.token) : known(part.token));
   }, "");
 }
@@ -129,7 +129,7 @@ export interface UnknownLeaf {
   readonly leaf: TokenLeaf;
 }
 
-/** What is not known yet in a value. */
+/** The parts of a value that are not known yet. */
 export function unknownLeaves(value: unknown): UnknownLeaf[] {
   const leaves: UnknownLeaf[] = [];
   mapTokens(value, (leaf, path) => {
@@ -158,7 +158,7 @@ function mapTokens(
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapped(item, key)]));
 }
 
-/** As cdktf's own, which takes longer, and every value of a config is asked about many times. */
+/** Like cdktf's own function, which is slower; every value of a config is checked many times. */
 function isUnresolved(value: unknown): boolean {
   const marked = (text: string): boolean => text.includes("TfToken[");
   if (typeof value === "string") return marked(value) && Token.isUnresolved(value);
@@ -188,7 +188,7 @@ export function argument(leaf: TokenLeaf): string {
   return typeof leaf === "string" ? textArgument(leaf) : Token.asString(leaf);
 }
 
-/** The texts that the tokens in a value become, without what is around them. */
+/** The texts of the tokens in a value, without the text around them. */
 export function tokenTexts(leaf: TokenLeaf): string[] {
   const parts = typeof leaf === "string" ? splitTokens(leaf) : [{ token: leaf }];
   const tokens = parts.flatMap((part) => (typeof part === "string" ? [] : [Token.asString(part.token)]));

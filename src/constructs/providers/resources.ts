@@ -1,6 +1,6 @@
 import type { TerraformResource } from "cdktf";
 
-/** The resources of providers that a front end makes, with what it needs of them. */
+/** The resources of providers that a front end makes, with the attributes that it uses. */
 
 /** A file on the machine that runs Terraform: `local_file` or `local_sensitive_file`. */
 export interface LocalFile extends TerraformResource {
