@@ -58,7 +58,7 @@ test("what opens is listed, the gravest first, and the exit code is 1", async ()
 error: trustedProxies[0]: the proxy trusts more addresses to name the client [trust.proxies]
     old:  none
     new:  10.0.0.0/8
-error: virtualServers[1].routes[${officeAt()}]: requests that the proxy answered itself reach an application or files [way.opened]
+error: virtualServers[1].routes[${officeAt()}]: requests reach an application or files; the proxy itself responded to them before [way.opened]
     old:  404
     new:  http://127.0.0.1:8000, writes by method
     for:  http 0.0.0.0:80, ${names()}: /office /office/*

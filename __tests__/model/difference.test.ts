@@ -85,7 +85,7 @@ const CASES: readonly Case[] = [
     },
   ],
   [
-    "way.answered",
+    "way.own-response",
     to({ type: "respond", status: 410, body: "a\n" }),
     to({ type: "respond", status: 410, body: "b" }),
     "virtualServers[0].routes[1]",
@@ -93,8 +93,13 @@ const CASES: readonly Case[] = [
   ],
   ["way.elsewhere", {}, { upstream: { url: "http://127.0.0.1:8001" } }, "virtualServers[0].routes[0]"],
   ["way.elsewhere", {}, { action: { strip: "raw" } }, "virtualServers[0].routes[0]"],
-  ["way.answered", to(files), to({ type: "redirect", host: "b.example.org" }), "virtualServers[0].routes[1]"],
-  ["way.answered", {}, to({ type: "respond", status: 200 }), "virtualServers[0].routes[1]"],
+  [
+    "way.own-response",
+    to(files),
+    to({ type: "redirect", host: "b.example.org" }),
+    "virtualServers[0].routes[1]",
+  ],
+  ["way.own-response", {}, to({ type: "respond", status: 200 }), "virtualServers[0].routes[1]"],
   [
     "status.opened",
     {},

@@ -146,7 +146,7 @@ test("whatever a request gets that it did not get is named", () => {
         const fitting =
           is === undefined
             ? ["way.closed"]
-            : ["way.opened", "way.elsewhere", "way.answered", "listener.opened"];
+            : ["way.opened", "way.elsewhere", "way.own-response", "listener.opened"];
         if (!(is === undefined && shut))
           expect({ request, was, is, ids }).toEqual({
             request,

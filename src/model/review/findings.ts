@@ -18,14 +18,17 @@ export const FINDINGS = {
   "health.opened": ["error", "the health listener accepts probes at a new address or port"],
   "metrics.opened": ["error", "the metrics listener has a new address or port, or accepts more clients"],
   "status.opened": ["error", "more addresses can see the status page, or the page shows more about clients"],
-  "way.opened": ["error", "requests that the proxy answered itself reach an application or files"],
+  "way.opened": [
+    "error",
+    "requests reach an application or files; the proxy itself responded to them before",
+  ],
   "way.elsewhere": [
     "error",
     "requests reach another application, another path of the same application, or other files",
   ],
-  "way.answered": [
+  "way.own-response": [
     "note",
-    "the proxy answers requests itself, with a new redirect, fixed response or status page",
+    "the proxy itself responds to requests, with a new redirect, fixed response or status page",
   ],
   "way.closed": ["note", "requests that a route handled match no route, and get 404"],
   "way.writable": ["error", "more requests can change data of the application"],

@@ -30,7 +30,7 @@ function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Chan
     ? was === undefined || !leadsInside(was)
       ? "way.opened"
       : "way.elsewhere"
-    : "way.answered";
+    : "way.own-response";
   if (was === undefined) return [{ id, place, old: "404", new: said(is) }, ...statusChanges(was, is)];
   const sameText = was.lead.kind === is.lead.kind && was.lead.text === is.lead.text;
   return [

@@ -36,9 +36,7 @@ export interface Lead {
   readonly kind: RouteConfig["action"]["type"];
   /** Text for a reader: `http://127.0.0.1:8000`, `files of /srv/www`, `301 to https://(same host)(same path)`. */
   readonly text: string;
-  /**
-   * Details that the text leaves out, for two leads with the same text; if both are equal, requests are handled alike.
-   */
+  /** What the text leaves out, for a reader of two leads with the same text; with both equal, responses are alike. */
   readonly detail: string;
 }
 
@@ -101,7 +99,7 @@ function namesOn(
   return server.default ? [...names, OTHER_NAME] : names;
 }
 
-/** The names of a default server, or of the only server of a listener, besides its own names. */
+/** What a default server responds for besides its own names, and the only server of a listener. */
 export const OTHER_NAME = "any other name";
 export const ANY_NAME = "any name";
 
