@@ -34,10 +34,10 @@ const STYLE = [
   ".edge{fill:none;stroke:#8a99a8;stroke-width:1.5}",
   ".box{stroke-width:1.5}",
   ".listener{fill:#e8f1fd;stroke:#2f6fc0}.server{fill:#efeafd;stroke:#6d4fc4}",
-  ".route{fill:#f4f6f8;stroke:#7a8896}.upstream{fill:#e5f6ec;stroke:#23864a}.answer{fill:#fdf3e0;stroke:#a8731a}",
+  ".route{fill:#f4f6f8;stroke:#7a8896}.upstream{fill:#e5f6ec;stroke:#23864a}.response{fill:#fdf3e0;stroke:#a8731a}",
   "@media (prefers-color-scheme:dark){text{fill:#e6edf3}.ground{fill:#10161d}.heading,.more{fill:#9fb0c0}",
   ".edge{stroke:#5d6c7b}.listener{fill:#12294a;stroke:#5c9bec}.server{fill:#261d47;stroke:#9d85ee}",
-  ".route{fill:#1c242d;stroke:#7a8896}.upstream{fill:#10331f;stroke:#4cc27c}.answer{fill:#3a2a0c;stroke:#d9a441}}",
+  ".route{fill:#1c242d;stroke:#7a8896}.upstream{fill:#10331f;stroke:#4cc27c}.response{fill:#3a2a0c;stroke:#d9a441}}",
 ].join("");
 
 function drawn({ node, x, y, width, height }: Box): string {

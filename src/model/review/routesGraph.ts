@@ -120,7 +120,7 @@ function goalOf({ route, lead }: WayIn): string {
 }
 
 function goalLines({ route: { action }, lead }: WayIn, { upstreams }: ProxyConfig): readonly string[] {
-  if (action.type === "respond") return [`answers ${action.status}`];
+  if (action.type === "respond") return [`responds with ${action.status}`];
   if (action.type !== "proxy") return [lead.text];
   const upstream = upstreams.find(({ name }) => name === action.upstream)!;
   const servers = serversOf(upstream);
