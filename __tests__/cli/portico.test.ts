@@ -396,7 +396,7 @@ describe("preview and check --live", () => {
       path.join(root).slice(0, 4),
     ]);
     expect(lines(out)[6]).toMatch(
-      /502.*cause: the WebDAV daemon does not answer on http:\/\/127\.0\.0\.1:8080/,
+      /502.*cause: the WebDAV daemon does not respond at http:\/\/127\.0\.0\.1:8080/,
     );
     expect(lines(out)[3]).toMatch(
       /seen HTTP\/2, 302, Location: https:\/\/files\.example\.org:\d+\/sync\/accounts/,
@@ -461,7 +461,7 @@ describe("preview and check --live", () => {
       "img/logo.png",
     );
     const causes = lines(out).filter((line) =>
-      /cause: the default virtual server answered: the server name/.test(line),
+      /cause: the default virtual server responded: the server name/.test(line),
     );
     expect(lines(out)[0]).toMatch(/^PASS {2}default server/);
     expect(causes).toHaveLength(5);

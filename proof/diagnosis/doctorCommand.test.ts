@@ -77,10 +77,10 @@ test("a row that is in order is one line; one that failed says why, what was see
   const { code, out } = await doctor("--image-path", "a.png");
   expect(code).toBe(1);
   expect(out).toContain(
-    `FAIL   Exactly the right ports are open [ports]\n         cause:   nothing answers on port ${port}\n         seen:    open from here: none\n         fix:     Start the proxy;`,
+    `FAIL   Exactly the right ports are open [ports]\n         cause:   port ${port} cannot be reached\n         seen:    open from here: none\n         fix:     Start the proxy;`,
   );
   expect(out).toMatch(
-    /^\(FAIL\) 302 from the application path \[web-application\]\n {9}cause: {3}see the row `ports`\n {9}seen: {4}The proxy does not answer\.$/m,
+    /^\(FAIL\) 302 from the application path \[web-application\]\n {9}cause: {3}see the row `ports`\n {9}seen: {4}The proxy does not respond\.$/m,
   );
   expect(out).toMatch(/: \d+ ok, 1 failed, \d+ with the cause in another row, \d+ not checked\n$/);
 });
@@ -323,7 +323,7 @@ describe("on the host itself", () => {
   test("nothing listens", async () => {
     await closed();
     expect(await notOk()).toMatchObject({
-      ports: expect.stringContaining(`nothing answers on port ${port}`),
+      ports: expect.stringContaining(`port ${port} cannot be reached`),
       "web-application": expect.stringMatching(/^explained/),
     });
   });

@@ -1,6 +1,6 @@
 import { causeOfResponse, causeOfFailure } from "../../src/host/diagnosis/causes.js";
 import {
-  answeredByUpstream,
+  fromUpstream,
   type Expectation,
   field,
   fieldAbsent,
@@ -101,11 +101,7 @@ test.each<[Expectation, holds: readonly ReceivedResponse[], not: readonly Receiv
     [answered(200)],
     [answered(200, { server: "portico/1" }), { ...answered(200), headers: {} }],
   ],
-  [
-    answeredByUpstream(),
-    [answered(404), answered(500), page(413)],
-    [answered(502), answered(504), page(404)],
-  ],
+  [fromUpstream(), [answered(404), answered(500), page(413)], [answered(502), answered(504), page(404)]],
 ])("%j of responses", (expectation, good, bad) => {
   expect(good.map((one) => expectation.holds(one))).toEqual(good.map(() => true));
   expect(bad.map((one) => expectation.holds(one))).toEqual(bad.map(() => false));
@@ -117,7 +113,7 @@ test.each<[Expectation, ReceivedResponse, says: string, seen: string]>([
   [fieldWith("Vary", "A", "B"), answered(200, { vary: "a" }), "Vary: A, B", "Vary: a"],
   [fieldAbsent("ETag"), answered(200, { etag: "" }), "no ETag", "ETag: "],
   [serverField(true), answered(200), "Server: with version", "Server: portico"],
-  [answeredByUpstream(), page(404), answeredByUpstream().says, "404 from the proxy"],
+  [fromUpstream(), page(404), fromUpstream().says, "404 from the proxy"],
 ])("%j, and what was seen in its place", (expectation, received, says, seen) => {
   expect([expectation.says, expectation.seen(received)]).toEqual([says, seen]);
 });
@@ -453,23 +449,23 @@ const LOGIN = `http://${ADDRESS}/sync/accounts/login/`;
 test.each<[ExpectedResponse, ReceivedResponse, cause: RegExp, settings?: string[]]>([
   [row("default"), answered(404, { server: "portico/1" }), /its page is missing/],
   [row("default"), answered(404), /the default virtual server is not enabled/],
-  [row("media"), page(404, "portico/1"), /^the default virtual server answered: the server name/],
+  [row("media"), page(404, "portico/1"), /^the default virtual server responded: the server name/],
   [row("media"), answered(403), /^the media file is not world readable/],
   [row("media"), answered(404), /media path in the config does not match/],
-  [row("media"), answered(200), /^something other than the media route/],
+  [row("media"), answered(200), /^the response is not from the media route/],
   [row("redirect", { mode: "tls" }), answered(200), /not in TLS mode/],
   [row("fileServer"), answered(404), /^the server name in the proxy config/],
   [
     row("fileServer"),
     answered(502),
-    /^the file server daemon does not answer on http:\/\/127\.0\.0\.1:8082; login works/,
+    /^the file server daemon does not respond at http:\/\/127\.0\.0\.1:8082; login works/,
   ],
-  [row("fileServer"), answered(504), /^the file server daemon does not answer/],
-  [row("fileServer"), answered(500), /^something other than the application's virtual server/],
+  [row("fileServer"), answered(504), /^the file server daemon does not respond/],
+  [row("fileServer"), answered(500), /^the response is not from the application's virtual server/],
   [
     row("webdav"),
     answered(502),
-    /^the WebDAV daemon does not answer on http:\/\/127\.0\.0\.1:8080; without WebDAV/,
+    /^the WebDAV daemon does not respond at http:\/\/127\.0\.0\.1:8080; without WebDAV/,
   ],
   [row("web"), page(404), /^the server name in the proxy config/],
   [
@@ -519,9 +515,9 @@ test.each<[ExpectedResponse, ReceivedResponse, cause: RegExp, settings?: string[
 
 test.each<[ExpectedResponse, code: string, cause: RegExp]>([
   [row("web"), "ECONNREFUSED", /^nothing listens on 127\.0\.0\.1 port 80/],
-  [row("web"), "ETIMEDOUT", /^nothing answers on 127\.0\.0\.1 port 80/],
-  [row("web"), "EHOSTUNREACH", /^nothing answers on/],
-  [row("web"), "ENETUNREACH", /^nothing answers on/],
+  [row("web"), "ETIMEDOUT", /^no response from 127\.0\.0\.1 port 80/],
+  [row("web"), "EHOSTUNREACH", /^no response from/],
+  [row("web"), "ENETUNREACH", /^no response from/],
   [row("web", { address: "192.0.2.7" }), "ETIMEDOUT", /^192\.0\.2\.7 port 80 cannot be reached/],
   [row("web", { address: "192.0.2.7" }), "EHOSTUNREACH", /cannot be reached/],
   [row("web", { address: "192.0.2.7" }), "ENETUNREACH", /cannot be reached/],

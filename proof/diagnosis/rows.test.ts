@@ -275,13 +275,13 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       "a health listener that does not answer",
       ready(silent),
       { health: "failed" },
-      ["health", /^nothing answers where the health listener should be\n.*failed: ECONNREFUSED\n/],
+      ["health", /^no response from the address of the health listener\n.*failed: ECONNREFUSED\n/],
     ],
     [
       "a health listener of something else",
       ready(response(404)),
       { health: "failed" },
-      ["health", /^another program answers [^]*: 404\nStop the program that listens there .*:9180/],
+      ["health", /^another program responds [^]*: 404\nStop the program that listens there .*:9180/],
     ],
     [
       "a health listener that was not loaded",
@@ -428,7 +428,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
         ports: "failed",
         ...all(["server-name", "web-application", ...RESPONSES], "because ports"),
       },
-      ["ports", /^nothing answers on port 80\n/],
+      ["ports", /^port 80 cannot be reached\n/],
     ],
     [
       "a proxy that is down, while something else answers",
@@ -817,7 +817,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       { hairpin: "failed" },
       [
         "hairpin",
-        /^the router lacks NAT loopback \(hairpinning\)\n198\.41\.0\.4: failed: ECONNREFUSED\n198\.41\.0\.5: answers\nfrom here, by another address: HEAD /,
+        /^the router lacks NAT loopback \(hairpinning\)\n198\.41\.0\.4: failed: ECONNREFUSED\n198\.41\.0\.5: responds\nfrom here, by another address: HEAD /,
       ],
     ],
     [
@@ -900,7 +900,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
         ...all(["web-application", "hairpin"], "unknown"),
         ...all(RESPONSES, "failed"),
       },
-      ["hairpin", /Neither the public nor the internal address answers/],
+      ["hairpin", /no response from the public or the internal address/],
     ],
     [
       "a request that was not made",
@@ -914,7 +914,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       { "response: file server daemon": "failed" },
       [
         "response: file server daemon",
-        /^the file server daemon does not answer on http:\/\/127\.0\.0\.1:8082[^]*\nIt should be: a response from the daemon/,
+        /^the file server daemon does not respond at http:\/\/127\.0\.0\.1:8082[^]*\nIt should be: a response from the daemon/,
       ],
     ],
     [
@@ -997,7 +997,7 @@ firewall: The packet filter is loaded as delivered
   the packet filter is not loaded as it was delivered; fix: mend it
   ? why
 ports: Exactly the right ports are open
-  nothing answers on port 80; fix: Start the proxy; from outside, check that the firewall and the router let the ports through.
+  port 80 cannot be reached; fix: Start the proxy; from outside, check that the firewall and the router let the ports through.
   ? The host's ports were not checked.
   port 3306 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
   port 8000 must be reachable on localhost only; fix: Make the daemon listen on 127.0.0.1 only, or deploy the firewall.
@@ -1043,7 +1043,7 @@ hairpin: Works from inside the LAN as well as from outside
   files.example.org leads to an address that is not the host's; fix: Let the A and AAAA records of files.example.org name the host's public addresses, and no others.
   the router lacks NAT loopback (hairpinning); fix: Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). If it does not work from outside either, the router lacks the forwards of ports 80 and 443. Check that 198.41.0.9, the address of files.example.org, is the router's.
   ? 198.41.0.4: failed: ECONNREFUSED. Ask from outside: portico doctor --elsewhere.
-  ? Neither the public nor the internal address answers.
+  ? There is no response from the public or the internal address.
 upstreams: Each server of an upstream with several gets requests
   servers get no requests, and the others have all of them; fix: start the program that should listen on http://b:1
   no server of web gets requests; fix: portico upstreams undrain web http://a:1; start the program that should listen on http://b:1
@@ -1052,8 +1052,8 @@ pauses: Requests are not refused by command
   requests are refused by command; fix: Wait until the command has ended.
 health: The health listener says that the proxy is ready
   the proxy stops, or none of its workers accepts connections; fix: Read the log of the proxy: journalctl -u portico.service
-  nothing answers where the health listener should be; fix: Read the log of the proxy: journalctl -u portico.service
-  another program answers where the health listener should be; fix: Stop the program that listens there (ss -ltnp 'sport = :9180' shows it), or set another port of healthListener.
+  no response from the address of the health listener; fix: Read the log of the proxy: journalctl -u portico.service
+  another program responds at the address of the health listener; fix: Stop the program that listens there (ss -ltnp 'sport = :9180' shows it), or set another port of healthListener.
 memory: The proxy's memory suffices
   the kernel killed workers for want of memory, and their connections were cut; others took their place; fix: Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its config). A restart resets the count.
 node-fixes: Node gets fixes
@@ -1087,8 +1087,8 @@ test("ports that are closed from elsewhere, of several", () => {
     )!;
   };
   expect(ports(true, true)).toMatchObject({ status: "ok", evidence: ["open from here: 80, 443"] });
-  expect(ports(true, false).cause).toBe("nothing answers on port 443");
-  expect(ports(false, false).cause).toBe("nothing answers on port 80 and 443");
+  expect(ports(true, false).cause).toBe("port 443 cannot be reached");
+  expect(ports(false, false).cause).toBe("port 80 and 443 cannot be reached");
   const [http, https] = config.listeners;
   const published = { ...config, listeners: [http!, { ...https!, publishedPort: 8443 }] };
   const byClients = (isOpen: boolean) => {
@@ -1100,7 +1100,7 @@ test("ports that are closed from elsewhere, of several", () => {
     return rows.find(({ id }) => id === "ports")!;
   };
   expect(byClients(true).status).toBe("ok");
-  expect(byClients(false).cause).toBe("nothing answers on port 8443");
+  expect(byClients(false).cause).toBe("port 8443 cannot be reached");
 });
 
 test("on the host itself, a listener's own port counts, and not where clients find it", () => {

@@ -128,7 +128,7 @@ const FILES: readonly Breakage[] = [
     name: "the application's server shows its version",
     breaks: `${sed(CONFIG, 's/"name": "application",/"name": "application", "versionTokens": true,/')} && ${reload}`,
     rows: ["response: application's Server field", "files"],
-    says: "default virtual server answered … portico/…",
+    says: "default virtual server responded … portico/…",
     heals: "again",
   },
   {
@@ -465,7 +465,7 @@ const APPLICATION: readonly Breakage[] = [
     name: "the WebDAV daemon is stopped",
     breaks: "systemctl stop sync-webdav",
     rows: ["response: WebDAV daemon"],
-    says: "WebDAV daemon does not answer … 502",
+    says: "WebDAV daemon does not respond … 502",
     down: ["webdav"],
     heals: "again",
   },

@@ -299,13 +299,20 @@ const MEDIA: ExpectationInput = {
     { name: "Accept-Ranges", value: "bytes" },
   ],
   causes: [
-    ...mediaCauses(
-      "media-permissions",
-      ["avatar"],
-      "the media path in the config does not match the installation",
-      "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
-    ),
-    { evidence: {}, says: "something other than the media route answered" },
+    {
+      evidence: { status: [403] },
+      code: "media-permissions",
+      because: ["avatar"],
+      says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
+      fix: "Read the path in the proxy's error log, and make it readable with chmod.",
+    },
+    {
+      evidence: { status: [404] },
+      code: "server-name",
+      says: `${WRONG_NAME}, or the media path in the config does not match the installation`,
+      fix: "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
+    },
+    { evidence: {}, says: "the response is not from the media route" },
   ],
 };
 
@@ -324,8 +331,8 @@ function daemonRows(name: string, host: string, more: string): ExpectationInput[
       fields: [{ name: "Server", version: false }],
       causes: [
         { evidence: { status: [404] }, says: WRONG_NAME },
-        { evidence: { status: [502, 504] }, says: `the ${name} does not answer on {upstream}${more}` },
-        { evidence: {}, says: "something other than the application's virtual server answered" },
+        { evidence: { status: [502, 504] }, says: `the ${name} does not respond at {upstream}${more}` },
+        { evidence: {}, says: "the response is not from the application's virtual server" },
       ],
     },
   ];

@@ -3,6 +3,9 @@ import { SERVER_NAME, WRONG_NAME } from "../model/rows.js";
 
 /** The expected responses of the virtual servers that every front end has, whatever the application is. */
 
+export const WRONG_NAME =
+  "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";
+
 export const OWN_404 = {
   evidence: { status: [404], page: "proxy" },
   code: SERVER_NAME,
@@ -69,11 +72,11 @@ const DEFAULT_SERVER: ExpectationInput = {
   causes: [
     {
       evidence: { server: "version" },
-      says: "the default virtual server answers, but its page is missing",
+      says: "the default virtual server responds, but its page is missing",
     },
     {
       evidence: {},
-      says: "another virtual server or another program answered: the default virtual server is not enabled on the port",
+      says: "another virtual server or another program responded: the default virtual server is not enabled on the port",
     },
   ],
 };

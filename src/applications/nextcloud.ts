@@ -2,13 +2,13 @@ import type { ExpectationInput } from "../model/index.js";
 import type { ApplicationDefinition, ApplicationPart, PublicPlace, SettingsCommand } from "./definition.js";
 import {
   alive,
+  noResponse,
   type Office,
   officePart,
   type OfficeRoute,
   officeRoutes,
   partAt,
   routeTo,
-  unanswered,
   when,
 } from "./pieces.js";
 
@@ -84,7 +84,8 @@ const untrusted = (place: PublicPlace) => ({
 
 /**
  * Its `lib/base.php` leads from `/` to the log-in page by a whole URL, made of `overwriteprotocol` and `overwritehost`,
- * and of forwarding fields only if it trusts the proxy. No response without a log-in shows `overwrite.cli.url`.
+ * and of forwarding fields only if it trusts the proxy. None of its responses without a log-in shows
+ * `overwrite.cli.url`.
  */
 const toLogIn = (web: ApplicationPart, { scheme, host }: PublicPlace): ExpectationInput => ({
   name: "Nextcloud's log-in page",
@@ -93,7 +94,7 @@ const toLogIn = (web: ApplicationPart, { scheme, host }: PublicPlace): Expectati
   status: [302, 303],
   location: ["/login", "/index.php/login"],
   causes: [
-    ...unanswered(web),
+    ...noResponse(web),
     {
       evidence: { status: [503] },
       settings: ["maintenance"],
@@ -111,7 +112,7 @@ const toLogIn = (web: ApplicationPart, { scheme, host }: PublicPlace): Expectati
       evidence: {},
       settings: ["overwritewebroot"],
       says: "Nextcloud does not lead from / to its log-in page",
-      fix: "Check which program answers there; `overwritewebroot` must be empty for Nextcloud at /.",
+      fix: "Check which program responds there; `overwritewebroot` must be empty for Nextcloud at /.",
     },
   ],
 });
@@ -125,7 +126,7 @@ const protocol = (scheme: string): SettingsCommand =>
   setting("Links have the scheme that clients use.", "overwriteprotocol", scheme);
 
 const trustedDomain = ({ host }: PublicPlace): SettingsCommand =>
-  setting("Requests for this name are answered.", "trusted_domains 1", host);
+  setting("Nextcloud accepts requests for this name.", "trusted_domains 1", host);
 
 const toDav = (path: string) => ({
   path,

@@ -1,6 +1,6 @@
 import type { ExpectationInput, SettingsFile } from "../model/index.js";
 import type { ApplicationDefinition, ApplicationPart, PublicPlace } from "./definition.js";
-import { alive, partAt, routeTo, unanswered } from "./pieces.js";
+import { alive, noResponse, partAt, routeTo } from "./pieces.js";
 
 /** Applications that are one server at `/`. */
 
@@ -60,7 +60,7 @@ const externalDomain = (web: ApplicationPart, { origin, origins }: PublicPlace):
   status: 200,
   members: [{ name: "externalDomain", values: ["", ...origins.flatMap((one) => [one, `${one}/`])] }],
   causes: [
-    ...unanswered(web),
+    ...noResponse(web),
     { evidence: { statusNot: [200] }, says: "Immich does not tell its settings: it is older than 1.118" },
     {
       evidence: {},

@@ -43,11 +43,11 @@ interface RouteOptions extends Partial<Omit<ApplicationRoute, "path" | "action">
 
 type Causes = NonNullable<ExpectationInput["causes"]>;
 
-/** The expected response of a part, with causes of failure: no response first, then those of the application. */
+/** The expected response of a part, and why it may not come: by causes of the application first. */
 export function alive(part: ApplicationPart, causes: Causes = []): readonly ExpectationInput[] {
   const { title, liveness } = part;
   const name = capital(title);
-  if (liveness === undefined) return [{ name, from: "upstream", causes: unanswered(part) }];
+  if (liveness === undefined) return [{ name, from: "upstream", causes: noResponse(part) }];
   const { path, status } = liveness;
   return [
     {
@@ -56,7 +56,7 @@ export function alive(part: ApplicationPart, causes: Causes = []): readonly Expe
       method: "GET",
       status,
       causes: [
-        ...unanswered(part),
+        ...noResponse(part),
         ...causes,
         { evidence: {}, says: `the response is not the ${title}'s: another program listens on {upstream}` },
       ],
@@ -65,11 +65,11 @@ export function alive(part: ApplicationPart, causes: Causes = []): readonly Expe
 }
 
 /** Why no response of a part comes. */
-export const unanswered = ({ title }: ApplicationPart): Causes => [
+export const noResponse = ({ title }: ApplicationPart): Causes => [
   OWN_404,
   {
     evidence: { status: [502, 504] },
-    says: `the ${title} does not answer on {upstream}`,
+    says: `the ${title} does not respond at {upstream}`,
     fix: "Start the program, and read its log. If it listens on another address, set that address in `upstreams`.",
   },
 ];

@@ -18,7 +18,7 @@ export interface DoctorUnitInput {
 export function doctorServiceUnit({ nodePath, runtime, onFailure }: DoctorUnitInput): UnitDocument {
   return {
     Unit: {
-      Description: "Looks whether the Portico reverse proxy is as deployed, and answers as it should",
+      Description: "Looks whether the Portico reverse proxy is as deployed, and responds as it should",
       ...(onFailure === undefined ? {} : { OnFailure: onFailure }),
     },
     Service: {

@@ -32,8 +32,7 @@ export async function awaitService(
     const failed = rows.filter((row) => !row.pass && row.unseen !== true && !isNotYetSet(row, deployment));
     const isLast = performance.now() > deadline;
     const later = rows.some((row) => isNotYetSet(row, deployment));
-    // A missing setting will not appear while we wait, but a starting daemon may respond as if the setting were
-    // missing.
+    // A missing setting will not appear while we wait; but a daemon that starts may respond as if it were missing.
     if (stopped.length + failed.length === 0 && (!later || isLast || attempts++ > 4)) return rows;
     refuseInterrupted(signal);
     if (isLast) throw new ProblemError([...stopped, ...failed.map(unexpected)]);

@@ -25,8 +25,8 @@ export interface Deadline {
   readonly timeoutMs: number;
 }
 
-/** The output of a child: its response, or why there is none. */
-export type Answered = { readonly response: unknown } | { readonly refused: Refusal };
+/** What a child writes: its response, or why there is none. */
+export type ChildOutput = { readonly response: unknown } | { readonly refused: Refusal };
 
 /** Does something as a user. Rejects with a ProblemError. */
 export async function asOwner<K extends Operation>(
@@ -61,7 +61,7 @@ export async function asOwner<K extends Operation>(
   throw new Refused(told.refused, operation === "replace" ? "write" : "read", label ?? shown(path), uid);
 }
 
-/** Users whose child did not respond in time. They could delay each of a hundred requests. */
+/** Users whose child did not respond in time. They could hold up each of a hundred questions. */
 const silent = new Set<number>();
 /** How long they have the next time. */
 const AGAIN_MS = 5_000;

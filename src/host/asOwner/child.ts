@@ -1,13 +1,11 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { isWithoutDebugger } from "../../runtime/supervisor/noDebugger.js";
-import type { Answered } from "./asOwner.js";
+import type { ChildOutput } from "./asOwner.js";
 import { type Operation, OPERATIONS } from "./operations.js";
 import { Refused } from "./refused.js";
 
-/**
- * A child of `asOwner`: becomes the user that its arguments name, and responds to the one request on standard input.
- */
+/** A child of `asOwner`: becomes the user that its arguments name, and responds to the one request on standard input. */
 export async function runAsOwner([uid, gid, groups = ""]: readonly string[]): Promise<void> {
   become(
     Number(uid),
@@ -21,7 +19,7 @@ export async function runAsOwner([uid, gid, groups = ""]: readonly string[]): Pr
     operation: Operation;
     request: never;
   };
-  process.stdout.write(JSON.stringify(await answered(() => OPERATIONS[operation](request))));
+  process.stdout.write(JSON.stringify(await outputOf(() => OPERATIONS[operation](request))));
 }
 
 /** Gives up root's rights for good, and verifies that. */
@@ -46,7 +44,7 @@ function become(uid: number, gid: number, groups: readonly number[]): void {
 /** As proc(5) has it in /proc/[pid]/status: 64 bits in hexadecimal. */
 const NO_CAPABILITIES = "0".repeat(16);
 
-async function answered(act: () => Promise<unknown>): Promise<Answered> {
+async function outputOf(act: () => Promise<unknown>): Promise<ChildOutput> {
   try {
     return { response: await act() };
   } catch (error) {

@@ -7,9 +7,10 @@ import type { Operation, Operations } from "./operations.js";
 import type { ReadResponse } from "./ownerFile.js";
 import { type Refusal, SETTINGS_BYTES_MAX } from "./refused.js";
 
-/**
- * Responses of a child of `asOwner`. Its user can control the child, so the response is not trusted: these schemas
- * refuse everything else. They allow numbers, names of reasons, and paths, but no text for people.
+/*
+ * What a child of `asOwner` may respond. The user that it has become can do with it what he likes, so its response is
+ * his word: what is not in these schemas, or more than they allow, is no response. They hold numbers, names of reasons,
+ * and paths; no text for people.
  */
 
 export type Response<K extends Operation> = Awaited<ReturnType<Operations[K]>>;

@@ -23,7 +23,7 @@ function otherServer(
   response: ReceivedResponse,
 ): ExpectedCause | undefined {
   if (!unversioned || !isVersioned(response.headers["server"])) return undefined;
-  return { evidence: {}, code: SERVER_NAME, says: `the default virtual server answered: ${WRONG_NAME}` };
+  return { evidence: {}, code: SERVER_NAME, says: `the default virtual server responded: ${WRONG_NAME}` };
 }
 
 function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
@@ -34,8 +34,9 @@ function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse)
     return { evidence, ...REFUSED_FOR_NOW };
   if (upstream === undefined || (response.status !== 502 && response.status !== 504))
     return { evidence, says: "the response is not that of the deployed proxy" };
-  const says = response.status === 502 ? "refuses connections or breaks them off" : "does not answer in time";
-  // For a port, the refusal already explains everything.
+  const says =
+    response.status === 502 ? "refuses connections or breaks them off" : "does not respond in time";
+  // Of a port, a refusal says it all.
   const right = upstream.startsWith("unix:")
     ? " If the program runs, let the proxy's user write to the socket: by `service: { groups }`, or by the mode of the socket."
     : upstream.startsWith("https:")
@@ -106,7 +107,7 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
   }
   const isUnreachable = UNREACHABLE.has(failure.code);
   if (isUnreachable && isLoopback(address)) {
-    return `nothing answers on ${at}: the proxy or the daemon behind it hangs, or a packet filter of this host drops what is sent to itself`;
+    return `no response from ${at}: the proxy or the daemon behind it hangs, or a packet filter of this host drops what is sent to itself`;
   }
   if (isUnreachable) {
     return `${at} cannot be reached: a firewall or a missing port forward; or, if it works from outside the LAN but not from inside, the router lacks NAT loopback (hairpinning)`;

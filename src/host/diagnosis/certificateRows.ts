@@ -65,7 +65,7 @@ export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
   },
 ];
 
-/** A row that depends on the last failures. */
+/** A row about the last failures. */
 function kind(id: EngineRow, title: string, codes: readonly string[], cause: string): Question<EngineRow> {
   const ask = ({ certificates = [] }: Evidence): Verdict => {
     const failures = certificates.flatMap(({ lastError }) => lastError ?? []);

@@ -177,7 +177,7 @@ function askTrees(
       violation.code !== code && paths.some((path) => path.startsWith(posix.join(violation.path, "/"))),
   );
   if (above.length > 0) return explained(above[0]!.code, ...listed(above));
-  // A tree whose owner's child process does not respond is not in order.
+  // A tree whose owner's process does not respond is not one that is in order.
   if (seen.looked === 0 && seen.unseen.length > 0)
     return unknown(seen.unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
   return ok(`${seen.looked} files and directories of all trees were looked at`);

@@ -8,9 +8,7 @@ export interface ReceivedResponse {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** That of the connection, over TLS. */
   readonly certificate?: SeenCertificate;
-  /**
-   * Beginning of the body; fetched only if the status alone does not show which server responded, or for its members.
-   */
+  /** Beginning of the body; fetched only if the status alone does not show which server responded, or for its members. */
   readonly body?: string;
 }
 
@@ -72,7 +70,7 @@ export function serves(): Expectation {
  * The response is the upstream's own, whatever its content (service 1.1: payloads and statuses are those of the daemons).
  * A 404 is the daemon's unless it carries the proxy's error page.
  */
-export function answeredByUpstream(): Expectation {
+export function fromUpstream(): Expectation {
   return {
     says: "a response from the daemon (not a 502 or 504, nor a 404 from the proxy)",
     holds: (response) =>

@@ -28,7 +28,7 @@ import {
   type VirtualServerConfig,
 } from "../../model/index.js";
 import {
-  answeredByUpstream,
+  fromUpstream,
   certificateFor,
   type Expectation,
   field,
@@ -100,8 +100,8 @@ export interface ExpectedResponsesOptions {
 export const UNKNOWN_HOST = "default-server.invalid";
 
 /**
- * The expected responses of a running proxy: the rows of its deployment or, without one, a row for each route, and one
- * for each further name with a separate certificate.
+ * How a running proxy should respond: the rows of its deployment or, without one, a row for each route, and one for each
+ * further name that has a certificate of its own.
  */
 export function expectedResponses(
   config: ProxyConfig,
@@ -210,7 +210,7 @@ class Site {
       ...(row.http2 === true && listener.protocol === "https" && listener.http2 ? [http2()] : []),
       ...(says === undefined ? promised(server, route, request) : []),
       ...(wanted === undefined ? [] : [typeof wanted === "number" ? status(wanted) : statusOf(wanted)]),
-      ...(from === undefined ? [] : [answeredByUpstream()]),
+      ...(from === undefined ? [] : [fromUpstream()]),
       ...(target === undefined ? [] : [location(...this.leadsTo(target, route, request))]),
       ...(fields ?? []).map(writtenField),
       ...(members ?? []).map(member),
@@ -320,7 +320,7 @@ class Site {
     };
   }
 
-  /** Fields are as the config sets them, and missing if it removes them, whatever makes the response. */
+  /** Fields are as the config sets them, and missing if it removes them, whatever responds. */
   private configured(
     request: ProbeRequest,
     listener: ListenerConfig,
@@ -351,7 +351,7 @@ function promised(
   const { action } = route;
   switch (action.type) {
     case "proxy":
-      return [answeredByUpstream(), serverField(server.versionTokens)];
+      return [fromUpstream(), serverField(server.versionTokens)];
     case "staticFiles":
       return [action.index.length > 0 ? servesFile() : serves()];
     case "respond":

@@ -176,7 +176,7 @@ async function askPublicAddresses(
   const records = deployment?.network?.dnsRecords.map(({ value }) => value) ?? [];
   const named = host !== undefined && isIP(host) === 0 ? await resolved(host) : [];
   const own = ownAddresses();
-  // An address that is translated to one of the host's also gets a response.
+  // An address that is translated to one of the host's responds too.
   const translated = (deployment?.network?.addresses ?? [])
     .map(canonicalAddress)
     .filter((address) => !own.has(address));

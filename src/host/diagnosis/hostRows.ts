@@ -149,9 +149,9 @@ function askTls(evidence: Evidence): Verdict {
 }
 
 /**
- * An address that no interface has may be translated to one of the host's. Then the front end responds at it, or, if
- * the router lacks NAT loopback, packets leave from a private address, which shows a provider's NAT. Listeners only
- * take connections to addresses of the host itself.
+ * An address that no interface has may be translated to one of the host's. Then the front end responds at it, or, if the
+ * router lacks NAT loopback, packets leave from a private address, which shows a provider's NAT. Listeners only take
+ * connections to addresses of the host itself.
  */
 function askAddresses(evidence: Evidence): Verdict {
   const { ownAddresses, deployment, config, publicAddresses = [] } = evidence;
@@ -184,7 +184,7 @@ function askAddresses(evidence: Evidence): Verdict {
   );
 }
 
-/** Rows that explain why the health listener does not respond, or responds with another status. */
+/** Rows that keep the health listener from responding, or say why it responds with something else. */
 const NOT_READY = ["config", "proxy", "running"];
 
 function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<string>): Verdict {
@@ -197,9 +197,9 @@ function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<stri
   const log = `Read the log of the proxy: journalctl -u ${units?.proxy?.name ?? "portico.service"}`;
   if (seen === "503")
     return failure("the proxy stops, or none of its workers accepts connections", [at], log);
-  if ("failure" in health!) return failure("nothing answers where the health listener should be", [at], log);
+  if ("failure" in health!) return failure("no response from the address of the health listener", [at], log);
   const fix = `Stop the program that listens there (ss -ltnp 'sport = :${port}' shows it), or set another port of healthListener.`;
-  return failure("another program answers where the health listener should be", [at], fix);
+  return failure("another program responds at the address of the health listener", [at], fix);
 }
 
 /** Findings listed in one row; the next run shows the others. */

@@ -71,7 +71,7 @@ function judgePorts(
   if (closed.length > 0) {
     const fix =
       "Start the proxy; from outside, check that the firewall and the router let the ports through.";
-    return failure(`nothing answers on port ${closed.join(" and ")}`, [seen], fix);
+    return failure(`port ${closed.join(" and ")} cannot be reached`, [seen], fix);
   }
   if (open.length > 0) {
     const fix = "Make the daemon listen on 127.0.0.1 only, or deploy the firewall.";

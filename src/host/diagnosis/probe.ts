@@ -24,7 +24,7 @@ export interface ProbeFailure {
 export type ProbeOutcome = { readonly response: ReceivedResponse } | { readonly failure: ProbeFailure };
 
 /**
- * Sends a request and returns the response, or why there was none. Never throws. After a 404 to a HEAD it sends a GET,
+ * Sends a request and returns what came back, or why nothing did. Never throws. After a 404 to a HEAD it sends a GET,
  * because only the body shows which server responded.
  */
 export async function probe(request: ProbeRequest, options: ProbeOptions): Promise<ProbeOutcome> {
@@ -123,11 +123,11 @@ function sendHttp1(
     });
     sent.once("error", reject);
     sent.once("response", (response) => {
-      const answered = (body: string): void => {
+      const received = (body: string): void => {
         const headers = joined(response.headers);
         resolve({ protocol: "HTTP/1.1", status: response.statusCode!, headers, body });
       };
-      readBody(response, answered, reject);
+      readBody(response, received, reject);
     });
     sent.end();
   });

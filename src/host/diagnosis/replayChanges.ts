@@ -15,7 +15,7 @@ export const CHANGES = [
 ] as const;
 export type Change = (typeof CHANGES)[number];
 
-/** The handling of a request, without the parts that differ from request to request. */
+/** The response to a request, without what differs from request to request. */
 export interface Summary {
   readonly virtualServer?: string;
   /** Null if none matches. */

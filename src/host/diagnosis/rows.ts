@@ -163,7 +163,7 @@ function askProxy(evidence: Evidence): Verdict {
 }
 
 function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
-  if (evidence.place === "folder") return notSeen(evidence, "Which virtual server answers");
+  if (evidence.place === "folder") return notSeen(evidence, "Which virtual server responds");
   const responses = responsesOf(evidence);
   const missing = responses.filter(
     ({ checked, response }) =>
@@ -207,7 +207,7 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const seen = publicAddresses.map(({ address, own, outcome }) =>
     "failure" in outcome
       ? `${address}: ${outcome.failure.message}`
-      : `${address}: answers${own ? ", and is the host's own" : ""}`,
+      : `${address}: responds${own ? ", and is the host's own" : ""}`,
   );
   const silent = publicAddresses.filter(({ outcome }) => "failure" in outcome);
   if (silent.length === 0) return ok(...seen);
@@ -217,7 +217,9 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
     return unknown(`${seen.join("; ")}. Ask from outside: portico doctor --elsewhere.`);
   const inside = responsesOf(evidence);
   if (inside.length === 0)
-    return outage(evidence, failed) ?? unknown("Neither the public nor the internal address answers.");
+    return (
+      outage(evidence, failed) ?? unknown("There is no response from the public or the internal address.")
+    );
   const here = `from here, by another address: ${describe(inside[0]!)}`;
   const [stray] = silent.filter((one) => leadsElsewhere(evidence, one));
   if (stray !== undefined)

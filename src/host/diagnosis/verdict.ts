@@ -43,7 +43,7 @@ export const explained = (because: string, ...evidence: string[]): Verdict => ({
 });
 
 /**
- * One question of the diagnosis. Earlier questions have their verdict: `failed` contains the ids of those that failed.
+ * One question of the diagnosis. Those before it have a verdict: `failed` contains the ids of the ones that failed.
  */
 export interface Question<Id extends string = string> {
   readonly id: Id;
@@ -64,17 +64,17 @@ export function notSeen({ place, deployment }: Evidence, what: string): Verdict 
 /** A problem as evidence. */
 export const short = ({ path, message }: Problem): string => (path === "" ? message : `${path}: ${message}`);
 
-/** Rows that explain why the proxy does not respond at all. */
+/** Rows that keep the proxy from responding at all. */
 export const OUTAGES = ["config", "proxy", "addresses", "ports"];
 
-/** A verdict that the proxy does not respond, if one of the rows so far says why. */
+/** That the proxy does not respond, if one of the rows so far says why. */
 export function outage({ responses }: Evidence, failed: ReadonlySet<string>): Verdict | undefined {
   const cause = OUTAGES.find((id) => failed.has(id));
   const silent = responses.some(({ outcome }) => outcome !== undefined && "failure" in outcome);
-  return cause !== undefined && silent ? explained(cause, "The proxy does not answer.") : undefined;
+  return cause !== undefined && silent ? explained(cause, "The proxy does not respond.") : undefined;
 }
 
-/** Responses that arrived; with a code, only those of rows that list a cause with this code. */
+/** Responses that came; with a code, those of requests that a cause with it is known of. */
 export function responsesOf(
   { responses }: Evidence,
   code?: string,
@@ -88,7 +88,7 @@ export function responsesOf(
   );
 }
 
-/** Failed responses whose cause has this code. */
+/** Responses that have the cause of a row. */
 export const failedBy = (evidence: Evidence, code: string) =>
   responsesOf(evidence, code).filter(({ checked }) => !checked.pass && checked.code === code);
 
