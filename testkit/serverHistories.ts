@@ -12,7 +12,7 @@ interface Known {
   out: undefined | { again: number; ms: number; tried: boolean; silent: boolean };
 }
 
-type Chosen = Pick<Balancer, "choose" | "order" | "begun" | "ended" | "answered" | "failed">;
+type Chosen = Pick<Balancer, "choose" | "order" | "begun" | "ended" | "responded" | "failed">;
 
 /**
  * Servers go up, down, slow and into drains at random times, and requests come, are answered, fail and end between. Each
@@ -80,11 +80,11 @@ export function brokenRule(
       if (broken !== undefined || chosen === -1) return broken;
       model.sent(chosen, now);
       balancer.begun(chosen);
-      const ends = random.of("answered", "answered", "answered", "refused", "silent", "lasts");
+      const ends = random.of("responded", "responded", "responded", "refused", "silent", "lasts");
       if (ends === "lasts") return void running.push(chosen);
-      if (ends === "answered") {
-        model.answered(chosen, now);
-        balancer.answered(chosen, now);
+      if (ends === "responded") {
+        model.responded(chosen, now);
+        balancer.responded(chosen, now);
         return void running.push(chosen);
       }
       model.failed(chosen, ends === "silent", now);
@@ -141,7 +141,7 @@ class Model {
     if (one.out !== undefined) one.out = { ...one.out, again: now + 5_000, tried: true };
   }
 
-  answered(i: number, now: number): void {
+  responded(i: number, now: number): void {
     const one = this.known[i]!;
     one.failures = 0;
     if (one.out?.tried === true) [one.out, one.backAt] = [undefined, now];

@@ -213,7 +213,7 @@ const clock: Clock = {
 };
 
 const host: AcmeHost = {
-  answerChallenges: (challenges) => (answered.push(challenges), Promise.resolve()),
+  respondToChallenges: (challenges) => (answered.push(challenges), Promise.resolve()),
   unfit: () => Promise.resolve(unfit),
   install: (issued) => {
     installed = issued;
@@ -410,7 +410,11 @@ describe("an order under way", () => {
     script["/old"] = old;
     await keep({ order: `${base}/old`, challenges: [] });
     if (isNew) await complete();
-    else expect(await failure()).toMatchObject({ code: "serverInternal", detail: "it answered 503" });
+    else
+      expect(await failure()).toMatchObject({
+        code: "serverInternal",
+        detail: "the server responded with 503",
+      });
     expect(requests.slice(3, 5)).toEqual(isNew ? ["POST /old", NEW_ORDER] : ["POST /old"]);
   });
 
@@ -509,8 +513,8 @@ describe("what an authority answers:", () => {
       at("/dir", {}),
       "badResponse: /dir is not an ACME directory: it has no newNonce, newAccount, newOrder",
     ],
-    ["a number", at("/dir", { body: "7" }), "badResponse: /dir answered with something other than JSON"],
-    ["null", at("/dir", { body: "null" }), "badResponse: /dir answered with something other than JSON"],
+    ["a number", at("/dir", { body: "7" }), "badResponse: the response of /dir is not JSON"],
+    ["null", at("/dir", { body: "null" }), "badResponse: the response of /dir is not JSON"],
     [
       "no nonce",
       at("/nonce", { headers: { "replay-nonce": "with space" } }),
@@ -523,9 +527,9 @@ describe("what an authority answers:", () => {
       "externalAccountRequired: ",
     ],
     ["an order without a URL", at("/order", { status: 201 }), "badResponse: /order named no order"],
-    ["a page", at("/order", { status: 404, body: "<html>" }), "malformed: it answered 404"],
-    ["a redirect", at("/order", { status: 302 }), "malformed: it answered 302"],
-    ["a failure", at("/order", { status: 500 }), "serverInternal: it answered 500"],
+    ["a page", at("/order", { status: 404, body: "<html>" }), "malformed: the server responded with 404"],
+    ["a redirect", at("/order", { status: 302 }), "malformed: the server responded with 302"],
+    ["a failure", at("/order", { status: 500 }), "serverInternal: the server responded with 500"],
     [
       "a problem of no known kind",
       at("/order", { status: 499, body: { type: "about:blank", detail: "a gateway" } }),
@@ -534,7 +538,7 @@ describe("what an authority answers:", () => {
     [
       "a limit without a problem",
       at("/order", { status: 429, headers: { "retry-after": "60" } }),
-      { code: "rateLimited", detail: "it answered 429", retryAt: expect.any(Number) },
+      { code: "rateLimited", detail: "the server responded with 429", retryAt: expect.any(Number) },
     ],
     [
       "a page with something to agree to",

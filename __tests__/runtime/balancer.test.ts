@@ -26,7 +26,7 @@ test.each(BALANCES)("%s: each request's server is one that the rules allow", (ba
 
 type Faulty = (
   balancer: Balancer,
-) => Partial<Pick<Balancer, "choose" | "order" | "begun" | "answered" | "failed">>;
+) => Partial<Pick<Balancer, "choose" | "order" | "begun" | "responded" | "failed">>;
 
 test.each<[rule: string, fault: Faulty]>([
   [
@@ -72,7 +72,7 @@ test.each<[rule: string, fault: Faulty]>([
     (b) => ({ choose: (facts, passed, now) => b.choose(facts, passed, now + 500) }),
   ],
   ["that one request alone proves nothing", (b) => ({ failed: (i, _, now) => b.failed(i, false, now) })],
-  ["that it is back", (b) => ({ answered: () => b.seen(0).out })],
+  ["that it is back", (b) => ({ responded: () => b.seen(0).out })],
   ["servers that failed it", (b) => ({ choose: (facts, _, now) => b.choose(facts, undefined, now) })],
   [
     "the proxy's cookie",
@@ -92,7 +92,7 @@ test.each<[rule: string, fault: Faulty]>([
     order: balancer.order.bind(balancer),
     begun: balancer.begun.bind(balancer),
     ended: balancer.ended.bind(balancer),
-    answered: balancer.answered.bind(balancer),
+    responded: balancer.responded.bind(balancer),
     failed: balancer.failed.bind(balancer),
   };
   expect(brokenRule(config, { ...whole, ...fault(balancer) }, new Random(), STEPS)).toBeDefined();
@@ -119,7 +119,7 @@ test("shares follow the weights; one that came back begins with a tenth of its o
   balancer.failed(2, false, 0);
   expect(shares(balancer)).toEqual([200, 400, 0, 0]);
   while (balancer.choose(facts(), undefined, 1_000) !== 2);
-  balancer.answered(2, 1_000);
+  balancer.responded(2, 1_000);
   expect(shares(balancer, 1_000)[2]).toBeCloseTo(600 * (0.3 / 3.3), -1);
   expect(shares(balancer, 6_000)[2]).toBeCloseTo(600 * (1.5 / 4.5), -1);
   expect(shares(balancer, 11_000)[2]).toBe(300);
@@ -173,7 +173,7 @@ test("where no request may be repeated, a server that refused gets one after its
   balancer.failed(0, false, 0);
   expect(gets(999)).toEqual(new Set([1]));
   expect(gets(1_000)).toEqual(new Set([0, 1]));
-  balancer.answered(0, 1_000);
+  balancer.responded(0, 1_000);
   for (let i = 0; i < 3; i++) balancer.failed(0, true, 20_000);
   expect(gets(30_999)).toEqual(new Set([1]));
   expect(gets(31_000)).toEqual(new Set([0, 1]));

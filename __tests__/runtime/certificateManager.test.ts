@@ -32,7 +32,7 @@ function managing(directory: string | undefined, write: (level: string, message:
   const logs = { write, warn: () => undefined };
   const manager = new CertificateManager(directory, logs, {
     loaded: () => ({ config, tls: {}, warnings: [] }),
-    answerChallenges: () => Promise.resolve(),
+    respondToChallenges: () => Promise.resolve(),
     install: () => Promise.resolve(),
   });
   const lookAfter = (next: ProxyConfig): void => {

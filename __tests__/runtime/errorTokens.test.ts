@@ -297,7 +297,7 @@ const failed = (code: string, syscall: string, tls = false) =>
     Object.assign(new Error(code), { code, syscall, errno: -1 }),
     `${syscall}ing to upstream`,
     // Only its name is asked for.
-    { opening: true, answered: false, tls: tls ? ({ name: "web.example" } as UpstreamTls) : undefined },
+    { opening: true, responded: false, tls: tls ? ({ name: "web.example" } as UpstreamTls) : undefined },
   );
 
 test.each<[token: ErrorToken, codes: string]>([

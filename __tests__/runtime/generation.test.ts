@@ -25,7 +25,7 @@ process.on("message", (message) => {
   if (message.type === "start" && ["ready", "old"].includes(mode)) process.send({ type: "ready" });
   if (mode === "silent") return;
   if (message.type === "servers") process.send({ type: "servers", turn: message.turn, seen: { web: [] } });
-  if (message.type === "challenges") process.send({ type: "answering", turn: message.turn });
+  if (message.type === "challenges") process.send({ type: "responding", turn: message.turn });
   if (message.type === "drain") process.send({ type: "draining" });
   if (message.type === "stop") process.exit(0);
 });
@@ -86,7 +86,7 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
     serverOrders: () => orders,
     pauses: () => ({ maintenance: [] }),
     count: () => undefined,
-    answerStatus: () => Promise.resolve(undefined),
+    statusResponse: () => Promise.resolve(undefined),
     log: (level, message) => void lines.push(`${level} ${message}`),
     ...more,
   });
@@ -129,7 +129,7 @@ test("workers get what they need, and those that start later what is newest", as
   const renewal = { certificates: [{ ...CERTIFICATE, cert: "newer" }] };
   generation.broadcast({ type: "renewed", renewal });
   const challenges = [{ type: "http-01", token: "t", keyAuthorization: "t.k" }] as const;
-  await generation.answerChallenges(challenges);
+  await generation.respondToChallenges(challenges);
   orders = { web: { "http://a:1": { drained: true, down: false } } };
   expect(await generation.orderServers(orders)).toEqual([{ web: [] }]);
   expect(sent(first).slice(1)).toEqual([
@@ -277,7 +277,7 @@ test("a drain is answered when none accepts, and over when none is left", async 
   expect(pids.map((pid) => sent(pid).at(-1))).toEqual([{ type: "drain" }, { type: "drain" }]);
   // Nobody has to answer any more, or is waited for.
   for (const pid of pids) process.kill(pid, "SIGSTOP");
-  await generation.answerChallenges([]);
+  await generation.respondToChallenges([]);
   for (const pid of pids) process.kill(pid, "SIGCONT");
   process.kill(pids[0]!, "SIGUSR2");
   await eventually(() => generation.pids.length === 1);
@@ -304,7 +304,7 @@ test("those that do not answer are not waited for, and killed in the end", async
   ];
   const pids = [drained, stopped, endless].map(only);
   for (const pid of pids) process.kill(pid, "SIGSTOP");
-  const answered = drained.answerChallenges([]);
+  const answered = drained.respondToChallenges([]);
   const quiet = drained.drain();
   void endless.drain();
   stopped.stop();
@@ -325,7 +325,7 @@ test("those that do not answer are not waited for, and killed in the end", async
   await endless.gone;
   const deaf = await started();
   process.kill(only(deaf), "SIGSTOP");
-  const late = deaf.answerChallenges([]);
+  const late = deaf.respondToChallenges([]);
   jest.advanceTimersByTime(9_999);
   expect(await isDone(late)).toBe(false);
   jest.advanceTimersByTime(1);

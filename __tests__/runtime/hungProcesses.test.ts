@@ -37,7 +37,7 @@ function startWorker(script: string) {
       onReady: () => (seen.ready = true),
       onFailed: (_, problems) => seen.failed.push(...problems.map(({ message }) => message)),
       onDraining: () => undefined,
-      onAnswering: () => undefined,
+      onAcknowledged: () => undefined,
       onServers: () => undefined,
       onPauses: () => undefined,
       onCounts: () => undefined,
@@ -98,6 +98,6 @@ test.each([
   expect(said).toBeUndefined();
   jest.advanceTimersByTime(1);
   while (said === undefined) await sleep(10);
-  expect(said).toEqual([expect.stringMatching(new RegExp(` did not answer within ${seconds} s$`))]);
+  expect(said).toEqual([expect.stringMatching(new RegExp(` did not respond within ${seconds} s$`))]);
   await successor.gone;
 });

@@ -157,7 +157,7 @@ test("500 and then 200: told once, with what came meanwhile, and said once", asy
   expect(got).toHaveLength(4);
   expect(events(got[3]!)).toEqual(["problem a/1", "problem a/2"]);
   expect(lines).toEqual([
-    'warn notification target "t0" was not told: it answers 500; it is tried again',
+    'warn notification target "t0" was not told: the server responded with 500; it is tried again',
     'info notification target "t0" takes messages again',
   ]);
 });
@@ -196,12 +196,12 @@ test.each<[string, (response: ServerResponse) => void, string]>([
   [
     "leads elsewhere",
     (response) => void response.writeHead(302, { location: url("/stolen") }).end(),
-    "it answers 302, and redirects are not followed",
+    "the server responded with 302, and redirects are not followed",
   ],
   [
     "refuses the token",
     (response) => void response.writeHead(401).end(),
-    "it answers 401: it refuses the token, or the URL without one",
+    "the server responded with 401: it refuses the token, or the URL without one",
   ],
 ])("one that %s is not told, and its secret not shown", async (how, says, why) => {
   answer = says;

@@ -118,7 +118,7 @@ test("a command ends, and renews, only what it has begun", async () => {
   const begin = { reads: false, limitMs: 60_000 };
   expect(codes(await served.quiesce({ id: ID }))).toBe("control.not-quiesced ");
   expect(codes(await served.quiesce({ id: ID, begin }))).toBe(
-    "quiesced; in progress: 5, workers that do not answer: 1",
+    "quiesced; in progress: 5, workers that do not respond: 1",
   );
   expect(codes(await served.quiesce({ id: OTHER, begin }))).toBe("control.quiesced ");
   expect(codes(await served.quiesce({ id: OTHER }))).toBe("control.quiesced ");

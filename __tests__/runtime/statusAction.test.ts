@@ -118,9 +118,9 @@ describe("questions of a worker", () => {
     const response = questions.ask(ASKED);
     jest.advanceTimersByTime(5_000);
     expect(await response).toBeUndefined();
-    questions.answered(sent[0]!, RESPONSE);
+    questions.responded(sent[0]!, RESPONSE);
     const next = questions.ask(ASKED);
-    questions.answered(sent[1]!, RESPONSE);
+    questions.responded(sent[1]!, RESPONSE);
     expect(await next).toBe(RESPONSE);
   });
 

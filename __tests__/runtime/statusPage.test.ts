@@ -283,8 +283,8 @@ test.each<[level: OverviewEvent["level"], onPage: string[], asText: string]>([
 
 test.each<[more: Partial<Overview>, troubles: string[]]>([
   [{ state: "stopping" }, ["warn: Portico finishes the requests in progress, and stops"]],
-  [{ workers: { running: 2, silent: 1 } }, ["warn: 1 worker did not answer"]],
-  [{ workers: { running: 2, silent: 2 } }, ["warn: 2 workers did not answer"]],
+  [{ workers: { running: 2, silent: 1 } }, ["warn: 1 worker did not respond"]],
+  [{ workers: { running: 2, silent: 2 } }, ["warn: 2 workers did not respond"]],
   [{ events: [event("info", "configuration reloaded"), event("error", "reload refused")] }, []],
   [{ events: [event("error", "reload refused, it stays")] }, ["error: Reload refused, it stays"]],
   [{ events: [event("error", "upgrade refused")] }, ["error: Upgrade refused"]],
@@ -352,7 +352,7 @@ report.pdf|PUT · 192.0.2.7 · rclone/v1|700 B in, 300 B out|5 kB/s|1 min 1 s|An
 What leads where|(Picture of it)|Listeners, virtual servers, routes, and where these lead|
 Listeners|Virtual servers|Routes|Lead to|http 0.0.0.0:80|any name|/files|and below|
 web|12/s|12/s|In words|http 0.0.0.0:80 leads to any name: 12 requests a second|any name leads to /files, and below: 12 requests a second|
-/files, and below leads to web: 0 requests a second|Upstream servers|Servers of upstreams, and whether they answer|
+/files, and below leads to web: 0 requests a second|Upstream servers|Servers of upstreams, and whether they respond|
 Upstream|Server|State|In progress|web|http://10.0.0.7:8000|up|4|web|http://10.0.0.8:8000 |
 backup|refused|down|12 failed a minute|–|Certificates|Certificates, and when they end|
 Names|End|files.example.org|by R11|the authority refused. Wait.|ends in 9 days|2026-03-10|

@@ -53,7 +53,7 @@ export function startChild(
     if (issued !== undefined) host.install(issued);
     if (challenges !== undefined)
       void host
-        .answerChallenges(challenges)
+        .respondToChallenges(challenges)
         .then(() => child.connected && child.send("answered", () => undefined));
   });
   return {

@@ -335,19 +335,19 @@ describe("by acme-dns", () => {
       "does not know the account",
       () => ({ ...account("d"), password: "x" }),
       undefined,
-      /answered 401: it does not know the account/,
+      /responded with 401: it does not know the account/,
     ],
     [
       "confirms another value",
       () => account("d"),
       () => ({ status: 200, body: '{"txt":"x"}' }),
-      /answered 200: it does not confirm/,
+      /responded with 200: it does not confirm/,
     ],
     [
       "answers no JSON",
       () => account("d"),
       () => ({ status: 200, body: "<html>" }),
-      /answered 200: it does not confirm/,
+      /responded with 200: it does not confirm/,
     ],
     [
       "answers without end",

@@ -180,7 +180,7 @@ test("a restart in the middle goes on with the order, and answers its challenges
   await sleep(100);
   const open = host.open;
   expect(open).toHaveLength(2);
-  await host.answerChallenges([]);
+  await host.respondToChallenges([]);
   let asked = -1;
   between.before = () => {
     if (asked === -1) asked = host.open.length;

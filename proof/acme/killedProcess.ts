@@ -33,7 +33,7 @@ const waiting: (() => void)[] = [];
 process.on("message", () => waiting.shift()?.());
 
 const host: AcmeHost = {
-  answerChallenges: (challenges) =>
+  respondToChallenges: (challenges) =>
     new Promise((resolve) => {
       waiting.push(resolve);
       process.send!({ challenges });

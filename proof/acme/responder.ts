@@ -48,7 +48,7 @@ export class Responder implements AcmeHost {
     return this.challenges;
   }
 
-  answerChallenges(challenges: readonly Challenge[]): Promise<void> {
+  respondToChallenges(challenges: readonly Challenge[]): Promise<void> {
     this.challenges = challenges;
     this.history.push(challenges);
     return Promise.resolve();

@@ -292,13 +292,13 @@ test("a hung worker keeps a command from running, and is named when a maintenanc
   await start();
   const [hung] = portico.workers();
   process.kill(hung!, "SIGSTOP");
-  expect(await cli("maintenance", "on")).toMatch(/Z?, workers that do not answer: 1\n$/);
+  expect(await cli("maintenance", "on")).toMatch(/Z?, workers that do not respond: 1\n$/);
   expect(await cli("maintenance", "off")).toMatch(/^0 /);
   const marker = join(folder, "ran");
   const { ended, errors } = await quiesce(["--wait", "1s"], `touch ${marker}`);
   expect(await ended).toBe(125);
   expect(errors()).toContain(
-    "were still in progress: 0, and 1 worker does not answer; the command was not run",
+    "were still in progress: 0, and 1 worker does not respond; the command was not run",
   );
   expect(existsSync(marker)).toBe(false);
   process.kill(hung!, "SIGCONT");

@@ -165,7 +165,7 @@ class Round {
       left = workers
         .flatMap(({ holdings }) =>
           holdings === undefined
-            ? ["a worker does not answer"]
+            ? ["a worker does not respond"]
             : AT_REST.filter((name) => holdings[name] !== 0).map((name) => `${name} ${holdings[name]}`),
         )
         .join(", ");

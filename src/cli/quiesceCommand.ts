@@ -164,7 +164,7 @@ async function untilQuiet(
     if (signals.received !== undefined) return `ended by ${signals.received}`;
     if (writes === 0 && silent === 0) return undefined;
     if (performance.now() > deadline) {
-      const who = silent === 0 ? "" : `, and ${silent} worker${silent === 1 ? " does" : "s do"} not answer`;
+      const who = silent === 0 ? "" : `, and ${silent} worker${silent === 1 ? " does" : "s do"} not respond`;
       return `after ${waitMs / 1_000} s requests that write were still in progress: ${writes}${who}`;
     }
     await later(POLL_MS);

@@ -95,7 +95,7 @@ export const ERROR_TOKENS = {
     fix: "check whether the upstream hangs; if it only takes long, raise `readTimeoutMs`",
   },
   http_upgrade_failed: {
-    says: "the upstream answered a WebSocket request over HTTP/2 with a status of 2xx instead of 101",
+    says: "the upstream responded to a WebSocket request over HTTP/2 with 2xx instead of 101",
     fix: "check that the upstream serves WebSockets at this path",
   },
   http_protocol_error: {

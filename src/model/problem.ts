@@ -248,7 +248,7 @@ export const PROBLEM_CODES = {
   "activation.no-room": "Free space on the file system that contains the path.",
   "activation.file-failed": "Resolve the system error, which the message gives.",
   "activation.command-failed": "Resolve the command's error, which the message gives.",
-  "activation.unexpected-response": "Check the program that should answer the request, and its log.",
+  "activation.unexpected-response": "Check the program that should respond to the request, and its log.",
   "activation.no-certificate":
     "Resolve the reason that the message gives. Without `requireCertificate`, the proxy serves with a temporary certificate until the authority issues one.",
   "activation.interrupted": "Run the activation again.",

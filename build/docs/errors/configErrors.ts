@@ -232,7 +232,7 @@ export const CONFIG_ERRORS = {
   },
   "config.public-health-listener": {
     means:
-      "The health listener answers every client that can connect to it, so its address must not be public. A wildcard address, as in a container, needs `anyAddress: true`.",
+      "The health listener responds to every client that can connect to it, so its address must not be public. A wildcard address, as in a container, needs `anyAddress: true`.",
     example: withField("healthListener", { address: "0.0.0.0", port: 9180 }),
   },
   "config.notification-url": {

@@ -405,7 +405,7 @@ export const HOST_ERRORS = {
     "control.not-notified",
     "A notification target did not accept the test message. The proxy keeps later messages for this target and tries again.",
     "phone",
-    "did not accept the message: it answers 403",
+    "did not accept the message: the server responded with 403",
   ),
   ...seen(
     "acme.unknown-name",

@@ -17,7 +17,7 @@ export interface Directory {
   };
 }
 
-/** A JSON response of an authority. Its fields are checked where they are used. */
+/** JSON that an authority responded with, whose fields are checked where they are used. */
 export interface Resource {
   readonly value: Readonly<Record<string, unknown>>;
   /** `Location`: the URL of the created resource. */
@@ -110,7 +110,7 @@ export class Client {
   private resource(url: string, response: Response): Resource {
     const value = parseJson(response.body);
     if (typeof value !== "object" || value === null)
-      throw new AcmeError("badResponse", `${url} answered with something other than JSON`);
+      throw new AcmeError("badResponse", `the response of ${url} is not JSON`);
     const next = linkOf(response, "next");
     return {
       value: value as Record<string, unknown>,
@@ -146,7 +146,7 @@ function refusal(response: Response, retry: number | undefined): AcmeError {
   }
   const { status } = response;
   const code = status === 429 ? "rateLimited" : status >= 500 ? "serverInternal" : "malformed";
-  return new AcmeError(code, problem?.detail || `it answered ${status}`, { retryAt: retry });
+  return new AcmeError(code, problem?.detail || `the server responded with ${status}`, { retryAt: retry });
 }
 
 const TYPE = /^urn:(?:ietf:params:)?acme:error:([A-Za-z]{1,64})$/;

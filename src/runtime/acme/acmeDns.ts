@@ -54,7 +54,7 @@ export class AcmeDns implements DnsProvider {
       });
     if (status === 200 && textIn(body) === txt) return;
     const known = STATUSES[status] ?? "it does not confirm the value";
-    throw new AcmeError("dnsUpdate", `${to} answered ${status}: ${known}`);
+    throw new AcmeError("dnsUpdate", `${to} responded with ${status}: ${known}`);
   }
 
   private async accounts(): Promise<(name: string) => AcmeDnsAccount> {

@@ -50,10 +50,10 @@ export class AcmeError extends Error {
 
 const NETWORK: readonly (readonly [codes: readonly string[], words: string])[] = [
   [["ENOTFOUND", "ENODATA"], "no address is known for this name"],
-  [["EAI_AGAIN", "ESERVFAIL", "ETIMEOUT"], "the DNS servers of this host did not answer"],
+  [["EAI_AGAIN", "ESERVFAIL", "ETIMEOUT"], "the DNS servers of this host did not respond"],
   [["ECONNREFUSED"], "the connection was refused"],
   [["ECONNRESET", "EPIPE"], "the connection was closed before the response"],
-  [["ETIMEDOUT"], "nothing answered the connection"],
+  [["ETIMEDOUT"], "the connection attempt got no response"],
   [["ENETUNREACH", "EHOSTUNREACH"], "there is no route to it"],
 ];
 

@@ -17,8 +17,8 @@ export interface OrderedCertificate extends Wanted {
 export type KeyPair = Pick<CertificateContents, "key" | "cert">;
 
 export interface AcmeHost {
-  /** Sets the open challenges; resolves when every accepting worker responds to them. */
-  answerChallenges(challenges: readonly Challenge[]): Promise<void>;
+  /** Sets the challenges from now on; resolves when every accepting worker responds to them. */
+  respondToChallenges(challenges: readonly Challenge[]): Promise<void>;
   /** Why listeners cannot use a certificate that was issued; undefined if they can. */
   unfit(issued: CertificateContents): Promise<string | undefined>;
   /** A certificate was issued. It is already on disk. */

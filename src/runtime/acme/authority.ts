@@ -222,7 +222,7 @@ export class Authority {
 const PAGES_MAX = 100;
 const ORDERS_MAX = 20;
 
-/** An authority serves a few orders at once; two hundred at once would delay each other. */
+/** An authority responds to several at once gladly; all of two hundred would wait for each other. */
 const ORDERS_AT_ONCE = 4;
 
 const contactOf = (email: string | undefined): string[] => (email === undefined ? [] : [`mailto:${email}`]);

@@ -9,7 +9,7 @@ import { DnsProofs, proofOf } from "./dnsProofs.js";
 import type { Proof } from "./dnsProvider.js";
 import { addressBytes, tlsAlpnCertificate } from "./x509.js";
 
-/** A challenge as a pending order stores it: enough to respond to it again after a restart. */
+/** A challenge as a pending order keeps it: enough to respond to it again after a restart. */
 export interface OpenChallenge {
   readonly type: ChallengeType;
   readonly name: string;
@@ -17,10 +17,10 @@ export interface OpenChallenge {
   readonly keyAuthorization: string;
 }
 
-/** The open challenges of all orders. */
+/** The challenges of all orders at once. */
 export class OpenChallenges {
   private readonly byCertificate = new Map<string, readonly Challenge[]>();
-  /** Proofs in DNS records, by certificate. */
+  /** Those that DNS records prove, by certificate. */
   private readonly recorded = new Map<string, readonly Proof[]>();
   private readonly dns: DnsProofs;
   /** Keeps the reports to the host in order, so that the last one has the current challenges. */
@@ -33,7 +33,7 @@ export class OpenChallenges {
     this.dns = new DnsProofs(clock, (level, message) => host.log(level, message));
   }
 
-  /** Resolves when the challenges can be validated. @throws AcmeError if they cannot */
+  /** Resolves when the host responds to them. @throws AcmeError if they are not */
   async open(
     { id, authority: { dns } }: OrderedCertificate,
     challenges: readonly OpenChallenge[],
@@ -59,7 +59,7 @@ export class OpenChallenges {
     signal.addEventListener("abort", stop);
     const late = this.clock.wait(READY_MS, waiting.signal).then(() => {
       if (!waiting.signal.aborted)
-        throw new AcmeError("timeout", "the workers do not answer the challenges yet");
+        throw new AcmeError("timeout", "the workers do not respond to the challenges yet");
     });
     try {
       await Promise.race([this.report(), late]);
@@ -77,11 +77,11 @@ export class OpenChallenges {
   }
 
   private report(): Promise<void> {
-    return this.reports.do(() => this.host.answerChallenges([...this.byCertificate.values()].flat()));
+    return this.reports.do(() => this.host.respondToChallenges([...this.byCertificate.values()].flat()));
   }
 }
 
-/** A challenge that the proxy's own listeners respond to. */
+/** One that the proxy's own listeners respond to. */
 type ServedChallenge = OpenChallenge & { readonly type: Challenge["type"] };
 
 const isRecorded = ({ type }: OpenChallenge): boolean => type === "dns-01";

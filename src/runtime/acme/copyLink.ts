@@ -50,7 +50,7 @@ export function listenForCopies(
     if (isOtherKey(error)) keysDiffer();
   });
   server.on("secureConnection", (socket) => {
-    void answer(socket, take).catch(() => socket.destroy());
+    void respond(socket, take).catch(() => socket.destroy());
   });
   return new Promise((resolve, reject) => {
     server.once("error", reject);
@@ -60,15 +60,15 @@ export function listenForCopies(
 
 const CONNECTIONS_MAX = 4;
 
-async function answer(socket: TLSSocket, take: (message: unknown) => Promise<Outcome>): Promise<void> {
+async function respond(socket: TLSSocket, take: (message: unknown) => Promise<Outcome>): Promise<void> {
   const message = await readLine(socket);
   socket.end(lineOf(await take(message)));
 }
 
-/** Sends copies to the other host. @throws if the other host sends no valid reply */
+/** Sends copies to the other host. @throws if it does not respond, or not as it should */
 export async function sendCopies({ own, peer, port, key }: Link, copies: Copies): Promise<Outcome> {
   const connection = createConnection({ host: peer, port, localAddress: own });
-  const timer = setTimeout(() => connection.destroy(new Error("nothing answered")), CONNECT_MS);
+  const timer = setTimeout(() => connection.destroy(new Error("no response")), CONNECT_MS);
   await once(connection, "connect").finally(() => clearTimeout(timer));
   const socket = connect({
     ...SHARED_KEY_CONTEXT,
@@ -78,9 +78,9 @@ export async function sendCopies({ own, peer, port, key }: Link, copies: Copies)
     checkServerIdentity: () => undefined,
   });
   try {
-    const answered = readLine(socket);
+    const response = readLine(socket);
     socket.write(lineOf(copies));
-    const { taken, refused } = (await answered) as Partial<Outcome>;
+    const { taken, refused } = (await response) as Partial<Outcome>;
     return { taken: textsIn(taken), refused: textsIn(refused) };
   } finally {
     socket.destroy();

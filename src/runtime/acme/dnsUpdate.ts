@@ -48,7 +48,7 @@ function exchange(
     signal.throwIfAborted();
     const socket = connect({ host: address, port });
     const stop = (): void => void socket.destroy(new Error("portico stops"));
-    const timer = setTimeout(() => socket.destroy(new Error("it did not answer in time")), RESPONSE_MS);
+    const timer = setTimeout(() => socket.destroy(new Error("it did not respond in time")), RESPONSE_MS);
     signal.addEventListener("abort", stop);
     const length = Buffer.alloc(2);
     length.writeUInt16BE(message.length);

@@ -100,7 +100,7 @@ export class AcmeEngine {
     return { ok: true, value: `renewed: ${chosen.flatMap(({ wanted }) => wanted.names).join(", ")}` };
   }
 
-  /** Leaves orders in progress to the next master. Workers keep responding to their challenges. */
+  /** Leaves orders in progress to the next master, and the responses to their challenges as they are now. */
   async stop(): Promise<void> {
     this.stopping.abort();
     for (const [id, certificate] of this.managed) this.end(id, certificate);
@@ -128,13 +128,13 @@ export class AcmeEngine {
     this.managed.delete(id);
     const ended = certificate.stop().then((asked) => {
       if (this.ending.get(id) === ended) this.ending.delete(id);
-      this.answer(id, asked);
+      this.respond(id, asked);
     });
     this.ending.set(id, ended);
   }
 
-  /** Requests to renew a certificate that was stopped pass to its replacement, if the changed config still wants it. */
-  private answer(id: string, asked: readonly Asked[]): void {
+  /** Requests to one that ended get the response of the one in its place, if a changed config still wants it. */
+  private respond(id: string, asked: readonly Asked[]): void {
     const next = this.managed.get(id);
     for (const response of asked) response(next === undefined ? LEFT : next.renewNow());
   }

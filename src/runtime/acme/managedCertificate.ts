@@ -146,7 +146,7 @@ export class ManagedCertificate {
 
   private async standBy(address: string): Promise<void> {
     const message = `this host does not have the address ${address}; only the host with this address requests certificates`;
-    this.answer({ message, fix: `Run the command on the host that has ${address}.` });
+    this.respond({ message, fix: `Run the command on the host that has ${address}.` });
     await this.sleep(LOOK_MS);
   }
 
@@ -247,7 +247,7 @@ export class ManagedCertificate {
     try {
       if (this.stopping.signal.aborted || !(await authority.mayBeAsked())) return;
       const { lastFailure } = this.history;
-      if (this.isEarly(clock.now()) && lastFailure !== undefined) this.answer(lastFailure);
+      if (this.isEarly(clock.now()) && lastFailure !== undefined) this.respond(lastFailure);
       else await this.attempt();
     } finally {
       leave();
@@ -266,7 +266,7 @@ export class ManagedCertificate {
       host.install(contentsOf(wanted, this.kept));
       const until = new Date(validityOf(this.kept).notAfter).toISOString();
       host.log("info", `certificate for ${names}: issued by ${issuerOf(this.kept)}, valid until ${until}`);
-      this.answer(undefined);
+      this.respond(undefined);
     } catch (error) {
       if (!this.stopping.signal.aborted) await this.failed(error);
     }
@@ -301,12 +301,12 @@ export class ManagedCertificate {
     const { code, message, fix } = lastFailure;
     // One line for each failure, with its fix, so that an operator can act on the log alone.
     host.log("error", `certificate not issued (${code}): ${message}; next attempt at ${next}; fix: ${fix}`);
-    this.answer(lastFailure);
+    this.respond(lastFailure);
   }
 
   private notRenewed(failure: AcmeFailure): void {
     this.options.host.log("info", `certificate not renewed: ${failure.message}`);
-    this.answer(failure);
+    this.respond(failure);
   }
 
   /** When to ask the authority for renewal information; never without a certificate. */
@@ -359,12 +359,12 @@ export class ManagedCertificate {
     }
   }
 
-  private answer(refusal: Refusal | undefined): void {
+  private respond(refusal: Refusal | undefined): void {
     for (const resolve of this.asked.splice(0)) resolve(refusal);
   }
 }
 
-/** Completes a request for a renewal; `undefined` means that the certificate was issued. */
+/** Responds to a request for a certificate; `undefined` says that it was issued. */
 export type Asked = (response: Refusal | undefined | Promise<Refusal | undefined>) => void;
 
 const SLEEP_MOST_MS = 10 * MINUTE_MS;

@@ -62,7 +62,7 @@ export class Order {
     this.path = join(options.folder, "order.json");
   }
 
-  /** Responds again to the challenges from before a restart, without a request to the authority. */
+  /** Responds to the challenges of before a restart, which the authority may be validating. Does not ask the authority. */
   async resume(): Promise<boolean> {
     const { challenges, wanted, signal } = this.options;
     const pending = await this.read();
@@ -141,7 +141,7 @@ export class Order {
     return order;
   }
 
-  /** An authority forgets orders, and refuses them like orders of another account. */
+  /** An authority forgets orders, and responds as if they were another account's. */
   private async isKnown(url: string): Promise<boolean> {
     try {
       return (await this.request(url)).value["status"] !== "invalid";
@@ -336,7 +336,7 @@ const ORDER_MS = DAY_MS;
 const POLL_MS = 10 * MINUTE_MS;
 const POLL_FIRST_MS = SECOND_MS / 4;
 const POLL_MOST_MS = 5 * SECOND_MS;
-/** Error types for an order that the authority does not know (RFC 8555 names none). */
+/** How an authority responds for an order that it does not know (RFC 8555 names no type). */
 const FORGOTTEN = new Set(["malformed", "unauthorized", "accountDoesNotExist"]);
 const REFUSED_FOR_ANOTHER_REASON = new Set([
   ...["rateLimited", "rejectedIdentifier", "unsupportedIdentifier", "invalidProfile", "userActionRequired"],

@@ -148,14 +148,14 @@ export function historyIn(read: Partial<History> | undefined): History | undefin
   if (!isNumber(read?.failures)) return undefined;
   const { failures, lastFailure, retryAt, issuedAt, renewal } = read as History;
   const isFailure = isNumber(lastFailure?.at) && areTexts(lastFailure!);
-  const { window, askAgainAt, failures: unanswered } = renewal ?? {};
+  const { window, askAgainAt, failures: windowFailures } = renewal ?? {};
   const isWindow = window === undefined || (isNumber(window?.start) && isNumber(window.end));
   return {
     failures,
     ...(isFailure ? { lastFailure: lastFailure! } : {}),
     ...(isNumber(retryAt) ? { retryAt } : {}),
     ...(isNumber(issuedAt) ? { issuedAt } : {}),
-    ...(isWindow && isNumber(askAgainAt) && isNumber(unanswered) ? { renewal: renewal! } : {}),
+    ...(isWindow && isNumber(askAgainAt) && isNumber(windowFailures) ? { renewal: renewal! } : {}),
   };
 }
 

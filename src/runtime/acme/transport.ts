@@ -79,10 +79,10 @@ export class Transport {
     });
     const { agent } = this;
     return new Promise((resolve, reject) => {
-      let answered = false;
+      let responded = false;
       const sent = request(url, { method, headers, agent }, (response) => {
-        answered = true;
-        // One buffer: a list of chunks would take hundreds of megabytes if each byte came in a separate chunk.
+        responded = true;
+        // Each byte may come in a piece of its own, which as a list would be hundreds of megabytes.
         const content = Buffer.allocUnsafe(BODY_BYTES_MAX);
         let bytes = 0;
         response.on("error", reject);
@@ -105,7 +105,7 @@ export class Transport {
         // `end` is not emitted for a response that was cut off.
         response.on("close", () => reject(new Error("the response is cut off")));
       });
-      const late = (): void => void sent.destroy(new Error("it did not answer in time"));
+      const late = (): void => void sent.destroy(new Error("it did not respond in time"));
       let timer = setTimeout(late, RESPONSE_MS);
       // The response to a request that created something is worth a short wait.
       const stop = (): void => {
@@ -116,11 +116,11 @@ export class Transport {
       sent.on("close", () => {
         clearTimeout(timer);
         signal.removeEventListener("abort", stop);
-        // After an unrequested 101, no other event is emitted.
-        if (!answered) reject(new Error("it closed the connection without a response"));
+        // After 101, which nobody asked for, nothing else is emitted.
+        if (!responded) reject(new Error("it closed the connection without a response"));
       });
       sent.on("error", (error: NodeJS.ErrnoException) => {
-        const stale = sent.reusedSocket && !answered && CLOSED.has(error.code ?? "");
+        const stale = sent.reusedSocket && !responded && CLOSED.has(error.code ?? "");
         reject(stale ? new Stale("", { cause: error }) : error);
       });
       sent.end(body);

@@ -76,7 +76,7 @@ class BalancedExchange extends ProxiedExchange {
   }
 
   override onResponseHead(head: ParsedResponse): void {
-    this.servers.answered(this.server);
+    this.servers.responded(this.server);
     super.onResponseHead(head);
   }
 
@@ -104,10 +104,10 @@ class BalancedExchange extends ProxiedExchange {
   }
 
   protected override fail(failure: UpstreamFailure): void {
-    const { message, answered, status } = failure;
+    const { message, responded, status } = failure;
     const { begun, repeatable, server } = this;
-    if (!answered) this.servers.failed(server, begun, message);
-    const mayGoOn = !begun || (!answered && repeatable);
+    if (!responded) this.servers.failed(server, begun, message);
+    const mayGoOn = !begun || (!responded && repeatable);
     if (mayGoOn && this.goOn(message)) return;
     if (begun || this.servers.isSingle) return super.fail(failure);
     this.logError(`${message}; ${NONE_LEFT} (${status})`);

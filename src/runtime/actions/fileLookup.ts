@@ -71,7 +71,7 @@ export class FileLookup {
    * on the path was moved out of reach and replaced with a link that leads to the same file, that is noticed within
    * {@link WAY_CHECK_MS}.
    *
-   * @param key path of the request, or the cache key of an encoded file
+   * @param key path that it was found for, or what the cache has an encoded one by
    */
   isCurrent(file: StaticFile, key: string): boolean {
     const age = Date.now() - file.checkedAt;
@@ -179,7 +179,7 @@ export class FileLookup {
   }
 
   /**
-   * The result for an open file; undefined if another file has replaced it in the meantime.
+   * The response for an open file; undefined if it was replaced in the meantime by another.
    *
    * @param root where the directory is; undefined if links may lead anywhere
    */
@@ -199,7 +199,7 @@ export class FileLookup {
       if (refused !== undefined) return refused;
     }
     if (stats.isDirectory()) return { kind: "directory" };
-    // As nginx, which responds with 404 for a device, a FIFO or a socket.
+    // nginx responds with 404 for anything else: a device, a FIFO, a socket.
     if (!stats.isFile()) return failure(404, "crit", `"${shown(path)}" is not a regular file`);
     const small = stats.size <= CONTENT_BYTES_MAX;
     const content = small ? await readWhole(fd, Number(stats.size)) : undefined;
@@ -275,12 +275,12 @@ async function readWhole(fd: number, size: number): Promise<Buffer | undefined> 
   return bytesRead === size ? content : undefined;
 }
 
-/** The result for a file that is replaced at each attempt: a client may try again. */
+/** The response for a file that is another one each time it is looked at: a client may try again. */
 function keepsBeingReplaced(path: string): Failure {
   return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
 }
 
-/** The result for a file that cannot be opened. */
+/** The response for a file that cannot be opened. */
 export async function openFailure(path: string, error: NodeJS.ErrnoException): Promise<Failure> {
   const message = `open() "${shown(path)}" failed ${systemReason(error)}`;
   switch (error.code) {

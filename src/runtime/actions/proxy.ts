@@ -217,7 +217,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   }
 
   onInformational(head: ParsedResponse): void {
-    // A 100 is the response to an `Expect` field, which is never forwarded.
+    // A 100 responds to an Expect that was never forwarded.
     if (head.status === 100) return;
     const headers = this.rules.responseHeaders(head.fields.list, this.facts);
     this.exchange.sendInformational(head.status, head.reason, headers);
@@ -287,7 +287,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
    * is no third.
    */
   protected mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {
-    if (!connection.reused || failure.answered || failure.status !== 502) return false;
+    if (!connection.reused || failure.responded || failure.status !== 502) return false;
     if (this.facts.webSocket || this.exchange.request.bodyLength !== 0) return false;
     return failure.unsent || this.repeatable;
   }
@@ -317,7 +317,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 
   private refuseResponse(message: string, token: ErrorToken): void {
     this.connection!.destroy();
-    this.onResponseError({ status: 502, token, message, answered: true, unsent: false });
+    this.onResponseError({ status: 502, token, message, responded: true, unsent: false });
   }
 }
 
@@ -325,4 +325,5 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 const since = ({ request }: Exchange): number => Math.max(0, (Date.now() - request.receivedAt) | 0);
 
 const NOT_ASKED = "upstream switched protocols without being asked";
-const NOT_UPGRADED = "upstream answered a request for a tunnel with success, but did not switch protocols";
+const NOT_UPGRADED =
+  "upstream responded to a request for a tunnel with success, but did not switch protocols";

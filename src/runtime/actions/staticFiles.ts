@@ -52,7 +52,7 @@ export class StaticFilesAction implements Action {
     if (!isFileMethod(exchange.request.method)) return respondError(exchange, 405, ALLOW);
     const file = this.cache.get(exchange.request.path);
     if (file !== undefined && this.lookup.isCurrent(file, exchange.request.path))
-      this.answer(exchange, file, ATTEMPTS_MAX);
+      this.respond(exchange, file, ATTEMPTS_MAX);
     else this.handleSlowly(exchange, ATTEMPTS_MAX);
   }
 
@@ -60,7 +60,7 @@ export class StaticFilesAction implements Action {
   private handleSlowly(exchange: Exchange, attempts: number): void {
     const { path } = exchange.request;
     const find = (): Promise<Found> => this.find(path);
-    this.lookFor(exchange, path, find, (found) => this.answerFound(exchange, found, attempts));
+    this.lookFor(exchange, path, find, (found) => this.respondFound(exchange, found, attempts));
   }
 
   private lookFor(
@@ -79,9 +79,9 @@ export class StaticFilesAction implements Action {
     );
   }
 
-  private answerFound(exchange: Exchange, found: Found, attempts: number): void {
-    if (found.kind === "file") return this.answer(exchange, found.file, attempts);
-    if (found.kind === "directory") return this.answerDirectory(exchange);
+  private respondFound(exchange: Exchange, found: Found, attempts: number): void {
+    if (found.kind === "file") return this.respond(exchange, found.file, attempts);
+    if (found.kind === "directory") return this.respondDirectory(exchange);
     report(exchange, found.level, found.message);
     if (found.status >= 500) respondFailure(exchange, "proxy_internal_error", found.status);
     else respondError(exchange, found.status);
@@ -133,36 +133,36 @@ export class StaticFilesAction implements Action {
   }
 
   /** The last attempt is without encoded files: only the original decides whether there is a response. */
-  private answer(exchange: Exchange, file: StaticFile, attempts: number): void {
-    if (this.codings.length === 0 || attempts === 0) return this.answerWith(exchange, file, attempts);
-    this.answerEncoded(exchange, file, acceptedCodings(exchange.request.headers, this.codings), attempts);
+  private respond(exchange: Exchange, file: StaticFile, attempts: number): void {
+    if (this.codings.length === 0 || attempts === 0) return this.respondWith(exchange, file, attempts);
+    this.respondEncoded(exchange, file, acceptedCodings(exchange.request.headers, this.codings), attempts);
   }
 
-  /** Responds with the first encoded file that exists, otherwise with the original. */
-  private answerEncoded(
+  /** Responds with the file of the first coding that there is one of, otherwise with the original. */
+  private respondEncoded(
     exchange: Exchange,
     original: StaticFile,
     [coding, ...others]: readonly ContentCoding[],
     attempts: number,
   ): void {
-    if (coding === undefined) return this.answerWith(exchange, original, attempts);
+    if (coding === undefined) return this.respondWith(exchange, original, attempts);
     const key = `${coding} ${original.path}`;
     const known = this.cache.get(key);
     if (known !== undefined && this.lookup.isCurrent(known, key))
-      return this.answerWith(exchange, known, attempts);
+      return this.respondWith(exchange, known, attempts);
     if (!this.lookup.hasEncoded(original, coding)) {
       this.cache.delete(key);
-      return this.answerEncoded(exchange, original, others, attempts);
+      return this.respondEncoded(exchange, original, others, attempts);
     }
     const find = (): Promise<Found> => this.lookup.findEncoded(original, coding);
     this.lookFor(exchange, key, find, (found) => {
-      if (found.kind === "file") return this.answerWith(exchange, found.file, attempts);
+      if (found.kind === "file") return this.respondWith(exchange, found.file, attempts);
       if (found.kind === "failure") report(exchange, found.level, found.message);
-      this.answerEncoded(exchange, original, others, attempts);
+      this.respondEncoded(exchange, original, others, attempts);
     });
   }
 
-  private answerWith(exchange: Exchange, file: StaticFile, attempts: number): void {
+  private respondWith(exchange: Exchange, file: StaticFile, attempts: number): void {
     const { headers } = exchange.request;
     const conditions = readConditions(headers);
     if (conditions === undefined) return this.sendWhole(exchange, file, attempts);
@@ -172,10 +172,10 @@ export class StaticFilesAction implements Action {
       exchange.sendHead(304, reasonPhrase(304), file.validatorHeaders, -1);
       return exchange.end();
     }
-    this.answerRange(exchange, file, conditions, attempts);
+    this.respondRange(exchange, file, conditions, attempts);
   }
 
-  private answerRange(exchange: Exchange, file: StaticFile, asked: Conditions, attempts: number): void {
+  private respondRange(exchange: Exchange, file: StaticFile, asked: Conditions, attempts: number): void {
     // RFC 9110, 14.2: only GET has ranges (nginx also applies them to HEAD).
     const ranges =
       asked.range === undefined || exchange.request.method !== "GET" || !rangeMaySend(asked.ifRange, file)
@@ -242,13 +242,13 @@ export class StaticFilesAction implements Action {
       if (!("kind" in failure)) sendingFailed(exchange, file, failure);
       // A new lookup will find out why (gone, unreadable, too many open files).
       else if (attempts > 0) this.handleSlowly(exchange, attempts - 1);
-      else this.answerFound(exchange, failure, 0);
+      else this.respondFound(exchange, failure, 0);
     };
     const transfer = new FileTransfer(exchange, segments, sendHead, failed);
     transfer.start((owner) => this.lookup.openDescribed(file, owner));
   }
 
-  private answerDirectory(exchange: Exchange): void {
+  private respondDirectory(exchange: Exchange): void {
     const { path } = exchange.request;
     sendPage(exchange, 301, ["Location", withSlash(exchange.request.target, path)]);
   }

@@ -22,7 +22,7 @@ export class StatusAction implements Action {
 
   handle(exchange: Exchange): void {
     const { request, client } = exchange;
-    // The same status as nginx's `allow` and `deny`.
+    // As nginx's `allow` and `deny` respond.
     if (!this.isAllowed(client.address)) return respondError(exchange, 403);
     const { method, target } = request;
     if (method !== "GET" && method !== "HEAD")
@@ -34,12 +34,12 @@ export class StatusAction implements Action {
     if (part === undefined) return respondError(exchange, 404);
     const { addresses, fileNames } = this.config;
     void this.ask({ part, addresses, fileNames }).then((response) =>
-      guarded(exchange, () => answered(exchange, response)),
+      guarded(exchange, () => respond(exchange, response)),
     );
   }
 }
 
-function answered(exchange: Exchange, response: StatusResponse | undefined): void {
+function respond(exchange: Exchange, response: StatusResponse | undefined): void {
   // The client may be gone: then this sends nothing.
   if (exchange.released) return;
   if (response === undefined) return respondError(exchange, 503, { headers: ["Retry-After", "5"] });

@@ -36,7 +36,7 @@ export class Dispatcher {
   private readonly router: Router;
   private readonly clients: RequestClients;
   private readonly ids: RequestIds | undefined;
-  /** Response bodies for the open http-01 challenges, by path. */
+  /** Responses to the open challenges of http-01, by path. */
   private challenges: ReadonlyMap<string, string> = new Map();
   /** Of requests that no route matched. */
   private readonly unrouted: ReadonlyMap<VirtualServerConfig, RequestCounts>;
@@ -54,7 +54,7 @@ export class Dispatcher {
     this.unrouted = new Map(config.virtualServers.map((server) => [server, counts.requestsOf(server)]));
   }
 
-  /** The server whose error pages and logs a listener uses before the host is known (decisions 1.2). */
+  /** The server that responds for a listener before the host is known (decisions 1.2). */
   defaultServer(listener: string): VirtualServerConfig {
     return this.router.defaultServer(listener);
   }
@@ -64,7 +64,7 @@ export class Dispatcher {
     return this.router.virtualServer(listener, serverName);
   }
 
-  /** From now on plain listeners respond to these http-01 challenges, before routing (RFC 8555, 8.3). */
+  /** From now on responds to those of http-01 on plain listeners, before routing (RFC 8555, 8.3). */
   setChallenges(challenges: readonly Challenge[]): void {
     this.challenges = new Map(
       challenges.flatMap((one) =>
@@ -79,7 +79,7 @@ export class Dispatcher {
     exchange.client = this.clients.of(exchange.client, request);
     if (this.ids !== undefined) exchange.requestId = this.ids.of(exchange.client, request);
     exchange.server = this.router.virtualServer(exchange.client.listener, request.serverName);
-    if (this.challenges.size > 0 && this.answersChallenge(exchange)) return;
+    if (this.challenges.size > 0 && this.respondChallenge(exchange)) return;
     // The client is to ask on a connection of the other name (RFC 9110, 15.5.20).
     if (exchange.client.misdirected?.(request.serverName) === true)
       return respondFailure(exchange, "http_request_error", 421);
@@ -93,7 +93,7 @@ export class Dispatcher {
     route.action.handle(exchange);
   }
 
-  private answersChallenge(exchange: DispatchedExchange): boolean {
+  private respondChallenge(exchange: DispatchedExchange): boolean {
     const { method, path } = exchange.request;
     const plain = exchange.client.scheme === "http" && (method === "GET" || method === "HEAD");
     const response = plain ? this.challenges.get(path) : undefined;

@@ -23,7 +23,7 @@ export interface ErrorOptions {
 }
 
 /**
- * Responds with an error page, or aborts the response if its head is already sent: an error page in the middle of a
+ * Responds with an error page, or cuts the response short if its head is already sent: an error page in the middle of a
  * body would be read as content. After some statuses the connection closes ({@link CLOSING_STATUS}).
  */
 export function respondError(exchange: Exchange, status: number, options: ErrorOptions = {}): void {
@@ -47,7 +47,7 @@ export function respondFailure(
 }
 
 /**
- * Responds with the administrator's page if the client asks for HTML, as browsers do. Other clients get the default
+ * Responds with a page of the administrator's where the client asks for HTML, as browsers do. Other clients get the default
  * page, which is short enough for logs and dialogs.
  */
 export function sendOwnPage(
@@ -63,7 +63,7 @@ export function sendOwnPage(
 }
 
 /**
- * Responds with 503 to a request that is refused for now: browsers get a page that reloads, programs a line of text.
+ * Responds with 503 to a request that is refused for now: browsers get a page that asks again, programs a line of text.
  *
  * @param page of the administrator's; without one the virtual server's page for 503, or the proxy's own
  */

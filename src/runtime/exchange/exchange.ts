@@ -122,7 +122,7 @@ export interface UpstreamTrace {
 
 /** The owner of resources, which are given back when it ends, whichever side ends it. */
 export interface Holdable {
-  /** Nothing may be acquired for it any more: it is over, or its response does not come from its action. */
+  /** Nothing may be acquired for it any more: it is over, or something other than its action responds. */
   readonly released: boolean;
   /**
    * Registers `holder`, which is called at the end. Code that hands out a resource calls this first.
@@ -141,7 +141,7 @@ export interface Holder {
   onDrain(): void;
   /** The tunnel should be closed in an orderly way. */
   onTunnelClosing?(): void;
-  /** The exchange is over, or its response comes from elsewhere: gives back everything, at once. Called once. */
+  /** The exchange is over, or another will respond: gives back everything, at once. Called once. */
   onReleased(): void;
 }
 
@@ -205,7 +205,7 @@ export interface BodySink {
   onEnd(): void;
 }
 
-/** Responds to the exchanges of one route. */
+/** What responds to the requests of one route. */
 export interface Action {
   handle(exchange: Exchange): void;
 }

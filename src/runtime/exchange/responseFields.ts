@@ -78,15 +78,15 @@ export function compileResponseFields(
   return http === undefined && https === undefined ? undefined : { http, https };
 }
 
-/** The data that selects the rules for the fields of a response. */
-interface Answering {
+/** What decides about the fields of a response. */
+interface Responding {
   readonly server: VirtualServerConfig;
   readonly route: { readonly responseFields: ResponseFieldsByScheme | undefined } | undefined;
   readonly client: { readonly responseRules: "http" | "https" };
 }
 
-/** The rules for the response of an exchange: its route's, or its server's if no route matched. */
-export function responseFieldsFor(exchange: Answering): ResponseFields | undefined {
+/** What applies to the response of an exchange: its route's rules, or its server's if no route matched. */
+export function responseFieldsFor(exchange: Responding): ResponseFields | undefined {
   const { route, client } = exchange;
   const byScheme = route === undefined ? ofServer(exchange.server) : route.responseFields;
   return byScheme?.[client.responseRules];

@@ -143,7 +143,7 @@ export class ListenerServer {
     );
   }
 
-  /** From now on responds to these challenges over TLS, and to no others. */
+  /** Responds to those over TLS, and no others, from now on. */
   setChallenges(challenges: readonly Challenge[]): void {
     if (this.tlsServers === undefined) return;
     this.challengeServers = challengeServers(challenges, (error, socket) =>
@@ -341,8 +341,8 @@ const HANDSHAKE_GRACE_MS = 5_000;
 const COMPLAIN_MS = 60_000;
 
 /**
- * nginx's complete response to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server sends
- * it. The TLS layer has consumed the request, so there is no exchange.
+ * nginx's complete response to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server gives it.
+ * The TLS layer has consumed the request, so there is no exchange to respond to.
  */
 function plainHttpResponse(server: VirtualServerConfig): string {
   const by = serverHeader(server);

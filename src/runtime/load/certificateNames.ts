@@ -84,8 +84,8 @@ function notChosen({ label, names }: Named, earlier: NameTable<Named>): Problem[
 }
 
 /**
- * Names that clients use on a listener. Of a default server, which serves all names, only those of servers that
- * redirect here are known.
+ * Names that clients use on a listener. A default server responds for all names; those known then are the ones that
+ * other listeners redirect from.
  */
 function namesOn(config: ProxyConfig, listener: ListenerConfig): string[] {
   const servers = config.virtualServers.filter(({ listeners, routes }) => {

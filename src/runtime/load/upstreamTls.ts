@@ -38,7 +38,7 @@ export async function loadUpstreamTls(
       const url = serversOf(upstream)
         .map((server) => server.url)
         .join(", ");
-      const message = `is false: any server that answers for ${url} can read and change the requests and responses`;
+      const message = `is false: any server that responds at ${url} can read and change the requests and responses`;
       warnings.push(problem("tls.unverified-upstream", `${at}.verify`, message, { received: false }));
     }
     const one = await loadOne(tls, at, expiry, find);

@@ -76,7 +76,7 @@ export class Notifier {
     this.board.happened(notice, Date.now());
   }
 
-  /** Sends each target a message now; resolves when all have responded or timed out. */
+  /** Sends each target a message now; resolves when all have responded, or had time to. */
   test(): Promise<readonly TestOutcome[]> {
     const told = { ...TEST, state: "event", since: Date.now() } as const;
     return Promise.all(

@@ -204,7 +204,7 @@ function send(
       if (status >= 200 && status < 300) return done({ ok: true });
       const seconds = Number(response.headers["retry-after"]);
       const retryMs = seconds > 0 && seconds <= 3_600 ? { retryMs: seconds * 1_000 } : {};
-      done({ ok: false, why: `it answers ${status}${hintOf(status)}`, ...retryMs });
+      done({ ok: false, why: `the server responded with ${status}${hintOf(status)}`, ...retryMs });
     });
     const timer = setTimeout(
       () => done({ ok: false, why: `no response within ${deadlineMs / 1_000} s` }),

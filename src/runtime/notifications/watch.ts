@@ -73,7 +73,7 @@ export class DownTimes {
       const cause = why === undefined ? "" : `: ${why}`;
       const what = `upstream "${upstream}": its server ${url} is down for ${minutes} min${cause}`;
       const fix =
-        "Start the server, or find out why it does not answer; `portico upstreams` shows all servers.";
+        "Start the server, or find out why it does not respond; `portico upstreams` shows all servers.";
       return [{ key, what, fix }];
     });
     for (const [key, { last }] of this.seen) if (now - last > FORGET_MS) this.seen.delete(key);

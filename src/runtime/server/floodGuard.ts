@@ -5,8 +5,8 @@ import { ConnectionError, ErrorCode } from "../codec/http2/protocol.js";
 export const enum FloodKind {
   /** Its own RST_STREAM (CVE-2023-44487), and resets that it provokes (CVE-2025-8671). */
   Reset,
-  /** SETTINGS and PING, which must be acknowledged (CVE-2019-9512, 9515). */
-  Answered,
+  /** SETTINGS and PING, which are acknowledged (CVE-2019-9512, 9515). */
+  Acknowledged,
   /** DATA frames without data (CVE-2019-9518). */
   EmptyData,
   /** Streams beyond the announced limit. */

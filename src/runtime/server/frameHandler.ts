@@ -231,7 +231,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
 
   private endRequest(exchange: Http2Exchange): void {
     if (!exchange.body!.end()) return this.connection.streamError(exchange.id, ErrorCode.ProtocolError);
-    if (exchange.answered) this.connection.closeStream(exchange);
+    if (exchange.responded) this.connection.closeStream(exchange);
   }
 
   /** Priorities are not used (RFC 9113, 5.3.2); a frame must be well-formed all the same. */
@@ -271,7 +271,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       return this.connection.guard.count(FloodKind.Ignored);
     }
     // Each value may affect every open stream; no honest client sends more values than there are settings.
-    this.connection.guard.count(FloodKind.Answered, 1 + Math.floor((to - from) / (6 * SETTINGS_USUAL)));
+    this.connection.guard.count(FloodKind.Acknowledged, 1 + Math.floor((to - from) / (6 * SETTINGS_USUAL)));
     readSettings(bytes, from, to, this);
     // The client applies the change when it has this; whatever may be sent now follows when it was written.
     this.connection.outbox.numbers(FrameType.Settings, Flag.Ack, 0);
@@ -285,7 +285,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       connection.guard.count(FloodKind.Ignored);
       return connection.pinged(uint32(bytes, from), uint32(bytes, from + 4));
     }
-    connection.guard.count(FloodKind.Answered);
+    connection.guard.count(FloodKind.Acknowledged);
     connection.outbox.frame(FrameType.Ping, Flag.Ack, 0, bytes, from, to);
   }
 

@@ -21,10 +21,10 @@ const enum State {
   /** In a request body. */
   Body,
   /** The request is complete, its response is not: bytes that arrive wait. */
-  Answering,
+  Responding,
   /** After a 101: bytes go to the sink as they are. */
   Tunnel,
-  /** All responses were sent; bytes are discarded, because closing with unread bytes would reset the last response. */
+  /** All responses are sent; bytes are discarded, because closing with unread bytes would reset the last response. */
   Lingering,
 }
 
@@ -39,7 +39,7 @@ const DRAIN_IDLE_MS = 1_000;
  */
 const HALF_CLOSED_MS = 1_000;
 
-/** One client connection speaking HTTP/1.1: reads requests one after the other and sends the responses in order. */
+/** One client connection speaking HTTP/1.1: reads requests one after the other and responds to them in order. */
 export class Http1Connection implements ExchangeConnection, WriteListener {
   private state: State = State.Head;
   private readonly socket: Socket;
@@ -172,7 +172,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
 
   /** Stops taking requests: an idle connection is closed, a busy one after its response. */
   drain(): void {
-    // A request may already be on its way: closing now would cut it unanswered (RFC 9112, 9.6).
+    // A request may already be on its way: closing now would cut it without a response (RFC 9112, 9.6).
     if (this.state === State.Head && this.reader.empty && this.stash === undefined) {
       this.readDeadline = Math.min(this.readDeadline, coarseNow() + DRAIN_IDLE_MS);
     }
@@ -195,7 +195,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     if (this.state === State.Body) this.exchange!.body!.sweep(now);
     if (this.input.paused) this.input.look(now, this.writer.pending);
     if (now < this.readDeadline && now < this.lingerUntil) return;
-    if (this.state === State.Answering && this.writer.pending) {
+    if (this.state === State.Responding && this.writer.pending) {
       // Half-closed and slow, but as far as we know it is reading; the write deadline runs.
       this.lingerUntil = now + HALF_CLOSED_MS;
       return;
@@ -225,7 +225,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
 
   onWrite(): void {
     // Something is still being written: a half-closed client may be reading it.
-    if (this.halfClosed && this.state === State.Answering) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
+    if (this.halfClosed && this.state === State.Responding) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
     // The last response may still be on its way when its exchange is over.
     if (this.exchange !== undefined)
       this.sendTimeoutMs = this.exchange.route?.config.sendTimeoutMs ?? LINGER_TOTAL_MS;
@@ -246,7 +246,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   /** Keeps bytes that must not be read yet: those after a complete request. */
   private holds(chunk: Buffer, at: number): boolean {
     const waits =
-      this.state === State.Answering ||
+      this.state === State.Responding ||
       // No further responses are made for a client that does not read its responses.
       (this.state === State.Head && this.writer.pending);
     if (!waits) return false;
@@ -305,7 +305,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   private begin(request: ParsedRequest): void {
     this.served++;
     this.readDeadline = Infinity;
-    this.state = request.bodyLength === 0 ? State.Answering : State.Body;
+    this.state = request.bodyLength === 0 ? State.Responding : State.Body;
     const { dispatcher } = this.context;
     const server = dispatcher.defaultServer(this.client.listener);
     const exchange = new Http1Exchange(this, this.writer, request, this.client, server, dispatcher);
@@ -328,7 +328,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
       exchange.bodyFailed(400);
     }
     if (this.state !== State.Body || !body.complete) return next;
-    this.state = State.Answering;
+    this.state = State.Responding;
     body.end();
     if (exchange.over && this.exchange === exchange) this.nextRequest();
     return next;
@@ -346,10 +346,10 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     if (!this.receiving && (this.stash !== undefined || this.input.paused)) this.resumeInput();
   }
 
-  /** Responds to a head that cannot be routed with an error page (decisions 1.2), and closes. */
+  /** Responds to a head that cannot be routed, from the default server (decisions 1.2), and closes. */
   private refuse(error: HeadError, line = this.reader.firstLine()): void {
     const { dispatcher, mainError } = this.context;
-    // The page is that of the host's server if the host could be read, otherwise of the default server (decisions 1.6).
+    // If the host could be read, its server responds; otherwise the default server (decisions 1.6).
     const server = dispatcher.serverFor(this.client.listener, error.serverName);
     const exchange = new Http1Exchange(this, this.writer, unroutable(line), this.client, server, dispatcher);
     this.reader.release();
@@ -375,8 +375,8 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     const { exchange } = this;
     // It asked whether its body is wanted, and has a final response: it sends none, and reads on (RFC 9110, 10.1.1).
     if (this.state === State.Body && exchange!.headSent && exchange!.awaitsContinue)
-      this.state = State.Answering;
-    if (this.state === State.Answering) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
+      this.state = State.Responding;
+    if (this.state === State.Responding) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
     // Requests wait here for the client to read the responses before them.
     else if (!this.inputOver) return;
     else if (this.state === State.Tunnel) exchange!.body!.end();

@@ -72,7 +72,7 @@ export class Http2Connection implements FramedConnection {
   private closeDeadline = Infinity;
   private lingerUntil = Infinity;
   /** When the last stream was closed, and how long its client might be silent. */
-  private answeredAt = -Infinity;
+  private respondedAt = -Infinity;
   private sendTimeoutMs = UNROUTED_IDLE_MS;
   /** When the write in progress last advanced, and how far it was. */
   private progressAt = -Infinity;
@@ -204,7 +204,7 @@ export class Http2Connection implements FramedConnection {
     this.sendTimeoutMs = exchange.sendTimeoutMs;
     if (this.streams.size > 0) return;
     this.outbox.pace.rest();
-    this.answeredAt = coarseNow();
+    this.respondedAt = coarseNow();
     this.idleDeadline = coarseNow() + this.context.config.timeouts.keepAliveMs;
     if (this.state === State.Closing) this.finish();
   }
@@ -344,7 +344,7 @@ export class Http2Connection implements FramedConnection {
     if (this.closeDeadline !== Infinity) return;
     const now = coarseNow();
     this.lingerUntil = now + LINGER_TOTAL_MS;
-    const hasRead = !unwritten && now - this.answeredAt >= this.sendTimeoutMs;
+    const hasRead = !unwritten && now - this.respondedAt >= this.sendTimeoutMs;
     this.closeDeadline = now + (hasRead ? CLOSE_MS : Math.max(CLOSE_MS, this.sendTimeoutMs));
   }
 

@@ -65,7 +65,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   /** Receive window of the stream. */
   private readonly window: ReceiveWindow | undefined;
   /** END_STREAM was sent. */
-  answered = false;
+  responded = false;
   /** The stream is closed: nothing is sent or taken any more. */
   closed = false;
   private continued = false;
@@ -231,7 +231,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     this.connection.reset(this, ErrorCode.InternalError);
   }
 
-  /** Ends an invalid request; it is logged with the status that an HTTP/1.1 response would have. */
+  /** Ends an invalid request; it is logged with the status that its response would have had. */
   refuse(status: number, code: ErrorCode): void {
     this.status = status;
     this.errorToken = "http_request_error";
@@ -278,7 +278,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   /** RFC 9113, 8.1: after a complete response, NO_ERROR asks the client to stop sending without losing the response. */
   stopBody(): void {
     if (this.closed) return;
-    if (this.answered) this.connection.reset(this, ErrorCode.NoError);
+    if (this.responded) this.connection.reset(this, ErrorCode.NoError);
     else this.stopping = true;
   }
 
@@ -294,7 +294,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     this.leave();
   }
 
-  /** Passes the exchange to its action. */
+  /** Finds the action that responds. */
   dispatch(dispatcher: Dispatcher): void {
     dispatcher.dispatch(this);
   }
@@ -307,7 +307,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   private endSent(): void {
-    this.answered = true;
+    this.responded = true;
     if (this.requestEnded) this.connection.closeStream(this);
     else if (this.stopping) this.stopBody();
   }

@@ -10,7 +10,7 @@ import type { LoggedRequest } from "../codec/request.js";
 const enum Stage {
   /** Its action works on it, and may acquire something for it. */
   Open,
-  /** Resources are given back; the side that ends it may still respond, at once. */
+  /** What was acquired is given back; the side that ends it may still respond, at once. */
   Released,
   /** Complete or given up, and logged. */
   Over,

@@ -14,7 +14,7 @@ export interface StatusResponse {
   readonly body: string;
 }
 
-/** Asks the master for a response. */
+/** Asks for the response. */
 export type AskStatus = (asked: AskedStatus) => Promise<StatusResponse | undefined>;
 
 /** The page loads nothing but its own files, and no page may frame it. */

@@ -248,7 +248,7 @@ function upstreamsTable(upstreams: readonly OverviewUpstream[]): Markup {
 </tr>`,
     ),
   );
-  return markup`<table class="stack" role="table"><caption class="hidden">Servers of upstreams, and whether they answer</caption>
+  return markup`<table class="stack" role="table"><caption class="hidden">Servers of upstreams, and whether they respond</caption>
 <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Upstream</th><th role="columnheader" scope="col">Server</th><th role="columnheader" scope="col">State</th><th role="columnheader" scope="col" class="number wide">In progress</th></tr></thead>
 <tbody role="rowgroup">${rows}</tbody></table>`;
 }

@@ -79,9 +79,9 @@ export const SCRIPT = `"use strict";
   async function look() {
     try {
       const response = await fetch(location.pathname + location.search, { cache: "no-store", signal: AbortSignal.timeout(LATE_MS) });
-      if (!response.ok) throw new Error("it answers " + response.status);
+      if (!response.ok) throw new Error("the server responded with " + response.status);
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      if (!page.getElementById("live")) throw new Error("it answers with another page");
+      if (!page.getElementById("live")) throw new Error("the server responded with another page");
       if (paused) return;
       for (const id of ["about", "live", "updated"]) become(document.getElementById(id), page.getElementById(id));
       document.title = page.title;

@@ -59,7 +59,7 @@ function others({ state, pauses, workers, events }: Overview): readonly Trouble[
       : []),
     ...pauses.map((text) => ({ level: "warn", text }) as const),
     ...(workers.silent > 0
-      ? [{ level: "warn", text: `${plural(workers.silent, "worker")} did not answer` } as const]
+      ? [{ level: "warn", text: `${plural(workers.silent, "worker")} did not respond` } as const]
       : []),
     ...(last === undefined || last.level === "info"
       ? []

@@ -22,8 +22,8 @@ export interface CertificateManagerHost {
   loaded(): LoadedConfig;
   /** Puts renewed material into service. */
   install(renewal: TlsRenewal): Promise<void>;
-  /** Resolves when every accepting worker responds to these challenges. */
-  answerChallenges(challenges: readonly Challenge[]): Promise<void>;
+  /** Resolves when every worker that accepts responds to these challenges. */
+  respondToChallenges(challenges: readonly Challenge[]): Promise<void>;
 }
 
 /**
@@ -151,7 +151,7 @@ export class CertificateManager {
     const { AcmeEngine } = await import("../acme/engine.js");
     const { host, logs } = this;
     return new AcmeEngine(directory, {
-      answerChallenges: host.answerChallenges,
+      respondToChallenges: host.respondToChallenges,
       unfit: async (issued) => (await unfitCertificate(issued, issued.id, host.loaded()))?.message,
       log: (level, message) => logs.write(level, message),
       install: (issued) => {
@@ -190,7 +190,7 @@ const DAY_MS = 24 * 3_600_000;
 
 /** For reading stored certificates, without requests to an authority. */
 const IDLE_HOST: AcmeHost = {
-  answerChallenges: () => Promise.resolve(),
+  respondToChallenges: () => Promise.resolve(),
   unfit: () => Promise.resolve(undefined),
   install: () => undefined,
   log: () => undefined,

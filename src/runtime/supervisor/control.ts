@@ -35,8 +35,8 @@ export interface Done {
 }
 
 /**
- * The master's control socket: a Unix socket that takes one request per connection, as a line of JSON, and responds
- * with a line when the outcome is known. Only root and the user that the service runs as can open it.
+ * The master's control socket: a Unix socket that takes one request per connection, as a line of JSON, and responds with
+ * a line when the outcome is known. Only root and the user that the service runs as can open it.
  *
  * It is created under another name and renamed, so that a new master replaces the old one's socket in one step.
  */
@@ -65,7 +65,7 @@ export class ControlServer {
     return control;
   }
 
-  /** Accepts no more requests; those already accepted still get a response. */
+  /** Takes no more requests; those already taken still get a response. */
   close(): void {
     this.server.close();
     for (const socket of this.waiting) socket.destroy();
@@ -83,12 +83,12 @@ export class ControlServer {
       // A client that goes away is not waited for.
       socket.resume();
       this.waiting.delete(socket);
-      void this.answer(text).then((line) => socket.end(line, () => socket.destroy()));
+      void this.respond(text).then((line) => socket.end(line, () => socket.destroy()));
     };
     socket.on("data", read);
   }
 
-  private async answer(text: string): Promise<string> {
+  private async respond(text: string): Promise<string> {
     const request = parseRequest(text);
     const outcome: ControlOutcome =
       request === undefined

@@ -18,8 +18,8 @@ export interface GenerationOptions extends WorkerSpec {
   challenges: readonly Challenge[];
   /** One of the workers counted this. */
   count(counts: Counts): void;
-  /** Makes the status response for a client of a worker. */
-  readonly answerStatus: AskStatus;
+  /** What a client of a worker gets to see of the status. */
+  readonly statusResponse: AskStatus;
   /** Something an administrator should know about a worker. */
   log(level: "crit" | "info", message: string): void;
   /** A worker ended unexpectedly; `how` completes the sentence "the worker …". */
@@ -110,11 +110,11 @@ export class Generation implements WorkerEvents {
     for (const worker of this.workers) worker.send(message);
   }
 
-  /** Has the workers respond to these challenges, and to no others; resolves when every accepting worker does. */
-  async answerChallenges(challenges: readonly Challenge[]): Promise<void> {
+  /** Has the workers respond to these challenges, and no others; resolves when every one that accepts does. */
+  async respondToChallenges(challenges: readonly Challenge[]): Promise<void> {
     this.options.challenges = challenges;
     const accepting = this.state === "draining" ? [] : this.workers;
-    await this.acknowledgements.ask(accepting, ANSWERING_MS, (turn) =>
+    await this.acknowledgements.ask(accepting, RESPONDING_MS, (turn) =>
       this.broadcast({ type: "challenges", challenges, turn }),
     );
   }
@@ -147,7 +147,7 @@ export class Generation implements WorkerEvents {
     return [...responses.values()];
   }
 
-  /** Has the workers act on a pause order; resolves with their reports, undefined for a worker without response. */
+  /** The same of what is refused; undefined for a worker that does not respond. */
   async orderPauses(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]> {
     const asked = [...this.workers];
     const responses = await this.paused.ask(asked, HOLDINGS_MS, (turn) =>
@@ -157,7 +157,7 @@ export class Generation implements WorkerEvents {
     return asked.filter((one) => this.workers.has(one)).map((one) => responses.get(one));
   }
 
-  /** The workers' requests in progress, by process; undefined for a worker that does not respond. */
+  /** What the workers have in progress, by process; undefined for a worker that does not respond. */
   async transfers(): Promise<readonly (readonly [pid: number, seen: SeenTransfers | undefined])[]> {
     const asked = [...this.workers].filter(({ ready }) => ready);
     const responses = await this.transferring.ask(asked, TRANSFERS_MS, (turn) =>
@@ -190,7 +190,7 @@ export class Generation implements WorkerEvents {
     this.leaving.add(worker);
   }
 
-  onAnswering(worker: WorkerHandle, turn: number, holdings?: Holdings): void {
+  onAcknowledged(worker: WorkerHandle, turn: number, holdings?: Holdings): void {
     this.acknowledgements.acknowledge(worker, turn, holdings);
   }
 
@@ -213,7 +213,7 @@ export class Generation implements WorkerEvents {
 
   onStatus(worker: WorkerHandle, turn: number, asked: AskedStatus): void {
     const send = (response?: StatusResponse): void => worker.send({ type: "status", turn, response });
-    void this.options.answerStatus(asked).then(send, () => send());
+    void this.options.statusResponse(asked).then(send, () => send());
   }
 
   onGone(worker: WorkerHandle, how: string): void {
@@ -299,16 +299,16 @@ const BACKOFF_MAX_MS = 5_000;
 const STOP_ACCEPTING_MS = 2_000;
 /** Workers that exceed their own deadline by this much are considered hung. */
 const KILL_AFTER_MS = 5_000;
-/** A worker that does not respond by then is hung, or is starting and gets the challenges with its start message. */
-const ANSWERING_MS = 10_000;
-/** A worker that hangs must not delay the responses of the others. */
+/** A worker that does not respond by then is hung, or starts and knows the challenges when it is ready. */
+const RESPONDING_MS = 10_000;
+/** A worker that hangs must not keep the responses of the others back. */
 const HOLDINGS_MS = 2_000;
 /** Shorter, because a user waits for the page. */
 const TRANSFERS_MS = 1_000;
 /** The longest delay a Node timer can hold. */
 const TIMER_MAX_MS = 2_147_483_647;
 
-/** Waits until each of several peers confirms an order, responds to a question, or is gone. */
+/** Waits until each of several peers confirms that it carried out an order, or responded to a question, or is gone. */
 class Acknowledgements<P, A = undefined> {
   private turn = 0;
   private readonly open = new Map<number, Open<P, A>>();

@@ -92,7 +92,7 @@ export interface Supervised {
   stop(): void;
   broadcast(message: MasterMessage): void;
   /** Only where there are workers. */
-  answerChallenges?(challenges: readonly Challenge[]): Promise<void>;
+  respondToChallenges?(challenges: readonly Challenge[]): Promise<void>;
   holdings?(): Promise<readonly WorkerHoldings[]>;
   orderServers?(orders: ServerOrders): Promise<readonly SeenServers[]>;
   orderPauses?(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]>;
@@ -168,7 +168,7 @@ export class Successor implements Supervised {
 
   /** Resolves when its workers accept, or with the problems that prevented that. */
   ready(): Promise<readonly Problem[]> {
-    return this.answer(READY_MS);
+    return this.response(READY_MS);
   }
 
   /** Makes it an orphan, which process 1 adopts. */
@@ -185,7 +185,7 @@ export class Successor implements Supervised {
    * @param counts all that was counted until now
    */
   takeOver(counts: Counts): Promise<readonly Problem[]> {
-    const response = this.answer(TAKE_OVER_MS);
+    const response = this.response(TAKE_OVER_MS);
     this.send({ type: "takeOver", counts });
     return response;
   }
@@ -255,28 +255,28 @@ export class Successor implements Supervised {
       case "reopenLogs":
         return this.orders.reopenLogs();
       case "pauses":
-        return void this.answerPauses(message.order, message.turn);
+        return void this.respondPauses(message.order, message.turn);
       case "counts":
         return this.orders.count(message.counts);
       case "gauges":
-        return void this.answerGauges(message.turn);
+        return void this.respondGauges(message.turn);
     }
   }
 
-  private async answerPauses(order: PauseOrder, turn: number): Promise<void> {
+  private async respondPauses(order: PauseOrder, turn: number): Promise<void> {
     const seen = await this.orders.pauses(order);
     this.send({ type: "pauses", turn, seen: seen.map((one) => one ?? null) });
   }
 
-  private async answerGauges(turn: number): Promise<void> {
+  private async respondGauges(turn: number): Promise<void> {
     this.send({ type: "gauges", turn, seen: await this.orders.gauges() });
   }
 
-  private answer(ms: number): Promise<readonly Problem[]> {
+  private response(ms: number): Promise<readonly Problem[]> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
-        resolve(failure(`did not answer within ${ms / 1000} s`));
-        // Its workers, if it has any, notice this and finish their requests.
+        resolve(failure(`did not respond within ${ms / 1000} s`));
+        // Its workers, if it has any, notice and finish what they have.
         this.signal("SIGKILL");
       }, ms);
       this.wake = (problems) => {

@@ -18,7 +18,7 @@ export class Health extends OwnListener<HealthListenerConfig> {
     super("healthListener", logs);
   }
 
-  protected override answer({ path }: Asked): Response | undefined {
+  protected override respond({ path }: Asked): Response | undefined {
     const reason = this.notReady();
     this.nobodySince =
       reason === "no worker accepts connections" ? (this.nobodySince ?? performance.now()) : undefined;

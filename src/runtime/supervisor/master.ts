@@ -89,7 +89,7 @@ export class Master implements ReplaceableMaster {
     this.certificates = new CertificateManager(options.acmeDirectory, this.logs, {
       loaded: () => this.loaded!,
       install: (renewal) => this.install(renewal),
-      answerChallenges: this.supervised.answerChallenges.bind(this.supervised),
+      respondToChallenges: this.supervised.respondToChallenges.bind(this.supervised),
     });
     const { supervised, changes, certificates } = this;
     const host = { loaded: () => this.loaded!, supervised, changes, notNow: () => this.notNow("change") };
@@ -232,7 +232,7 @@ export class Master implements ReplaceableMaster {
     if (predecessor !== undefined) this.supervised.add(predecessor);
     this.service.isMain = true;
     this.counts.keep();
-    await this.sockets.answerOwn(this.loaded!.config);
+    await this.sockets.serveOwn(this.loaded!.config);
     await this.pauses.takeOver();
     this.control = await openControl(this.options.control, this, this.logs);
     predecessor?.tookOver();
@@ -292,7 +292,7 @@ export class Master implements ReplaceableMaster {
 
   giveWay(): void {
     this.control?.close();
-    void this.sockets.answerOwn(undefined);
+    void this.sockets.serveOwn(undefined);
   }
 
   handover(): Handover {
@@ -323,7 +323,7 @@ export class Master implements ReplaceableMaster {
       challenges: this.supervised.challenges,
       serverOrders: () => this.upstreams.orders,
       pauses: () => this.pauses.order,
-      answerStatus: (asked) => this.overview.answer(asked),
+      statusResponse: (asked) => this.overview.respond(asked),
       logToStderr: this.options.logToStderr === true,
       count: (counts) => this.counts.add(counts),
       log: (level, message) => this.logs.write(level, message),
@@ -345,7 +345,7 @@ export class Master implements ReplaceableMaster {
     this.generation += 1;
     await this.upstreams.keepOnly(config);
     await this.sockets.keepOnly(config, this.service.isMain);
-    // A user may connect as soon as the reload is confirmed, and expects the new config.
+    // A user who asked for the reload may connect as soon as there is a response, and expects the new config.
     await previous?.drain();
     await Promise.all([this.certificates.begin(), this.ticketKeys.begin(all)]);
     await this.logs.use(config);
@@ -383,7 +383,7 @@ export class Master implements ReplaceableMaster {
   }
 
   private notReady(): NotReady | undefined {
-    // Once replaced, it still responds to probes that it already has: the service continues.
+    // Once replaced, it responds to probes that came before: the service goes on.
     if (this.isStopping) return this.succession.replacedBy === undefined ? "stopping" : undefined;
     return this.current?.accepts === true ? undefined : "no worker accepts connections";
   }

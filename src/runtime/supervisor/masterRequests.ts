@@ -30,14 +30,14 @@ export async function openControl(
 ): Promise<ControlServer | undefined> {
   if (path === undefined) return undefined;
   try {
-    return await ControlServer.open(path, (request) => answer(master, request));
+    return await ControlServer.open(path, (request) => respond(master, request));
   } catch (error) {
     logs.write("error", `cannot be reached by \`portico reload\`: ${(error as Error).message}`);
     return undefined;
   }
 }
 
-async function answer(master: AskedMaster, request: ControlRequest): Promise<ControlOutcome> {
+async function respond(master: AskedMaster, request: ControlRequest): Promise<ControlOutcome> {
   switch (request.command) {
     case "status":
       return { ok: true, value: master.status() };

@@ -53,15 +53,15 @@ export class MasterSockets {
   /**
    * Closes everything that this config does not need.
    *
-   * @param isMain whether this is the main process: until then the previous master serves its own listeners
+   * @param isMain whether this is the main process: before that the previous master responds on its own listeners
    */
   async keepOnly(config: ProxyConfig | undefined, isMain: boolean): Promise<void> {
     this.listeners.keepOnly(config?.listeners ?? []);
-    if (isMain) await this.answerOwn(config);
+    if (isMain) await this.serveOwn(config);
   }
 
-  /** From now on the master serves the health and metrics listeners of this config, and no others. */
-  async answerOwn(config: ProxyConfig | undefined): Promise<void> {
+  /** From now on the master responds where this config says, and nowhere else. */
+  async serveOwn(config: ProxyConfig | undefined): Promise<void> {
     await this.health.settle(config?.healthListener);
     await this.metrics.settle(config?.metricsListener);
   }
@@ -72,6 +72,6 @@ export class MasterSockets {
 
   async closeAll(): Promise<void> {
     this.listeners.closeAll();
-    await this.answerOwn(undefined);
+    await this.serveOwn(undefined);
   }
 }

@@ -6,10 +6,7 @@ import type { MasterLog } from "./masterLog.js";
 import { OwnListener } from "./ownListener.js";
 import { type Response, type Asked, textResponse } from "./ownServer.js";
 
-/**
- * The handler of a path of the metrics listener. @param bySocket whether the request came by a Unix socket, where the
- * permissions of its directory limit access
- */
+/** What responds at a path of the metrics listener. @param bySocket whether a directory decides who gets there */
 export type MetricsPage = (asked: Asked, bySocket: boolean) => Response | Promise<Response>;
 
 /** The metrics listener: a table of paths. */
@@ -28,7 +25,7 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
     this.add("/metrics", ({ accept }) => (accept.includes(OPEN_METRICS) ? open() : text()));
   }
 
-  /** Adds the handler of a path. */
+  /** Requests for a path get its response. */
   add(path: string, page: MetricsPage): void {
     this.pages.set(path, page);
   }
@@ -40,7 +37,7 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
     return admits(address);
   };
 
-  protected override answer(asked: Asked, at: MetricsListenerConfig): Response | Promise<Response> {
+  protected override respond(asked: Asked, at: MetricsListenerConfig): Response | Promise<Response> {
     if ("port" in at && isLoopback(at.address) && !isLocalName(asked.host))
       return textResponse(421, "it is on loopback: ask for its address, or for localhost");
     const page = this.pages.get(asked.path);
@@ -74,8 +71,8 @@ function together(make: Asks): Asks {
 const isLoopback = (address: string): boolean => (ipv4Scope(address) ?? ipv6Scope(address)) === "loopback";
 
 /**
- * Whether no other party can own a name. An attacker's page in a browser on this host could point its own name to
- * loopback once it is loaded (DNS rebinding), and then read responses from loopback.
+ * Whether no stranger can own a name. A page of his in a browser of this host could have his name lead to loopback once
+ * it is loaded (DNS rebinding), and would read what responds there.
  */
 function isLocalName(host: string): boolean {
   const name = host.replace(/:\d{1,5}$/, "").toLowerCase();

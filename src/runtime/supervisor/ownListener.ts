@@ -18,20 +18,20 @@ export interface OwnSocket {
 export type OwnPlace = { readonly address: string; readonly port: number } | { readonly path: string };
 
 /**
- * A listener that the master itself serves, because it knows the state, and its event loop is free whatever the workers
- * do. The code is loaded only for a config that has such a listener.
+ * A listener on which the master itself responds: it knows the state, and its loop is free whatever the workers do. Where a
+ * config has none, nothing is loaded for it.
  *
- * A Unix socket is made under another name and renamed when this master takes over, so that it replaces the previous
- * master's socket in one step. A socket with a port is passed on.
+ * A Unix socket is made under another name and renamed when this master responds: so it replaces that of the master
+ * before in one step, while a socket with a port is passed on.
  */
 export abstract class OwnListener<P extends OwnPlace> {
   private readonly servers = new Map<string, Open<P>>();
-  /** The socket of the previous master, which serves it until this one takes over. */
+  /** The socket of the previous master, which responds on it until this one takes over. */
   private inherited: OwnSocket | undefined;
 
   /**
    * @param field of the config
-   * @param logs get the problems of opening a listener
+   * @param logs get what keeps it from responding where it settles
    */
   constructor(
     private readonly field: string,
@@ -53,7 +53,7 @@ export abstract class OwnListener<P extends OwnPlace> {
     return failed === undefined ? [] : [listenProblem(failed.code!, this.field, at)];
   }
 
-  /** Serves this place and no other, also on a socket that the previous master opened. */
+  /** Responds there and nowhere else, also on what the previous master opened. */
   async settle(at: P | undefined): Promise<void> {
     const key = at === undefined ? undefined : keyIn(at);
     const { inherited } = this;
@@ -84,10 +84,10 @@ export abstract class OwnListener<P extends OwnPlace> {
     return undefined;
   }
 
-  /** @param at place that got the request */
-  protected abstract answer(asked: Asked, at: P): Response | undefined | Promise<Response | undefined>;
+  /** @param at what the config says of where it is asked */
+  protected abstract respond(asked: Asked, at: P): Response | undefined | Promise<Response | undefined>;
 
-  /** Whether a client address is admitted; it is empty for a Unix socket. */
+  /** Whether a client at an address gets a response; it is empty for a Unix socket. */
   protected readonly admits: (address: string, at: P) => boolean = () => true;
 
   /** @returns the system's error, if there was one */
@@ -101,7 +101,7 @@ export abstract class OwnListener<P extends OwnPlace> {
     const rules = { at };
     const server = await OwnServer.listen(
       where,
-      (asked) => this.answer(asked, rules.at),
+      (asked) => this.respond(asked, rules.at),
       (address) => this.admits(address, rules.at),
     );
     if (!(server instanceof OwnServer)) return server;

@@ -75,7 +75,7 @@ export class OwnServer {
     return this.server.address() as AddressInfo;
   }
 
-  /** Accepts no more; open requests get a response, or are cut after a moment. */
+  /** Accepts no more; what it has gets a response, or is cut after a moment. */
   close(): void {
     this.server.close();
     const cut = (): void => this.open.forEach((socket) => socket.destroy());
@@ -91,7 +91,7 @@ export class OwnServer {
       parse: headIn,
       timeoutMs: HEAD_MS,
       // Nothing after the head is read.
-      found: (head) => void this.answer(head).then((bytes) => socket.end(bytes, () => socket.destroy())),
+      found: (head) => void this.respond(head).then((bytes) => socket.end(bytes, () => socket.destroy())),
       failed: () => undefined,
     });
     const [oldest] = open;
@@ -100,7 +100,7 @@ export class OwnServer {
     oldest!.destroy();
   }
 
-  private async answer(head: string): Promise<Buffer> {
+  private async respond(head: string): Promise<Buffer> {
     const [, method = "", target = ""] = REQUEST_LINE.exec(head) ?? [];
     const refusal = refusalOf(head, method);
     if (refusal !== undefined) return bytesOf(refusal, method);

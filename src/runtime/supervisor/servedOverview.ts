@@ -76,8 +76,8 @@ export class ServedOverview {
     return this.fresh().overview;
   }
 
-  /** The response for a client. */
-  answer(asked: AskedStatus): Promise<StatusResponse> {
+  /** What a client gets to see. */
+  respond(asked: AskedStatus): Promise<StatusResponse> {
     const { overview, responses } = this.fresh();
     const key = `${asked.part} ${asked.addresses} ${asked.fileNames}`;
     const known = responses.get(key);
@@ -109,7 +109,7 @@ export class ServedOverview {
       if (this.timer === undefined) return textResponse(503, "it starts", "Retry-After: 1\r\n");
       const part = partOfQuery(query);
       if (part === undefined) return textResponse(404, "not found");
-      const { contentType: type, body } = await this.answer({ part, addresses: "shortened", fileNames });
+      const { contentType: type, body } = await this.respond({ part, addresses: "shortened", fileNames });
       return { status: 200, type, body, fields: `Content-Security-Policy: ${STATUS_POLICY}\r\n` };
     };
     // By a port every user of the host gets there, and every program that fetches URLs for others.

@@ -258,7 +258,7 @@ interface Changed {
 /** A note about workers that did not respond: they may be hung, and may still serve refused requests. */
 function silence(seen: readonly (SeenPauses | undefined)[]): string {
   const silent = seen.filter((one) => one === undefined).length;
-  return silent === 0 ? "" : `, workers that do not answer: ${silent}`;
+  return silent === 0 ? "" : `, workers that do not respond: ${silent}`;
 }
 
 const nameOf = (server: string | undefined): string =>

@@ -71,7 +71,7 @@ export class ServerChecks {
       others = (why !== undefined) === wasDown ? 0 : others + 1;
       if (others >= (wasDown ? rise : fall)) {
         others = 0;
-        this.servers.changed(name, url, !wasDown, why ?? "it answered");
+        this.servers.changed(name, url, !wasDown, why ?? "it responded");
       }
       later(intervalMs * (1 + (Math.random() - 0.5) * JITTER) - (performance.now() - began));
     };

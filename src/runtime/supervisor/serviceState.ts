@@ -128,7 +128,7 @@ class SystemdNotify {
   }
 }
 
-/** `systemd-notify` takes milliseconds, unless systemd itself has a problem. */
+/** systemd responds within milliseconds, unless it is in trouble itself. */
 const SEND_MS = 10_000;
 
 const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f]+/g, " ");

@@ -12,7 +12,7 @@ import type { Queue } from "../queue.js";
 
 /** Everything that runs for a master: generations that have workers, the previous master, the next master. */
 export class Supervision {
-  /** The open challenges, also for workers that start later. */
+  /** What authorities ask for at present: workers that start respond to it too. */
   challenges: readonly Challenge[] = [];
   private readonly all = new Set<Supervised>();
 
@@ -47,10 +47,10 @@ export class Supervision {
     for (const each of this.all) each.broadcast(message);
   }
 
-  /** Resolves when every accepting worker responds to these challenges, including workers of a reload in progress. */
-  async answerChallenges(challenges: readonly Challenge[]): Promise<void> {
+  /** Resolves when every worker that accepts responds to these challenges, those of a reload under way among them. */
+  async respondToChallenges(challenges: readonly Challenge[]): Promise<void> {
     this.challenges = challenges;
-    await Promise.all([...this.all].map((each) => each.answerChallenges?.(challenges)));
+    await Promise.all([...this.all].map((each) => each.respondToChallenges?.(challenges)));
   }
 
   /** The holdings of this master's workers, including draining ones. */

@@ -21,9 +21,9 @@ export interface WorkerEvents {
   onReady(worker: WorkerHandle): void;
   onFailed(worker: WorkerHandle, problems: readonly Problem[]): void;
   onDraining(worker: WorkerHandle): void;
-  /** The worker has carried out the request of that turn; with its holdings, if these were requested. */
-  onAnswering(worker: WorkerHandle, turn: number, holdings?: Holdings): void;
-  /** The worker acts on the orders of that turn, and reports the state of servers. */
+  /** It did what it was asked for at that turn; with what it holds, if that was the question. */
+  onAcknowledged(worker: WorkerHandle, turn: number, holdings?: Holdings): void;
+  /** It acts on the orders of that turn, and sees this of the servers. */
   onServers(worker: WorkerHandle, turn: number, seen: SeenServers): void;
   /** The worker acts on the order of that turn, and reports about requests in progress. */
   onPauses(worker: WorkerHandle, turn: number, seen: SeenPauses): void;
@@ -110,8 +110,8 @@ export class WorkerHandle {
 
   private received(message: WorkerMessage): void {
     if (message.type === "draining") return this.events.onDraining(this);
-    if (message.type === "answering") return this.events.onAnswering(this, message.turn);
-    if (message.type === "holdings") return this.events.onAnswering(this, message.turn, message.holdings);
+    if (message.type === "responding") return this.events.onAcknowledged(this, message.turn);
+    if (message.type === "holdings") return this.events.onAcknowledged(this, message.turn, message.holdings);
     if (message.type === "pauses") return this.events.onPauses(this, message.turn, message.seen);
     if (message.type === "counts") return this.events.onCounts(this, message);
     if (message.type === "transfers") return this.events.onTransfers(this, message.turn, message.seen);

@@ -3,7 +3,7 @@ import type { Server as TlsServer } from "node:tls";
 import { NameTable, sniNames } from "../../model/serving.js";
 import type { CertificateContents } from "./tlsContents.js";
 
-/** Whether a request for a host name is not allowed on a connection; see {@link CertificateServers}. */
+/** Whether a request for a host name gets no response on a connection; see {@link CertificateServers}. */
 export type Misdirected = (serverName: string) => boolean;
 
 /** Consequences of a connection's handshake for the requests on it. */
@@ -48,7 +48,7 @@ export class CertificateServers {
     this.index();
   }
 
-  /** For clients that name no server, or a name that no certificate covers. */
+  /** For clients that name no server, or one that no certificate covers. */
   get default(): TlsServer {
     return this.all[0]!.server;
   }

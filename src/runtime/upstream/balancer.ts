@@ -36,9 +36,9 @@ interface ServerState {
   order: ServerOrder;
   /** Requests that it has, tunnels among them. */
   inProgress: number;
-  /** Requests in a row without a response. */
+  /** Requests in a row without a response of it. */
   failures: number;
-  /** Left out after failed requests, until one gets a response. */
+  /** Left out by what requests met, until one gets a response. */
   suspect: boolean;
   /** It accepted the connection of the request that made it suspect: a request that tries it may be lost. */
   silent: boolean;
@@ -59,7 +59,7 @@ interface ServerState {
  * requests. Pure: time is an argument, and nothing is sent.
  *
  *     up ──a failed connect, or 3 requests without a response──> suspect: out for 1 s, 2 s, … 10 s
- *                                                                  └──one request may try it: answered──> up, slow start
+ *                                                                  └──one request may try it: a response──> up, slow start
  *                                       any, if it refused a connection: no request is lost by that; if it was silent, one that
  *                                       may be repeated, or any if none comes
  *     up ──order of the master: down, or drained──> out ──order──> up, slow start
@@ -154,7 +154,7 @@ export class Balancer {
   }
 
   /** @returns whether it was out until now */
-  answered(i: number, now: number): boolean {
+  responded(i: number, now: number): boolean {
     const server = this.servers[i]!;
     server.failures = 0;
     // A response to an older request does not show that the server is back: a server that stops still finishes its

@@ -17,12 +17,12 @@ export function connectTimedOut(link: Link): Failed {
 }
 
 /**
- * @param writing whether the upstream stopped reading the request; false if it sends nothing
- * @param answered whether its response has begun
+ * @param writing whether the upstream takes nothing of the request, and not: sends nothing
+ * @param responded whether its response has begun
  */
-export function timedOut(writing: boolean, answered: boolean): Failed {
+export function timedOut(writing: boolean, responded: boolean): Failed {
   const what = writing ? "sending request to" : "reading response from";
-  const read = answered ? "connection_read_timeout" : "http_response_timeout";
+  const read = responded ? "connection_read_timeout" : "http_response_timeout";
   const token = writing ? "connection_write_timeout" : read;
   return { status: 504, message: `upstream timed out while ${what} upstream`, token };
 }
@@ -30,11 +30,11 @@ export function timedOut(writing: boolean, answered: boolean): Failed {
 /**
  * The upstream, or a device in between, ended the connection.
  *
- * @param doing current operation on the connection, in nginx's words
- * @param answered whether its response has begun
+ * @param doing what was done with it, in nginx's words
+ * @param responded whether its response has begun
  */
-export function closedEarly(what: string, doing: string, answered: boolean): Failed {
-  const token = answered ? "http_response_incomplete" : "connection_terminated";
+export function closedEarly(what: string, doing: string, responded: boolean): Failed {
+  const token = responded ? "http_response_incomplete" : "connection_terminated";
   return { status: 502, message: `${what} while ${doing}`, token };
 }
 
@@ -46,12 +46,12 @@ export function closedEarly(what: string, doing: string, answered: boolean): Fai
 export function socketFailed(
   error: SocketError,
   doing: string,
-  { opening, answered, tls }: { opening: boolean; answered: boolean; tls: UpstreamTls | undefined },
+  { opening, responded, tls }: { opening: boolean; responded: boolean; tls: UpstreamTls | undefined },
 ): Failed {
   const failed = closedEarly(
     `${opening ? "connect" : "recv"}() failed (${systemError(error)})`,
     doing,
-    answered,
+    responded,
   );
   const ofTls = tls && tlsFailure(error, tls.name);
   const token = opening ? connectToken(error, tls !== undefined) : failed.token;

@@ -316,8 +316,8 @@ type Callback = Parameters<LookupFunction>[2];
 
 /**
  * Looks up the name of one upstream, once at a time for all connections that are being made. Node looks names up in
- * threads that also read files, of which there are four: a resolver that hangs would soon block all four, and one
- * lookup for each request would leave a backlog long after the resolver works again.
+ * threads that also read files, of which there are four: a resolver that hangs would soon have all of them, and with one
+ * lookup for each request a backlog that lasts long after the resolver responds again.
  */
 export class SharedLookup {
   private waiting: Callback[] | undefined = undefined;

@@ -39,7 +39,7 @@ export interface UpstreamFailure {
   /** For the error log, as nginx words it. */
   readonly message: string;
   /** Whether any byte of a response had arrived. */
-  readonly answered: boolean;
+  readonly responded: boolean;
   /** Whether nothing of the request had been sent. */
   readonly unsent: boolean;
 }

@@ -31,7 +31,7 @@ const enum State {
 
 /** One connection to an upstream: sends a request, reads its response strictly, and may then be used again. */
 export class UpstreamConnection implements ChunkSink, WriteListener {
-  /** True if an earlier request got its response on this connection. */
+  /** True if an earlier request got a response on this connection. */
   reused = false;
   /** The upstream refused it. */
   refused = false;
@@ -57,7 +57,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private decoder: ChunkDecoder | undefined = undefined;
   private remaining = 0;
   private informational = 0;
-  private answered = false;
+  private responded = false;
   private requestSent = false;
   /** The response is complete. */
   private done = false;
@@ -103,7 +103,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   begin(response: ResponseReader, method: string, head: string): void {
     this.response = response;
     this.method = method;
-    this.answered = false;
+    this.responded = false;
     this.requestSent = false;
     this.done = false;
     this.informational = 0;
@@ -148,7 +148,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   sweep(now: number): void {
     if (now < this.readDeadline && now < this.writeDeadline) return;
     if (this.opening) this.fail(failures.connectTimedOut(this.link));
-    else this.fail(failures.timedOut(now >= this.writeDeadline, this.answered));
+    else this.fail(failures.timedOut(now >= this.writeDeadline, this.responded));
   }
 
   /** An exception is an internal fault: it ends this connection, and the reader of its response is notified. */
@@ -223,7 +223,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     if (idle) return this.destroy();
     // The request has not been sent yet, and goes to another connection.
     if (this.request.unsent) return this.fail(failures.TOO_EARLY);
-    this.answered = true;
+    this.responded = true;
     let at = 0;
     try {
       // The response's reader may give up with any piece of it.
@@ -331,7 +331,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
    * Only the end of the connection ends this response, so it must be a real end: libuv reports a reset as an end if it
    * comes with the last bytes. Writes distinguish them: after a reset in place of an end, the first write fails with
    * ECONNRESET; after a reset that followed an end, from an upstream that responded and closed before it had read the
-   * whole request, with EPIPE. TLS has its own end.
+   * whole request, with EPIPE. TLS has an end of its own.
    */
   private endedWithResponse(): void {
     if (this.link.endedInOrder === true) return this.complete(false);
@@ -357,7 +357,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private errored(error: failures.SocketError): void {
-    // An upstream may respond and close before it has read the whole request: its response is still read.
+    // An upstream may respond and close before it has read the whole request: its response is still to be read.
     if (error.syscall === "write") {
       this.request.failed = true;
       this.reset ||= error.code === "ECONNRESET";
@@ -366,8 +366,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       return;
     }
     this.refused = this.opening && isRefusal(error);
-    const { opening, answered } = this;
-    this.fail(failures.socketFailed(error, this.doing, { opening, answered, tls: this.owner.tls }));
+    const { opening, responded } = this;
+    this.fail(failures.socketFailed(error, this.doing, { opening, responded, tls: this.owner.tls }));
   }
 
   private closed(): void {
@@ -376,7 +376,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private closedEarly(what: string): void {
-    this.fail(failures.closedEarly(what, this.doing, this.answered));
+    this.fail(failures.closedEarly(what, this.doing, this.responded));
   }
 
   private get doing(): string {
@@ -386,11 +386,11 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   /** An idle connection, or one that was given up, has no request: it only ends. */
   private fail({ status, message, token }: failures.Failed): void {
-    const { response, answered } = this;
+    const { response, responded } = this;
     const unsent = this.opening || this.request.unsent;
     this.destroy();
     if (response !== undefined) this.owner.failed(token);
-    response?.onResponseError({ status, token, message, answered, unsent });
+    response?.onResponseError({ status, token, message, responded, unsent });
   }
 }
 

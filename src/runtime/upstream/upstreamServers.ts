@@ -77,7 +77,7 @@ export class UpstreamServers {
     return [...this.places.map((place) => this.byPlace[place]!), ...this.leaving];
   }
 
-  /** Whether there is one server only: then its response, or failure, is final. */
+  /** Whether there is one server only: what it responds, or that it does not, is the truth. */
   get isSingle(): boolean {
     return this.balancer.isAlone;
   }
@@ -122,8 +122,8 @@ export class UpstreamServers {
     this.balancer.ended(i);
   }
 
-  answered(i: number): void {
-    if (this.balancer.answered(i, coarseNow())) this.warn(`${this.named(i)} answers again`);
+  responded(i: number): void {
+    if (this.balancer.responded(i, coarseNow())) this.warn(`${this.named(i)} responds again`);
   }
 
   /** A request met no response there. @param connected whether a connection was made */

@@ -44,7 +44,7 @@ export interface WorkerHoldings {
   readonly pid: number;
   /** False for a worker that is starting, or only finishes requests. */
   readonly accepts: boolean;
-  /** Undefined if it did not respond in time: it hangs, is starting, or is of a release without this function. */
+  /** Undefined if it did not respond in time: it hangs, starts, or is of a release that cannot say. */
   readonly holdings: Holdings | undefined;
 }
 
@@ -87,7 +87,7 @@ export function holdingsText(workers: readonly WorkerHoldings[]): string {
     `connections of clients: ${total((one) => one.clientConnections)}`,
     `requests: ${total((one) => one.exchanges)}`,
     `connections to upstreams: ${total((one) => one.upstreamConnections)}`,
-    ...(silent === 0 ? [] : [`workers that did not answer: ${silent}`]),
+    ...(silent === 0 ? [] : [`workers that did not respond: ${silent}`]),
   ].join(", ");
 }
 

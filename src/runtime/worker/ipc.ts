@@ -21,7 +21,7 @@ export type MasterMessage =
   | { readonly type: "ticketKeys"; readonly ticketKeys: string }
   /** For the handshakes from now on; connections stay as they are. */
   | { readonly type: "renewed"; readonly renewal: TlsRenewal }
-  /** Respond to these challenges of authorities, and to no others, from now on; then send `answering`. */
+  /** Respond to these challenges of authorities, and no others, from now on; then say `responding`. */
   | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number }
   /** Send your holdings. */
   | { readonly type: "holdings"; readonly turn: number }
@@ -60,7 +60,7 @@ export type WorkerMessage =
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
   /** It no longer accepts. If the master did not order that, a signal did, and the master starts another. */
   | { readonly type: "draining" }
-  | { readonly type: "answering"; readonly turn: number }
+  | { readonly type: "responding"; readonly turn: number }
   | { readonly type: "holdings"; readonly turn: number; readonly holdings: Holdings }
   | CountsMessage
   | { readonly type: "servers"; readonly turn: number; readonly seen: SeenServers }

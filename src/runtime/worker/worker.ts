@@ -58,7 +58,7 @@ class Worker {
         return this.service?.renew(message.renewal);
       case "challenges":
         this.service?.setChallenges(message.challenges);
-        return send({ type: "answering", turn: message.turn });
+        return send({ type: "responding", turn: message.turn });
       case "holdings":
         if (this.service === undefined) return;
         return send({ type: "holdings", turn: message.turn, holdings: this.service.holdings() });
@@ -78,7 +78,7 @@ class Worker {
         return send({ type: "transfers", turn: message.turn, seen });
       }
       case "status":
-        return this.status.answered(message.turn, message.response);
+        return this.status.responded(message.turn, message.response);
     }
   }
 
@@ -169,7 +169,7 @@ function sent(message: WorkerMessage): Promise<void> {
   return new Promise((resolve) => process.send!(message, undefined, undefined, () => resolve()));
 }
 
-/** Status requests of clients, passed to the master: each with a deadline, and few at a time. */
+/** Questions of clients for the status, to which the master responds: each with a deadline, and few at a time. */
 export class StatusQuestions {
   private readonly open = new Map<number, (response: StatusResponse | undefined) => void>();
   private turn = 0;
@@ -181,7 +181,7 @@ export class StatusQuestions {
     if (this.open.size >= OPEN_MAX) return Promise.resolve(undefined);
     const turn = ++this.turn;
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.answered(turn, undefined), RESPONSE_MS);
+      const timer = setTimeout(() => this.responded(turn, undefined), RESPONSE_MS);
       this.open.set(turn, (response) => {
         clearTimeout(timer);
         resolve(response);
@@ -191,7 +191,7 @@ export class StatusQuestions {
   }
 
   /** A late response is dropped. */
-  answered(turn: number, response: StatusResponse | undefined): void {
+  responded(turn: number, response: StatusResponse | undefined): void {
     const done = this.open.get(turn);
     this.open.delete(turn);
     done?.(response);

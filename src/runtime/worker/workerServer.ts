@@ -61,7 +61,7 @@ export class WorkerServer {
     this.routes.dispatcher.pauses.set(start.pauses);
   }
 
-  /** From now on responds to these challenges, and to no others. */
+  /** Responds to these challenges, and no others, from now on. */
   setChallenges(challenges: readonly Challenge[]): void {
     this.routes.dispatcher.setChallenges(challenges);
     for (const server of this.servers) server.setChallenges(challenges);

@@ -116,7 +116,7 @@ function parseVersion(head: string, at: number): "1.0" | "1.1" {
   return "1.1";
 }
 
-/** Refusals after the host is known get an error page of its virtual server. */
+/** Refusals after the host is known are responses of its virtual server. */
 function checkedLength(line: RequestLine, fields: Fields, serverName: string): number {
   try {
     if (line.method === "TRACE") throw new HeadError(TRACE_REFUSAL.status, TRACE_REFUSAL.reason);

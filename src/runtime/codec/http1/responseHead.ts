@@ -24,7 +24,7 @@ export interface ParsedResponse {
 export const UNTIL_CLOSE = -2;
 
 /**
- * @param method of the request: decides whether a body follows (RFC 9112, 6.3)
+ * @param method of its request: decides whether a body follows (RFC 9112, 6.3)
  * @param listed whether the fields will be wanted as a list
  * @throws HeadError; the client then gets 502
  */

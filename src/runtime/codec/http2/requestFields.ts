@@ -18,7 +18,7 @@ export interface HeadLimits {
 export interface Refusal {
   readonly status: 400 | 405 | 414 | 417;
   readonly reason: string;
-  /** Whether the request is malformed (RFC 9113, 8.1.1): if so, the stream is reset and gets no response. */
+  /** Whether the request is malformed (RFC 9113, 8.1.1): if so, the stream is reset, without a response. */
   readonly malformed: boolean;
 }
 

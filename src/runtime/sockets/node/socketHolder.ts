@@ -24,7 +24,7 @@ export function holdSocket(options: ListenOptions & { readonly fd?: number }): B
   const before = ownSockets();
   const thread = new Worker(HOLDER, { eval: true, execArgv: [], workerData: { options, shared } });
   thread.unref();
-  // An error shows as a timeout below.
+  // If it fails, it does not respond.
   thread.on("error", () => undefined);
   if (Atomics.wait(state, 0, HolderState.Nothing, WAIT_MS) === "timed-out") return -constants.errno.ETIMEDOUT;
   if (state[0] === HolderState.Failed) return state[1]!;

@@ -31,9 +31,9 @@ let handshake: AsyncLocalStorage<{ tcp: Socket | undefined }> | undefined = unde
 const tcpSockets = new WeakMap<TLSSocket, Socket>();
 
 /**
- * Counts TLS bytes of a client that are neither data nor record framing. OpenSSL accepts any number of messages between
- * data (KeyUpdate, RFC 8446, 4.6.3; attempts to renegotiate, RFC 5246, 7.4.1.1), and Node does not report them. Each is
- * expensive for its size, and OpenSSL replies to most: the replies to a client that does not read fill the memory. No
+ * What a client sends that is neither data nor the frame around it. OpenSSL takes any number of messages between data
+ * (KeyUpdate, RFC 8446, 4.6.3; attempts to renegotiate, RFC 5246, 7.4.1.1), and Node says nothing of them. Each costs
+ * more time than its bytes show, and most get a response: the responses of a client that does not read fill the memory. No
  * honest client needs more than a few.
  */
 export class TlsOverhead {
