@@ -481,6 +481,6 @@ test("resolveAs gives a response of the kind that is asked for, and says what an
   expect(resolveAs("proxy", stack, web).headers["x-forwarded-proto"]).toBe("https");
   expect(resolveAs("redirect", stack, { url: "http://192.0.2.10/sync/" }).location).toBe(web);
   expect(() => resolveAs("staticFile", stack, web)).toThrow(
-    /^https:\/\/192\.0\.2\.10\/sync\/ is not answered by staticFile, but so: \{[^]*"kind": "proxy"/,
+    /^the response to https:\/\/192\.0\.2\.10\/sync\/ is not of the kind staticFile, but: \{[^]*"kind": "proxy"/,
   );
 });

@@ -64,8 +64,8 @@ export interface LiveOptions extends DatabaseFlags {
 }
 
 /**
- * `portico check --live`: checks that the running proxy responds as its deployment lists, or as its config implies.
- * Reads no other file, so that it works from another machine and for users without access to the key.
+ * `portico check --live`: checks that the running proxy responds as its deployment lists, or its config promises. It reads
+ * no other file, so that it works from another machine and for users who may not read the key.
  */
 export async function checkRunning(source: Source, options: LiveOptions, output: Output): Promise<number> {
   const document = await readDocument(source.file);

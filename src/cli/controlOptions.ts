@@ -42,7 +42,7 @@ export function printOutcome(
     return EXIT.ok;
   }
   const problems = outcome.problems.map((p) => `${formatProblem(p)}\n`);
-  // A code `control.…` means that there was no connection or no response, so the state is unknown.
+  // What `control.` names could not be asked, or did not respond: nothing is known of it.
   const asked = outcome.problems.every(({ code }) => !code.startsWith("control."));
   const rest = asked ? afterRefusal : "";
   output.err(`${problems.join("")}${what} failed: ${problemCount(outcome.problems)}${rest}\n`);

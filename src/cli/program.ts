@@ -61,7 +61,7 @@ FILE defaults to ${DEFAULT_FILE}, below DIR if --root DIR is given.
 
 Examples:
   portico check                              is the config of this host valid, with all files that it names?
-  portico check --live                       does the running front end answer as it should?
+  portico check --live                       does the running front end respond as it should?
   portico preview --root ./out/host          serve the host below ./out/host on ports 10080 and 10443
   portico serve                              serve; SIGHUP reloads, SIGUSR1 reopens logs, SIGTERM stops
   portico reload                             load the changed config without interrupting requests

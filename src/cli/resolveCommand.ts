@@ -76,7 +76,7 @@ export function resolutionText(request: TestRequest, resolved: Resolution): stri
     ["virtual server", [virtualServer]],
     ["route", [route]],
     ["client", [isExample ? `${clientAddress}, an example: --client gives another` : clientAddress]],
-    ["response", answered(resolved)],
+    ["response", responseLines(resolved)],
     ["fields set", fields],
     ["fields removed", resolved.removedResponseHeaders],
   ];
@@ -87,7 +87,7 @@ export function resolutionText(request: TestRequest, resolved: Resolution): stri
   return `${request.method} ${request.url}\n${lines.join("")}`;
 }
 
-function answered(resolved: Resolution): readonly string[] {
+function responseLines(resolved: Resolution): readonly string[] {
   switch (resolved.kind) {
     case "proxy": {
       const fields = Object.entries(resolved.headers).map(([name, value]) => `  ${name}: ${value}`);

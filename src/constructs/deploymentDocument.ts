@@ -14,7 +14,7 @@ export interface DeployedParts {
   readonly describe?: () => HostDescription;
 }
 
-/** @internal The files of a host, and its expected responses. */
+/** @internal What a host gets, and how it should respond. */
 export function deploymentOf(
   scope: IConstruct,
   { service, services = {}, describe }: DeployedParts,

@@ -94,7 +94,7 @@ export class Route extends Construct {
     this.node.scope?.node.tryRemoveChild(this.node.id);
   }
 
-  /** A removed route gets no requests any more, whatever its action. */
+  /** A removed route gets no request any more, whatever its action. */
   private removedProblems(): Problem[] {
     const { node } = this;
     if (node.scope?.node.tryFindChild(node.id) === this) return [];
@@ -111,13 +111,7 @@ export class Route extends Construct {
     return { ...fields, name: this.name, action: this.action.render() };
   }
 
-  /** @internal Whether a response is expected explicitly. */
-  get expects(): boolean {
-    const { expect } = this.props;
-    return expect !== undefined && expect !== false;
-  }
-
-  /** @internal What it is expected to answer, as the deployment lists it. */
+  /** @internal The response that is expected of it, as the deployment lists it. */
   expectedRows(server: string): readonly ExpectedRow[] {
     const { match } = this.props;
     const path = isKnown(this.path) ? encodeURI(this.path) : this.path;

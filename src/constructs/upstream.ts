@@ -88,8 +88,8 @@ export function withChanges(props: UpstreamProps, changes: Partial<UpstreamProps
 }
 
 const UNVERIFIED =
-  "`verify: false` accepts every server that answers for the upstream, and that server can read and change everything: " +
-  "set `caFile` to the root certificate, or to the certificate itself if it is self-signed, and remove `verify: false`.";
+  "`verify: false` accepts every server that responds at the upstream's address, and that server can read and change " +
+  "everything: set `caFile` to the root certificate, or to the certificate itself if it is self-signed, and remove `verify: false`.";
 
 export interface UpstreamTls extends InputOf<typeof upstreamTls> {}
 

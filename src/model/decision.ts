@@ -59,7 +59,7 @@ export class RequestMatcher {
     this.router = new Router(config);
   }
 
-  /** The server for requests that fail before the host is known. */
+  /** The server that responds to what fails before the host is known. */
   defaultServer(listener: ListenerConfig): VirtualServerConfig {
     return this.router.defaultServer(listener.name);
   }

@@ -9,8 +9,8 @@ import { commandRule, rowProblems, rows, TOLD_BY, trees } from "./rows.js";
 import { settingsCrossProblems, settingsFields } from "./settings.js";
 
 /**
- * The deployment document, version 1: the files of one deployment on a host, other facts about the host, and the
- * expected responses afterwards. The constructs write it, activation and diagnosis read it. It contains no secret.
+ * The deployment document, version 1: what one deployment puts on a host, what else is there, and how the host should
+ * respond afterwards. The constructs write it, activation and diagnosis read it. It holds no secret.
  */
 
 /** The only version of the document that this release reads. */

@@ -121,7 +121,7 @@ export const expectedCause = z.strictObject({
 
 const EACH = "Whether to send the request to one listener (`first`, the default) or to all (`each`).";
 
-/** The expected response of a route or a virtual server, as users write it. */
+/** The response that is expected of a route or a virtual server, as users write it. */
 export const expectationFields = {
   name: line(
     "Name in messages, unique in the deployment. Default: the names of the virtual server and the route.",

@@ -126,7 +126,7 @@ export function resolution(config: ProxyConfig, request: TestRequest | string): 
     const server = matcher.defaultServer(listener);
     return { ...matchOf(listener, server, undefined), clientAddress, kind: "error", status: 400 };
   }
-  return answer({ ...match, config, asked, client: clientOf(config, asked), url });
+  return responseOf({ ...match, config, asked, client: clientOf(config, asked), url });
 }
 
 type AskedRequest = TestRequest & Required<Pick<TestRequest, "method" | "clientAddress">>;
@@ -161,7 +161,7 @@ interface Routed extends RouteMatch {
   readonly url: SplitUrl;
 }
 
-function answer(routed: Routed): Resolution {
+function responseOf(routed: Routed): Resolution {
   const { clientAddress } = routed.client;
   const match = { ...matchOf(routed.listener, routed.server, routed.route), clientAddress };
   const found = unpaged(routed);
@@ -169,7 +169,7 @@ function answer(routed: Routed): Resolution {
   return { ...match, ...found, ...(page === undefined ? {} : { page }) };
 }
 
-/** The outcome without the page of an error. */
+/** The response, whichever page an error has. */
 function unpaged(routed: Routed): ResolutionOutcome {
   const { asked, route, url } = routed;
   const request = { method: asked.method, target: url.target, bodyBytes: bodyLength(asked) };

@@ -1,6 +1,6 @@
 /**
- * The page of the default server, which serves every name that is not the application's (service 1.3). Users who see it
- * have reached the right machine by a name that it does not serve.
+ * The page of the default server, which responds for every name that is not the application's (service 1.3). Users who
+ * see it have reached the right machine by a name it does not serve.
  *
  * @param applicationUrl a link on the page; of a checked server name and path, so nothing in it is markup
  */

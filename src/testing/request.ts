@@ -31,5 +31,7 @@ export function resolveAs<K extends Resolution["kind"]>(
   const found = resolve(target, request);
   if (found.kind === kind) return found as Extract<Resolution, { readonly kind: K }>;
   const asked = typeof request === "string" ? request : request.url;
-  throw new Error(`${asked} is not answered by ${kind}, but so: ${JSON.stringify(found, undefined, 2)}`);
+  throw new Error(
+    `the response to ${asked} is not of the kind ${kind}, but: ${JSON.stringify(found, undefined, 2)}`,
+  );
 }

@@ -194,7 +194,7 @@ function addRedirects(
 interface RoutesInput extends Omit<SiteInput, "upstreams"> {
   readonly upstreams: Readonly<Record<string, Upstream>>;
   readonly place: PublicPlace;
-  /** The action for `/` where the application has no route for it. */
+  /** What responds to `/` where the application has no route for it. */
   readonly page: Action;
   readonly expect: FrontEndExpectations;
 }

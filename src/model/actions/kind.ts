@@ -10,7 +10,7 @@ export interface ActionKind<A> {
   readonly upstreams: readonly TextField<A>[];
   /** Fields that name a directory which files are read from. */
   readonly directories: readonly TextField<A>[];
-  /** How it redirects clients; undefined if it does not redirect. */
+  /** How it sends clients elsewhere; undefined if it responds to them itself. */
   readonly redirects: Redirects<A> | undefined;
   /**
    * Problems of fields that contradict each other.

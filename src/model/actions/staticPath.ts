@@ -17,5 +17,5 @@ export function restBelow(
   return rest === "" || rest.startsWith("/") ? rest : undefined;
 }
 
-/** Methods that static files support. */
+/** Methods of requests for files. */
 export const isFileMethod = (method: string): boolean => method === "GET" || method === "HEAD";

@@ -15,7 +15,7 @@ import { staticFiles, staticFilesFields } from "./staticFiles.js";
  */
 export const actionFields = z
   .discriminatedUnion("type", [proxyFields, staticFilesFields, redirectFields, respondFields, statusFields])
-  .describe("How the request is answered: one of five kinds, selected by `type`.");
+  .describe("How the proxy responds: one of five kinds of action, selected by `type`.");
 
 const KINDS: { readonly [T in ActionConfig["type"]]: ActionKind<ActionOf<T>> } = {
   proxy,
@@ -50,7 +50,7 @@ export function withDirectories(action: ActionConfig, moved: (path: string) => s
   return { ...action, ...(Object.fromEntries(there) as object) };
 }
 
-/** Where an action redirects clients; undefined if it does not redirect. */
+/** Where an action sends clients; undefined if it responds to them itself. */
 export const redirectGoalOf = (action: ActionConfig): RedirectGoal | undefined =>
   kindOf(action).redirects?.goal(action);
 

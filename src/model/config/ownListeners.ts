@@ -2,7 +2,7 @@ import { canonicalAddress, ipv4Scope, ipv6Scope, isIpv6, isWildcard } from "../a
 import { type Problem, problem } from "../problem.js";
 import type { ProxyConfig } from "./config.js";
 
-/** Listeners of the master, for probes and monitoring. They have no password, so they must not be open to everyone. */
+/** Listeners on which the proxy itself responds, to probes and monitoring. They need no password, so clients are near. */
 export function ownListenerProblems(config: ProxyConfig): Problem[] {
   const { healthListener: health, metricsListener: metrics } = config;
   const tcp = metrics !== undefined && "port" in metrics ? metrics : undefined;

@@ -4,8 +4,8 @@ import { CATCH_ALL, NameTable } from "../serverName.js";
 import type { NormalisedPath } from "../target.js";
 
 /**
- * Finds the virtual server and the route of a request. Built once from a config; the proxy and `resolve()` in unit
- * tests use the same code.
+ * Which virtual server and which route a request gets. Built once from a config; the same code serves requests
+ * and `resolve()` in unit tests.
  */
 export class Router {
   private readonly byListener = new Map<
@@ -34,7 +34,7 @@ export class Router {
     return servers.byName.find(serverName) ?? servers.fallback;
   }
 
-  /** The listener's default server, which also serves requests that fail before the host is known. */
+  /** The listener's default server, which responds to what fails before the host is known. */
   defaultServer(listener: string): VirtualServerConfig {
     return this.byListener.get(listener)!.fallback;
   }

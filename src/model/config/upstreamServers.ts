@@ -8,7 +8,7 @@ export type UpstreamServer = NonNullable<UpstreamConfig["servers"]>[number];
 /** An upstream as connections to one of its servers need it. */
 export type ServerConfig = UpstreamConfig & {
   readonly url: string;
-  /** The URL that names it in responses: that of the config, whose name may have several addresses; default: `url`. */
+  /** What responses take it for: the URL of the config, whose name may have several addresses; without it, `url`. */
   readonly namedBy?: string;
 };
 
