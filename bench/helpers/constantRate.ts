@@ -35,7 +35,7 @@ class Client {
     this.socket.write(request);
   }
 
-  /** Answers are small and all alike: the first one tells how long they are. */
+  /** Responses are small and all alike: the first one tells how long they are. */
   private took(chunk: Buffer): void {
     this.length += chunk.length;
     if (responseBytes === 0) responseBytes = lengthOf(chunk);

@@ -4,7 +4,7 @@ import { connect as connectTls } from "node:tls";
 
 /**
  * Opens connections, sends one request on each, and keeps them. Arguments: port, `plain` or `tls`, how many. Prints
- * how many are open when all have been answered.
+ * how many are open when all have a response.
  */
 const [port, mode, count] = process.argv.slice(2) as [string, string, string];
 const REQUEST = "GET /sync/small HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";

@@ -5,12 +5,12 @@ import path from "node:path";
 import { announce } from "./announce.js";
 
 /**
- * The upstream where there is no nginx: answers every request with the same bytes, or sends files. Arguments: `web` and
+ * The upstream where there is no nginx: responds to every request with the same bytes, or sends files. Arguments: `web` and
  * the body, or `files` and their folder. Prints its port.
  */
 const [kind, argument] = process.argv.slice(2) as ["web" | "files", string];
 
-function answerAll(body: string): void {
+function respondToAll(body: string): void {
   const head = `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n`;
   const response = Buffer.from(head + body);
   const server = createServer({ noDelay: true }, (socket) => {
@@ -31,5 +31,5 @@ function sendFiles(folder: string): void {
   announce(server);
 }
 
-if (kind === "web") answerAll(argument);
+if (kind === "web") respondToAll(argument);
 else sendFiles(argument);

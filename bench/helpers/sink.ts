@@ -2,7 +2,7 @@ import { createServer, Socket } from "node:net";
 import { announce } from "./announce.js";
 
 /**
- * An upstream for uploads: reads a request, throws its body away, answers 200. All bodies land in one buffer, so
+ * An upstream for uploads: reads a request, throws its body away, responds with 200. All bodies land in one buffer, so
  * that it costs less than whatever is measured in front of it. Prints its port.
  */
 const RESPONSE = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n";

@@ -8,7 +8,7 @@ import { quantile } from "./statistics.js";
 
 /** The load generators: wrk for HTTP/1.1, h2load for HTTP/2, curl for large bodies. */
 
-/** Many small requests, as fast as they are answered; the value is CPU µs a request. */
+/** Many small requests, as fast as responses come; the value is CPU µs a request. */
 export async function wrk(
   bench: Bench,
   proxy: RunningProxy,

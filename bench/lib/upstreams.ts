@@ -8,7 +8,7 @@ import type { Site } from "./site.js";
 
 /** Ports of what the proxies forward to. */
 export interface Upstreams {
-  /** Answers every request with {@link BODY}. */
+  /** Responds to every request with {@link BODY}. */
   readonly web: number;
   /** Serves the media folder; where it is asked for `/1g.bin` a gibibyte. */
   readonly files: number;
@@ -16,7 +16,7 @@ export interface Upstreams {
   readonly dav: number;
 }
 
-/** Addresses at which nginx answers as the application: as many servers as an item has at most. */
+/** Addresses at which nginx responds as the application: as many servers as an item has at most. */
 export const WEB_ADDRESSES = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 
 /** 90 bytes. */

@@ -25,7 +25,7 @@ export const start: Work = {
     for (let round = 0; round < bench.rounds + 2; round++) {
       for (const kind of kinds) {
         bench.note(`${kind.name}: round ${round + 1}`);
-        starts.get(kind)!.push(await timeToAnswer(bench, kind));
+        starts.get(kind)!.push(await timeToResponse(bench, kind));
       }
     }
     return kinds.map((kind) => row(kind, starts.get(kind)!));
@@ -39,24 +39,24 @@ interface Start {
 }
 
 function row({ name, family }: ProxyKind, starts: readonly Start[]): Row {
-  const answered = starts.flatMap(({ ms, cpuMs }) => (ms === undefined ? [] : [{ ms, cpuMs }]));
-  if (answered.length < starts.length) return { proxy: name, family, samples: [], failure: "no response" };
-  const cpuMs = median(answered.map((one) => one.cpuMs));
+  const responded = starts.flatMap(({ ms, cpuMs }) => (ms === undefined ? [] : [{ ms, cpuMs }]));
+  if (responded.length < starts.length) return { proxy: name, family, samples: [], failure: "no response" };
+  const cpuMs = median(responded.map((one) => one.cpuMs));
   return {
     proxy: name,
     family,
-    samples: answered.map(({ ms }) => ({ value: ms, note: `${cpuMs.toFixed(0)} ms of CPU` })),
+    samples: responded.map(({ ms }) => ({ value: ms, note: `${cpuMs.toFixed(0)} ms of CPU` })),
   };
 }
 
-async function timeToAnswer(bench: Bench, kind: ProxyKind): Promise<Start> {
+async function timeToResponse(bench: Bench, kind: ProxyKind): Promise<Start> {
   const setup = await setupOf(bench, kind, "plain", { cores: ALL_CORES });
   const begin = performance.now();
   const child = launch(kind, setup);
   const cpuMs = (): number => cpuNanoseconds(familyOf(child.pid!)) / 1e6;
   try {
     while (performance.now() - begin < LIMIT_MS) {
-      if (await answers(setup.port)) return { ms: performance.now() - begin, cpuMs: cpuMs() };
+      if (await responds(setup.port)) return { ms: performance.now() - begin, cpuMs: cpuMs() };
       if (child.exitCode !== null) throw new Error(`${kind.name} does not start:\n${outputOf(setup)}`);
       await sleep(POLL_MS);
     }
@@ -68,7 +68,7 @@ async function timeToAnswer(bench: Bench, kind: ProxyKind): Promise<Start> {
 }
 
 /** A port that is bound before anyone accepts holds the request until it is served: that is waited for here. */
-function answers(port: number): Promise<boolean> {
+function responds(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port });
     socket.setTimeout(LIMIT_MS, () => socket.destroy());

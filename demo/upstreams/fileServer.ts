@@ -9,7 +9,7 @@ import { pipeline } from "node:stream/promises";
 /**
  * The file server daemon: keeps what is uploaded and gives it back. Bodies stream to and from disk, of any size.
  *
- * `PUT` or `POST /files/NAME` stores and answers with name, bytes and SHA-256 as JSON; `GET` and `HEAD /files/NAME`
+ * `PUT` or `POST /files/NAME` stores and responds with name, bytes and SHA-256 as JSON; `GET` and `HEAD /files/NAME`
  * return the file; `GET /` lists what there is. The proxy strips its prefix, so paths here begin with `/`.
  */
 export async function createFileServer(folder: string): Promise<Server> {

@@ -10,7 +10,7 @@ export interface SitePaths {
 }
 
 /**
- * The web application daemon: a login, and one page behind it that uses every other route. What it answers to a
+ * The web application daemon: a login, and one page behind it that uses every other route. Its response to a
  * client without a session is what service 5.1 expects; any name and password will do.
  */
 export function createWebUi(paths: SitePaths): Server {
