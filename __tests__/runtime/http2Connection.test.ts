@@ -573,13 +573,13 @@ describe("the end of a connection", () => {
 
   test.each(["after its preface", "after a response"])("comes when it is idle %s", async (when) => {
     await inAHurry();
-    if (when.endsWith("answer")) {
+    if (when.endsWith("response")) {
       client.request(1, GET);
       expect(await client.outcome(1)).toBe("200");
     }
     await pass(1_600);
     await client.whenClosed();
-    expect(goaways()).toEqual([when.endsWith("answer") ? 1 : 0]);
+    expect(goaways()).toEqual([when.endsWith("response") ? 1 : 0]);
     await eventually(() => server.connections.size === 0);
   });
 
