@@ -55,7 +55,7 @@ test("certificates are looked at once a day", async () => {
   jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "Date"] });
   try {
     const certificates = new CertificateManager(undefined, new MasterLog(true), {
-      ...{ loaded: () => ({ config, tls, warnings: [] }), install: unused, answerChallenges: unused },
+      ...{ loaded: () => ({ config, tls, warnings: [] }), install: unused, respondToChallenges: unused },
     });
     expect(certificates.list()).toMatchObject({ message: "1 certificate", certificates: [{ from: "/a" }] });
     jest.advanceTimersByTime(86_399_999);

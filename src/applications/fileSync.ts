@@ -299,19 +299,12 @@ const MEDIA: ExpectationInput = {
     { name: "Accept-Ranges", value: "bytes" },
   ],
   causes: [
-    {
-      evidence: { status: [403] },
-      code: "media-permissions",
-      because: ["avatar"],
-      says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
-      fix: "Read the path in the proxy's error log, and make it readable with chmod.",
-    },
-    {
-      evidence: { status: [404] },
-      code: "server-name",
-      says: `${WRONG_NAME}, or the media path in the config does not match the installation`,
-      fix: "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
-    },
+    ...mediaCauses(
+      "media-permissions",
+      ["avatar"],
+      "the media path in the config does not match the installation",
+      "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
+    ),
     { evidence: {}, says: "the response is not from the media route" },
   ],
 };

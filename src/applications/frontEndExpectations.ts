@@ -3,9 +3,6 @@ import { SERVER_NAME, WRONG_NAME } from "../model/rows.js";
 
 /** The expected responses of the virtual servers that every front end has, whatever the application is. */
 
-export const WRONG_NAME =
-  "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";
-
 export const OWN_404 = {
   evidence: { status: [404], page: "proxy" },
   code: SERVER_NAME,

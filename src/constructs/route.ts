@@ -111,6 +111,12 @@ export class Route extends Construct {
     return { ...fields, name: this.name, action: this.action.render() };
   }
 
+  /** @internal Whether a response is expected explicitly. */
+  get expects(): boolean {
+    const { expect } = this.props;
+    return expect !== undefined && expect !== false;
+  }
+
   /** @internal The response that is expected of it, as the deployment lists it. */
   expectedRows(server: string): readonly ExpectedRow[] {
     const { match } = this.props;

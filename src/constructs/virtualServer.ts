@@ -127,6 +127,12 @@ export class VirtualServer extends Construct implements IVirtualServer {
     };
   }
 
+  /** @internal Whether a response is expected explicitly, of the virtual server itself. */
+  get expects(): boolean {
+    const { expect } = this.props;
+    return expect !== undefined && expect !== false;
+  }
+
   /** @internal The responses that are expected of it and its routes. */
   expectedRows(): readonly ExpectedRow[] {
     const own = listOfExpected(this.props.expect) ?? [];

@@ -37,10 +37,7 @@ export function listenerTicketKeys(ticketKeys: string, context: string): Buffer 
 
 const CONTEXT_LENGTH = 32;
 
-/**
- * TLS servers that respond to challenges (RFC 8737), by name. They only do the handshake. They use OpenSSL's own defaults:
- * the listener's policy is for its clients, and an authority may not support it.
- */
+/** TLS servers that respond to challenges (RFC 8737), by name. They do the handshake only. */
 export function challengeServers(
   challenges: readonly Challenge[],
   failed: (error: Error, socket: TLSSocket) => void,
